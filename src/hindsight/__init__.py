@@ -1,0 +1,33 @@
+"""Teach agents to reach goals from sparse success signals, by Hindsight Experience Replay."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "HER": "hindsight.her",
+    "Batch": "hindsight.records",
+    "Episode": "hindsight.records",
+    "GoalSpec": "hindsight.records",
+    "HindsightBuffer": "hindsight.replay.buffer",
+    "Timeline": "hindsight.replay.timeline",
+    "PointReach": "hindsight.envs.point_reach",
+    "check_goal_env": "hindsight.envs.goal_env",
+    "make_goal_env": "hindsight.envs.goal_env",
+    "read_spec": "hindsight.envs.goal_env",
+}
+
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - the names below are resolved on first use, so that importing costs nothing
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hindsight' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,1 @@
+"""Where steps are kept and retold: NumPy and Numba only, importable without torch."""

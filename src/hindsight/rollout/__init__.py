@@ -1,0 +1,1 @@
+"""Policy times environment gives episodes, in this process or in others."""

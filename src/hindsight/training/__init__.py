@@ -1,0 +1,1 @@
+"""The story told once: episodes in, updates, policy out, evaluations beside."""
