@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .envs import register_environments
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -20,7 +22,7 @@ _HOMES = {
     "read_spec": "hindsight.envs.goal_env",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605 - the names below are resolved on first use, so that importing costs nothing
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
@@ -31,3 +33,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+register_environments()

@@ -1,4 +1,4 @@
-"""What travels between the folders: GoalSpec (the shape of a task), Episode (what happened), Batch (what is learnt from)."""
+"""What travels between the folders: GoalSpec (the task), Episode (what happened), Batch (what is learnt from)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def register_environments() -> None:
-    """Register our environments with Gymnasium, which calls this by itself (entry point "gymnasium.envs")."""
+    """Register our environments with Gymnasium; `import hindsight` calls this."""
     from gymnasium.envs.registration import register, registry
 
     if "PointReach-v0" not in registry:
