@@ -1,0 +1,316 @@
+"""How fast hindsight batches come: ours, Stable-Baselines3's, cpprb's, and the machine's own limit.
+
+    python benchmarks/sampling.py [--transitions 1000000] [--json FILE]
+
+Everything runs in one process on one thread, interleaved, each with its own random stream: with equal seeds the second would
+find its rows in the cache. "tight" is one call after the other; "cold" is right after a critic's update, as in training. The
+bare gather is a compiled loop with prefetch that is given rows and memory and copies two adjacent rows and one goal.
+FetchPush shape: observation 25, goal 3, action 4, episodes of 50; future, k = 4; a sparse reward in NumPy. Medians.
+"""
+
+from __future__ import annotations
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cpprb
+import gymnasium
+import numpy as np
+import stable_baselines3
+import torch
+from gymnasium import spaces
+from stable_baselines3 import HerReplayBuffer
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+import hindsight
+from hindsight import Episode, HindsightBuffer
+from hindsight.replay.kernels import AHEAD, _copy, _fetch, compiled
+
+OBSERVATION, GOAL, ACTION, LENGTH, BATCH, MANY = 25, 3, 4, 50, 256, 8
+ACHIEVED = slice(3, 6)  # where FetchPush's observation holds the object's position
+ROUNDS = {"tight": 2000, "cold": 200}
+
+
+def sparse_reward(achieved_goal: np.ndarray, goal: np.ndarray, info: Any = None) -> np.ndarray:
+    return -(np.linalg.norm(achieved_goal - goal, axis=-1) > 0.05).astype(np.float32)
+
+
+def box(size: int, bound: float = np.inf) -> spaces.Box:
+    return spaces.Box(-bound, bound, (size,), np.float32)
+
+
+OBSERVATION_SPACE = spaces.Dict(observation=box(OBSERVATION), achieved_goal=box(GOAL), desired_goal=box(GOAL))
+ACTION_SPACE = box(ACTION, 1.0)
+
+
+class Silent(gymnasium.Env):
+    """What SB3's buffer asks of an environment: the spaces and the reward."""
+
+    observation_space, action_space = OBSERVATION_SPACE, ACTION_SPACE
+    compute_reward = staticmethod(sparse_reward)
+
+
+def make_episodes(count: int, seed: int) -> list[Episode]:
+    """Episodes of FetchPush shape, filled with small random numbers."""
+    rng = np.random.default_rng(seed)
+    episodes = []
+    for _ in range(count):
+        observation = rng.normal(0, 0.1, (LENGTH + 1, OBSERVATION)).astype(np.float32)
+        achieved = observation[:, ACHIEVED].copy()
+        desired = np.repeat(rng.normal(0, 0.1, (1, GOAL)).astype(np.float32), LENGTH + 1, axis=0)
+        action = rng.uniform(-1, 1, (LENGTH, ACTION)).astype(np.float32)
+        reward = sparse_reward(achieved[1:], desired[1:])
+        episodes.append(Episode(observation, achieved, desired, action, reward))
+    return episodes
+
+
+def make_ours(capacity: int, n_envs: int = 1, seed: int = 1) -> HindsightBuffer:
+    return HindsightBuffer(
+        capacity, OBSERVATION_SPACE, ACTION_SPACE, sparse_reward, n_envs=n_envs, seed=seed, episode_length=LENGTH
+    )
+
+
+def make_sb3(capacity: int, n_envs: int = 1) -> HerReplayBuffer:
+    env = DummyVecEnv([Silent] * n_envs)
+    return HerReplayBuffer(capacity, OBSERVATION_SPACE, ACTION_SPACE, env, device="cpu", n_envs=n_envs)
+
+
+def make_cpprb(capacity: int) -> Any:
+    fields = {"obs": {"shape": OBSERVATION}, "act": {"shape": ACTION}, "next_obs": {"shape": OBSERVATION}}
+    return cpprb.HindsightReplayBuffer(
+        5 * capacity,
+        fields,
+        LENGTH,
+        lambda next_state, action, goal: sparse_reward(next_state[:, ACHIEVED], goal),
+        goal_func=lambda state: state[:, ACHIEVED],
+        goal_shape=GOAL,
+        prioritized=False,
+    )
+
+
+Step = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray, np.ndarray]
+
+
+def steps_of(episodes: list[Episode]) -> list[Step]:
+    """The steps of episodes that run side by side: arrays with one leading axis, as a vector environment gives them."""
+    keys = ("observation", "achieved_goal", "desired_goal")
+    parts = {key: np.stack([getattr(e, key) for e in episodes], axis=1) for key in keys}
+    action, reward = np.stack([e.action for e in episodes], axis=1), np.stack([e.reward for e in episodes], axis=1)
+    no = np.zeros(len(episodes), np.bool_)
+    seen = [{key: part[t] for key, part in parts.items()} for t in range(LENGTH + 1)]
+    return [(seen[t], action[t], reward[t], seen[t + 1], no, no | (t == LENGTH - 1)) for t in range(LENGTH)]
+
+
+def feed_ours(buffer: HindsightBuffer, steps: list[Step]) -> None:
+    for step in steps:
+        buffer.add(*step, {})
+
+
+def feed_sb3(buffer: HerReplayBuffer, steps: list[Step]) -> None:
+    infos: list[dict[str, Any]] = [{} for _ in steps[0][2]]
+    for observation, action, reward, next_observation, _, truncated in steps:
+        buffer.add(observation, next_observation, action, reward, truncated, infos)
+
+
+def feed_cpprb(buffer: Any, episode: Episode) -> None:
+    now, after = episode.observation[:-1], episode.observation[1:]
+    buffer.add(obs=now, act=episode.action, next_obs=after)
+    buffer.on_episode_end(episode.desired_goal[0])
+
+
+@compiled
+def bare_gather(ring: np.ndarray, row_bytes: int, row: np.ndarray, goal_at: np.ndarray, size: int, into: np.ndarray) -> None:
+    start, place = ring.ctypes.data, into.ctypes.data
+    for i in range(-AHEAD, len(row)):
+        if i + AHEAD < len(row):
+            _fetch(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
+            _fetch(start + goal_at[i + AHEAD], size)
+        if i >= 0:
+            _copy(place, start + row[i] * row_bytes, 2 * row_bytes)
+            _copy(place + 2 * row_bytes, start + goal_at[i], size)
+            place += 2 * row_bytes + size
+
+
+class Gather:
+    """The bare gather over a ring of the same rows, with rows drawn beforehand."""
+
+    def __init__(self, n_rows: int, row_bytes: int) -> None:
+        self.ring = np.ones(n_rows * row_bytes, np.uint8)
+        self.row_bytes, self.n_rows = row_bytes, n_rows
+        self.rng = np.random.default_rng(7)
+        self.into = np.empty(BATCH * (2 * row_bytes + 4 * GOAL), np.uint8)
+        self.prepare()
+
+    def prepare(self) -> None:
+        self.row = self.rng.integers(0, self.n_rows - LENGTH - 1, BATCH)
+        goal_row = self.row + self.rng.integers(1, LENGTH, BATCH)
+        self.goal_at = goal_row * self.row_bytes + 4 * OBSERVATION
+
+    def __call__(self) -> None:
+        bare_gather(self.ring, self.row_bytes, self.row, self.goal_at, 4 * GOAL, self.into)
+
+
+def make_update() -> Callable[[], None]:
+    """A twin-critic update, 3x256, batch 256: what passes through the caches between two batches of training."""
+    torch.manual_seed(0)
+    sizes = (OBSERVATION + GOAL + ACTION, 256, 256, 256, 1)
+    layers = [torch.nn.Sequential(*_layers(sizes)) for _ in range(2)]
+    parameters = [p for critic in layers for p in critic.parameters()]
+    optimizer, inputs = torch.optim.Adam(parameters), torch.randn(BATCH, sizes[0])
+
+    def update() -> None:
+        loss = sum((critic(inputs) ** 2).mean() for critic in layers)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return update
+
+
+def _layers(sizes: tuple[int, ...]) -> list[torch.nn.Module]:
+    pairs = zip(sizes[:-1], sizes[1:], strict=True)
+    return [layer for pair in pairs for layer in (torch.nn.Linear(*pair), torch.nn.ReLU())][:-1]
+
+
+def time_calls(calls: dict[str, Callable[[], Any]], rounds: int, between: Callable[[], None]) -> dict[str, float]:
+    """Median microseconds of each call, taken in turn; `between` runs, untimed, before each."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            between()
+            start = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: 1e6 * statistics.median(values) for name, values in seconds.items()}
+
+
+def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, rounds: dict[str, int]) -> dict[str, Any]:
+    """Microseconds per batch of 256, tight and cold."""
+    timeline = ours._timeline
+    gather = Gather(len(timeline.rows), timeline.rows.itemsize)
+    out, out_many = ours.sample(BATCH), ours.sample_many(MANY, BATCH)
+    calls: dict[str, Callable[[], Any]] = {
+        "bare gather": gather,
+        "ours": lambda: ours.sample(BATCH),
+        "ours, out=": lambda: ours.sample(BATCH, out=out),
+        f"ours, {MANY} batches, out=": lambda: ours.sample_many(MANY, BATCH, out=out_many),
+        "SB3 HerReplayBuffer": lambda: sb3.sample(BATCH),
+        "cpprb HindsightReplayBuffer": lambda: other.sample(BATCH),
+    }
+    update = make_update()
+    times = {
+        "tight": time_calls(calls, rounds["tight"], gather.prepare),
+        "cold": time_calls(calls, rounds["cold"], lambda: (gather.prepare(), update())[0]),
+    }
+    for each in times.values():
+        each[f"ours, {MANY} batches, out="] /= MANY
+    return times
+
+
+def time_inserting(episodes: list[Episode]) -> dict[str, float]:
+    """Microseconds per environment step, into buffers that are full before the clock starts."""
+    capacity = len(episodes) * LENGTH // 2
+    alone = [steps_of([e]) for e in episodes]
+    eight = [steps_of(episodes[i : i + 8]) for i in range(0, len(episodes) - 7, 8)]
+    bare = [[(_first(o), a[0], float(r[0]), _first(n), bool(d[0]), bool(t[0])) for o, a, r, n, d, t in s] for s in alone]
+    ours = [make_ours(capacity, n) for n in (1, 1, 8)]
+    sb3, cpp = [make_sb3(capacity, n) for n in (1, 8)], make_cpprb(capacity)
+    plans: dict[str, tuple[Callable[[Any], None], list[Any], int]] = {
+        "ours, add_episode": (ours[0].add_episode, episodes, 1),
+        "ours, add, 1 environment": (lambda steps: feed_ours(ours[1], steps), bare, 1),
+        "ours, add, 8 environments": (lambda steps: feed_ours(ours[2], steps), eight, 8),
+        "SB3, add, 1 environment": (lambda steps: feed_sb3(sb3[0], steps), alone, 1),
+        "SB3, add, 8 environments": (lambda steps: feed_sb3(sb3[1], steps), eight, 8),
+        "cpprb, whole episodes": (lambda episode: feed_cpprb(cpp, episode), episodes, 1),
+    }
+    for feed, items, _ in plans.values():
+        for item in items:
+            feed(item)
+    seconds: dict[str, list[float]] = {name: [] for name in plans}
+    for i in range(len(eight)):
+        for name, (feed, items, n_envs) in plans.items():
+            start = time.perf_counter()
+            feed(items[i])
+            seconds[name].append((time.perf_counter() - start) / (LENGTH * n_envs))
+    return {name: 1e6 * statistics.median(values) for name, values in seconds.items()}
+
+
+def _first(observation: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key: value[0] for key, value in observation.items()}
+
+
+def measure(transitions: int, rounds: dict[str, int]) -> dict[str, Any]:
+    """Fill the three buffers with the same transitions and take every figure."""
+    ours, sb3, cpp = make_ours(transitions), make_sb3(transitions), make_cpprb(transitions)
+    print(f"filling three buffers with {transitions} transitions each", file=sys.stderr)
+    for start in range(0, transitions // LENGTH, 1000):
+        for episode in make_episodes(min(1000, transitions // LENGTH - start), seed=start):
+            ours.add_episode(episode)
+            feed_sb3(sb3, steps_of([episode]))
+            feed_cpprb(cpp, episode)
+    arrays = [*sb3.observations.values(), *sb3.next_observations.values(), sb3.actions, sb3.rewards, sb3.dones]
+    arrays += [sb3.timeouts, sb3.ep_start, sb3.ep_length]
+    row = cpp.rb.sample(1)
+    return {
+        "transitions": len(ours),
+        "sample_us": time_sampling(ours, sb3, cpp, rounds),
+        "insert_us_per_step": time_inserting(make_episodes(800, seed=3)),
+        "bytes_per_transition": {
+            "ours": ours.nbytes / len(ours),
+            "SB3 HerReplayBuffer": sum(a.nbytes for a in arrays) / transitions,
+            "cpprb HindsightReplayBuffer": 5.0 * sum(a.nbytes for a in row.values()),
+        },
+    }
+
+
+def describe_machine() -> dict[str, Any]:
+    versions = {"hindsight": hindsight.__version__, "stable_baselines3": stable_baselines3.__version__}
+    versions |= {"numpy": np.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    return {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), **versions}
+
+
+def show(figures: dict[str, Any]) -> None:
+    """The figures as text."""
+    tight, cold = figures["sample_us"]["tight"], figures["sample_us"]["cold"]
+    print(f"\nsample({BATCH}) of {figures['transitions']} transitions, per batch")
+    print(f"{'':32}{'us':>9}{'us cold':>9}{'x gather':>10}{'SB3 /':>9}{'cpprb /':>9}")
+    for name in tight:
+        ratios = [tight[name] / tight["bare gather"], tight["SB3 HerReplayBuffer"] / tight[name]]
+        ratios.append(tight["cpprb HindsightReplayBuffer"] / tight[name])
+        print(f"{name:32}{tight[name]:9.1f}{cold[name]:9.1f}{ratios[0]:10.2f}{ratios[1]:9.1f}{ratios[2]:9.1f}")
+    print("\ninserting, us per environment step")
+    for name, value in figures["insert_us_per_step"].items():
+        print(f"{name:32}{value:9.2f}")
+    print("\nmemory, bytes per transition")
+    for name, value in figures["bytes_per_transition"].items():
+        print(f"{name:32}{value:9.0f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--transitions", type=int, default=1_000_000, help="real transitions in every buffer")
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--rounds", type=int, default=ROUNDS["tight"], help="tight rounds; a tenth of it cold")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rounds = {"tight": options.rounds, "cold": max(1, options.rounds // 10)}
+    figures = {"machine": describe_machine(), **measure(options.transitions, rounds)}
+    show(figures)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()

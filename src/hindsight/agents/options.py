@@ -1,0 +1,124 @@
+"""Every agent's options, one line each: the command line, the recipes and the documents are made from them. No torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..errors import OptionError
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOptions:
+    """What all agents share. Raises OptionError for a value out of range."""
+
+    hidden: tuple[int, ...] = (256, 256)  # sizes of the hidden layers of every network
+    learning_rate: float = 1e-3  # of Adam, for the critics and, unless told otherwise, for the actor
+    actor_learning_rate: float | None = None  # of Adam, for the actor; the same as learning_rate when None
+    discount: float = 0.98  # what a reward is worth one step later
+    tau: float = 0.005  # share of the online weights that the targets take over when they move
+    target_period: int = 1  # the targets move once in so many policy updates; with tau 1 that is a copy
+    n_critics: int = 2  # how many critics are learnt
+    n_target_critics: int | None = None  # the target is the lowest of so many critics drawn at random; all when None
+    critic_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the critics
+    actor_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the actor
+    action_l2: float = 0.1  # weight of the mean squared action in the actor's loss; keeps it off the bounds
+    clip_targets: bool = True  # hold targets within the returns that the task's reward range can produce
+    gradient_clip: float | None = None  # largest norm of a network's gradient; no limit when None
+    random_eps: float = 0.2  # share of the steps that take a uniformly random action
+    noise: float = 0.1  # standard deviation of the exploration noise, in half widths of the action range
+    normalize: bool = True  # observations and goals by their running mean and standard deviation
+    normalizer_clip: float = 5.0  # normalised values are held within plus and minus this
+    normalizer_eps: float = 1e-2  # smallest standard deviation that a value is divided by
+    sees_achieved_goal: bool = False  # actor and critics see achieved_goal besides observation and goal
+    device: Literal["auto", "cpu", "cuda"] = "auto"  # where updates run; auto takes a GPU if there is one
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", _as_tuple(self.hidden))
+        self._require("hidden", lambda h: all(map(_is_count, h)), "sizes of at least 1, such as 256 256")
+        for name in ("learning_rate", "normalizer_eps"):
+            self._require(name, _is_positive, "a number above 0")
+        for name in ("actor_learning_rate", "gradient_clip"):
+            self._require(name, lambda x: x is None or _is_positive(x), "a number above 0, or None")
+        self._require("discount", lambda x: 0 < x < 1, "a number between 0 and 1, both excluded")
+        self._require("tau", lambda x: 0 < x <= 1, "a number above 0, at most 1")
+        for name in ("target_period", "n_critics"):
+            self._require(name, _is_count, "a whole number of at least 1")
+        self._require(
+            "n_target_critics",
+            lambda n: n is None or (_is_count(n) and n <= self.n_critics),
+            f"a whole number from 1 to n_critics = {self.n_critics}, or None",
+        )
+        for name in ("action_l2", "noise"):
+            self._require(name, lambda x: 0 <= x < math.inf, "a number of at least 0")
+        self._require("random_eps", lambda x: 0 <= x <= 1, "a share from 0 to 1")
+        self._require("normalizer_clip", lambda x: 1 <= x < math.inf, "a number of at least 1")
+        for name in ("critic_layer_norm", "actor_layer_norm", "clip_targets", "normalize", "sees_achieved_goal"):
+            self._require(name, lambda x: isinstance(x, bool), "true or false")
+        self._require("device", lambda x: x in ("auto", "cpu", "cuda"), "'auto', 'cpu' or 'cuda'")
+
+    def _require(self, name: str, is_good: Callable[[Any], bool], wanted: str) -> None:
+        value = getattr(self, name)
+        try:
+            good = is_good(value)
+        except TypeError:
+            good = False
+        if not good:
+            raise OptionError(f"{name} is {value!r}, but must be {wanted}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DDPGOptions(AgentOptions):
+    """Deep deterministic policy gradient (Lillicrap et al. 2016), with one critic."""
+
+    n_critics: int = 1  # how many critics are learnt
+
+
+@dataclass(frozen=True, kw_only=True)
+class TD3Options(AgentOptions):
+    """Twin delayed DDPG (Fujimoto et al. 2018)."""
+
+    policy_period: int = 2  # critic updates per actor update
+    target_noise: float = 0.2  # standard deviation of the noise on the target's action, in half widths of its range
+    target_noise_clip: float = 0.5  # largest noise on the target's action
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("policy_period", _is_count, "a whole number of at least 1")
+        for name in ("target_noise", "target_noise_clip"):
+            self._require(name, lambda x: 0 <= x < math.inf, "a number of at least 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SACOptions(AgentOptions):
+    """Soft actor-critic (Haarnoja et al. 2018). It explores by sampling its policy."""
+
+    action_l2: float = 0.0  # weight of the mean squared action in the actor's loss; keeps it off the bounds
+    random_eps: float = 0.0  # share of the steps that take a uniformly random action
+    noise: float = 0.0  # standard deviation of the exploration noise, in half widths of the action range
+    entropy_coefficient: float = 1.0  # what entropy is worth in rewards, at the start
+    entropy_learning_rate: float | None = None  # of Adam, for the coefficient; learning_rate when None, 0 holds it
+    target_entropy: float | None = None  # entropy that the coefficient steers to; minus the action's size when None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("entropy_coefficient", _is_positive, "a number above 0")
+        self._require("entropy_learning_rate", lambda x: x is None or 0 <= x < math.inf, "a number of at least 0, or None")
+        self._require("target_entropy", lambda x: x is None or math.isfinite(x), "a finite number, or None")
+
+
+AGENT_OPTIONS: dict[str, type[AgentOptions]] = {"ddpg": DDPGOptions, "td3": TD3Options, "sac": SACOptions}
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_positive(value: Any) -> bool:
+    return bool(0 < value < math.inf)
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,281 @@
+"""The command line: hindsight train | play | evaluate | check. Options are generated from the option records."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, make_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import __version__
+from .errors import HindsightError, MissingExtraError, UnknownNameError, nearest
+
+if TYPE_CHECKING:
+    from .her import HER
+
+DEFAULT_ENVIRONMENT = "FetchReach-v4"
+_HELP = f"""hindsight {__version__}: teach agents to reach goals from sparse success signals
+
+usage: hindsight COMMAND [arguments]
+
+  train [ENV]      train a policy ({DEFAULT_ENVIRONMENT} if no environment is named)
+  play RUN         show what a policy does
+  evaluate RUN     measure a policy on unseen episodes
+  check ENV        test whether an environment keeps to the goal interface
+
+hindsight COMMAND --help lists the arguments. RUN is a run folder (its best policy) or a policy file.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0, 1 for an error told in a sentence, 2 for wrong usage, 130, 143."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_HELP, end="")
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        print(f"hindsight {__version__}")
+        return 0
+    try:
+        if arguments[0] not in COMMANDS:
+            close = nearest(arguments[0], COMMANDS)
+            raise UnknownNameError(f"there is no command {arguments[0]!r}.{close} The commands are {', '.join(COMMANDS)}")
+        return COMMANDS[arguments[0]](arguments[1:])
+    except UnknownNameError as problem:
+        print(f"hindsight: {problem}", file=sys.stderr)
+        return 2
+    except (HindsightError, OSError) as problem:
+        print(f"hindsight: {problem}", file=sys.stderr)
+        return 1
+
+
+@dataclass(frozen=True)
+class TrainArguments:
+    """What `train` takes besides the options of a run."""
+
+    agent: str = "td3"  # ddpg, td3 or sac; which options there are depends on it
+    recipe: str = "default"  # a built-in recipe, or a .toml file; chosen by the environment unless given
+    folder: Path | None = None  # of the run; a new one under runs/ unless given
+    resume: bool = False  # go on with the run in the folder (the newest of this environment, agent and seed); start if none
+
+
+@dataclass(frozen=True)
+class PlayArguments:
+    """Show what a policy does: each episode's outcome, and the statistics of all."""
+
+    run: str  # a run folder (its best policy) or a policy file
+    episodes: int = 10  # how many
+    seed: int = 1_000_003  # of the episodes
+    video: Path | None = None  # write the episodes to this file: .gif, .webp or .mp4
+
+
+@dataclass(frozen=True)
+class EvaluateArguments:
+    """Measure a policy: success at the last step, noise off, on seeds that training never used."""
+
+    run: str  # a run folder (its best policy) or a policy file
+    episodes: int = 100  # how many
+    seed: int = 1_000_003  # of the episodes
+    workers: int = 0  # processes that play them; the result is the same
+    json: bool = False  # print the statistics as JSON
+
+
+@dataclass(frozen=True)
+class CheckArguments:
+    """Test whether an environment keeps to the goal interface, and say what does not."""
+
+    env: str  # the id of a registered environment
+
+
+def train(arguments: list[str]) -> int:
+    """hindsight train [ENV]"""
+    environment = arguments.pop(0) if arguments and not arguments[0].startswith("-") else DEFAULT_ENVIRONMENT
+    own, options = _parse_train(arguments, environment)
+    from .her import HER
+
+    with HER(environment, own.agent, own.recipe, **options) as model:
+        return _train(model, own.folder or _folder_of(model, environment, own.resume), own.resume)
+
+
+def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments, dict[str, Any]]:
+    """The arguments of a run. Environment, agent and recipe decide which options there are, and their defaults."""
+    from .recipes import find_recipe, load_recipe
+    from .training.settings import resolve_settings
+
+    name = _peek(arguments, "--recipe")
+    recipe = load_recipe(name) if name else find_recipe(environment)
+    settings = resolve_settings(recipe, _peek(arguments, "--agent"), {})
+    own: list[Any] = [("agent", str, field(default=settings.agent)), ("recipe", str, field(default=name or recipe.name))]
+    groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in settings.records()]
+    kind = make_dataclass("Train", own + groups, bases=(TrainArguments,), frozen=True)
+    kind.__doc__ = f"Train a policy for {environment}, by the recipe {recipe.name!r} unless you say otherwise."
+    given = _parse(kind, arguments, "hindsight train [ENV]")
+    options = {f.name: getattr(getattr(given, r), f.name) for r, cls, _ in groups for f in fields(cls)}
+    return given, options
+
+
+def _peek(arguments: Sequence[str], name: str) -> str | None:
+    """The value of an option that decides what the other options are."""
+    for i, argument in enumerate(arguments):
+        if argument == name and i + 1 < len(arguments):
+            return arguments[i + 1]
+        if argument.startswith(f"{name}="):
+            return argument[len(name) + 1 :]
+    return None
+
+
+def _folder_of(model: HER, environment: str, resume: bool) -> Path:
+    """runs/ENV/AGENT-seedN-K: the newest where a run is to go on, else a new one."""
+    base = Path("runs") / environment.replace("/", "_").replace(":", "_")
+    stem = f"{model.settings.agent}-seed{model.settings.training.seed}"
+    numbers = [int(p.name[len(stem) + 1 :]) for p in base.glob(f"{stem}-*") if p.name[len(stem) + 1 :].isdigit()]
+    newest = max(numbers, default=0)
+    return base / f"{stem}-{newest if resume and newest else newest + 1}"
+
+
+def _train(model: HER, path: Path, resume: bool) -> int:
+    from rich.console import Console
+
+    from .terminal import Display
+    from .training.run_folder import RunFolder
+
+    console = Console(soft_wrap=True)
+    settings, steps = model.settings, model.settings.training.steps
+    with RunFolder(path, settings, model.spec) as folder:
+        trainer = model.trainer
+        goes_on = resume and folder.holds_a_run
+        if goes_on:
+            folder.resume(trainer)
+        else:
+            folder.begin()
+        _announce(model, path, goes_on)
+        with _stop_signals() as stop, Display(steps, console) as display:
+            for event in trainer.run(steps):
+                folder.listen(trainer, event)
+                display.show(trainer, event)
+                if stop:
+                    break
+        folder.save_checkpoint(trainer)
+    if stop:
+        print(f"stopped by {stop[0].name} at {trainer.counts.env_steps:,} steps; the same command with --resume goes on")
+        return 128 + stop[0]
+    _conclude(model, path)
+    return 0
+
+
+def _announce(model: HER, path: Path, goes_on: bool) -> None:
+    settings = model.settings
+    print(
+        f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r}, "
+        f"seed {settings.training.seed}, in {path}"
+    )
+    if settings.recipe == "default":
+        print(f"no recipe is tuned for {model.spec.env_id}: sound defaults are used, which may be slow; see --help")
+    workers, lag = settings.rollout.workers, settings.rollout.lag
+    if workers > lag + 1:
+        print(
+            f"a lag of {lag} keeps at most {lag + 1} of {workers} workers busy while training: {workers - lag - 1} help "
+            f"with evaluations only. --lag {workers - 1} would use all, with older weights"
+        )
+    elif workers and not lag:
+        print("a lag of 0 leaves the workers idle while the learner updates: --lag 1 would let both go on at once")
+
+
+def _conclude(model: HER, path: Path) -> None:
+    trainer = model.trainer
+    counts = trainer.counts
+    solved = f"solved at {counts.env_steps:,} steps" if trainer.is_solved else f"stopped after {counts.env_steps:,} steps"
+    print(
+        f"{solved}, {counts.updates:,} updates: {counts.collect_seconds:.1f} s of collecting and "
+        f"{counts.update_seconds:.1f} s of updating"
+    )
+    print(f"the run is in {path}")
+    print(f"  hindsight play {path}")
+    print(f"  hindsight evaluate {path}")
+
+
+def evaluate(arguments: list[str]) -> int:
+    """hindsight evaluate RUN"""
+    given = _parse(EvaluateArguments, arguments, "hindsight evaluate")
+    from .her import HER
+
+    with HER.load(given.run, workers=given.workers) as model:
+        result = model.evaluate(given.episodes, given.seed)
+        facts = {"environment": model.spec.env_id, "agent": model.settings.agent, "seed": given.seed}
+    print(json.dumps(facts | result.to_json()) if given.json else f"{facts['environment']}: {result}")
+    return 0
+
+
+def play(arguments: list[str]) -> int:
+    """hindsight play RUN"""
+    given = _parse(PlayArguments, arguments, "hindsight play")
+    from .envs.goal_env import make_goal_env
+    from .her import HER
+    from .rollout.video import VideoFile, film
+    from .training.evaluate import Evaluation, outcome_of
+
+    run, window = Path(given.run), given.video is None and _has_display()
+    with HER.load(run) as model:
+        env = make_goal_env(model.environment_id, render_mode="human" if window else "rgb_array")
+        video = None if window else VideoFile(given.video or run.with_suffix("") / "play.gif", env)
+        results = []
+        for number in range(given.episodes):
+            episode, seed = film(env, model.policy, given.seed, number, video)
+            results.append(outcome_of(episode, seed))
+            print(f"episode {number}: {results[-1]}")
+        env.close()
+    print(Evaluation(tuple(results)))
+    if video:
+        video.close()
+        print(f"the video is in {video.path}")
+    return 0
+
+
+def _has_display() -> bool:
+    """Whether a window can be opened."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def check(arguments: list[str]) -> int:
+    """hindsight check ENV"""
+    given = _parse(CheckArguments, arguments, "hindsight check")
+    from .envs.goal_env import check_goal_env
+
+    report = check_goal_env(given.env)
+    print(report)
+    return 0 if report.ok else 1
+
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {"train": train, "play": play, "evaluate": evaluate, "check": check}
+
+
+def _parse(kind: Any, arguments: list[str], program: str) -> Any:
+    try:
+        import tyro
+    except ImportError:
+        raise MissingExtraError('the command line needs tyro and rich: pip install "hindsight-rl[train]"') from None
+    return tyro.cli(
+        kind, args=arguments, prog=program, config=(tyro.conf.OmitArgPrefixes, tyro.conf.PositionalRequiredArgs)
+    )
+
+
+@contextmanager
+def _stop_signals() -> Iterator[list[signal.Signals]]:
+    """Collects Ctrl-C and SIGTERM; the second one ends the process at once."""
+    received: list[signal.Signals] = []
+
+    def remember(number: int, frame: object) -> None:
+        received.append(signal.Signals(number))
+        signal.signal(number, signal.SIG_DFL)
+
+    before = {s: signal.signal(s, remember) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

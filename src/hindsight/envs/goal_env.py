@@ -1,0 +1,222 @@
+"""Any Gymnasium goal environment: made from an id or a function, its task read, its promises checked."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from ..errors import GoalEnvError, MissingExtraError, OptionError
+from ..records import OBSERVATION_KEYS, GoalSpec
+from .check import CheckReport, Finding, examine
+from .ids import make_by_id, prepare_rendering
+from .probe import (
+    Environment,
+    Probe,
+    measured_reward,
+    name_of,
+    own_function,
+    probe,
+    random_state_kept,
+    read_success,
+    reward_function,
+    seeded_actions,
+    terminated_function,
+)
+
+__all__ = [
+    "CheckReport",
+    "Finding",
+    "check_goal_env",
+    "make_goal_env",
+    "read_spec",
+    "read_success",
+    "resets_exactly",
+    "reward_function",
+    "terminated_function",
+]
+
+EnvSource = str | Callable[..., Environment] | Environment
+APT_GL = "apt-get install -y libegl1 libgl1-mesa-dri"
+
+
+def make_goal_env(
+    env: EnvSource, render_mode: str | None = None, env_options: Mapping[str, Any] | None = None
+) -> Environment:
+    """A goal environment from a registered id ("module:id" imports the module first), a function, or an environment.
+
+    render_mode: drawn once at the door, so that a machine that cannot draw says so here. A function gets it where it has
+    a parameter of that name. env_options: keyword arguments for the id's constructor, or for the function. Raises
+    UnknownNameError (the nearest names, the current one of a retired id), MissingExtraError (the line that installs what
+    is missing) and GoalEnvError (what is not as a goal environment must be).
+    """
+    made = make_env(env, render_mode, env_options)
+    try:
+        _require_goals(made)
+        if render_mode == "rgb_array":
+            _draw_once(made)
+    except Exception:
+        if made is not env:
+            made.close()
+        raise
+    return made
+
+
+def make_env(env: EnvSource, render_mode: str | None, env_options: Mapping[str, Any] | None) -> Environment:
+    """As `make_goal_env`, without a look at the goals."""
+    prepare_rendering(render_mode)
+    options = dict(env_options or {})
+    if isinstance(env, str):
+        return make_by_id(env, render_mode, options)
+    if not isinstance(env, gymnasium.Env):
+        if not callable(env):
+            raise OptionError(f"an environment is an id, a function that makes one or a gymnasium.Env, got {env!r}")
+        made = env(**options, **_render_option(env, render_mode))
+        if not isinstance(made, gymnasium.Env):
+            raise GoalEnvError(f"{env!r} made a {type(made).__name__}, but a gymnasium.Env is needed")
+        env = made
+    elif options:
+        raise OptionError(f"env_options {sorted(options)} cannot be given to an environment that exists: give an id")
+    if render_mode is not None and env.render_mode != render_mode:
+        raise OptionError(
+            f"{name_of(env)} has render_mode={env.render_mode!r} where {render_mode!r} is wanted: make it with that, or "
+            f"give its id, or a function with a parameter render_mode"
+        )
+    return env
+
+
+def read_spec(env: Environment) -> GoalSpec:
+    """The task of a goal environment: shapes, dtypes, bounds, time limit, reward range, id.
+
+    The time limit is the smallest of what TimeLimit, the spec, `max_episode_steps`, `max_steps` and highway-env's duration
+    say. The reward range is known where `compute_reward` gives exactly two values for goals from reached to far off, as -1
+    and 0, and infinite otherwise. The environment is reset with a fixed seed and stepped once; it must be reset before it
+    goes on, and draws the same random numbers as if nothing had happened.
+    """
+    _require_goals(env)
+    try:
+        reward_range = _reward_range(env, probe(env))
+    except GoalEnvError:  # the shapes are known all the same; reward_function tells what is wrong
+        reward_range = (-np.inf, np.inf)
+    spec = env.unwrapped.spec
+    env_id = spec.id if spec is not None else None
+    return GoalSpec.from_spaces(env.observation_space, env.action_space, time_limit(env), reward_range, env_id)
+
+
+def check_goal_env(env: EnvSource, env_options: Mapping[str, Any] | None = None) -> CheckReport:
+    """What an environment keeps of the promises that hindsight rests on, found by playing two seeded random episodes.
+
+    Takes what `make_goal_env` takes, and raises only for an unknown id, a missing package or a wrong option; whatever the
+    environment does wrong stands in the report. An environment that is handed over is left reset, and must be reset again.
+    """
+    try:
+        made = make_env(env, None, env_options)
+    except (OptionError, MissingExtraError):
+        raise
+    except Exception as problem:
+        return CheckReport(str(env), (Finding("error", "making", f"{type(problem).__name__}: {problem}"),))
+    try:
+        return examine(made, read_spec(made))
+    except GoalEnvError as problem:
+        return CheckReport(name_of(made), (Finding("error", "spaces", str(problem)),))
+    finally:
+        if made is not env:
+            made.close()
+
+
+def time_limit(env: Environment) -> int | None:
+    """The smallest limit on the steps of an episode that the environment or a wrapper names, None without one."""
+    limits: list[Any] = []
+    layer: Any = env
+    while layer is not None:
+        limits += [getattr(layer, name, None) for name in ("_max_episode_steps", "max_episode_steps", "max_steps")]
+        layer = layer.env if isinstance(layer, gymnasium.Wrapper) else None
+    if env.unwrapped.spec is not None:
+        limits.append(env.unwrapped.spec.max_episode_steps)
+    config = getattr(env.unwrapped, "config", None)
+    if isinstance(config, Mapping) and {"duration", "policy_frequency"} <= set(config):  # highway-env counts seconds
+        limits.append(math.ceil(config["duration"] * config["policy_frequency"]))
+    return min((int(n) for n in limits if isinstance(n, int | np.integer) and n > 0), default=None)
+
+
+def resets_exactly(
+    env: str | Callable[..., Environment], env_options: Mapping[str, Any] | None = None, max_steps: int = 100
+) -> bool:
+    """Whether a reset with a seed makes a used environment the same, bit by bit, as a fresh one.
+
+    Two environments are made; one plays an episode first, then both play one of up to `max_steps` seeded random actions.
+    False for panda-gym's tasks with objects, whose contacts outlive a reset.
+    """
+    fresh, used = make_goal_env(env, env_options=env_options), make_goal_env(env, env_options=env_options)
+    try:
+        _trace(used, 2, max_steps)
+        return _trace(used, 1, max_steps) == _trace(fresh, 1, max_steps)
+    finally:
+        fresh.close()
+        used.close()
+
+
+def _trace(env: Environment, seed: int, max_steps: int) -> list[bytes]:
+    observation, _ = env.reset(seed=seed)
+    trace = [_bytes(observation)]
+    for _, action in zip(range(max_steps), seeded_actions(env, seed), strict=False):
+        observation, reward, terminated, truncated, _ = env.step(action)
+        trace.append(_bytes(observation) + np.float64(reward).tobytes())
+        if terminated or truncated:
+            break
+    return trace
+
+
+def _bytes(observation: Mapping[str, Any]) -> bytes:
+    return b"".join(np.asarray(observation[k]).tobytes() for k in OBSERVATION_KEYS)
+
+
+def _require_goals(env: Environment) -> None:
+    name, space = name_of(env), env.observation_space
+    parts = space.spaces if isinstance(space, spaces.Dict) else {}
+    for key in OBSERVATION_KEYS:
+        if isinstance(part := parts.get(key), spaces.Dict | spaces.Tuple):
+            raise GoalEnvError(
+                f"{key} of {name} is itself a {type(part).__name__} space, but one array is needed: wrap the environment "
+                f"in a gymnasium.Wrapper that flattens its goals with gymnasium.spaces.flatten, in the observations and in "
+                f"a compute_reward of its own"
+            )
+    try:
+        GoalSpec.from_spaces(space, env.action_space)
+    except GoalEnvError as problem:
+        raise GoalEnvError(f"{name} is no goal environment: {problem}") from None
+    if own_function(env, "compute_reward") is None:
+        raise GoalEnvError(
+            f"{name} is no goal environment: it has no compute_reward(achieved_goal, desired_goal, info), without which a "
+            f"goal cannot be put in hindsight"
+        )
+
+
+def _render_option(make: Callable[..., Environment], render_mode: str | None) -> dict[str, str]:
+    if render_mode is None or "render_mode" not in inspect.signature(make).parameters:
+        return {}
+    return {"render_mode": render_mode}
+
+
+def _draw_once(env: Environment) -> None:
+    with random_state_kept(env):
+        try:
+            env.reset(seed=0)
+            env.render()
+        except Exception as problem:
+            said = f"{name_of(env)} cannot draw ({type(problem).__name__}: {problem})"
+            if "mujoco" in sys.modules:
+                raise MissingExtraError(f"{said}: {APT_GL}") from problem
+            raise GoalEnvError(said) from problem
+
+
+def _reward_range(env: Environment, seen: Probe) -> tuple[float, float]:
+    reward, _ = measured_reward(env, seen)
+    values = np.unique(np.asarray(reward(seen.achieved.copy(), seen.desired.copy(), seen.info), np.float64) + 0.0)
+    return (float(values[0]), float(values[1])) if len(values) == 2 else (-np.inf, np.inf)  # + 0.0: -0.0 is 0.0

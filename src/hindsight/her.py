@@ -1,0 +1,312 @@
+"""HER: learn, predict, evaluate, save, load. The five verbs people know, around the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
+
+import gymnasium
+import numpy as np
+
+from .agents import make_agent
+from .agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
+from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
+from .errors import FileError, MissingExtraError, MissingKeyError, OptionError, ShapeError
+from .recipes import find_recipe, load_recipe
+from .records import OBSERVATION_KEYS, Array, GoalSpec
+from .replay.buffer import HindsightBuffer
+from .replay.files import save_bytes
+from .rollout.collect import Stage
+from .rollout.source import LocalSource, Source, WorkerSource
+from .training.checkpoint import SavedModel
+from .training.evaluate import UNSEEN_SEED, Evaluation, outcomes
+from .training.settings import Settings, resolve_settings
+
+if TYPE_CHECKING:
+    from .training.trainer import Agent, Trainer
+
+Environment = str | Callable[[], gymnasium.Env[Any, Any]] | gymnasium.Env[Any, Any]
+_AGENT_STREAM, _REPLAY_STREAM = 3, 4  # beside the three of rollout.collect
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What `learn` tells its callback after each job of episodes."""
+
+    num_timesteps: int
+    episodes: int
+    updates: int
+    success_rate: float | None  # of the episodes just collected, with exploration; None where the environment does not say
+    episode_return: float  # their mean
+
+
+class HER:
+    """An agent that learns to reach goals by Hindsight Experience Replay (Andrychowicz et al. 2017).
+
+    env: an id, a callable that makes an environment, or an environment (which then serves training and evaluation in turn).
+    agent: "ddpg", "td3" or "sac"; the recipe's unless given. recipe: the name of one, or a .toml file; chosen by the
+    environment's id unless given. Every further keyword is an option by its name (`HER(env, seed=0, tau=0.01)`), the same
+    names as on the command line. Raises UnknownNameError and OptionError for names and values that cannot be.
+    """
+
+    def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
+        environment = make_goal_env(env)
+        spec = read_spec(environment)
+        found = load_recipe(recipe) if recipe else find_recipe(spec.env_id)
+        self._begin(env, environment, spec, resolve_settings(found, agent, options))
+
+    def _begin(
+        self, env: Environment | None, environment: gymnasium.Env[Any, Any] | None, spec: GoalSpec, settings: Settings
+    ) -> None:
+        if isinstance(env, gymnasium.Env) and settings.rollout.workers:
+            raise OptionError(
+                f"workers is {settings.rollout.workers}, but an environment object cannot be in several processes: "
+                f"give its id, or a function that makes it"
+            )
+        self.spec, self.settings = spec, settings
+        self._env, self._environment = env, environment
+        self._saved: SavedModel | None = None
+        self._agent: Agent | None = None
+        self._trainer: Trainer | None = None
+        self._source: Source | None = None
+        self._policy: Policy | None = None
+        self._steps_before = 0
+        self._generator = np.random.default_rng(settings.training.seed)
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: Callable[[Progress], bool | None] | None = None,
+        log_interval: int | None = None,
+        reset_num_timesteps: bool = True,
+    ) -> Self:
+        """Train for `total_timesteps` more environment steps; the episode under way at the end is finished and counts too.
+
+        callback: called after each job of episodes; returning False stops. log_interval: print a line every so many
+        episodes. reset_num_timesteps: count `num_timesteps` from 0 again. May be called again and again; returns the model.
+        """
+        trainer = self.trainer
+        if reset_num_timesteps:
+            self._steps_before = trainer.counts.env_steps
+        until = trainer.counts.env_steps + total_timesteps
+        self._policy = None
+        while trainer.counts.env_steps < until:
+            before = trainer.counts.episodes
+            progress = self._progress(trainer.learn_from_next_job())
+            if log_interval and progress.episodes // log_interval > before // log_interval:
+                print(progress)
+            if callback is not None and callback(progress) is False:
+                break
+        return self
+
+    def predict(
+        self,
+        observation: Mapping[str, Any],
+        state: Any = None,
+        mask: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Array, Any]:
+        """The action for one observation, or actions for a batch of them.
+
+        observation: a dict of observation, achieved_goal and desired_goal, each with or without one leading axis. state,
+        mask: for recurrent policies elsewhere; `state` comes back as it was. deterministic: False draws from a stochastic
+        policy (SAC); the others act the same. Raises ShapeError and MissingKeyError.
+        """
+        (seen, achieved, desired), is_batch = self._checked(observation)
+        exploration = None if deterministic else Exploration(random_eps=0.0, noise=0.0, samples=True)
+        act = self.policy.predict if is_batch else self.policy.act
+        return act(seen, achieved, desired, exploration, self._generator), state
+
+    def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
+        """Play `episodes` without noise, on seeds that training never used: success rate, interval, return."""
+        if episodes < 1:
+            raise OptionError(f"episodes is {episodes}, but at least 1 is needed to evaluate")
+        return Evaluation(tuple(outcomes(self.source, self.weights, seed, range(episodes))))
+
+    def save(self, path_or_file: str | Path | BinaryIO) -> None:
+        """Write everything but the replay buffer to a file, atomically, or to an open binary file."""
+        content = self.saved_model().to_bytes()
+        if isinstance(path_or_file, str | Path):
+            save_bytes(Path(path_or_file), content)
+        else:
+            path_or_file.write(content)
+
+    @classmethod
+    def load(cls, path_or_file: str | Path | BinaryIO, env: Environment | None = None, **overrides: Any) -> Self:
+        """A model from a policy file, from the best policy of a run folder, or from an open binary file.
+
+        Predicting needs no environment. Learning and evaluating use `env`, or the registered environment it was trained on.
+        overrides: options for learning on. Raises FileError for a damaged or foreign file, or an environment that does not
+        fit.
+        """
+        if isinstance(path_or_file, str | Path):
+            saved = SavedModel.read(Path(path_or_file), **overrides)
+        else:
+            saved = SavedModel.from_bytes(path_or_file.read(), "the file", **overrides)
+        model = cls.__new__(cls)
+        environment = None if env is None else make_goal_env(env)
+        if environment is not None and (difference := saved.spec.difference(read_spec(environment))):
+            raise FileError(f"the policy does not fit the environment: {difference}")
+        model._begin(env, environment, saved.spec, saved.settings)
+        model._saved = saved
+        return model
+
+    @property
+    def num_timesteps(self) -> int:
+        """Environment steps since training began, or since `learn` last reset the count."""
+        return self._trainer.counts.env_steps - self._steps_before if self._trainer else 0
+
+    @property
+    def environment_id(self) -> str:
+        """The registered id of the environment. Raises OptionError where it has none."""
+        if self.spec.env_id is None:
+            raise OptionError("the environment of this policy has no registered id: give it, as HER.load(path, env=...)")
+        return self.spec.env_id
+
+    @property
+    def policy(self) -> Policy:
+        """The policy as it acts now, in NumPy."""
+        if self._policy is None:
+            self._policy = Policy(self._policy_spec)
+            self._policy.load(self.weights)
+        return self._policy
+
+    @property
+    def weights(self) -> PolicyWeights:
+        """The policy's weights as they are now."""
+        return self._saved.weights if self._saved and not self._agent else self.agent.policy_weights()
+
+    @property
+    def agent(self) -> Agent:
+        """The agent, made at first use; acting alone does not need it."""
+        if self._agent is None:
+            self._agent = self._make_agent()
+        return self._agent
+
+    @property
+    def source(self) -> Source:
+        """Where episodes come from, made at first use."""
+        if self._source is None:
+            self._source = self._make_source()
+        return self._source
+
+    @property
+    def trainer(self) -> Trainer:
+        """The trainer, made at first use."""
+        if self._trainer is None:
+            from .training.trainer import Trainer
+
+            self._trainer = Trainer(self.agent, self._make_buffer(), self.source, self.settings)
+        return self._trainer
+
+    def saved_model(self) -> SavedModel:
+        """The model as a file would hold it."""
+        if self._saved and not self._agent:
+            return self._saved
+        counts = self._trainer.counts if self._trainer else None
+        facts = {"env_steps": counts.env_steps, "updates": counts.updates} if counts else {}
+        return SavedModel.of(self.agent, self.settings, self.spec, facts)
+
+    def close(self) -> None:
+        """Close environments and end worker processes."""
+        if self._source is not None:
+            self._source.close()
+            self._source = None
+        if self._environment is not None and not isinstance(self._env, gymnasium.Env):
+            self._environment.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _progress(self, episodes: list[Any]) -> Progress:
+        counts = self.trainer.counts
+        told = [episode.success for episode in episodes if episode.success is not None]
+        return Progress(
+            self.num_timesteps,
+            counts.episodes,
+            counts.updates,
+            float(np.mean(told)) if told else None,
+            float(np.mean([episode.reward.sum() for episode in episodes])),
+        )
+
+    def _checked(self, observation: Mapping[str, Any]) -> tuple[list[Array], bool]:
+        """The three arrays of an observation, and whether they have a leading axis."""
+        arrays, batches = [], []
+        for key in OBSERVATION_KEYS:
+            if key not in observation:
+                raise MissingKeyError(f"the observation has the keys {', '.join(observation)}, but {key} is needed")
+            shape = (self.spec.observation if key == "observation" else self.spec.goal).shape
+            array = np.asarray(observation[key])
+            batches.append(array.shape[:1] if array.ndim == len(shape) + 1 else None)
+            if array.shape != (batches[-1] or ()) + shape or batches[-1] != batches[0]:
+                raise ShapeError(
+                    f"{key} has shape {array.shape}, but {shape} is needed, in all three with or without one more axis"
+                )
+            arrays.append(array)
+        return arrays, batches[0] is not None
+
+    def _environment_of(self) -> tuple[Environment, gymnasium.Env[Any, Any]]:
+        """What makes environments, and one that is made."""
+        if self._env is None:
+            self._env = self.environment_id
+        if self._environment is None:
+            self._environment = make_goal_env(self._env)
+        return self._env, self._environment
+
+    def _make_agent(self) -> Agent:
+        try:
+            agent: Agent = make_agent(
+                self.settings.agent,
+                self.spec,
+                self.settings.agent_options,
+                _seed(self.settings.training.seed, _AGENT_STREAM),
+            )
+        except ModuleNotFoundError as problem:
+            raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
+        if self._saved:
+            agent.load_state_dict(self._saved.agent_state)
+        return agent
+
+    @property
+    def _policy_spec(self) -> PolicySpec:
+        return self._saved.policy if self._saved and not self._agent else self.agent.policy_spec
+
+    def _make_source(self) -> Source:
+        env, environment = self._environment_of()
+        rollout = self.settings.rollout
+        maker = None if isinstance(env, gymnasium.Env) else env
+        remake = rollout.remake_environment
+        if remake is None:
+            remake = maker is not None and not resets_exactly(maker)
+        stage = Stage(maker, self._policy_spec, rollout.max_episode_steps, self.settings.replay.info_keys, remake)
+        if rollout.workers:
+            return WorkerSource(stage, rollout.workers)
+        return LocalSource(stage, environment if maker is None else None)
+
+    def _make_buffer(self) -> HindsightBuffer:
+        _, environment = self._environment_of()
+        replay = self.settings.replay
+        return HindsightBuffer(
+            replay.capacity,
+            environment.observation_space,
+            environment.action_space,
+            reward_function(environment),
+            n_sampled_goal=replay.n_sampled_goal,
+            strategy=replay.strategy,
+            seed=_seed(self.settings.training.seed, _REPLAY_STREAM),
+            compute_terminated=terminated_function(environment),
+            info_keys=replay.info_keys,
+            episode_length=self.settings.rollout.max_episode_steps or self.spec.max_episode_steps,
+        )
+
+
+def _seed(run_seed: int, stream: int) -> int:
+    return int(np.random.SeedSequence(run_seed, spawn_key=(stream,)).generate_state(1)[0])

@@ -1,0 +1,186 @@
+"""OpenEpisodes: the steps of episodes that have not ended yet, apart for each environment and outside the ring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import FileError, MissingKeyError
+from ..records import OBSERVATION_KEYS, Array
+from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, stage, stage_table
+from .rows import INFO_PREFIX, pick, put, refuse_non_finite
+from .timeline import Timeline
+
+FIRST_ROOM = 64  # rows per environment at first; doubled whenever an episode needs more
+
+
+class OpenEpisodes:
+    """Stages the steps of `n_envs` environments, and hands each episode to the timeline when it ends.
+
+    Of environment i, `rows[i, : steps[i]]` is the open episode and `rows[i, steps[i]]` holds what was seen last.
+    phase: FRESH where nothing was seen, or a reset is known; OPEN inside an episode; ENDED right after one.
+    """
+
+    def __init__(self, timeline: Timeline, n_envs: int) -> None:
+        self.timeline, self.n_envs = timeline, n_envs
+        row = timeline.rows.dtype
+        self.rows = np.zeros((n_envs, min(FIRST_ROOM, timeline.capacity + 1)), row)
+        self.steps = np.zeros(n_envs, np.int64)
+        self.phase = np.zeros(n_envs, np.int64)
+        self._incoming = np.zeros((2, n_envs), row)  # one step of each: before, after
+        self._truncated = np.zeros(n_envs, np.bool_)
+        self._in, self._staged = _as_bytes(self._incoming), _as_bytes(self.rows)
+        self._table = stage_table(row)
+        self._places = _places(self._incoming[0], self._incoming[1], self._truncated)
+        self._bare_places = self._places
+        if n_envs == 1:
+            before, after = (rows.reshape(()) for rows in self._incoming)
+            self._bare_places = _places(before, after, self._truncated.reshape(()))
+        self._bare_dimensions = len(timeline.spec.observation.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """All memory that is held for open episodes."""
+        return sum(a.nbytes for a in (self.rows, self.steps, self.phase, self._incoming, self._truncated))
+
+    def add(self, observation: Any, next_observation: Any, values: tuple[Any, Any, Any, Any], info: Any) -> None:
+        """Take one step of every environment; values: action, reward, terminated, truncated.
+
+        Every check comes before anything is written; see `HindsightBuffer.add`.
+        """
+        before = pick(observation, OBSERVATION_KEYS, "observation")
+        after = pick(next_observation, OBSERVATION_KEYS, "next_observation")
+        is_bare = self.n_envs == 1 and np.ndim(before[0]) == self._bare_dimensions
+        places = self._bare_places if is_bare else self._places
+        with np.errstate(over="ignore"):
+            for (name, place), value in zip(places.items(), (*before, *after, *values), strict=True):
+                put(place, value, name)
+            if info or self.timeline.info_keys:
+                self._read_info(info)
+        code = self._stage()
+        if code == NOT_FINITE:
+            self._refuse(dict(zip(places, (*before, *after, *values), strict=True)), places)
+        if code == NEEDS_CARE:
+            self._make_way()
+            code = self._stage()
+        if code:
+            for i in np.flatnonzero((self.phase == ENDED) & (self.steps > 0)):
+                self._close(int(i), ENDED)
+
+    def close_all(self) -> None:
+        """Close every open episode as truncated, after resets that nobody reported."""
+        for i in np.flatnonzero(self.steps):
+            self._close(int(i), FRESH)
+        self.phase[:] = FRESH
+
+    def _stage(self) -> int:
+        """Let the kernel write the incoming step, or say why not."""
+        return int(stage(self._in, self._staged, self._table, self.steps, self.phase, self._truncated))
+
+    def _make_way(self) -> None:
+        """Close the episodes that the incoming step does not go on from, and grow where there is no room for it."""
+        seen = self.rows[np.arange(self.n_envs), self.steps]
+        goes_on = np.ones(self.n_envs, np.bool_)
+        for key in OBSERVATION_KEYS[:2]:
+            goes_on &= (seen[key] == self._incoming[0][key]).reshape(self.n_envs, -1).all(axis=1)
+        longest = int(self.steps[goes_on].max(initial=0)) + 1
+        self.timeline.check_length(longest)
+        for i in np.flatnonzero((self.phase == OPEN) & ~goes_on):
+            self._close(int(i), FRESH)
+        if longest >= self.rows.shape[1]:
+            more = np.zeros((self.n_envs, min(2 * longest, self.timeline.capacity + 1)), self.rows.dtype)
+            more[:, : self.rows.shape[1]] = self.rows
+            self.rows, self._staged = more, _as_bytes(more)
+
+    def _close(self, i: int, phase: int) -> None:
+        """Hand the open episode of environment i to the timeline."""
+        steps = int(self.steps[i])
+        self.timeline.append_rows(self.rows[i, : steps + 1])
+        self.rows[i, 0] = self.rows[i, steps]
+        self.steps[i], self.phase[i] = 0, phase
+
+    def _read_info(self, info: Any) -> None:
+        """Put the final observations, where an environment resets itself in the same step, and the declared info keys."""
+        for i, final in _final_observations(info):
+            for key, value in zip(OBSERVATION_KEYS, pick(final, OBSERVATION_KEYS, "final_obs"), strict=True):
+                put(self._incoming[1, i : i + 1].reshape(())[key], value, f"final_obs[{i}][{key!r}]")
+        for key in self.timeline.info_keys:
+            put(self._incoming[0][INFO_PREFIX + key], _info_column(info, key, self.n_envs), f"info[{key!r}]")
+
+    def _refuse(self, values: Mapping[str, Any], places: Mapping[str, Array]) -> None:
+        refuse_non_finite(values, places)
+        for key in self.timeline.info_keys:
+            is_missing = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
+            if is_missing.any():
+                raise MissingKeyError(
+                    f"info[{key!r}] is missing or not finite for environment {np.argmax(is_missing)}: "
+                    f"the reward was declared to need it (info_keys)"
+                )
+        refuse_non_finite({"final_obs": np.inf}, {"final_obs": np.full((), np.inf)})
+
+    def state(self) -> dict[str, Array]:
+        """All that `load` needs: the steps so far of every environment, one after the other, with what was seen last."""
+        seen = [self.rows[i, : steps + 1].view(np.uint8) for i, steps in enumerate(self.steps)]
+        rows = np.concatenate(seen).reshape(-1, self.rows.itemsize)
+        return {"open_rows": rows, "open_steps": self.steps.copy(), "open_phase": self.phase.copy()}
+
+    def load(self, state: Mapping[str, Array]) -> None:
+        """Take the open episodes of a buffer of the same task; raises FileError, and changes nothing, if they do not fit."""
+        rows, steps, phase = (state[key] for key in ("open_rows", "open_steps", "open_phase"))
+        is_sound = (
+            steps.shape == phase.shape == (self.n_envs,)
+            and steps.dtype == phase.dtype == np.int64
+            and rows.dtype == np.uint8
+            and (steps >= 0).all()
+            and (steps <= self.timeline.capacity).all()
+            and rows.shape == (int(steps.sum()) + self.n_envs, self.rows.itemsize)
+            and np.isin(phase, (FRESH, OPEN, ENDED)).all()
+            and ((phase == OPEN) == (steps > 0)).all()
+        )
+        if not is_sound:
+            raise FileError(f"the open episodes do not fit {self.n_envs} environments of this task: the file is damaged")
+        fresh = np.zeros((self.n_envs, max(self.rows.shape[1], int(steps.max()) + 2)), self.rows.dtype)
+        ends = np.cumsum(steps + 1)
+        for i, (stop, n) in enumerate(zip(ends, steps + 1, strict=True)):
+            fresh[i, :n].view(np.uint8).reshape(n, -1)[...] = rows[stop - n : stop]
+        self.rows, self._staged = fresh, _as_bytes(fresh)
+        self.steps[:], self.phase[:] = steps, phase
+
+
+def _as_bytes(rows: Array) -> Array:
+    return rows.reshape(-1).view(np.uint8)
+
+
+def _places(before: Array, after: Array, truncated: Array) -> dict[str, Array]:
+    """Where each value of a step is put, by the name under which it would be refused."""
+    return {
+        **{f"observation[{key!r}]": before[key] for key in OBSERVATION_KEYS},
+        **{f"next_observation[{key!r}]": after[key] for key in OBSERVATION_KEYS},
+        **{key: before[key] for key in ("action", "reward", "terminated")},
+        "truncated": truncated,
+    }
+
+
+def _final_observations(info: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The last observations of episodes, where `next_observation` is already of the next one: (environment, dict)."""
+    if isinstance(info, Mapping):
+        finals = info.get("final_obs", ())
+        finals = [finals] if isinstance(finals, Mapping) else finals
+    else:
+        finals = [each.get("final_obs") for each in info or ()]
+    return ((i, final) for i, final in enumerate(finals) if final is not None)
+
+
+def _info_column(info: Any, key: str, n_envs: int) -> Array:
+    """One number per environment, NaN where there is none: from Gymnasium's dict of arrays or from a dict each."""
+    if not isinstance(info, Mapping):
+        return np.array([each.get(key, np.nan) for each in info or [{}] * n_envs], np.float64)
+    column = np.full(n_envs, np.nan)
+    if key in info:
+        column = np.where(info.get(f"_{key}", True), np.asarray(info[key], np.float64), np.nan).reshape(n_envs)
+    if "final_info" in info:
+        final = _info_column(info["final_info"], key, n_envs)
+        column = np.where(np.isnan(final), column, final)
+    return column

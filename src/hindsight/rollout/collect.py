@@ -1,0 +1,151 @@
+"""collect(job) -> episodes: a pure function of weights and seeds, the same in this process and in any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
+from ..envs.goal_env import make_goal_env, read_success
+from ..errors import GoalEnvError, MissingKeyError
+from ..records import OBSERVATION_KEYS, Array, Episode
+
+TRAINING, EVALUATION, NOISE = 0, 1, 2  # the three streams of seeds of a run; episode numbers count within each
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where jobs are played: what a process needs to know once, before its first job.
+
+    environment: an id, or a callable that makes one (picklable, where other processes are to call it); None where only one
+    that exists is used. policy: the network's shape. max_episode_steps: where episodes are cut, None to leave that to the
+    environment. info_keys: numeric `info` entries that the reward needs. remake_environment: a new one for each episode.
+    """
+
+    environment: str | Callable[[], gymnasium.Env[Any, Any]] | None
+    policy: PolicySpec
+    max_episode_steps: int | None = None
+    info_keys: tuple[str, ...] = ()
+    remake_environment: bool = False
+
+    def make(self) -> gymnasium.Env[Any, Any]:
+        """A new environment. Raises GoalEnvError where nothing makes one."""
+        if self.environment is None:
+            raise GoalEnvError("the environment was closed, and nothing makes a new one: give its id, or a function")
+        return make_goal_env(self.environment)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Everything that decides what is collected: the same job gives the same episodes, wherever and whenever it runs.
+
+    stream: TRAINING or EVALUATION. episodes: their numbers within the stream. exploration: None acts without noise.
+    """
+
+    run_seed: int
+    stream: int
+    episodes: tuple[int, ...]
+    weights: PolicyWeights
+    exploration: Exploration | None = None
+
+
+def environment_seed(run_seed: int, stream: int, episode: int) -> int:
+    """The seed of one episode's reset: a non-negative 31-bit number, since some simulators keep it in a C int."""
+    return int(np.random.SeedSequence(run_seed, spawn_key=(stream, episode)).generate_state(1)[0]) >> 1
+
+
+class Collector:
+    """Plays jobs on one environment, which it makes at its first job (or is given)."""
+
+    def __init__(self, stage: Stage, environment: gymnasium.Env[Any, Any] | None = None) -> None:
+        self.stage = stage
+        self.policy = Policy(stage.policy)
+        self._environment = environment
+
+    def collect(self, job: Job) -> list[Episode]:
+        """The episodes of a job, in the order of their numbers."""
+        self.policy.load(job.weights)
+        return [self._play(job, number) for number in job.episodes]
+
+    def _play(self, job: Job, number: int) -> Episode:
+        if self._environment is None or self.stage.remake_environment:
+            self.close()
+            self._environment = self.stage.make()
+        seed = environment_seed(job.run_seed, job.stream, number)
+        noise = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
+
+        def act(observation: Mapping[str, Array]) -> Array:
+            seen, achieved, desired = (observation[key] for key in OBSERVATION_KEYS)
+            return self.policy.act(seen, achieved, desired, job.exploration, noise)
+
+        return play_episode(
+            self._environment, act, seed, number, limit=self.stage.max_episode_steps, info_keys=self.stage.info_keys
+        )
+
+    def close(self) -> None:
+        """Close the environment; a later job makes a new one."""
+        if self._environment is not None:
+            self._environment.close()
+            self._environment = None
+
+
+def play_episode(
+    env: gymnasium.Env[Any, Any],
+    act: Callable[[Mapping[str, Array]], Array],
+    seed: int,
+    number: int = -1,
+    limit: int | None = None,
+    info_keys: tuple[str, ...] = (),
+) -> Episode:
+    """Reset with `seed` and step until the episode ends, or for `limit` steps, which counts as truncated.
+
+    act: observation -> action. Raises GoalEnvError for an episode that does not end where nothing limits it.
+    """
+    limit = limit or _OBVIOUSLY_ENDLESS
+    observation, info = env.reset(seed=seed)
+    seen = [_copy(observation)]
+    actions: list[Array] = []
+    rewards: list[float] = []
+    infos: list[list[Array]] = []
+    terminated = truncated = False
+    while not (terminated or truncated or len(actions) == limit):
+        action = act(observation)
+        observation, reward, terminated, truncated, info = env.step(action)
+        seen.append(_copy(observation))
+        actions.append(action)
+        rewards.append(float(reward))
+        infos.append([_info_value(info, key) for key in info_keys])
+    if len(actions) == _OBVIOUSLY_ENDLESS:
+        raise GoalEnvError(f"an episode did not end within {limit} steps: set max_episode_steps to cut it")
+    rows = {key: np.stack([o[key] for o in seen]) for key in OBSERVATION_KEYS}
+    return Episode(
+        observation=rows["observation"],
+        achieved_goal=rows["achieved_goal"],
+        desired_goal=rows["desired_goal"],
+        action=np.stack(actions),
+        reward=np.asarray(rewards),
+        terminated=bool(terminated),
+        success=read_success(info),
+        info={key: np.stack([values[i] for values in infos]) for i, key in enumerate(info_keys)},
+        number=number,
+    )
+
+
+_OBVIOUSLY_ENDLESS = 100_000
+
+
+def _copy(observation: Mapping[str, Array]) -> dict[str, Array]:
+    """Environments may reuse their arrays."""
+    return {key: np.array(observation[key]) for key in OBSERVATION_KEYS}
+
+
+def _info_value(info: Mapping[str, Any], key: str) -> Array:
+    if key not in info:
+        raise MissingKeyError(
+            f"info has the keys {', '.join(sorted(info)) or '(none)'}, but info_keys asks for {key!r}: correct info_keys"
+        )
+    return np.asarray(info[key])

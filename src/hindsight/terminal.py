@@ -1,0 +1,73 @@
+"""What a person sees while training: a live line at a terminal, plain lines in a log."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from .training.evaluate import Outcome
+from .training.trainer import Evaluated, Event, Trainer
+
+
+class Display:
+    """Follows a trainer; a context manager, so that the live line is taken away whatever happens."""
+
+    def __init__(self, steps: int, console: Console, seconds_between_lines: float = 5.0) -> None:
+        self._console, self._steps, self._patience = console, steps, seconds_between_lines
+        self._live = Progress(
+            TextColumn("{task.fields[text]}"), BarColumn(bar_width=20), TimeRemainingColumn(compact=True), console=console
+        )
+        self._task = self._live.add_task("training", total=steps, text="starting")
+        self._spoke_at = self._started = time.monotonic()
+        self._played = 0
+        self._rates = "no updates yet"
+        self._before = (0.0, 0)
+
+    def show(self, trainer: Trainer, event: Event) -> None:
+        """Tell of an event, now or with the next line."""
+        self._played = self._played + 1 if isinstance(event, Outcome) else 0
+        text = self._text(trainer)
+        if isinstance(event, Evaluated):
+            best = "  best so far" if event.is_best else ""
+            self._console.print(
+                f"evaluation at {trainer.counts.env_steps:,} steps: {event.evaluation}{best}", highlight=False
+            )
+        if self._console.is_terminal:
+            self._live.update(self._task, completed=min(trainer.counts.env_steps, self._steps), text=text)
+        elif not isinstance(event, Outcome) and time.monotonic() - self._spoke_at > self._patience:
+            self._spoke_at = time.monotonic()
+            self._console.print(f"{text}  left {self._time_left(trainer)}", highlight=False)
+
+    def _text(self, trainer: Trainer) -> str:
+        counts, means = trainer.counts, trainer.meter.means()
+        seconds, updates = counts.update_seconds, counts.updates
+        if updates > self._before[1]:
+            self._rates = f"{(updates - self._before[1]) / max(seconds - self._before[0], 1e-9):,.0f} updates/s"
+            self._before = (seconds, updates)
+        success = f"  success {means['train/success_rate']:.0%}" if "train/success_rate" in means else ""
+        best = f"  best {trainer.best['success_rate']:.0%}" if trainer.best else ""
+        playing = f"  evaluating {self._played}/{trainer.settings.training.eval_episodes}" if self._played else ""
+        steps = f"{counts.env_steps:,}/{self._steps:,} steps"
+        return f"{steps}  {counts.episodes:,} episodes{success}{best}  {self._rates}{playing}"
+
+    def _time_left(self, trainer: Trainer) -> str:
+        done = trainer.counts.env_steps
+        if not done:
+            return "unknown"
+        left = (time.monotonic() - self._started) / done * max(self._steps - done, 0)
+        return f"{int(left // 60)}:{int(left % 60):02d}"
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._console.is_terminal:
+            self._live.stop()

@@ -1,0 +1,164 @@
+"""A run's folder on disk: it listens to the trainer and writes what others read. The trainer does not know of it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import FileError, RunFolderError
+from ..records import GoalSpec
+from ..replay.files import has_folder, load_folder, parse_json, save_bytes, save_folder
+from .checkpoint import SavedModel, refuse_other_settings
+from .metrics import MetricsFiles, append_line, cut
+from .settings import Settings
+from .trainer import Evaluated, Event, Learnt, Trainer
+
+FREE_ON_RESUME = frozenset({"steps", "workers", "checkpoint_every"})  # options that may change when a run goes on
+_GROWING = ("metrics.jsonl", "evaluations.jsonl")
+
+
+class RunFolder:
+    """Writes settings, metrics, evaluations, policies and checkpoints of one run; held by one process at a time."""
+
+    def __init__(self, path: Path, settings: Settings, spec: GoalSpec) -> None:
+        self.path, self.settings, self.spec = path, settings, spec
+        self._logged_at = 0
+        self._checkpoint_at = 0
+        path.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(path)
+        self._metrics = MetricsFiles(path)
+
+    @property
+    def holds_a_run(self) -> bool:
+        """Whether a run was begun here."""
+        return (self.path / "settings.json").exists()
+
+    def begin(self) -> None:
+        """Write the settings of a new run. Raises RunFolderError where there is one already."""
+        if self.holds_a_run:
+            raise RunFolderError(f"{self.path} already holds a run: go on with it by --resume, or name another --folder")
+        record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
+        save_bytes(self.path / "settings.json", json.dumps(record, indent=1, allow_nan=False).encode())
+
+    def resume(self, trainer: Trainer) -> None:
+        """Bring the trainer, and the files, to where the last good checkpoint was taken; to the start where none was."""
+        found = parse_json((self.path / "settings.json").read_bytes(), str(self.path / "settings.json"))
+        refuse_other_settings(found, json.loads(json.dumps(self.settings.to_json())), FREE_ON_RESUME)
+        if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
+            raise FileError(f"{self.path} holds a run on another task: {difference}")
+        sizes: Mapping[str, int] = {}
+        if has_folder(self.path / "checkpoint"):
+            arrays, data = load_folder(self.path / "checkpoint", "checkpoint")
+            trainer.load_state(arrays, data["trainer"])
+            self._logged_at, sizes = data["logged_at"], data["sizes"]
+            self._checkpoint_at = trainer.counts.env_steps
+        for name in _GROWING:
+            cut(self.path / name, sizes.get(name, 0))
+        self._metrics.rebuild()
+
+    def listen(self, trainer: Trainer, event: Event) -> None:
+        """Write what an event calls for."""
+        if isinstance(event, Learnt):
+            self._log(trainer, every=self.settings.training.log_every)
+            every = self.settings.training.checkpoint_every
+            if every and trainer.counts.env_steps // every > self._checkpoint_at // every:
+                self.save_checkpoint(trainer)
+        elif isinstance(event, Evaluated):
+            self._log(trainer, every=1)
+            for outcome in event.evaluation.outcomes:
+                record = {"env_steps": trainer.counts.env_steps} | asdict(outcome)
+                append_line(self.path / "evaluations.jsonl", json.dumps(record))
+            self._save_policies(trainer, event)
+
+    def save_checkpoint(self, trainer: Trainer) -> None:
+        """Everything needed to go on to the same bytes."""
+        arrays, state = trainer.state()
+        sizes = {name: (self.path / name).stat().st_size for name in _GROWING if (self.path / name).exists()}
+        self._checkpoint_at = trainer.counts.env_steps
+        save_folder(
+            self.path / "checkpoint", "checkpoint", arrays, {"trainer": state, "logged_at": self._logged_at, "sizes": sizes}
+        )
+
+    def close(self) -> None:
+        """Let other processes have the folder."""
+        os.close(self._lock)
+
+    def _log(self, trainer: Trainer, every: int) -> None:
+        counts = trainer.counts
+        if counts.env_steps // every == self._logged_at // every:
+            return
+        self._logged_at = counts.env_steps
+        record: dict[str, float] = {
+            "env_steps": counts.env_steps,
+            "episodes": counts.episodes,
+            "updates": counts.updates,
+            "refused_episodes": counts.refused_episodes,
+            "seconds": counts.collect_seconds + counts.update_seconds,
+            "collect_seconds": counts.collect_seconds,
+            "update_seconds": counts.update_seconds,
+        }
+        test = {f"test/{k}": v for k, v in trainer.history[-1].items() if k != "env_steps"} if trainer.history else {}
+        self._metrics.write(record | trainer.meter.means() | test)
+        trainer.meter = type(trainer.meter)()
+
+    def _save_policies(self, trainer: Trainer, event: Evaluated) -> None:
+        counts = trainer.counts
+        facts = {"env_steps": counts.env_steps, "updates": counts.updates, **event.evaluation.to_json()}
+        content = SavedModel.of(trainer.agent, self.settings, self.spec, facts).to_bytes()
+        save_bytes(self.path / "policies" / "latest.safetensors", content)
+        if event.is_best:
+            save_bytes(self.path / "policies" / "best.safetensors", content)
+        keep = self.settings.training.keep_every
+        if keep and len(trainer.history) % keep == 0:
+            save_bytes(self.path / "policies" / f"{trainer.counts.env_steps:08d}.safetensors", content)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def machine_facts() -> dict[str, Any]:
+    """Where a run was made: versions, processor, cores."""
+    packages = ("hindsight-rl", "numpy", "numba", "torch", "gymnasium", "gymnasium-robotics", "mujoco")
+    versions = {}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "versions": versions,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _lock(path: Path) -> int:
+    """Hold the folder's lock until the process ends, however it ends. Raises RunFolderError naming the holder."""
+    handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.read(handle, 200).decode(errors="replace").strip()
+        os.close(handle)
+        raise RunFolderError(
+            f"{path} is in use by {holder or 'another process'}: wait for it, or name another --folder"
+        ) from None
+    os.truncate(handle, 0)
+    os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
+    return handle

@@ -1,0 +1,271 @@
+"""The story told once: episodes arrive, the timeline and the normaliser take them, due updates run, a policy goes out."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from ..agents.policy import Exploration, PolicySpec, PolicyWeights
+from ..errors import HindsightError, InputError
+from ..records import Array, Batch, Episode
+from ..replay.buffer import HindsightBuffer
+from ..rollout.collect import TRAINING, Job
+from ..rollout.source import Source
+from .evaluate import Evaluation, Outcome, outcomes
+from .metrics import Meter
+from .settings import Settings
+
+REFUSED_IN_A_ROW = 10  # episodes with bad values, one after the other, that end a run
+UPDATES_PER_DRAW = 8  # batches drawn at once: the cost of a call is shared, and the batches still fit the cache
+
+
+class Agent(Protocol):
+    """What the trainer asks of an agent; see agents/td3.py for one."""
+
+    batches_per_update: int
+    policy_spec: PolicySpec
+
+    def update(self, batch: Batch) -> Mapping[str, torch.Tensor]: ...
+
+    def observe(self, episode: Episode) -> None: ...
+
+    def exploration(self, is_random: bool) -> Exploration: ...
+
+    def policy_weights(self) -> PolicyWeights: ...
+
+    def is_finite(self) -> bool: ...
+
+    def state_dict(self) -> dict[str, Array]: ...
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A job's episodes were taken in, and the updates that they made due are done."""
+
+    episodes: list[Episode]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """An evaluation is complete."""
+
+    evaluation: Evaluation
+    is_best: bool
+
+
+Event = Learnt | Outcome | Evaluated
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How far a run has come. seconds: of collecting and of updating, as the learner waited for them."""
+
+    env_steps: int = 0
+    episodes: int = 0
+    updates: int = 0
+    refused_episodes: int = 0
+    refused_in_a_row: int = 0
+    submitted_episodes: int = 0
+    owed_updates: float = 0.0
+    evaluated_at: int = 0
+    evaluated_episodes: int = 0
+    collect_seconds: float = 0.0
+    update_seconds: float = 0.0
+
+
+@dataclass
+class Trainer:
+    """Trains an agent on the episodes of a source. `run` tells the whole story; `learn_from_next_job` is one step of it."""
+
+    agent: Agent
+    buffer: HindsightBuffer
+    source: Source
+    settings: Settings
+    counts: Counts = field(default_factory=Counts)
+    meter: Meter = field(default_factory=Meter)
+    in_flight: deque[tuple[int, Job]] = field(default_factory=deque)  # tickets and jobs, oldest first
+    history: list[dict[str, float]] = field(default_factory=list)  # env_steps, success_rate, return_mean of evaluations
+    _batches: Batch | None = None
+
+    def run(self, until: int) -> Iterator[Event]:
+        """Train and evaluate until `until` environment steps, or until solved. May be left and taken up after any event."""
+        while not self.is_solved:
+            if self._evaluation_is_due(until):
+                yield from self._evaluate()
+            elif self.counts.env_steps < until:
+                yield Learnt(self.learn_from_next_job())
+            else:
+                return
+
+    def learn_from_next_job(self) -> list[Episode]:
+        """Take in the oldest job's episodes and make the updates they are worth."""
+        started = time.perf_counter()
+        self._submit_jobs()
+        episodes = self.source.result(self.in_flight[0][0])
+        self.in_flight.popleft()
+        collected = time.perf_counter()
+        for episode in episodes:
+            self._take(episode)
+        self._update()
+        self.counts = replace(
+            self.counts,
+            collect_seconds=self.counts.collect_seconds + collected - started,
+            update_seconds=self.counts.update_seconds + time.perf_counter() - collected,
+        )
+        return episodes
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the last evaluations in a row all reached the rate that counts as solved."""
+        options = self.settings.training
+        last = self.history[-options.solved_evaluations :] if options.solved_evaluations else []
+        enough = len(last) == options.solved_evaluations > 0
+        return enough and all(evaluation["success_rate"] >= options.solved_at for evaluation in last)
+
+    @property
+    def best(self) -> dict[str, float] | None:
+        """The best evaluation so far: the highest success rate, then the highest return, then the latest."""
+        return max(reversed(self.history), key=_score, default=None)
+
+    def _submit_jobs(self) -> None:
+        rollout, training, counts = self.settings.rollout, self.settings.training, self.counts
+        while len(self.in_flight) <= rollout.lag:
+            first = self.counts.submitted_episodes
+            job = Job(
+                training.seed,
+                TRAINING,
+                tuple(range(first, first + rollout.episodes_per_job)),
+                self.agent.policy_weights(),
+                self.agent.exploration(is_random=counts.env_steps < training.random_steps),
+            )
+            self.in_flight.append((self.source.submit(job), job))
+            self.counts = replace(self.counts, submitted_episodes=first + rollout.episodes_per_job)
+
+    def _take(self, episode: Episode) -> None:
+        """Into the timeline and the normaliser, whole; an episode that the timeline refuses is counted and left out."""
+        counts = replace(self.counts, env_steps=self.counts.env_steps + len(episode), episodes=self.counts.episodes + 1)
+        try:
+            self.buffer.add_episode(episode)
+        except InputError as problem:
+            if counts.refused_in_a_row + 1 == REFUSED_IN_A_ROW:
+                raise HindsightError(
+                    f"{REFUSED_IN_A_ROW} episodes in a row were refused, the last one because {problem}"
+                ) from problem
+            self.counts = replace(
+                counts, refused_episodes=counts.refused_episodes + 1, refused_in_a_row=counts.refused_in_a_row + 1
+            )
+            return
+        self.agent.observe(episode)
+        self.meter.add_episode(episode)
+        options = self.settings.training
+        owed = options.updates_per_step * len(episode) if counts.env_steps > options.random_steps else 0.0
+        self.counts = replace(counts, refused_in_a_row=0, owed_updates=counts.owed_updates + owed)
+
+    def _update(self) -> None:
+        """Make the updates that are owed; a fraction of one is carried over."""
+        batches_each = self.agent.batches_per_update
+        due = int(self.counts.owed_updates // batches_each)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(self.settings.training.threads)
+        metrics = []
+        for first in range(0, due, UPDATES_PER_DRAW):
+            count = min(UPDATES_PER_DRAW, due - first)
+            batches = self._draw(count * batches_each)
+            metrics += [self.agent.update(batches[i * batches_each : (i + 1) * batches_each]) for i in range(count)]
+        torch.set_num_threads(threads)
+        self.meter.add_updates(metrics)
+        updates = self.counts.updates + due * batches_each
+        if not self.agent.is_finite():
+            raise HindsightError(
+                f"the weights are no longer finite after {updates} updates: lower learning_rate, or set gradient_clip"
+            )
+        self.counts = replace(self.counts, updates=updates, owed_updates=self.counts.owed_updates - due * batches_each)
+
+    def _draw(self, count: int) -> Batch:
+        """`count` batches; the memory of full draws is used again."""
+        size = self.settings.replay.batch_size
+        if self._batches is None or len(self._batches) != count:
+            self._batches = self.buffer.sample_many(count, size)
+            return self._batches
+        return self.buffer.sample_many(count, size, out=self._batches)
+
+    def _evaluation_is_due(self, until: int) -> bool:
+        every, steps, last = self.settings.training.eval_every, self.counts.env_steps, self.counts.evaluated_at
+        if not every or not self.counts.updates or steps == last:
+            return False
+        return steps // every > last // every or steps >= until
+
+    def _evaluate(self) -> Iterator[Outcome | Evaluated]:
+        """Nothing of the trainer changes before the last episode is in: an evaluation cut short is made again."""
+        options, first = self.settings.training, self.counts.evaluated_episodes
+        numbers = range(first, first + options.eval_episodes)
+        results: list[Outcome] = []
+        for outcome in outcomes(self.source, self.agent.policy_weights(), options.seed, numbers):
+            results.append(outcome)
+            yield outcome
+        evaluation = Evaluation(tuple(results))
+        record = {
+            "env_steps": float(self.counts.env_steps),
+            "success_rate": evaluation.success_rate,
+            "return_mean": evaluation.return_mean,
+        }
+        is_best = self.best is None or _score(record) >= _score(self.best)
+        self.history.append(record)
+        self.counts = replace(
+            self.counts, evaluated_at=self.counts.env_steps, evaluated_episodes=first + options.eval_episodes
+        )
+        yield Evaluated(evaluation, is_best)
+
+    def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Everything that decides how the run goes on: arrays, and plain data. Source and settings apart."""
+        buffer_arrays, buffer_data = self.buffer.state_dict()
+        arrays = {f"agent/{k}": v for k, v in self.agent.state_dict().items()}
+        arrays |= {f"buffer/{k}": v for k, v in buffer_arrays.items()}
+        jobs = []
+        for i, (_, job) in enumerate(self.in_flight):
+            arrays |= {f"job/{i}/{k}": v for k, v in asdict(job.weights).items()}
+            jobs.append(
+                {"episodes": list(job.episodes), "exploration": asdict(job.exploration) if job.exploration else None}
+            )
+        data = {
+            "counts": asdict(self.counts),
+            "meter": self.meter.state(),
+            "history": self.history,
+            "jobs": jobs,
+            "buffer": buffer_data,
+        }
+        return arrays, data
+
+    def load_state(self, arrays: dict[str, Array], data: dict[str, Any]) -> None:
+        """Go on where `state` was taken; jobs that were under way are submitted again."""
+        self.agent.load_state_dict(_part(arrays, "agent/"))
+        self.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
+        self.counts = Counts(**data["counts"])
+        self.meter = Meter.from_state(data["meter"])
+        self.history = list(data["history"])
+        self.in_flight.clear()
+        for i, record in enumerate(data["jobs"]):
+            job = Job(
+                self.settings.training.seed,
+                TRAINING,
+                tuple(record["episodes"]),
+                PolicyWeights(**_part(arrays, f"job/{i}/")),
+                Exploration(**record["exploration"]) if record["exploration"] else None,
+            )
+            self.in_flight.append((self.source.submit(job), job))
+
+
+def _score(record: dict[str, float]) -> tuple[float, float]:
+    return record["success_rate"], record["return_mean"]
+
+
+def _part(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
+    return {name[len(prefix) :]: np.asarray(array) for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,81 @@
+"""A small goal environment that keeps every promise; the tests break one at a time."""
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Line(gymnasium.Env):
+    """A place on a line (as two equal coordinates) moves by the action; reaching within 0.5 of the goal pays 0, else -1."""
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+    max_steps = 10
+
+    def __init__(self, render_mode=None, shift=0.0):
+        box = spaces.Box(-100, 100, (2,), np.float32)
+        self.observation_space = spaces.Dict(dict.fromkeys(("observation", "achieved_goal", "desired_goal"), box))
+        self.action_space = spaces.Box(-1, 1, (1,), np.float32)
+        self.render_mode, self.shift = render_mode, shift
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = self.np_random.uniform(-3, 3)
+        self.goal = np.full(2, self.np_random.uniform(-3, 3) + self.shift, np.float32)
+        self.steps = 0
+        return self.observe(), {}
+
+    def step(self, action):
+        self.place += float(action[0])
+        self.steps += 1
+        observation = self.observe()
+        info = self.info(observation)
+        reward = self.pay(observation, info)
+        terminated = self.ends(observation)
+        return observation, reward, terminated, self.steps >= self.max_steps, info
+
+    def observe(self):
+        here = np.full(2, self.place, np.float32)
+        return {"observation": here, "achieved_goal": here.copy(), "desired_goal": self.goal.copy()}
+
+    def info(self, observation):
+        return {"is_success": bool(near(observation["achieved_goal"], self.goal))}
+
+    def pay(self, observation, info):
+        return float(near(observation["achieved_goal"], self.goal)) - 1
+
+    def ends(self, observation):
+        return False
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return near(achieved_goal, desired_goal).astype(np.float32) - 1
+
+    def render(self):
+        return np.zeros((8, 8, 3), np.uint8)
+
+
+def near(achieved_goal, desired_goal):
+    return np.linalg.norm(achieved_goal - desired_goal, axis=-1) < 0.5
+
+
+class Scalar(Line):
+    """Its reward takes one goal only."""
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return 0.0 if float(np.abs(achieved_goal - desired_goal).max()) < 0.35 else -1.0
+
+
+class Terminating(Line):
+    """A goal reached ends the episode, and compute_terminated says so, for a batch too."""
+
+    def ends(self, observation):
+        return bool(near(observation["achieved_goal"], self.goal))
+
+    def compute_terminated(self, achieved_goal, desired_goal, info):
+        return near(achieved_goal, desired_goal)
+
+
+class TerminatingOneByOne(Terminating):
+    """The mazes' mistake: a norm without an axis gives one answer for a whole batch."""
+
+    def compute_terminated(self, achieved_goal, desired_goal, info):
+        return bool(np.linalg.norm(achieved_goal - desired_goal) < 0.5)

@@ -1,0 +1,169 @@
+"""Ids: retired, misspelt, from packages that are missing or do not fit. No simulator is needed here."""
+
+import importlib
+import os
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import gymnasium
+import pytest
+from line_env import Line
+
+from hindsight.envs import ids
+from hindsight.errors import GoalEnvError, MissingExtraError, OptionError, UnknownNameError
+
+
+@pytest.fixture
+def registered():
+    """Register ids for one test."""
+    added = []
+
+    def register(env_id, entry_point=Line, **options):
+        gymnasium.register(env_id, entry_point=entry_point, **options)
+        added.append(env_id)
+
+    yield register
+    for env_id in added:
+        gymnasium.registry.pop(env_id)
+
+
+@pytest.fixture
+def without_packages(monkeypatch):
+    """No simulator package can be imported."""
+
+    def import_module(name):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    monkeypatch.setattr(metadata, "version", lambda name: "3.9.0")
+
+
+def test_an_id_is_made_with_its_options_and_render_mode(registered):
+    registered("Line-v0")
+    env = ids.make_by_id("Line-v0", "rgb_array", {"shift": 2.0})
+    assert (env.unwrapped.shift, env.render_mode) == (2.0, "rgb_array")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "command"),
+    [
+        ("FetchReach-v4", r'pip install "hindsight-rl\[robotics\]"'),
+        ("PandaReach-v3", "pip install panda-gym"),
+        ("parking-v0", "pip install highway-env"),
+        ("nowhere.at.all:Thing-v0", "nowhere.at.all"),
+    ],
+)
+def test_a_missing_package_is_named_with_the_line_that_installs_it(without_packages, env_id, command):
+    with pytest.raises(MissingExtraError, match=command):
+        ids.make_by_id(env_id, None, {})
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ("3.2.7", 'MuJoCo 3.2.7 .*: pip install "mujoco>=3.3,<3.10"'),
+        ("3.10.0", ': pip install "mujoco>=3.3,<3.10"'),
+        ("4.0.1", "pip uninstall -y mujoco mujoco-core mujoco-studio && pip install"),
+    ],
+)
+def test_a_mujoco_out_of_range_is_named_with_the_line_that_mends_it(monkeypatch, found, said):
+    monkeypatch.setattr(metadata, "version", lambda name: found)
+    with pytest.raises(MissingExtraError, match=said):
+        ids.make_by_id("FetchReach-v4", None, {})
+
+
+def test_the_range_of_mujoco_is_the_one_of_the_project():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert ids.PIP_MUJOCO.split('"')[1] in project["project"]["optional-dependencies"]["robotics"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("FetchReach-v1", r"retired \(it runs on mujoco-py.*use 'FetchReach-v4'"),
+        ("FetchReach-v3", r"retired \(its first states.*use 'FetchReach-v4'"),
+        ("FetchReach-v0", r"retired \(a newer version"),
+        ("FetchReach-v5", "no 'FetchReach-v5' yet: the newest version installed is 'FetchReach-v4'"),
+        ("FetchReach", "lacks its version: write 'FetchReach-v4'"),
+        ("FetchRaech-v4", "no environment 'FetchRaech-v4'. Did you mean 'FetchReach-v4'"),
+    ],
+)
+def test_a_simulator_id_is_taken_in_its_newest_version_only(registered, without_packages, asked, said):
+    if "FetchReach-v4" not in gymnasium.registry:
+        registered("FetchReach-v1")
+        registered("FetchReach-v4")
+    with pytest.raises(UnknownNameError, match=said):
+        ids.require_current(asked, is_simulated=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*HandMade-v0 is out of date")
+def test_somebodys_own_environment_may_have_several_versions_and_any_name(registered, without_packages):
+    registered("HandMade-v0")
+    registered("HandMade-v1")
+    assert isinstance(ids.make_by_id("HandMade-v0", None, {}).unwrapped, Line)
+    with pytest.raises(UnknownNameError, match="newest version installed is 'HandMade-v1'"):
+        ids.require_current("HandMade-v2", is_simulated=False)
+
+
+@pytest.mark.parametrize("asked", ["PointRaech-v0", "pointreach-v0", "PointReach-0"])
+def test_a_misspelt_id_names_the_nearest(without_packages, asked):
+    with pytest.raises(UnknownNameError, match="Did you mean 'PointReach-v0'"):
+        ids.make_by_id(asked, None, {})
+
+
+def test_known_ids_are_the_newest_and_examples_of_absent_packages(registered, without_packages):
+    registered("Line-v0")
+    registered("Line-v1")
+    known = ids.known_goal_ids()
+    assert {"PointReach-v0", "Line-v1", "FetchReach-v4", "PandaReach-v3", "parking-v0"} <= set(known)
+    assert not {"Line-v0", "CartPole-v1"} & set(known)
+
+
+def test_what_goes_wrong_in_making_is_told_with_the_options(registered):
+    registered("Line-v0")
+    with pytest.raises(GoalEnvError, match=r"Line-v0 cannot be made with the options \{'shfit': 1\}.*shfit"):
+        ids.make_by_id("Line-v0", None, {"shfit": 1})
+    with pytest.raises(OptionError, match="dt of PointReach"):
+        ids.make_by_id("PointReach-v0", None, {"dt": -1})
+
+
+def test_a_dependency_that_the_environment_lacks_is_a_missing_extra(registered):
+    def make():
+        raise gymnasium.error.DependencyNotInstalled("no physics")
+
+    registered("Line-v0", make)
+    with pytest.raises(MissingExtraError, match="no physics"):
+        ids.make_by_id("Line-v0", None, {})
+
+
+def test_a_module_before_the_id_is_imported_first(registered, monkeypatch):
+    monkeypatch.setattr(importlib, "import_module", lambda name: registered("Line-v0") if name == "line_env" else None)
+    assert isinstance(ids.make_by_id("line_env:Line-v0", None, {}).unwrapped, Line)
+
+
+@pytest.mark.parametrize(
+    ("display", "chosen", "render_mode", "expected"),
+    [
+        (None, None, "rgb_array", "egl"),
+        (None, "osmesa", "rgb_array", "osmesa"),
+        (":0", None, "rgb_array", None),
+        (None, None, None, None),
+    ],
+)
+def test_a_way_to_draw_without_a_display_is_chosen_once(monkeypatch, display, chosen, render_mode, expected):
+    monkeypatch.setattr("sys.platform", "linux")
+    for name, value in {"DISPLAY": display, "MUJOCO_GL": chosen, "WAYLAND_DISPLAY": None}.items():
+        monkeypatch.setenv(name, value or "")
+        if value is None:
+            monkeypatch.delenv(name)
+    ids.prepare_rendering(render_mode)
+    assert os.environ.get("MUJOCO_GL") == expected
+
+
+def test_a_window_without_a_display_is_refused(monkeypatch):
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with pytest.raises(GoalEnvError, match="rgb_array"):
+        ids.prepare_rendering("human")

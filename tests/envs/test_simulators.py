@@ -1,0 +1,122 @@
+"""The simulators as they are. Needs MuJoCo and gymnasium-robotics."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hindsight.envs.goal_env import (
+    check_goal_env,
+    make_goal_env,
+    read_spec,
+    read_success,
+    resets_exactly,
+    reward_function,
+    terminated_function,
+)
+from hindsight.envs.ids import known_goal_ids
+from hindsight.errors import GoalEnvError, UnknownNameError
+
+pytestmark = [
+    pytest.mark.simulator,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:gymnasium_robotics"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:mujoco"),
+]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "shapes", "limit", "rewards"),
+    [
+        ("FetchReach-v4", (10, 3, 4), 50, (-1, 0)),
+        ("FetchPush-v4", (25, 3, 4), 50, (-1, 0)),
+        ("FetchReachDense-v4", (10, 3, 4), 50, (-np.inf, np.inf)),
+        ("HandReach-v3", (63, 15, 20), 50, (-1, 0)),
+        ("HandManipulateBlock-v1", (61, 7, 20), 100, (-1, 0)),
+        ("PointMaze_UMaze-v3", (4, 2, 2), 300, (0, 1)),
+        ("AntMaze_UMaze-v5", (105, 2, 8), 700, (0, 1)),
+    ],
+)
+def test_the_task_and_the_promises_of_a_simulator(env_id, shapes, limit, rewards):
+    env = make_goal_env(env_id)
+    spec = read_spec(env)
+    assert (spec.observation.shape, spec.goal.shape, spec.action.shape) == tuple((n,) for n in shapes)
+    assert (spec.max_episode_steps, spec.reward_low, spec.reward_high, spec.env_id) == (limit, *rewards, env_id)
+    assert reward_function(env) == env.unwrapped.compute_reward
+    assert terminated_function(env) is None
+    report = check_goal_env(env)
+    assert {f.level for f in report.findings} == {"ok"}, str(report)
+    env.close()
+
+
+@pytest.mark.parametrize(("env_id", "key"), [("FetchReach-v4", "is_success"), ("PointMaze_UMaze-v3", "success")])
+def test_success_is_read_from_either_key(env_id, key):
+    env = make_goal_env(env_id)
+    env.reset(seed=0)
+    info = env.step(env.action_space.sample())[4]
+    assert key in info
+    assert read_success(info) in (True, False)
+
+
+def test_a_maze_that_ends_is_asked_row_by_row():
+    env = make_goal_env("PointMaze_UMaze-v3", env_options={"continuing_task": False})
+    achieved, desired = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[0.1, 0.0], [3.0, 3.0]])
+    assert env.unwrapped.compute_terminated(achieved, desired, {}) is False  # one word for both
+    assert terminated_function(env)(achieved, desired, {}).tolist() == [True, False]
+    assert [f.name for f in check_goal_env(env).of("warning")] == ["compute_terminated"]
+
+
+def test_the_pen_whose_rewards_are_wrong_in_batches_is_asked_row_by_row():
+    env = make_goal_env("HandManipulatePen-v1")
+    with pytest.warns(UserWarning, match="other rewards for N goals at once"):
+        reward = reward_function(env)
+    goal = np.array([1.0, 0.9, 0.2, 1.0, 0.0, 0.0, 0.0])
+    turned = np.array([1.0, 0.9, 0.2, np.cos(0.5), 0.0, 0.0, np.sin(0.5)])  # about the axis that does not count
+    assert reward(np.stack([turned] * 4), np.stack([goal] * 4), {}).tolist() == [0, 0, 0, 0]
+
+
+def test_a_kitchen_of_nested_goals_is_refused():
+    with pytest.raises(GoalEnvError, match=r"FrankaKitchen-v1 is itself a Dict space.*gymnasium\.Wrapper"):
+        make_goal_env("FrankaKitchen-v1")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "said"),
+    [
+        ("FetchReach-v1", "mujoco-py, which is no longer maintained.*'FetchReach-v4'"),
+        ("FetchPush-v2", "reset.*'FetchPush-v4'"),
+        ("HandReach-v0", "mujoco-py.*'HandReach-v3'"),
+        ("AntMaze_UMaze-v3", "reward is always 0.*'AntMaze_UMaze-v5'"),
+        ("FetchRech-v4", "Did you mean 'FetchReach-v4'"),
+    ],
+)
+def test_retired_and_misspelt_ids_name_the_current_one(env_id, said):
+    with pytest.raises(UnknownNameError, match=said):
+        make_goal_env(env_id)
+
+
+def test_suggestions_are_goal_environments():
+    known = known_goal_ids()
+    assert {"FetchReach-v4", "AntMaze_UMaze-v5"} <= set(known)
+    assert not {"FetchReach-v1", "Ant-v5", "FrankaKitchen-v1", "AdroitHandDoor-v1"} & set(known)
+
+
+def test_the_resets_of_mujoco_are_exact():
+    assert resets_exactly("FetchPush-v4")
+
+
+def test_frames_are_drawn_without_a_display(monkeypatch):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    env = make_goal_env("FetchReach-v4", "rgb_array")
+    env.reset(seed=0)
+    assert env.render().std() > 10
+    env.close()
+
+
+def test_a_machine_that_cannot_draw_is_told_what_to_install():
+    code = "from hindsight import make_goal_env; make_goal_env('FetchReach-v4', 'rgb_array')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"MUJOCO_GL": "osmesa"}, capture_output=True, text=True, check=False
+    )
+    assert "MissingExtraError" in done.stderr
+    assert "apt-get install -y libegl1 libgl1-mesa-dri" in done.stderr

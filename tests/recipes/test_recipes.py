@@ -1,0 +1,52 @@
+import pytest
+
+from hindsight.agents.options import AGENT_OPTIONS
+from hindsight.errors import FileError, UnknownNameError
+from hindsight.recipes import find_recipe, load_recipe, recipe_names
+from hindsight.training.settings import resolve_settings
+
+
+@pytest.mark.parametrize("name", recipe_names())
+@pytest.mark.parametrize("agent", AGENT_OPTIONS)
+def test_every_recipe_holds_options_that_exist_for_every_agent(name, agent):
+    assert resolve_settings(load_recipe(name), agent, {}).recipe == name
+
+
+def test_the_recipe_follows_from_the_id():
+    assert find_recipe("FetchReach-v4").name == "fetch_reach"
+    assert find_recipe("PointReach-v0").name == "point_reach"
+    assert find_recipe("SomethingElse-v0").name == "default"
+    assert find_recipe(None).name == "default"
+
+
+def test_an_unknown_recipe_names_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean 'fetch_reach'"):
+        load_recipe("fetch_rech")
+
+
+def test_a_file_of_ones_own(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('agent = "sac"\n[options]\ntau = 0.5\n[sac]\ntau = 0.25\n[td3]\ntau = 0.125\n')
+    recipe = load_recipe(str(path))
+    assert (recipe.name, recipe.agent) == ("mine", "sac")
+    assert recipe.options_for("sac") == {"tau": 0.25}
+    assert recipe.options_for("ddpg") == {"tau": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"tau = ", "TOML"),
+        (b"options = 3", "recipe holds"),
+        (b"\xff\xfe", "UTF-8"),
+        (b"#" * 1_000_001, "at most"),
+        (b"a = 1\na = 2", "line 2"),
+    ],
+)
+def test_a_file_that_is_no_recipe_is_refused(tmp_path, content, said):
+    path = tmp_path / "bad.toml"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=said):
+        load_recipe(str(path))
+    with pytest.raises(FileError, match="there is no recipe file"):
+        load_recipe(str(tmp_path / "absent.toml"))

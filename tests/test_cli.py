@@ -1,0 +1,226 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from hindsight import HER
+from hindsight.cli import main
+from hindsight.replay.files import load_folder
+
+COMMAND = [sys.executable, "-c", "import sys; from hindsight.cli import main; sys.exit(main())"]
+SHORT = [
+    "--steps",
+    "1000",
+    "--eval-every",
+    "500",
+    "--eval-episodes",
+    "5",
+    "--checkpoint-every",
+    "200",
+    "--log-every",
+    "200",
+]
+SMALL = ["--hidden", "16", "16", "--batch-size", "32", "--updates-per-step", "1", "--solved-evaluations", "0"]
+
+
+def hindsight(*arguments, **options):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120, **options
+    )
+
+
+def weights_of(folder):
+    """Every array that decides how a run goes on."""
+    return load_folder(folder / "checkpoint", "checkpoint")[0]
+
+
+def assert_same_run(folder, other):
+    mine, theirs = weights_of(folder), weights_of(other)
+    assert set(mine) == set(theirs)
+    for name in mine:
+        assert mine[name].tobytes() == theirs[name].tobytes(), name
+    for name in ("best", "latest"):
+        assert policy(folder, name) == policy(other, name)
+    assert (folder / "evaluations.jsonl").read_bytes() == (other / "evaluations.jsonl").read_bytes()
+    assert timeless(folder) == timeless(other)
+
+
+def policy(folder, name):
+    arrays = safetensors.numpy.load_file(folder / "policies" / f"{name}.safetensors")
+    return {k: v.tobytes() for k, v in arrays.items()}
+
+
+def timeless(folder):
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return [{k: v for k, v in json.loads(line).items() if "seconds" not in k} for line in lines]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    assert main(["train", "PointReach-v0", "--folder", str(folder), *SHORT, *SMALL]) == 0
+    return folder
+
+
+def test_train_leaves_a_run_folder_that_others_can_read(run_folder):
+    settings = json.loads((run_folder / "settings.json").read_text())
+    assert settings["options"]["batch_size"] == 32
+    assert settings["spec"]["env_id"] == "PointReach-v0"
+    assert {"python", "versions", "cores"} <= set(settings["machine"])
+    records = timeless(run_folder)
+    assert records[-1]["env_steps"] == 1000
+    assert {"updates", "train/critic_loss", "train/success_rate", "test/success_rate"} <= set(records[-1])
+    table = (run_folder / "progress.csv").read_text().splitlines()
+    assert len(table) == len(records) + 1
+    assert table[-1].split(",")[table[0].split(",").index("env_steps")] == "1000"
+    outcomes = [json.loads(line) for line in (run_folder / "evaluations.jsonl").read_text().splitlines()]
+    assert [o["env_steps"] for o in outcomes] == [500] * 5 + [1000] * 5
+    assert len({o["seed"] for o in outcomes}) == 10
+    assert isinstance(HER.load(run_folder).predict(observation())[0], np.ndarray)
+
+
+def observation():
+    return {"observation": np.zeros(4), "achieved_goal": np.zeros(2), "desired_goal": np.ones(2)}
+
+
+@pytest.mark.parametrize("workers", [2])
+@pytest.mark.parametrize("lag", [1])
+def test_workers_give_the_same_bytes(tmp_path, workers, lag):
+    alone, helped = tmp_path / "alone", tmp_path / "helped"
+    arguments = ["train", "PointReach-v0", *SHORT, *SMALL, "--lag", str(lag)]
+    assert main([*arguments, "--folder", str(alone)]) == 0
+    assert main([*arguments, "--folder", str(helped), "--workers", str(workers)]) == 0
+    assert_same_run(alone, helped)
+
+
+def test_a_killed_run_goes_on_to_the_same_bytes(run_folder, tmp_path):
+    folder = tmp_path / "killed"
+    arguments = ["train", "PointReach-v0", "--folder", folder, *SHORT, *SMALL]
+    process = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL)
+    metrics = folder / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not (metrics.exists() and metrics.read_text().count("\n") >= 3):
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert timeless(folder)[-1]["env_steps"] < 1000
+    resumed = hindsight(*arguments, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "resuming" in resumed.stdout
+    assert_same_run(run_folder, folder)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on(run_folder, tmp_path, number, code):
+    folder = tmp_path / "stopped"
+    arguments = ["train", "PointReach-v0", "--folder", folder, *SHORT, *SMALL, "--checkpoint-every", "0"]
+    process = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+    while not (folder / "metrics.jsonl").exists():
+        time.sleep(0.005)
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == code
+    assert "--resume goes on" in said
+    resumed = hindsight(*arguments, "--resume", "--checkpoint-every", "200")
+    assert resumed.returncode == 0, resumed.stderr
+    assert_same_run(run_folder, folder)
+
+
+def test_a_finished_run_resumes_to_itself(run_folder):
+    before = weights_of(run_folder)
+    again = hindsight("train", "PointReach-v0", "--folder", run_folder, *SHORT, *SMALL, "--resume")
+    assert again.returncode == 0, again.stderr
+    assert all(before[k].tobytes() == v.tobytes() for k, v in weights_of(run_folder).items())
+
+
+def test_a_folder_with_a_run_is_not_written_over(run_folder):
+    again = hindsight("train", "PointReach-v0", "--folder", run_folder, *SHORT, *SMALL)
+    assert again.returncode == 1
+    assert "--resume" in again.stderr
+
+
+def test_a_run_does_not_go_on_with_other_settings(run_folder):
+    again = hindsight("train", "PointReach-v0", "--folder", run_folder, *SHORT, *SMALL, "--tau", "0.5", "--resume")
+    assert again.returncode == 1
+    assert re.search(r"tau was 0.01 and is now 0.5", again.stderr)
+
+
+def test_a_folder_in_use_names_its_holder(run_folder):
+    from hindsight.training.run_folder import RunFolder
+
+    model = HER.load(run_folder)
+    with RunFolder(run_folder, model.settings, model.spec):
+        other = hindsight("train", "PointReach-v0", "--folder", run_folder, *SHORT, *SMALL, "--resume")
+    assert other.returncode == 1
+    assert f"process {os.getpid()}" in other.stderr
+
+
+def test_evaluate_prints_statistics_and_json(run_folder, capsys):
+    assert main(["evaluate", str(run_folder), "--episodes", "4", "--seed", "5"]) == 0
+    assert "of 4 episodes (95 % interval" in capsys.readouterr().out
+    assert main(["evaluate", str(run_folder / "policies" / "latest.safetensors"), "--episodes", "4", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["episodes"] == 4
+
+
+def test_play_tells_each_episode_and_leaves_a_video(run_folder, tmp_path, capsys):
+    video = tmp_path / "played.gif"
+    assert main(["play", str(run_folder), "--episodes", "2", "--video", str(video)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("return") >= 3
+    assert "episode 1:" in said
+    from PIL import Image
+
+    with Image.open(video) as picture:
+        assert picture.n_frames > 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["trian"], "Did you mean 'train'"),
+        (["train", "PointReech-v0"], "PointReach-v0"),
+        (["train", "PointReach-v0", "--agent", "td4"], "Did you mean 'td3'"),
+        (["train", "PointReach-v0", "--recipe", "point_rech"], "Did you mean 'point_reach'"),
+        (["train", "PointReach-v0", "--taus", "1"], "--tau"),
+        (["evaluate", "nowhere"], "neither a policy file nor a run folder"),
+    ],
+)
+def test_mistakes_name_what_was_meant(arguments, said):
+    result = hindsight(*arguments)
+    assert result.returncode in (1, 2)
+    assert said in result.stderr + result.stdout
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seconds"),
+    [(["--help"], 0.6), (["train", "--help"], 0.8), (["play", "--help"], 0.8), (["evaluate", "--help"], 0.8)],
+)
+def test_help_is_quick(arguments, seconds):
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        assert hindsight(*arguments).returncode == 0
+        times.append(time.perf_counter() - started)
+    assert min(times) < seconds
+
+
+def test_the_help_of_train_shows_every_option_with_the_recipes_value(run_folder):
+    said = hindsight("train", "PointReach-v0", "--help", env=os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}).stdout
+    for name, value in HER.load(run_folder).settings.flat().items():
+        assert f"--{name.replace('_', '-')}" in said, (name, value)
+    assert re.search(r"--random-steps INT.*200", said)
+
+
+def test_the_module_is_where_the_command_points():
+    assert Path(sys.modules["hindsight.cli"].__file__).name == "cli.py"
