@@ -2,26 +2,24 @@
 
     python benchmarks/sampling.py [--transitions 1000000] [--json FILE]
 
-Everything runs in one process on one thread, interleaved, each with its own random stream: with equal seeds the second would
-find its rows in the cache. "tight" is one call after the other; "cold" is right after a critic's update, as in training. The
-bare gather is a compiled loop with prefetch that is given rows and memory and copies two adjacent rows and one goal.
-FetchPush shape: observation 25, goal 3, action 4, episodes of 50; future, k = 4; a sparse reward in NumPy. Medians.
+Everything runs in one process on one thread, in turns, each with its own random stream: with equal seeds the second would
+find its rows in the cache. "tight" is call after call, 20 in a row; "cold" is right after a critic's update, as when one
+trains. The bare gather is a compiled loop with prefetch that is given rows and memory and copies two adjacent rows and one
+goal: the machine's limit. Medians. FetchPush shape: observation 25, goal 3, action 4, episodes of 50; strategy future, k = 4,
+a sparse reward in NumPy.
 """
 
 from __future__ import annotations
 
-import os
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-
 import argparse
 import json
+import os
 import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +38,7 @@ from hindsight.replay.kernels import AHEAD, _copy, _fetch, compiled
 
 OBSERVATION, GOAL, ACTION, LENGTH, BATCH, MANY = 25, 3, 4, 50, 256, 8
 ACHIEVED = slice(3, 6)  # where FetchPush's observation holds the object's position
-ROUNDS = {"tight": 2000, "cold": 200}
+ROUNDS, TURN = 2000, 20  # calls of each candidate; in a row, where they are timed tight
 
 
 def sparse_reward(achieved_goal: np.ndarray, goal: np.ndarray, info: Any = None) -> np.ndarray:
@@ -131,7 +129,9 @@ def feed_cpprb(buffer: Any, episode: Episode) -> None:
 
 
 @compiled
-def bare_gather(ring: np.ndarray, row_bytes: int, row: np.ndarray, goal_at: np.ndarray, size: int, into: np.ndarray) -> None:
+def bare_gather(
+    ring: np.ndarray, row_bytes: int, row: np.ndarray, goal_at: np.ndarray, size: int, into: np.ndarray
+) -> None:
     start, place = ring.ctypes.data, into.ctypes.data
     for i in range(-AHEAD, len(row)):
         if i + AHEAD < len(row):
@@ -180,19 +180,21 @@ def make_update() -> Callable[[], None]:
 
 
 def _layers(sizes: tuple[int, ...]) -> list[torch.nn.Module]:
-    pairs = zip(sizes[:-1], sizes[1:], strict=True)
-    return [layer for pair in pairs for layer in (torch.nn.Linear(*pair), torch.nn.ReLU())][:-1]
+    return [layer for pair in pairwise(sizes) for layer in (torch.nn.Linear(*pair), torch.nn.ReLU())][:-1]
 
 
-def time_calls(calls: dict[str, Callable[[], Any]], rounds: int, between: Callable[[], None]) -> dict[str, float]:
-    """Median microseconds of each call, taken in turn; `between` runs, untimed, before each."""
+def time_calls(
+    calls: dict[str, Callable[[], Any]], rounds: int, turn: int, before: Callable[[str], None]
+) -> dict[str, float]:
+    """Median microseconds of each call, taken in turns of `turn` calls; `before` runs, untimed, before each."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
+    for _ in range(rounds // turn):
         for name, call in calls.items():
-            between()
-            start = time.perf_counter()
-            call()
-            seconds[name].append(time.perf_counter() - start)
+            for _ in range(turn):
+                before(name)
+                start = time.perf_counter()
+                call()
+                seconds[name].append(time.perf_counter() - start)
     return {name: 1e6 * statistics.median(values) for name, values in seconds.items()}
 
 
@@ -210,9 +212,18 @@ def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, round
         "cpprb HindsightReplayBuffer": lambda: other.sample(BATCH),
     }
     update = make_update()
+
+    def before_tight(name: str) -> None:
+        if name == "bare gather":
+            gather.prepare()
+
+    def before_cold(name: str) -> None:
+        before_tight(name)
+        update()
+
     times = {
-        "tight": time_calls(calls, rounds["tight"], gather.prepare),
-        "cold": time_calls(calls, rounds["cold"], lambda: (gather.prepare(), update())[0]),
+        "tight": time_calls(calls, rounds["tight"], TURN, before_tight),
+        "cold": time_calls(calls, rounds["cold"], 1, before_cold),
     }
     for each in times.values():
         each[f"ours, {MANY} batches, out="] /= MANY
@@ -302,7 +313,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--transitions", type=int, default=1_000_000, help="real transitions in every buffer")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
-    parser.add_argument("--rounds", type=int, default=ROUNDS["tight"], help="tight rounds; a tenth of it cold")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="tight rounds; a tenth of it cold")
     options = parser.parse_args()
     torch.set_num_threads(1)
     rounds = {"tight": options.rounds, "cold": max(1, options.rounds // 10)}

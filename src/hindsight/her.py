@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 import gymnasium
 import numpy as np
 
-from .agents import make_agent
+from .agents import Agent, make_agent
 from .agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
 from .errors import FileError, MissingExtraError, MissingKeyError, OptionError, ShapeError
@@ -26,7 +26,7 @@ from .training.evaluate import UNSEEN_SEED, Evaluation, outcomes
 from .training.settings import Settings, resolve_settings
 
 if TYPE_CHECKING:
-    from .training.trainer import Agent, Trainer
+    from .training.trainer import Trainer
 
 Environment = str | Callable[[], gymnasium.Env[Any, Any]] | gymnasium.Env[Any, Any]
 _AGENT_STREAM, _REPLAY_STREAM = 3, 4  # beside the three of rollout.collect
@@ -164,6 +164,8 @@ class HER:
         """The registered id of the environment. Raises OptionError where it has none."""
         if self.spec.env_id is None:
             raise OptionError("the environment of this policy has no registered id: give it, as HER.load(path, env=...)")
+        if ":" in self.spec.env_id:  # Gymnasium would import what stands before the colon
+            raise OptionError(f"the file names the environment {self.spec.env_id!r}: import its module, and give env=...")
         return self.spec.env_id
 
     @property
@@ -204,7 +206,7 @@ class HER:
 
     def saved_model(self) -> SavedModel:
         """The model as a file would hold it."""
-        if self._saved and not self._agent:
+        if self._saved and not self._trainer:
             return self._saved
         counts = self._trainer.counts if self._trainer else None
         facts = {"env_steps": counts.env_steps, "updates": counts.updates} if counts else {}
@@ -263,12 +265,8 @@ class HER:
 
     def _make_agent(self) -> Agent:
         try:
-            agent: Agent = make_agent(
-                self.settings.agent,
-                self.spec,
-                self.settings.agent_options,
-                _seed(self.settings.training.seed, _AGENT_STREAM),
-            )
+            seed = _seed(self.settings.training.seed, _AGENT_STREAM)
+            agent = make_agent(self.settings.agent, self.spec, self.settings.agent_options, seed)
         except ModuleNotFoundError as problem:
             raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
         if self._saved:

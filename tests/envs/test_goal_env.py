@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 from line_env import Line, Scalar
 
-from hindsight.envs.goal_env import make_goal_env, read_spec, resets_exactly, time_limit
+from hindsight.envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, time_limit
 from hindsight.envs.point_reach import PointReach
 from hindsight.errors import GoalEnvError, MissingExtraError, OptionError
 
@@ -124,6 +124,17 @@ def rewarding(compute):
 def test_the_reward_range_is_known_where_two_values_are_all_there_is(compute, expected):
     spec = read_spec(rewarding(compute))
     assert (spec.reward_low, spec.reward_high) == expected
+
+
+def test_a_reward_that_refuses_invented_goals_has_an_unknown_range():
+    class Picky(Line):
+        def compute_reward(self, achieved_goal, desired_goal, info):
+            seen = [*Line.reset(Line(), seed=0)[0].values(), self.observe()["achieved_goal"]]
+            assert all(any(np.array_equal(a, s) for s in seen) for a in np.atleast_2d(achieved_goal))
+            return -np.linalg.norm(achieved_goal - desired_goal, axis=-1)
+
+    assert reward_function(env := Picky()) == env.compute_reward
+    assert read_spec(env).reward_low == -np.inf
 
 
 def test_reading_the_task_warns_of_nothing_and_leaves_the_random_numbers_alone():

@@ -33,7 +33,7 @@ def without_packages(monkeypatch):
     """No simulator package can be imported."""
 
     def import_module(name):
-        raise ImportError(f"No module named {name!r}")
+        raise ModuleNotFoundError(f"No module named {name!r}")
 
     monkeypatch.setattr(importlib, "import_module", import_module)
     monkeypatch.setattr(metadata, "version", lambda name: "3.9.0")
@@ -126,6 +126,20 @@ def test_what_goes_wrong_in_making_is_told_with_the_options(registered):
         ids.make_by_id("Line-v0", None, {"shfit": 1})
     with pytest.raises(OptionError, match="dt of PointReach"):
         ids.make_by_id("PointReach-v0", None, {"dt": -1})
+
+
+def test_an_import_that_fails_for_want_of_opengl_names_the_libraries(monkeypatch):
+    def import_module(name):
+        raise AttributeError("'NoneType' object has no attribute 'glGetError'")
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    monkeypatch.setattr(metadata, "version", lambda name: "3.9.0")
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    with pytest.raises(MissingExtraError, match=r"MUJOCO_GL=egl .*apt-get install -y libegl1"):
+        ids.make_by_id("FetchReach-v4", None, {})
+    monkeypatch.delenv("MUJOCO_GL")
+    with pytest.raises(AttributeError):
+        ids.make_by_id("FetchReach-v4", None, {})
 
 
 def test_a_dependency_that_the_environment_lacks_is_a_missing_extra(registered):

@@ -40,7 +40,7 @@ def test_a_file_of_ones_own(tmp_path):
         (b"options = 3", "recipe holds"),
         (b"\xff\xfe", "UTF-8"),
         (b"#" * 1_000_001, "at most"),
-        (b"a = 1\na = 2", "line 2"),
+        (b"a = 1\na = 2\n", "TOML"),
     ],
 )
 def test_a_file_that_is_no_recipe_is_refused(tmp_path, content, said):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from ..errors import GoalEnvError, OptionError, ShapeError
 from ..records import Batch, Episode, GoalSpec
+from .losses import return_range
 from .normalizer import Normalizer
 from .options import AgentOptions
 from .policy import PolicyKind, PolicySpec, PolicyWeights
@@ -79,7 +81,7 @@ class Inputs:
         parts = self._seen(batch.observation, batch.achieved_goal, goal)
         next_parts = self._seen(batch.next_observation, batch.next_achieved_goal, goal)
         critic_inputs = self._normalized(torch.cat((*parts, action), -1))
-        discount = self._tensor(batch.terminated, 1).mul_(-self.options.discount).add_(self.options.discount)
+        discount = self._tensor(batch.terminated, 1).mul(-self.options.discount).add_(self.options.discount)
         return Transitions(
             inputs=critic_inputs[..., : self.size],
             critic_inputs=critic_inputs,
@@ -126,6 +128,13 @@ def policy_spec(spec: GoalSpec, options: AgentOptions, kind: PolicyKind) -> Poli
 def policy_weights(actor: Tensor, inputs: Inputs) -> PolicyWeights:
     """NumPy copies of the actor's flat weights and of what its inputs are normalised by."""
     return PolicyWeights(actor.cpu().numpy().copy(), *inputs.mean_and_scale())
+
+
+def value_range(spec: GoalSpec, options: AgentOptions) -> tuple[float, float]:
+    """What values are held within: the returns that the task's rewards can produce, if so wished and known, or anything."""
+    if not options.clip_targets:
+        return -math.inf, math.inf
+    return return_range(spec.reward_low, spec.reward_high, options.discount)
 
 
 def choose_device(name: str) -> torch.device:

@@ -14,7 +14,7 @@ from torch import Tensor
 from .policy import LOG_DEVIATION_RANGE
 
 
-def value_range(reward_low: float, reward_high: float, discount: float) -> tuple[float, float]:
+def return_range(reward_low: float, reward_high: float, discount: float) -> tuple[float, float]:
     """The lowest and the highest return of rewards within a range: an endless episode's, or that of a last step.
 
     For rewards of -1 and 0 it is -1 / (1 - discount) and 0. Infinite where the reward has no bound.
@@ -56,8 +56,8 @@ def squared_error(value: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 def smoothed_action(action: Tensor, noise: float, clip: float, generator: torch.Generator) -> Tensor:
     """The action plus clipped Gaussian noise, within [-1, 1] (target policy smoothing, Fujimoto et al. 2018)."""
-    draw = torch.empty_like(action).normal_(0.0, noise, generator=generator)
-    return draw.clamp_(-clip, clip).add_(action).clamp_(-1.0, 1.0)
+    draw = torch.randn(action.shape, generator=generator, dtype=action.dtype, device=action.device)
+    return draw.mul_(noise).clamp_(-clip, clip).add_(action).clamp_(-1.0, 1.0)
 
 
 def deterministic_policy_loss(
@@ -68,9 +68,10 @@ def deterministic_policy_loss(
     action: (B, A), tanh of the actor's output. value: (B, 1). value_gradient: (B, A), d (sum of value) / d action.
     """
     rows, size = action.shape
-    loss = action_l2 * action.square().mean() - value.mean()
-    gradient = (action * (2.0 * action_l2 / size) - value_gradient) * (1.0 - action.square())
-    return loss, gradient / rows
+    square = action.square()
+    loss = action_l2 * square.mean() - value.mean()
+    of_action = action * (2.0 * action_l2 / size) - value_gradient
+    return loss, of_action * (1.0 - square) / rows
 
 
 @dataclass(slots=True)
@@ -94,7 +95,7 @@ def sample_squashed_gaussian(output: Tensor, generator: torch.Generator) -> Gaus
     """
     mean, raw_log_deviation = output.chunk(2, -1)
     log_deviation = raw_log_deviation.clamp(*LOG_DEVIATION_RANGE)
-    noise = torch.empty_like(mean).normal_(generator=generator)
+    noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
     spread = log_deviation.exp() * noise
     before = mean + spread
     log_slope = 2.0 * (math.log(2.0) - before - torch.nn.functional.softplus(-2.0 * before))
@@ -113,9 +114,10 @@ def soft_policy_loss(
     """
     action = sample.action
     rows, size = action.shape
-    loss = (coefficient * sample.log_density - value).mean() + action_l2 * action.square().mean()
+    square = action.square()
+    loss = (coefficient * sample.log_density - value).mean() + action_l2 * square.mean()
     of_action = action * (2.0 * action_l2 / size) - value_gradient
-    of_mean = of_action * (1.0 - action.square()) + 2.0 * coefficient * action
+    of_mean = of_action * (1.0 - square) + 2.0 * coefficient * action
     of_log_deviation = (of_mean * sample.spread - coefficient) * sample.is_free
     return loss, torch.cat((of_mean, of_log_deviation), -1) / rows
 

@@ -20,7 +20,7 @@ LOG_DEVIATION_RANGE = (-20.0, 2.0)  # of a stochastic policy, before squashing
 
 
 def layer_views(flat: Any, sizes: Sequence[int], n_members: int = 1) -> list[tuple[Any, Any]]:
-    """Each layer's weight (n_members, inputs, outputs) and bias (n_members, 1, outputs), as views of a flat vector.
+    """Each layer's weight (n_members, outputs, inputs) and bias (n_members, outputs), as views of a flat vector.
 
     This is the one place that says how weights lie in a vector: layer after layer, the weight before the bias. `flat`:
     contiguous, (count_weights(sizes, n_members),), a NumPy array or a torch tensor.
@@ -28,7 +28,7 @@ def layer_views(flat: Any, sizes: Sequence[int], n_members: int = 1) -> list[tup
     views, start = [], 0
     for n_in, n_out in itertools.pairwise(sizes):
         middle, stop = start + n_members * n_in * n_out, start + n_members * (n_in + 1) * n_out
-        views.append((flat[start:middle].reshape(n_members, n_in, n_out), flat[middle:stop].reshape(n_members, 1, n_out)))
+        views.append((flat[start:middle].reshape(n_members, n_out, n_in), flat[middle:stop].reshape(n_members, n_out)))
         start = stop
     return views
 
@@ -150,7 +150,7 @@ class Policy:
             array = getattr(weights, name)
             if array.shape != (size,) or array.dtype != np.float32:
                 raise InputError(f"{name} is {array.shape} {array.dtype}, but this policy needs ({size},) float32")
-        self._layers = [(weight[0], bias[0, 0]) for weight, bias in layer_views(weights.flat, self.spec.layer_sizes)]
+        self._layers = [(weight[0].T, bias[0]) for weight, bias in layer_views(weights.flat, self.spec.layer_sizes)]
         self._mean, self._scale = weights.input_mean, weights.input_scale
 
     def act(

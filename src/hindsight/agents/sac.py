@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..records import Batch, Episode, GoalSpec
-from .inputs import Array, Inputs, Transitions, choose_device, policy_spec, policy_weights
+from .inputs import Array, Inputs, Transitions, choose_device, policy_spec, policy_weights, value_range
 from .losses import (
     entropy_coefficient_gradient,
     lowest,
@@ -19,7 +19,6 @@ from .losses import (
     soft_policy_loss,
     squared_error,
     td_target,
-    value_range,
 )
 from .networks import Adam, Architecture, TargetStep, allocate, initialize
 from .options import SACOptions
@@ -39,7 +38,7 @@ class SAC:
         self.policy_spec = policy_spec(spec, options, "squashed_gaussian")
         self.inputs = Inputs(spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec.reward_low, spec.reward_high, options.discount)
+        self.value_range = value_range(spec, options)
         self.target_entropy = -float(spec.action.size) if options.target_entropy is None else options.target_entropy
 
         actor = Architecture(self.policy_spec.layer_sizes, 1, options.actor_layer_norm)
@@ -69,13 +68,17 @@ class SAC:
         batch: arrays (1, B, ...) or (B, ...), actions in the environment's units. Returns metrics, () tensors; they are not
         finite once the weights are not.
         """
-        transitions = self.inputs.transitions(batch, self.batches_per_update)
+        metrics = self._learn(self.inputs.transitions(batch, self.batches_per_update))
+        self.state.n_updates += 1
+        return metrics
+
+    def _learn(self, transitions: Transitions) -> dict[str, Tensor]:
+        """The part of an update that never leaves the device: always the same operations, fit for a CUDA graph."""
         coefficient = self.log_coefficient.exp()[0]
         critic_loss, value = self._update_critics(transitions.critic_inputs[0], self._target(transitions, coefficient))
         actor_loss, log_density = self._update_actor(transitions.inputs[0], coefficient)
         self.entropy_adam.step(entropy_coefficient_gradient(log_density, self.target_entropy))
         self.target_step.step()
-        self.state.n_updates += 1
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         return metrics | {"entropy_coefficient": coefficient, "entropy": -log_density.mean()}
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ..records import Batch, Episode, GoalSpec
-from .inputs import Array, Inputs, Transitions, choose_device, policy_spec, policy_weights
-from .losses import deterministic_policy_loss, lowest, smoothed_action, squared_error, td_target, value_range
+from .inputs import Array, Inputs, Transitions, choose_device, policy_spec, policy_weights, value_range
+from .losses import deterministic_policy_loss, lowest, smoothed_action, squared_error, td_target
 from .networks import Adam, Architecture, Network, TargetStep, allocate, initialize
 from .options import TD3Options
 from .policy import Exploration, PolicyWeights
@@ -28,7 +28,7 @@ class TD3:
         self.policy_spec = policy_spec(spec, options, "deterministic")
         self.inputs = Inputs(spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec.reward_low, spec.reward_high, options.discount)
+        self.value_range = value_range(spec, options)
 
         actor = Architecture(self.policy_spec.layer_sizes, 1, options.actor_layer_norm)
         critic_sizes = (self.inputs.size + spec.action.size, *options.hidden, 1)
@@ -54,13 +54,17 @@ class TD3:
         batch: arrays (policy_period, B, ...), actions in the environment's units. Returns metrics, () tensors, of the last
         batch; they are not finite once the weights are not.
         """
-        transitions = self.inputs.transitions(batch, self.batches_per_update)
+        metrics = self._learn(self.inputs.transitions(batch, self.batches_per_update))
+        self.state.n_updates += self.batches_per_update
+        return metrics
+
+    def _learn(self, transitions: Transitions) -> dict[str, Tensor]:
+        """The part of an update that never leaves the device: always the same operations, fit for a CUDA graph."""
         targets = self._targets(transitions)
         for critic_inputs, target in zip(transitions.critic_inputs, targets, strict=True):
             critic_loss, value = self._update_critics(critic_inputs, target)
         actor_loss = self._update_actor(transitions.inputs[-1])
         self.target_step.step()
-        self.state.n_updates += self.batches_per_update
         return {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
 
     def _targets(self, transitions: Transitions) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,21 +14,20 @@ from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
 from .probe import (
     Environment,
     GoalFunction,
+    Played,
     Probe,
     measured_reward,
     measured_terminated,
     name_of,
-    numeric_info,
     own_function,
+    play,
     probe,
     random_state_kept,
     read_success,
-    seeded_actions,
 )
 
 MAX_STEPS = 300  # of each of the two episodes that are played
 MAX_REPLAYED = 100  # of the first one again
-SEEDS = (1, 2, 1)
 
 
 @dataclass(frozen=True)
@@ -63,22 +63,6 @@ class CheckReport:
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
-    """An episode of T steps as the environment gave it: lists of T, and of T + 1 for each part of the observation."""
-
-    seed: int
-    seen: Mapping[str, list[Array]]
-    rewards: list[float]
-    terminated: list[bool]
-    truncated: list[bool]
-    infos: list[Mapping[str, Any]]
-
-    def goals(self) -> tuple[Array, Array, dict[str, Array]]:
-        """Achieved after each step and desired before it (a goal may move once it is reached), with the numeric infos."""
-        return np.stack(self.seen["achieved_goal"][1:]), np.stack(self.seen["desired_goal"][:-1]), numeric_info(self.infos)
-
-
-@dataclass(frozen=True, eq=False)
 class Facts:
     """What the checks look at. reward: the reward of N goals, whatever it took to get it."""
 
@@ -95,7 +79,8 @@ def examine(env: Environment, spec: GoalSpec) -> CheckReport:
     looked, stage = [Finding("ok", "spaces", _shapes(spec)), _action_bounds(spec), _time_limit(spec)], "episodes"
     with random_state_kept(env):
         try:
-            *episodes, replay = [_play(env, s, MAX_STEPS if i < 2 else MAX_REPLAYED) for i, s in enumerate(SEEDS)]
+            episodes, replay = [play(env, seed, MAX_STEPS) for seed in (1, 2)], play(env, 1, MAX_REPLAYED)
+            looked.append(_run("observations", lambda: _observations(spec, episodes)))
             seen, stage = probe(env), "reward form"
             reward, complaint = measured_reward(env, seen)
         except GoalEnvError as problem:
@@ -103,37 +88,13 @@ def examine(env: Environment, spec: GoalSpec) -> CheckReport:
         good = "takes N goals at once and gives N finite numbers"
         looked.append(Finding("warning" if complaint else "ok", stage, complaint or good))
         facts = Facts(env, spec, episodes, replay, seen, reward)
-        return CheckReport(name_of(env), (*looked, *(_run(name, check, facts) for name, check in CHECKS.items())))
+        looked += [_run(name, functools.partial(check, facts)) for name, check in CHECKS.items()]
+    return CheckReport(name_of(env), tuple(looked))
 
 
-def _play(env: Environment, seed: int, max_steps: int) -> Played:
-    played = Played(seed, {k: [] for k in OBSERVATION_KEYS}, [], [], [], [])
+def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
     try:
-        _see(played, env.reset(seed=seed)[0])
-        for _, action in zip(range(max_steps), seeded_actions(env, seed), strict=False):
-            observation, reward, terminated, truncated, info = env.step(action)
-            _see(played, observation)
-            played.rewards.append(float(reward))
-            played.terminated.append(bool(terminated))
-            played.truncated.append(bool(truncated))
-            played.infos.append(dict(info))
-            if terminated or truncated:
-                break
-    except Exception as problem:
-        raise GoalEnvError(
-            f"step {len(played.rewards)} of an episode with seed {seed} fails ({type(problem).__name__}: {problem})"
-        ) from problem
-    return played
-
-
-def _see(played: Played, observation: Any) -> None:
-    for key in OBSERVATION_KEYS:
-        played.seen[key].append(np.array(observation[key]))
-
-
-def _run(name: str, check: Callable[[Facts], tuple[str, str]], facts: Facts) -> Finding:
-    try:
-        level, sentence = check(facts)
+        level, sentence = check()
         return Finding(level, name, sentence)
     except Exception as problem:
         return Finding("error", name, f"could not be looked at ({type(problem).__name__}: {problem})")
@@ -159,12 +120,12 @@ def _time_limit(spec: GoalSpec) -> Finding:
     )
 
 
-def _observations(facts: Facts) -> tuple[str, str]:
+def _observations(spec: GoalSpec, episodes: list[Played]) -> tuple[str, str]:
     """Shape and finiteness are needed; a dtype or a bound that is not as declared is only told."""
     told = ""
-    parts = (facts.spec.observation, facts.spec.goal, facts.spec.goal)
+    parts = (spec.observation, spec.goal, spec.goal)
     for key, part in zip(OBSERVATION_KEYS, parts, strict=True):
-        for episode in facts.episodes:
+        for episode in episodes:
             for step, value in enumerate(episode.seen[key]):
                 level, problem = _against(value, part)
                 where = f"{key} at step {step} of the episode with seed {episode.seed} {problem}"
@@ -210,10 +171,8 @@ def _reward_repeats(facts: Facts) -> tuple[str, str]:
     achieved, desired, info = facts.episodes[0].goals()
     first, again = (np.asarray(facts.reward(achieved, desired, info)) for _ in range(2))
     if not np.array_equal(first, again):
-        return (
-            "error",
-            f"asked twice, compute_reward differs by up to {np.abs(first - again).max():g}: leave chance out of it",
-        )
+        worst = np.abs(first - again).max()
+        return "error", f"asked twice, compute_reward differs by up to {worst:g}: leave chance out of it"
     try:
         without = np.asarray(facts.reward(achieved, desired, {}))
     except Exception:  # it cannot do without the info
@@ -278,12 +237,10 @@ def _terminated(facts: Facts) -> tuple[str, str]:
 
 def _resets(facts: Facts) -> tuple[str, str]:
     first, again = facts.episodes[0], facts.replay
-    worst = 0.0
-    for key in OBSERVATION_KEYS:
-        pairs = zip(first.seen[key], again.seen[key], strict=False)
-        worst = max(worst, *(float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0)) for a, b in pairs))
-    if worst == 0.0 and first.rewards[: len(again.rewards)] == again.rewards:
+    if first.rows()[: len(again.rows())] == again.rows():
         return "ok", f"a reset with the same seed gives the same {len(again.rewards)} steps, bit by bit"
+    pairs = [(a, b) for key in OBSERVATION_KEYS for a, b in zip(first.seen[key], again.seen[key], strict=False)]
+    worst = max(float(np.abs(np.subtract(a, b, dtype=np.float64)).max(initial=0)) for a, b in pairs)
     return "warning", (
         f"after a reset with the same seed the same actions lead elsewhere, by up to {worst:g}: the environment must be "
         f"made anew for each episode, where a run is to be repeatable"
@@ -300,7 +257,6 @@ def _goal_constant(facts: Facts) -> tuple[str, str]:
 
 
 CHECKS: Mapping[str, Callable[[Facts], tuple[str, str]]] = {
-    "observations": _observations,
     "reward values": _reward_values,
     "reward inputs": _reward_repeats,
     "success": _success,

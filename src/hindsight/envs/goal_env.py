@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import sys
@@ -15,18 +16,18 @@ from gymnasium import spaces
 from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..records import OBSERVATION_KEYS, GoalSpec
 from .check import CheckReport, Finding, examine
-from .ids import make_by_id, prepare_rendering
+from .ids import APT_GL, make_by_id, prepare_rendering
 from .probe import (
     Environment,
     Probe,
     measured_reward,
     name_of,
     own_function,
+    play,
     probe,
     random_state_kept,
     read_success,
     reward_function,
-    seeded_actions,
     terminated_function,
 )
 
@@ -43,7 +44,6 @@ __all__ = [
 ]
 
 EnvSource = str | Callable[..., Environment] | Environment
-APT_GL = "apt-get install -y libegl1 libgl1-mesa-dri"
 
 
 def make_goal_env(
@@ -51,10 +51,10 @@ def make_goal_env(
 ) -> Environment:
     """A goal environment from a registered id ("module:id" imports the module first), a function, or an environment.
 
-    render_mode: drawn once at the door, so that a machine that cannot draw says so here. A function gets it where it has
-    a parameter of that name. env_options: keyword arguments for the id's constructor, or for the function. Raises
-    UnknownNameError (the nearest names, the current one of a retired id), MissingExtraError (the line that installs what
-    is missing) and GoalEnvError (what is not as a goal environment must be).
+    render_mode: the environment is reset and drawn once, so that a machine that cannot draw says so here; a function gets
+    it where it has a parameter of that name. env_options: keyword arguments for the id's constructor, or for the function.
+    Raises UnknownNameError (the nearest names, the current one of a retired id), MissingExtraError (the line that installs
+    what is missing) and GoalEnvError (what is not as a goal environment must be).
     """
     made = make_env(env, render_mode, env_options)
     try:
@@ -63,7 +63,8 @@ def make_goal_env(
             _draw_once(made)
     except Exception:
         if made is not env:
-            made.close()
+            with contextlib.suppress(Exception):  # what cannot draw may not close either; the first problem is told
+                made.close()
         raise
     return made
 
@@ -155,26 +156,11 @@ def resets_exactly(
     """
     fresh, used = make_goal_env(env, env_options=env_options), make_goal_env(env, env_options=env_options)
     try:
-        _trace(used, 2, max_steps)
-        return _trace(used, 1, max_steps) == _trace(fresh, 1, max_steps)
+        play(used, 2, max_steps)
+        return play(used, 1, max_steps).rows() == play(fresh, 1, max_steps).rows()
     finally:
         fresh.close()
         used.close()
-
-
-def _trace(env: Environment, seed: int, max_steps: int) -> list[bytes]:
-    observation, _ = env.reset(seed=seed)
-    trace = [_bytes(observation)]
-    for _, action in zip(range(max_steps), seeded_actions(env, seed), strict=False):
-        observation, reward, terminated, truncated, _ = env.step(action)
-        trace.append(_bytes(observation) + np.float64(reward).tobytes())
-        if terminated or truncated:
-            break
-    return trace
-
-
-def _bytes(observation: Mapping[str, Any]) -> bytes:
-    return b"".join(np.asarray(observation[k]).tobytes() for k in OBSERVATION_KEYS)
 
 
 def _require_goals(env: Environment) -> None:
@@ -218,5 +204,8 @@ def _draw_once(env: Environment) -> None:
 
 def _reward_range(env: Environment, seen: Probe) -> tuple[float, float]:
     reward, _ = measured_reward(env, seen)
-    values = np.unique(np.asarray(reward(seen.achieved.copy(), seen.desired.copy(), seen.info), np.float64) + 0.0)
+    try:
+        values = np.unique(np.asarray(reward(seen.achieved.copy(), seen.desired.copy(), seen.info), np.float64) + 0.0)
+    except Exception:  # it refuses invented goals, and the few that were seen do not tell sparse from dense
+        values = np.zeros(0)
     return (float(values[0]), float(values[1])) if len(values) == 2 else (-np.inf, np.inf)  # + 0.0: -0.0 is 0.0

@@ -19,6 +19,7 @@ import gymnasium
 from ..errors import GoalEnvError, HindsightError, MissingExtraError, UnknownNameError, nearest
 
 MUJOCO_FROM, MUJOCO_BELOW = (3, 3), (3, 10)  # newer ones break every Fetch environment with an empty AssertionError
+APT_GL = "apt-get install -y libegl1 libgl1-mesa-dri"
 PIP_MUJOCO = 'pip install "mujoco>=3.3,<3.10"'
 ROBOTICS = "gymnasium_robotics"
 
@@ -172,7 +173,11 @@ def _import_simulator(simulator: Simulator) -> None:
 def _import(module: str, cure: str) -> Any:
     try:
         return importlib.import_module(module)
-    except ImportError as problem:
+    except Exception as problem:
+        if os.environ.get("MUJOCO_GL") and module == ROBOTICS and not isinstance(problem, ModuleNotFoundError):
+            cure = f"MUJOCO_GL={os.environ['MUJOCO_GL']} needs libraries that may be missing: {APT_GL}"
+        elif not isinstance(problem, ImportError):
+            raise
         raise MissingExtraError(f"{module} cannot be imported ({problem}): {cure}") from problem
 
 

@@ -17,7 +17,7 @@ import gymnasium
 import numpy as np
 
 from ..errors import GoalEnvError, InputError
-from ..records import Array
+from ..records import OBSERVATION_KEYS, Array
 
 GoalFunction = Callable[[Any, Any, Any], Any]
 Environment = gymnasium.Env[Any, Any]
@@ -25,16 +25,44 @@ Environment = gymnasium.Env[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """N rows of goals (N, ...) with the info (N, ...) of a step: the step itself, two successes, and goals near and far.
+    """N rows of goals (N, ...) with the info (N, ...) of a step: the step itself, two successes, then invented goals.
 
-    reward, terminated: what the step gave, which is row 0.
+    terminated: what the step gave, which is row 0.
     """
 
     achieved: Array
     desired: Array
     info: dict[str, Array]
-    reward: float
     terminated: bool
+
+    def seen_rows(self) -> Probe:
+        """The rows whose goals were really seen, for functions that refuse invented ones."""
+        return Probe(self.achieved[:3], self.desired[:3], {k: v[:3] for k, v in self.info.items()}, self.terminated)
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """An episode of T steps as the environment gave it: lists of T, and of T + 1 for each part of the observation."""
+
+    seed: int
+    seen: Mapping[str, list[Array]]
+    rewards: list[float]
+    terminated: list[bool]
+    infos: list[Mapping[str, Any]]
+
+    def goals(self) -> tuple[Array, Array, dict[str, Array]]:
+        """Achieved after each step and desired before it (a goal may move once it is reached), with the numeric infos."""
+        return np.stack(self.seen["achieved_goal"][1:]), np.stack(self.seen["desired_goal"][:-1]), numeric_info(self.infos)
+
+    def rows(self) -> list[tuple[bytes, ...]]:
+        """What was seen, and after it what was paid, as bytes: equal only where every bit is."""
+        parts = zip(*(self.seen[key] for key in OBSERVATION_KEYS), [0.0, *self.rewards], strict=True)
+        return [tuple(np.asarray(part).tobytes() for part in row) for row in parts]
+
+    def see(self, observation: Any) -> None:
+        """Take one more observation, as a copy."""
+        for key in OBSERVATION_KEYS:
+            self.seen[key].append(np.array(observation[key]))
 
 
 def name_of(env: Environment) -> str:
@@ -62,19 +90,41 @@ def seeded_actions(env: Environment, seed: int) -> Iterator[Any]:
 
 
 def probe(env: Environment) -> Probe:
-    """Reset and step once, and arrange what was seen in rows; raises GoalEnvError where that fails."""
+    """Reset and step once, and arrange in rows what was seen; raises GoalEnvError where that fails."""
     with random_state_kept(env):
         try:
             first = copy.deepcopy(env.reset(seed=0)[0])
-            second, reward, terminated, _, info = env.step(next(seeded_actions(env, 0)))
+            second, _, terminated, _, info = env.step(next(seeded_actions(env, 0)))
             start, goal = np.asarray(first["achieved_goal"]), np.asarray(first["desired_goal"])
-            achieved = np.stack([np.asarray(second["achieved_goal"]), goal, start, *_from_near_to_far(start, goal)])
+            space: Any = env.observation_space
+            invented = _from_near_to_far(start, goal, space["desired_goal"])
+            achieved = np.stack([np.asarray(second["achieved_goal"]), goal, start, *invented])
             desired = np.stack([goal if i != 2 else start for i in range(len(achieved))])
         except Exception as problem:
             raise GoalEnvError(
                 f"{name_of(env)} fails in its first reset and step ({type(problem).__name__}: {problem})"
             ) from problem
-    return Probe(achieved, desired, numeric_info([info] * len(achieved)), float(reward), bool(terminated))
+    return Probe(achieved, desired, numeric_info([info] * len(achieved)), bool(terminated))
+
+
+def play(env: Environment, seed: int, max_steps: int) -> Played:
+    """An episode of random actions, up to `max_steps` of them; raises GoalEnvError that says at which step it failed."""
+    played = Played(seed, {k: [] for k in OBSERVATION_KEYS}, [], [], [])
+    try:
+        played.see(env.reset(seed=seed)[0])
+        for _, action in zip(range(max_steps), seeded_actions(env, seed), strict=False):
+            observation, reward, terminated, truncated, info = env.step(action)
+            played.see(observation)
+            played.rewards.append(float(reward))
+            played.terminated.append(bool(terminated))
+            played.infos.append(dict(info))
+            if terminated or truncated:
+                break
+    except Exception as problem:
+        raise GoalEnvError(
+            f"step {len(played.rewards)} of an episode with seed {seed} fails ({type(problem).__name__}: {problem})"
+        ) from problem
+    return played
 
 
 def numeric_info(infos: list[Mapping[str, Any]]) -> dict[str, Array]:
@@ -116,7 +166,7 @@ def measured_reward(env: Environment, seen: Probe) -> tuple[GoalFunction, str]:
             f"{name} has no compute_reward(achieved_goal, desired_goal, info): hindsight cannot do without it"
         )
     try:
-        expected = row_by_row(compute)(seen.achieved.copy(), seen.desired.copy(), seen.info).astype(np.float64)
+        seen, expected = _one_by_one(compute, seen)
     except Exception as problem:
         raise GoalEnvError(
             f"compute_reward of {name} fails for one goal of shape {seen.desired.shape[1:]} "
@@ -159,9 +209,10 @@ def measured_terminated(env: Environment, seen: Probe) -> tuple[GoalFunction | N
     if compute is None:
         return None, ""
     try:
-        expected = row_by_row(compute)(seen.achieved.copy(), seen.desired.copy(), seen.info).astype(bool)
+        seen, expected = _one_by_one(compute, seen)
     except Exception as problem:
         return None, f"compute_terminated fails, so it is not used ({type(problem).__name__}: {problem})"
+    expected = expected.astype(bool)
     if expected[0] != seen.terminated:
         return None, f"compute_terminated says {bool(expected[0])} where step says {seen.terminated}, so it is not used"
     if not expected.any():
@@ -194,14 +245,27 @@ def own_function(env: Environment, name: str) -> GoalFunction | None:
     return found if callable(found) else None
 
 
-def _from_near_to_far(start: Array, goal: Array) -> Array:
+def _one_by_one(compute: GoalFunction, seen: Probe) -> tuple[Probe, Array]:
+    """The rows, and what a function says of each; only the rows really seen, where it has no answer for invented ones."""
+    try:
+        values = row_by_row(compute)(seen.achieved.copy(), seen.desired.copy(), seen.info).astype(np.float64)
+        if np.isfinite(values).all():
+            return seen, values
+    except Exception:  # the goals that were seen decide
+        pass
+    seen = seen.seen_rows()
+    return seen, row_by_row(compute)(seen.achieved.copy(), seen.desired.copy(), seen.info).astype(np.float64)
+
+
+def _from_near_to_far(start: Array, goal: Array, space: gymnasium.Space[Any]) -> Array:
     """Achieved goals on the line from `goal` through `start`, close together near the goal, where rewards change.
 
-    Whole numbers are mixed instead, the first ones of `start` with the last ones of `goal`, so that they stay valid.
+    They stay in the box of goals. Whole numbers are mixed instead, the first ones of `start` with the last ones of `goal`.
     """
     if goal.dtype.kind == "f":
         shares = np.r_[np.geomspace(0.001, 1, 48), 2, 10, 100].reshape(-1, *[1] * goal.ndim)
-        return np.asarray(goal + shares * (start - goal), goal.dtype)
+        goals = np.asarray(goal + shares * (start - goal), goal.dtype)
+        return np.clip(goals, space.low, space.high) if isinstance(space, gymnasium.spaces.Box) else goals
     cuts = np.unique(np.linspace(0, goal.size, 9).astype(int))
     return np.stack([np.r_[start.ravel()[:cut], goal.ravel()[cut:]].reshape(goal.shape) for cut in cuts])
 

@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
-from ..errors import FileError, InputError, OptionError
+from ..errors import FileError, HindsightError
 from ..records import Array, Batch, Episode, GoalSpec
 from .files import load_folder, save_folder
 from .goals import Strategy
+from .rows import whole_number
 from .sampler import Judge, Sampler
 from .staging import OpenEpisodes
 from .timeline import Timeline
 
 KIND = "hindsight buffer"
+BIT_GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "MT19937", "Philox")
+MUST_AGREE = ("capacity", "episode_length", "dtype", "info_keys", "n_envs")
 
 
 class HindsightBuffer:
@@ -25,9 +27,9 @@ class HindsightBuffer:
 
     capacity: transitions kept, the oldest episodes leaving first. observation_space: a Dict space with observation,
     achieved_goal and desired_goal. compute_reward(next_achieved_goal, goal, info) -> (N,), vectorised; info holds an (N,)
-    array per name in info_keys. n_sampled_goal: k hindsight goals per real one, a share of k/(k+1) of the samples, each
+    array for each of info_keys. n_sampled_goal: k hindsight goals per real one, a share of k/(k+1) of the samples, each
     decided apart. strategy: future, final, episode, random, or a function (rows, steps_done, steps_left, u) -> goal rows.
-    n_envs: how many environments `add` serves at once. seed: a number, or a NumPy Generator to draw from.
+    n_envs: how many environments `add` serves at once. seed: a number, or the NumPy Generator to draw from.
     compute_terminated: like compute_reward, for the ends under a new goal; without it they stay as stored.
     episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
     """
@@ -35,8 +37,8 @@ class HindsightBuffer:
     def __init__(
         self,
         capacity: int,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Space[Any],
+        observation_space: Any,
+        action_space: Any,
         compute_reward: Judge,
         n_sampled_goal: int = 4,
         strategy: str | Strategy = "future",
@@ -47,13 +49,36 @@ class HindsightBuffer:
         episode_length: int | None = None,
         dtype: str = "float32",
     ) -> None:
-        if isinstance(n_envs, bool) or not isinstance(n_envs, int | np.integer) or n_envs < 1:
-            raise OptionError(f"n_envs is {n_envs!r}, but a whole number of at least 1 is needed")
-        spec = GoalSpec.from_spaces(observation_space, action_space)
+        settings = {
+            "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
+            "capacity": capacity,
+            "episode_length": episode_length,
+            "dtype": dtype,
+            "info_keys": list(info_keys),
+            "n_envs": n_envs,
+            "n_sampled_goal": n_sampled_goal,
+            "strategy": None if callable(strategy) else strategy,
+        }
         generator = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
-        self._timeline = Timeline(spec, capacity, episode_length, info_keys, dtype)
-        self._open = OpenEpisodes(self._timeline, int(n_envs))
-        self._sampler = Sampler(self._timeline, compute_reward, n_sampled_goal, strategy, generator, compute_terminated)
+        self._set_up(settings, strategy, generator, compute_reward, compute_terminated)
+
+    def _set_up(
+        self,
+        settings: dict[str, Any],
+        strategy: str | Strategy,
+        generator: np.random.Generator,
+        compute_reward: Judge,
+        compute_terminated: Judge | None,
+    ) -> None:
+        """Build the parts; settings: what a file keeps of the arguments of `__init__`."""
+        shape = (settings[name] for name in ("capacity", "episode_length", "info_keys", "dtype"))
+        timeline = self._timeline = Timeline(GoalSpec.from_json(settings["spec"]), *shape)
+        n_envs = whole_number("n_envs", settings["n_envs"], 1)
+        n_sampled_goal = whole_number("n_sampled_goal", settings["n_sampled_goal"], 0)
+        self._open = OpenEpisodes(timeline, n_envs)
+        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, generator, compute_terminated)
+        numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
+        self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal}
 
     def __len__(self) -> int:
         """The number of transitions that can be sampled: those of finished episodes."""
@@ -84,33 +109,125 @@ class HindsightBuffer:
         truncated: Any,
         info: Any = None,
     ) -> None:
+        """Take one step of every environment: arrays with a leading axis n_envs, none needed for one.
+
+        info: Gymnasium's dict of arrays, a list of dicts, or a single dict. An episode can be sampled once it has ended. An
+        observation that is not the next_observation of the step before means a reset that the buffer was not told of: the
+        open episode is closed as truncated there. Environments that reset themselves are understood: in the step after an
+        end (Gymnasium's NEXT_STEP), where the step that only starts from the last observation, with reward 0, is skipped;
+        and in the same step (SAME_STEP), where what came last is read from info["final_obs"] and info["final_info"].
+        Raises MissingKeyError, ShapeError, CastError, NonFiniteError, EpisodeTooLongError or InputError; nothing is stored
+        then, of any environment.
+        """
         self._open.add(observation, next_observation, (action, reward, terminated, truncated), info)
 
     def add_episode(self, episode: Episode) -> None:
-        """Take a whole episode at once; raises as `add`, before anything is written."""
+        """Take a whole episode at once; refuses it as `add` would, before anything is written."""
         self._timeline.append(episode)
 
     def end_open_episodes(self) -> None:
-        """Close every open episode as truncated: to be called after resetting environments in the middle of one."""
+        """Close every open episode as truncated: for resets in the middle of one."""
         self._open.close_all()
 
     def sample(self, batch_size: int, out: Batch | None = None) -> Batch:
-        return self._sampler.sample((_size(batch_size, "batch_size"),), out)
+        """A batch of independent draws, arrays (batch_size, ...), that never aliases the store.
+
+        out: a batch that was returned before for the same size: its memory is used again, and it is returned.
+        Raises NothingToSampleError, InputError, or GoalEnvError where compute_reward is unusable.
+        """
+        return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
 
     def sample_many(self, n: int, batch_size: int, out: Batch | None = None) -> Batch:
-        return self._sampler.sample((_size(n, "n"), _size(batch_size, "batch_size")), out)
+        """n batches in one draw, arrays (n, batch_size, ...): quicker than n calls; `batches[i]` is one of them."""
+        return self._sampler.sample((whole_number("n", n, 1), whole_number("batch_size", batch_size, 1)), out)
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        arrays = self._timeline.state() | self._open.state()
-        return arrays, {"generator": self._sampler.generator.bit_generator.state}
+        """Arrays and strict JSON from which `load_state_dict` goes on to the same bytes.
+
+        The arrays are views where they are large: write or copy them before the buffer changes.
+        """
+        data = {"settings": self._settings, "generator": _plain(self._sampler.generator.bit_generator.state)}
+        return self._timeline.state() | self._open.state(), data
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
+        """Take the contents and the random state of another buffer of the same task, capacity and n_envs.
+
+        Raises FileError, naming what differs, and leaves the buffer as it was.
+        """
+        try:
+            settings, mine = data["settings"], self._settings
+            difference = self._timeline.spec.difference(GoalSpec.from_json(settings["spec"]))
+            parts = [
+                f"{name} {mine[name]!r} against {settings[name]!r}" for name in MUST_AGREE if mine[name] != settings[name]
+            ]
+            if difference or parts:
+                raise FileError(f"the stored buffer is of another kind: {'; '.join([difference, *parts]).lstrip('; ')}")
+            bit_generator = _restored(data["generator"])
+            self._timeline.check(arrays)
+            self._open.check(arrays)
+        except (KeyError, TypeError, AttributeError) as problem:
+            raise FileError(f"the stored buffer is malformed ({problem!r}): it is not ours, or damaged") from None
         self._timeline.load(arrays)
         self._open.load(arrays)
-        self._sampler.generator.bit_generator.state = data["generator"]
+        self._sampler.generator = np.random.Generator(bit_generator)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything but the functions to the folder `path`, whole or not at all; open episodes and chance too."""
+        save_folder(Path(path), KIND, *self.state_dict())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        compute_reward: Judge,
+        compute_terminated: Judge | None = None,
+        strategy: Strategy | None = None,
+    ) -> HindsightBuffer:
+        """The buffer that was saved at `path`; it goes on to the same bytes. Reading runs no code.
+
+        strategy: the user's own function, where there was one: it is not in the file.
+        Raises FileError naming the file that is missing, damaged, foreign or of another version.
+        """
+        arrays, data = load_folder(Path(path), KIND)
+        try:
+            settings = data["settings"]
+            chosen = strategy or settings["strategy"]
+            if chosen is None:
+                raise FileError(
+                    "it used a strategy of its user's own, which is not in the file: give it again, strategy=..."
+                )
+            if settings["n_envs"] != len(arrays["open_steps"]):
+                raise FileError(
+                    f"it is of {settings['n_envs']} environments, but of {len(arrays['open_steps'])} open episodes"
+                )
+            buffer = cls.__new__(cls)
+            generator = np.random.Generator(_restored(data["generator"]))
+            buffer._set_up(settings, chosen, generator, compute_reward, compute_terminated)
+            buffer.load_state_dict(arrays, data)
+        except (KeyError, TypeError, AttributeError, HindsightError) as problem:
+            raise FileError(f"the buffer at {path} cannot be taken: {problem}") from None
+        return buffer
 
 
-def _size(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is {value!r}, but a whole number of at least 1 is needed")
-    return int(value)
+def _plain(state: Any) -> Any:
+    """The state of a bit generator as strict JSON: arrays become lists."""
+    if isinstance(state, Mapping):
+        return {key: _plain(value) for key, value in state.items()}
+    return state.tolist() if isinstance(state, np.ndarray | np.generic) else state
+
+
+def _restored(state: Mapping[str, Any]) -> np.random.BitGenerator:
+    """A bit generator of NumPy's own with a stored state; raises FileError where the state is none of theirs."""
+    if state["bit_generator"] not in BIT_GENERATORS:
+        raise FileError(
+            f"the random state is of {state['bit_generator']!r}, but one of {', '.join(BIT_GENERATORS)} is needed"
+        )
+    bit_generator: np.random.BitGenerator = getattr(np.random, state["bit_generator"])(0)
+    places = (state.get("buffer_pos", 0), state["state"].get("pos", 0))  # places in tables of 4 and 624: NumPy trusts them
+    if not (0 <= places[0] <= 4 and 0 <= places[1] <= 624):
+        raise FileError(f"the random state has the places {places}, which lie outside its tables: the file is damaged")
+    try:
+        bit_generator.state = state
+    except (ValueError, OverflowError, IndexError, KeyError, TypeError) as problem:
+        raise FileError(f"the random state is malformed: {problem!r}") from None
+    return bit_generator

@@ -31,7 +31,7 @@ def save_folder(folder: Path, kind: str, arrays: Mapping[str, Array], data: Mapp
 
     Raises FileError where the disk is too small, and OSError where it fails; what stood there before is then untouched.
     """
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     _refuse_short_disk(folder.parent, sum(a.nbytes for a in arrays.values()))
     fresh, before = _beside(folder, f"tmp-{os.getpid()}"), _beside(folder, "old")
     shutil.rmtree(fresh, ignore_errors=True)

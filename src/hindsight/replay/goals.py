@@ -1,7 +1,7 @@
 """Where a hindsight goal comes from: each strategy is one line of arithmetic on row numbers.
 
-The rows of an episode are adjacent, so a later row of the same episode is a sum. `u` is uniform in [0, 1); floor, never
-round: rounding would give the two ends half the weight of the rest.
+The rows of an episode are adjacent, so a later row of the same episode is a sum. `u` is uniform in [0, 1). Numbers are
+floored (by the cast), never rounded: rounding would give the two ends half the weight of the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def future_rows(row: Array, steps_left: Array, u: Array) -> Array:
     Andrychowicz et al. 2017, strategy "future"; inclusive of the transition's own outcome.
     row, steps_left: (B,) integers, steps_left > 0. u: (B,) in [0, 1). Returns (B,) integers.
     """
-    return row + 1 + np.floor(u * steps_left).astype(np.int64)
+    return row + 1 + (u * steps_left).astype(np.int64)
 
 
 def final_rows(row: Array, steps_left: Array) -> Array:
@@ -36,7 +36,8 @@ def episode_rows(row: Array, steps_done: Array, steps_left: Array, u: Array) -> 
 
     Andrychowicz et al. 2017, strategy "episode". row, steps_done, steps_left: (B,) integers. u: (B,) in [0, 1).
     """
-    return row - steps_done + 1 + np.floor(u * (steps_done + steps_left)).astype(np.int64)
+    goal_row: Array = row - steps_done + 1 + (u * (steps_done + steps_left)).astype(np.int64)
+    return goal_row
 
 
 def random_rows(other_row: Array) -> Array:
@@ -61,7 +62,7 @@ def goal_rows(strategy: str, row: Array, steps_done: Array, steps_left: Array, u
 
 
 def check_strategy(strategy: str | Strategy) -> str | Strategy:
-    """Return `strategy` if it is a known name or a function; raises UnknownNameError, naming the nearest, or OptionError."""
+    """Return `strategy` if it is a known name or a function; raises UnknownNameError or OptionError otherwise."""
     if callable(strategy) or strategy in STRATEGIES:
         return strategy
     if not isinstance(strategy, str):

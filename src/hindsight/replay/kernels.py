@@ -18,32 +18,30 @@ from ..records import OBSERVATION_KEYS, Array
 from .goals import STRATEGIES, goal_rows
 
 FUTURE, FINAL, EPISODE, RANDOM = range(len(STRATEGIES))
-FRESH, OPEN, ENDED = range(3)  # where an environment is: nothing seen, or a known reset; in an episode; right after one
+FRESH, OPEN, ENDED = range(3)  # phases of an environment: before a first step; inside an episode; right after one
 NOT_FINITE, NEEDS_CARE = -1, -2
-AHEAD = 8  # samples
+AHEAD = 16  # samples
 CACHE_LINE = 64  # bytes
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 _pointer = ir.PointerType(ir.IntType(8))
 
 
-@intrinsic
-def _prefetch(_: Any, address: Any) -> Any:
+def _code_of_prefetch(_: Any, address: Any) -> Any:
     """Ask for the cache line at `address` without waiting for it; any address will do."""
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [_pointer, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [_pointer], kind)
-        read, into_all_caches, data = number(0), number(3), number(1)
-        builder.call(function, [builder.inttoptr(arguments[0], _pointer), read, into_all_caches, data])
+        read, second_level, data = number(0), number(2), number(1)  # the first level takes fewer at a time
+        builder.call(function, [builder.inttoptr(arguments[0], _pointer), read, second_level, data])
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
 
 
-@intrinsic
-def _copy(_: Any, into: Any, start: Any, size: Any) -> Any:
+def _code_of_copy(_: Any, into: Any, start: Any, size: Any) -> Any:
     """Copy `size` bytes from the address `start` to the address `into`."""
 
     def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
@@ -55,6 +53,10 @@ def _copy(_: Any, into: Any, start: Any, size: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
+
+
+_prefetch: Any = intrinsic(_code_of_prefetch)
+_copy: Any = intrinsic(_code_of_copy)
 
 
 @compiled
@@ -71,10 +73,10 @@ def row_layout(row: np.dtype[Any]) -> Array:
 
 
 def draw_rows_plain(counts: Array, layout: Array, u: Array, high_water: int, row: Array) -> int:
-    """Fill `row` with live rows, each equally likely, and return how many were found: fewer than wanted if `u` is too short.
+    """Fill `row` with live rows, each equally likely; returns how many were found, fewer than wanted if `u` is too short.
 
-    counts: the ring as int32, flat. layout: see `row_layout`. u: numbers in [0, 1); each proposes a row below high_water,
-    which is kept if it is live.
+    counts: the ring as int32, flat. layout: see `row_layout`. u: numbers in [0, 1); each proposes a row below
+    high_water, which is kept if it is live.
     """
     row_ints, _, left_at, *_ = layout.tolist()
     proposed = (u * high_water).astype(np.int64)
@@ -85,6 +87,7 @@ def draw_rows_plain(counts: Array, layout: Array, u: Array, high_water: int, row
 
 @compiled
 def draw_rows(counts: Array, layout: Array, u: Array, high_water: int, row: Array) -> int:
+    """`draw_rows_plain`, compiled: all places are asked for before the first is looked at."""
     row_ints, left_at = layout[0], layout[2]
     for i in range(len(u)):
         _prefetch(counts.ctypes.data + 4 * (np.int64(u[i] * high_water) * row_ints + left_at))
@@ -110,8 +113,8 @@ def choose_goals_plain(
 ) -> None:
     """Fill is_relabelled and goal_at, the byte of the ring at which the goal of each sample stands.
 
-    u: (B,) in [0, 1); below `probability` it asks for a hindsight goal, and what is left of it, again uniform in [0, 1), says
-    which. strategy: a place in STRATEGIES. row, other_row: (B,) live rows; RANDOM alone reads the second.
+    u: (B,) in [0, 1); below `probability` it asks for a hindsight goal, and what is left of it, again uniform in [0, 1),
+    says which. strategy: a place in STRATEGIES. row, other_row: (B,) live rows; RANDOM alone reads the second.
     """
     row_ints, done_at, left_at, row_bytes, achieved_at, desired_at = layout.tolist()
     is_relabelled[:] = u < probability
@@ -134,6 +137,7 @@ def choose_goals(
     is_relabelled: Array,
     goal_at: Array,
 ) -> None:
+    """`choose_goals_plain`, compiled."""
     row_ints, done_at, left_at, row_bytes, achieved_at, desired_at = layout
     for i in range(len(row)):
         is_relabelled[i] = u[i] < probability
@@ -155,9 +159,9 @@ def choose_goals(
 def gather_plain(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array, block: Array) -> None:
     """Copy the fields of every sample into `block`.
 
-    ring: the rows as bytes, flat. plan: (F, 3), a line per field: where it starts, counted from the first byte of the sample's
-    row (the next row lies row_bytes further), its bytes, and where in `block` that of the first sample goes, the others'
-    following. The first line is the goal's, which starts at goal_at instead.
+    ring: the rows as bytes, flat. plan: (F, 3), a line per field: where it starts, counted from the first byte of the
+    sample's row (the next row lies row_bytes further), its bytes, and where in `block` that of the first sample goes, the
+    others' following. The first line is the goal's, which starts at goal_at instead.
     """
     for f, (start, size, into) in enumerate(plan.tolist()):
         first = row * row_bytes + start if f else goal_at
@@ -166,6 +170,7 @@ def gather_plain(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: 
 
 @compiled
 def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array, block: Array) -> None:
+    """`gather_plain`, compiled: sample by sample, with the places of the sample AHEAD further on asked for meanwhile."""
     start, into = ring.ctypes.data, block.ctypes.data
     for i in range(-AHEAD, len(row)):
         if i + AHEAD < len(row):
@@ -178,6 +183,33 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array,
                 _copy(into + plan[f, 2] + i * plan[f, 1], first + plan[f, 0], plan[f, 1])
 
 
+@compiled
+def sample(
+    ring: Array,
+    counts: Array,
+    layout: Array,
+    u: Array,
+    high_water: int,
+    probability: float,
+    strategy: int,
+    row: Array,
+    is_relabelled: Array,
+    goal_at: Array,
+    plan: Array,
+    block: Array,
+) -> bool:
+    """`draw_rows`, `choose_goals` and `gather` in one; False, and nothing gathered, where too few live rows were found.
+
+    u: proposals, then (B,) for the goals. RANDOM is not served, since it draws rows twice.
+    """
+    n_proposals = len(u) - len(row)
+    if draw_rows(counts, layout, u[:n_proposals], high_water, row) < len(row):
+        return False
+    choose_goals(counts, layout, u[n_proposals:], probability, strategy, row, row, is_relabelled, goal_at)
+    gather(ring, layout[3], row, goal_at, plan, block)
+    return True
+
+
 def merge_plain(judged: Array, reward: Array, is_relabelled: Array) -> bool:
     """Write `judged` into `reward` where relabelled; returns whether all that was written is finite. (B,) each."""
     reward[is_relabelled] = judged[is_relabelled]
@@ -186,6 +218,7 @@ def merge_plain(judged: Array, reward: Array, is_relabelled: Array) -> bool:
 
 @compiled
 def merge(judged: Array, reward: Array, is_relabelled: Array) -> bool:
+    """`merge_plain`, compiled."""
     is_finite = True
     for i in range(len(reward)):
         if is_relabelled[i]:
@@ -194,44 +227,73 @@ def merge(judged: Array, reward: Array, is_relabelled: Array) -> bool:
     return is_finite
 
 
-def stage_table(row: np.dtype[Any]) -> Array:
-    """Where staging looks, in a row: its bytes; where the head (observation, achieved_goal) ends, and desired_goal; reward and
-    its bytes; terminated; how many of the fields are floats that are seen, and how many floats at all; and of each such field,
-    in int32: the first and the last that hold an exponent, the step between them, and the bits of the exponent."""
-    fields = {name: (place, dtype) for name, (dtype, place, *_) in (row.fields or {}).items()}
-    ends = [fields[name][0] + fields[name][1].itemsize for name in OBSERVATION_KEYS[1:]]
-    floats = []
-    for place, dtype in fields.values():
+def float_table(row: np.dtype[Any]) -> Array:
+    """Where `row` has floats, those that are seen first: (F, 4), a line per field.
+
+    In int32: the first number that holds an exponent, the place behind the last, the step between them, and the bits of the
+    exponent, which are all set in NaN and infinity.
+    """
+    lines = []
+    for dtype, place, *_ in (row.fields or {}).values():
         if dtype.base.kind == "f":
             step, bits = (1, 0x7F800000) if dtype.base.itemsize == 4 else (2, 0x7FF00000)
-            floats.append((place // 4 + step - 1, (place + dtype.itemsize) // 4, step, bits))
+            lines.append((place // 4 + step - 1, (place + dtype.itemsize) // 4, step, bits))
+    return np.array(lines, np.int64)
+
+
+def seal_plain(numbers: Array, layout: Array, floats: Array) -> bool:
+    """Fill in the step counts of the T + 1 rows of an episode; returns whether all its floats are finite.
+
+    numbers: the rows as int32, flat. layout: see `row_layout`. floats: see `float_table`.
+    """
+    rows = numbers.reshape(-1, layout[0])
+    rows[:, layout[1]], rows[:, layout[2]] = np.arange(len(rows)), np.arange(len(rows))[::-1]
+    return not any(((rows[:, first:stop:step] & bits) == bits).any() for first, stop, step, bits in floats)
+
+
+@compiled
+def seal(numbers: Array, layout: Array, floats: Array) -> bool:
+    """`seal_plain`, compiled."""
+    n, row_ints, n_bad = len(numbers) // layout[0], layout[0], 0
+    for i in range(n):
+        numbers[i * row_ints + layout[1]], numbers[i * row_ints + layout[2]] = i, n - 1 - i
+        n_bad += _count_bad(numbers, i * row_ints, floats)
+    return n_bad == 0
+
+
+def stage_layout(row: np.dtype[Any]) -> Array:
+    """Where staging looks, in bytes: the ends of a row, of its head (observation, achieved_goal), of desired_goal; where
+    reward starts and ends; terminated. And how many of the observation's parts are floats."""
+    fields = {name: (place, dtype) for name, (dtype, place, *_) in (row.fields or {}).items()}
+    ends = {name: place + dtype.itemsize for name, (place, dtype) in fields.items()}
     n_seen = sum(fields[name][1].base.kind == "f" for name in OBSERVATION_KEYS)
-    (reward_at, reward), (terminated_at, _) = fields["reward"], fields["terminated"]
-    facts = [row.itemsize, *ends, reward_at, reward.itemsize, terminated_at, n_seen, len(floats)]
-    return np.array([*facts, *(number for line in floats for number in line)], np.int64)
+    reward = (fields["reward"][0], ends["reward"])
+    return np.array(
+        [row.itemsize, ends["achieved_goal"], ends["desired_goal"], *reward, fields["terminated"][0], n_seen], np.int64
+    )
 
 
-def stage_plain(incoming: Array, staged: Array, table: Array, steps: Array, phase: Array, truncated: Array) -> int:
+def stage_plain(
+    incoming: Array, staged: Array, layout: Array, floats: Array, steps: Array, phase: Array, truncated: Array
+) -> int:
     """Write one step of every environment into its open episode; returns how many of these episodes ended by it.
 
-    incoming: two rows per environment as bytes, flat: all before the step, then all after it. staged: the open episodes as
-    bytes, flat. table: see `stage_table`. steps, phase: (n,), how long they are, and FRESH, OPEN or ENDED. A step that only
-    repeats what was seen last, right after an end, with reward 0, is the reset of an environment that resets itself: it is
-    skipped, and the environment is FRESH. Returns NOT_FINITE for NaN or infinity, NEEDS_CARE where an open episode does not go
-    on or has no room: nothing is written then.
+    incoming: two rows per environment as bytes, flat: all before the step, then all after it. staged: the open episodes
+    as bytes, flat. layout, floats: see `stage_layout` and `float_table`. steps, phase: (n,), how long they are, and FRESH,
+    OPEN or ENDED. A step right after an end that starts from what was seen last, with reward 0, is the reset of an
+    environment that resets itself: it is skipped, and the environment is FRESH. Returns NOT_FINITE for NaN or infinity,
+    NEEDS_CARE where an open episode does not go on or has no room: nothing is written then.
     """
-    row_bytes, head, seen, reward_at, reward_bytes, terminated_at, n_seen, n_floats = table[:8].tolist()
+    row_bytes, head, seen, paid_at, paid_to, terminated_at, n_seen = layout.tolist()
     before, after = incoming.reshape(2, len(steps), row_bytes)
     rows, env = staged.reshape(len(steps), -1, row_bytes), np.arange(len(steps))
     is_same = rows[env, steps] == before
     ends = truncated | before[:, terminated_at].astype(np.bool_)
-    is_paid = before[:, reward_at : reward_at + reward_bytes].any(axis=1)
-    is_reset = (phase == ENDED) & is_same[:, :seen].all(axis=1) & ~ends & ~is_paid
-    for part, count in ((before, n_floats), (after, n_seen)):
-        for first, last, step, bits in table[8:].reshape(-1, 4)[:count].tolist():
-            exponents = part[~is_reset].view(np.int32)[:, first:last:step] & bits
-            if (exponents == bits).any():
-                return NOT_FINITE
+    is_reset = (phase == ENDED) & is_same[:, :seen].all(axis=1) & ~ends & ~before[:, paid_at:paid_to].any(axis=1)
+    for part, lines in ((before, floats), (after, floats[:n_seen])):
+        numbers = part[~is_reset].view(np.int32)
+        if any(((numbers[:, first:stop:step] & bits) == bits).any() for first, stop, step, bits in lines):
+            return NOT_FINITE
     if ((phase == OPEN) & (~is_same[:, :head].all(axis=1) | (steps + 2 > rows.shape[1]))).any():
         return NEEDS_CARE
     told = env[~is_reset]
@@ -242,24 +304,26 @@ def stage_plain(incoming: Array, staged: Array, table: Array, steps: Array, phas
 
 
 @compiled
-def stage(incoming: Array, staged: Array, table: Array, steps: Array, phase: Array, truncated: Array) -> int:
-    row_bytes, head, seen, reward_at, reward_bytes, terminated_at, n_seen, n_floats = table[:8]
-    n, floats, numbers = len(steps), table[8:].reshape(-1, 4), incoming.view(np.int32)
+def stage(
+    incoming: Array, staged: Array, layout: Array, floats: Array, steps: Array, phase: Array, truncated: Array
+) -> int:
+    """`stage_plain`, compiled: one look to refuse, one to write."""
+    row_bytes, head, seen, paid_at, paid_to, terminated_at, n_seen = layout
+    n, numbers = len(steps), incoming.view(np.int32)
     room, needs_care, n_ended = len(staged) // (n * row_bytes), False, 0
     is_reset = np.zeros(n, np.bool_)
     for i in range(n):
         before, last = i * row_bytes, (i * room + steps[i]) * row_bytes
         if phase[i] == ENDED and not (truncated[i] or incoming[before + terminated_at]):
-            is_paid = incoming[before + reward_at : before + reward_at + reward_bytes].any()
+            is_paid = incoming[before + paid_at : before + paid_to].any()
             is_reset[i] = not is_paid and _is_same(incoming, before, staged, last, seen)
-        if is_reset[i]:
-            continue
-        if not _is_finite(numbers, before // 4, floats[:n_floats]):
-            return NOT_FINITE
-        if not _is_finite(numbers, before // 4 + n * row_bytes // 4, floats[:n_seen]):
-            return NOT_FINITE
-        if phase[i] == OPEN and (steps[i] + 2 > room or not _is_same(incoming, before, staged, last, head)):
-            needs_care = True
+        if not is_reset[i]:
+            n_bad = _count_bad(numbers, before // 4, floats)
+            n_bad += _count_bad(numbers, (before + n * row_bytes) // 4, floats[:n_seen])
+            if n_bad:
+                return NOT_FINITE
+            if phase[i] == OPEN and (steps[i] + 2 > room or not _is_same(incoming, before, staged, last, head)):
+                needs_care = True
     if needs_care:
         return NEEDS_CARE
     for i in range(n):
@@ -270,24 +334,26 @@ def stage(incoming: Array, staged: Array, table: Array, steps: Array, phase: Arr
             staged[last : last + row_bytes] = incoming[before : before + row_bytes]
             staged[last + row_bytes : last + 2 * row_bytes] = incoming[after : after + row_bytes]
             steps[i] += 1
-            ends = truncated[i] or incoming[before + terminated_at]
-            phase[i] = ENDED if ends else OPEN
-            n_ended += ends
+            is_end = truncated[i] or incoming[before + terminated_at]
+            phase[i] = ENDED if is_end else OPEN
+            n_ended += is_end
     return n_ended
 
 
 @compiled
 def _is_same(these: Array, start: int, those: Array, other_start: int, size: int) -> bool:
-    difference = np.uint8(0)
+    difference = 0
     for i in range(size):
         difference |= these[start + i] ^ those[other_start + i]
     return difference == 0
 
 
 @compiled
-def _is_finite(numbers: Array, start: int, floats: Array) -> bool:
+def _count_bad(numbers: Array, start: int, floats: Array) -> int:
+    """How many floats of the row that starts at `start` are NaN or infinite."""
     n_bad = 0
-    for first, last, step, bits in floats:
-        for i in range(start + first, start + last, step):
+    for f in range(len(floats)):
+        first, stop, step, bits = floats[f]
+        for i in range(start + first, start + stop, step):
             n_bad += (numbers[i] & bits) == bits
-    return n_bad == 0
+    return n_bad

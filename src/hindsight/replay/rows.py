@@ -6,8 +6,8 @@ of the next, so that a sample is one contiguous stretch of memory and one goal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..records import Array, ArraySpec, GoalSpec
 
 HEAD = ("observation", "achieved_goal")  # what the next row gives to a sample
 INFO_PREFIX = "info:"
+INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
 
 
@@ -43,29 +44,48 @@ def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float
     return np.dtype(fields, align=True)
 
 
+def _holds(integer: np.iinfo[Any], spec: ArraySpec) -> bool:
+    return integer.min <= spec.low[0] and spec.high[0] <= integer.max
+
+
 def _stored(spec: ArraySpec, widest: str) -> np.dtype[Any]:
     """The dtype in which values of a space are kept."""
     dtype = np.dtype(spec.dtype)
     if spec.n_values is not None:
-        return np.result_type(np.min_scalar_type(int(spec.low[0])), np.min_scalar_type(int(spec.high[0])))
+        return next(np.dtype(name) for name in INTEGERS if _holds(np.iinfo(name), spec))
     if dtype.kind == "f":
         return np.dtype(widest if dtype.itemsize > 4 else np.float32)
     return dtype.newbyteorder("=")
 
 
-def put(into: Array, value: Any, name: str) -> None:
-    """Write `value` into a field of scratch rows, or raise: nothing but scratch has been touched by then.
+class Place(NamedTuple):
+    """Where a value is put: a field of scratch rows, and what is known of it; `name` is what a refusal calls it."""
 
-    Raises ShapeError, CastError where a whole number does not survive, InputError for what is no array. A float that
-    becomes infinite is found afterwards, by `check_finite`, together with NaN.
+    name: str
+    array: Array
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, name: str, array: Array) -> Place:
+        return cls(name, array, array.shape, array.dtype)
+
+
+@np.errstate(over="ignore")
+def put(places: Iterable[Place], values: Iterable[Any]) -> None:
+    """Write each value into its place, or raise: nothing but scratch has been touched by then.
+
+    Raises ShapeError, CastError where a number does not survive, InputError for what is no array. NaN, and floats that
+    become infinite, are found afterwards, in the rows.
     """
-    if type(value) is not np.ndarray:
-        value = _as_array(value, name)
-    if value.shape != into.shape:
-        raise ShapeError(f"{name} has shape {value.shape}, but {into.shape} is needed")
-    if value.dtype != into.dtype and not value.dtype.kind == into.dtype.kind == "f":
-        _check_cast(value, into.dtype, name)
-    into[...] = value
+    for (name, array, shape, dtype), value in zip(places, values, strict=True):
+        if type(value) is not np.ndarray:
+            value = _as_array(value, name)
+        if value.shape != shape:
+            raise ShapeError(f"{name} has shape {value.shape}, but {shape} is needed")
+        if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
+            _check_cast(value, dtype, name)
+        array[...] = value
 
 
 def _as_array(value: Any, name: str) -> Array:
@@ -93,35 +113,32 @@ def _check_cast(value: Array, dtype: np.dtype[Any], name: str) -> None:
         )
 
 
-def all_finite(rows: Array, names: Iterable[str]) -> bool:
-    """Whether the named fields of `rows` hold neither NaN nor infinity."""
-    return all(rows.dtype[n].base.kind != "f" or bool(np.isfinite(rows[n]).all()) for n in names)
-
-
-def refuse_non_finite(values: Mapping[str, Any], rows: Mapping[str, Array]) -> None:
-    """Raise for the first value that is not finite: NonFiniteError as it came, CastError as it became.
-
-    values: what was handed in, by name; rows: the arrays into which it was written. The first axis is named in the
-    message: the environment, or the step.
-    """
-    for name, value in values.items():
-        given, stored = np.asarray(value), rows[name]
-        if stored.dtype.kind != "f" or np.isfinite(stored).all():
+def refuse_non_finite(places: Iterable[Place], values: Iterable[Any]) -> None:
+    """Raise for the first value that is not finite: NonFiniteError if it came so, CastError if it became so."""
+    for place, value in zip(places, values, strict=True):
+        if place.dtype.kind != "f" or np.isfinite(place.array).all():
             continue
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(stored))[0])
-        if not np.isfinite(given[place]):
-            raise NonFiniteError(f"{name} holds {given[place]} at index {place}: nothing of it was stored")
+        index = tuple(np.argwhere(~np.isfinite(place.array))[0].tolist())
+        given = np.asarray(value)[index]
+        if not np.isfinite(given):
+            raise NonFiniteError(f"{place.name} holds {given} at index {index}, but finite numbers are needed")
         raise CastError(
-            f"{name} holds {given[place]} at index {place}, which becomes infinite as {stored.dtype}: "
-            f'scale it, or keep float64 with dtype="float64"'
+            f"{place.name} holds {given} at index {index}, which becomes infinite as {place.dtype}: scale it, or keep "
+            f'dtype="float64"'
         )
 
 
-def pick(values: Mapping[str, Any], keys: Iterable[str], what: str) -> list[Any]:
+def pick(values: Mapping[str, Any], keys: Sequence[str], what: str) -> list[Any]:
     """The values of `keys`, in order; raises MissingKeyError, naming what is there and what is wanted."""
-    keys = tuple(keys)
     try:
         return [values[key] for key in keys]
     except (KeyError, TypeError, IndexError):
         got = ", ".join(map(str, values)) if isinstance(values, Mapping) else type(values).__name__
         raise MissingKeyError(f"{what} has {got or 'nothing'}, but {', '.join(keys)} is needed") from None
+
+
+def whole_number(name: str, value: Any, lowest: int) -> int:
+    """`value` as an int; raises OptionError unless it is a whole number of at least `lowest`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
+        raise OptionError(f"{name} is {value!r}, but a whole number of at least {lowest} is needed")
+    return int(value)

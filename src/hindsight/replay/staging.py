@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, MissingKeyError
+from ..errors import FileError, MissingKeyError, NonFiniteError
 from ..records import OBSERVATION_KEYS, Array
-from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, stage, stage_table
-from .rows import INFO_PREFIX, pick, put, refuse_non_finite
+from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, float_table, stage, stage_layout
+from .rows import INFO_PREFIX, Place, pick, put, refuse_non_finite
 from .timeline import Timeline
 
 FIRST_ROOM = 64  # rows per environment at first; doubled whenever an episode needs more
@@ -26,13 +26,11 @@ class OpenEpisodes:
     def __init__(self, timeline: Timeline, n_envs: int) -> None:
         self.timeline, self.n_envs = timeline, n_envs
         row = timeline.rows.dtype
-        self.rows = np.zeros((n_envs, min(FIRST_ROOM, timeline.capacity + 1)), row)
         self.steps = np.zeros(n_envs, np.int64)
         self.phase = np.zeros(n_envs, np.int64)
         self._incoming = np.zeros((2, n_envs), row)  # one step of each: before, after
         self._truncated = np.zeros(n_envs, np.bool_)
-        self._in, self._staged = _as_bytes(self._incoming), _as_bytes(self.rows)
-        self._table = stage_table(row)
+        self._set_rows(np.zeros((n_envs, min(FIRST_ROOM, timeline.capacity + 1)), row))
         self._places = _places(self._incoming[0], self._incoming[1], self._truncated)
         self._bare_places = self._places
         if n_envs == 1:
@@ -54,17 +52,15 @@ class OpenEpisodes:
         after = pick(next_observation, OBSERVATION_KEYS, "next_observation")
         is_bare = self.n_envs == 1 and np.ndim(before[0]) == self._bare_dimensions
         places = self._bare_places if is_bare else self._places
-        with np.errstate(over="ignore"):
-            for (name, place), value in zip(places.items(), (*before, *after, *values), strict=True):
-                put(place, value, name)
-            if info or self.timeline.info_keys:
-                self._read_info(info)
-        code = self._stage()
+        put(places, (*before, *after, *values))
+        if info or self.timeline.info_keys:
+            self._read_info(info)
+        code = stage(*self._arguments)
         if code == NOT_FINITE:
-            self._refuse(dict(zip(places, (*before, *after, *values), strict=True)), places)
+            self._refuse(places, (*before, *after, *values))
         if code == NEEDS_CARE:
             self._make_way()
-            code = self._stage()
+            code = stage(*self._arguments)
         if code:
             for i in np.flatnonzero((self.phase == ENDED) & (self.steps > 0)):
                 self._close(int(i), ENDED)
@@ -75,16 +71,19 @@ class OpenEpisodes:
             self._close(int(i), FRESH)
         self.phase[:] = FRESH
 
-    def _stage(self) -> int:
-        """Let the kernel write the incoming step, or say why not."""
-        return int(stage(self._in, self._staged, self._table, self.steps, self.phase, self._truncated))
+    def _set_rows(self, rows: Array) -> None:
+        """Let `rows` hold the open episodes, and prepare what the kernel is called with."""
+        self.rows = rows
+        incoming, staged = (each.reshape(-1).view(np.uint8) for each in (self._incoming, rows))
+        layouts = (stage_layout(rows.dtype), float_table(rows.dtype))
+        self._arguments = (incoming, staged, *layouts, self.steps, self.phase, self._truncated)
 
     def _make_way(self) -> None:
         """Close the episodes that the incoming step does not go on from, and grow where there is no room for it."""
-        seen = self.rows[np.arange(self.n_envs), self.steps]
-        goes_on = np.ones(self.n_envs, np.bool_)
-        for key in OBSERVATION_KEYS[:2]:
-            goes_on &= (seen[key] == self._incoming[0][key]).reshape(self.n_envs, -1).all(axis=1)
+        incoming, staged, layout, *_ = self._arguments
+        env, (row_bytes, head, *_) = np.arange(self.n_envs), layout
+        seen = staged.reshape(self.n_envs, -1, row_bytes)[env, self.steps, :head]
+        goes_on = (incoming.reshape(2, self.n_envs, row_bytes)[0, :, :head] == seen).all(axis=1)
         longest = int(self.steps[goes_on].max(initial=0)) + 1
         self.timeline.check_length(longest)
         for i in np.flatnonzero((self.phase == OPEN) & ~goes_on):
@@ -92,7 +91,7 @@ class OpenEpisodes:
         if longest >= self.rows.shape[1]:
             more = np.zeros((self.n_envs, min(2 * longest, self.timeline.capacity + 1)), self.rows.dtype)
             more[:, : self.rows.shape[1]] = self.rows
-            self.rows, self._staged = more, _as_bytes(more)
+            self._set_rows(more)
 
     def _close(self, i: int, phase: int) -> None:
         """Hand the open episode of environment i to the timeline."""
@@ -104,21 +103,24 @@ class OpenEpisodes:
     def _read_info(self, info: Any) -> None:
         """Put the final observations, where an environment resets itself in the same step, and the declared info keys."""
         for i, final in _final_observations(info):
-            for key, value in zip(OBSERVATION_KEYS, pick(final, OBSERVATION_KEYS, "final_obs"), strict=True):
-                put(self._incoming[1, i : i + 1].reshape(())[key], value, f"final_obs[{i}][{key!r}]")
+            after = self._incoming[1, i : i + 1].reshape(())
+            places = [Place.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
+            put(places, pick(final, OBSERVATION_KEYS, "final_obs"))
         for key in self.timeline.info_keys:
-            put(self._incoming[0][INFO_PREFIX + key], _info_column(info, key, self.n_envs), f"info[{key!r}]")
+            place = Place.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
+            put([place], [_info_column(info, key, self.n_envs)])
 
-    def _refuse(self, values: Mapping[str, Any], places: Mapping[str, Array]) -> None:
-        refuse_non_finite(values, places)
+    def _refuse(self, places: Sequence[Place], values: Sequence[Any]) -> None:
+        """Say what is not finite: a value of the step, a number of the info, or a final observation."""
+        refuse_non_finite(places, values)
         for key in self.timeline.info_keys:
-            is_missing = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
-            if is_missing.any():
+            is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
+            if is_bad.any():
                 raise MissingKeyError(
-                    f"info[{key!r}] is missing or not finite for environment {np.argmax(is_missing)}: "
-                    f"the reward was declared to need it (info_keys)"
+                    f"info[{key!r}] is missing or not finite for environment {np.argmax(is_bad)}, but the reward needs it "
+                    f"(info_keys)"
                 )
-        refuse_non_finite({"final_obs": np.inf}, {"final_obs": np.full((), np.inf)})
+        raise NonFiniteError("info['final_obs'] holds NaN or infinity, but finite numbers are needed")
 
     def state(self) -> dict[str, Array]:
         """All that `load` needs: the steps so far of every environment, one after the other, with what was seen last."""
@@ -126,41 +128,39 @@ class OpenEpisodes:
         rows = np.concatenate(seen).reshape(-1, self.rows.itemsize)
         return {"open_rows": rows, "open_steps": self.steps.copy(), "open_phase": self.phase.copy()}
 
-    def load(self, state: Mapping[str, Array]) -> None:
-        """Take the open episodes of a buffer of the same task; raises FileError, and changes nothing, if they do not fit."""
+    def check(self, state: Mapping[str, Array]) -> None:
+        """Raise FileError unless `state` is that of open episodes of as many environments, of the same task."""
         rows, steps, phase = (state[key] for key in ("open_rows", "open_steps", "open_phase"))
         is_sound = (
             steps.shape == phase.shape == (self.n_envs,)
             and steps.dtype == phase.dtype == np.int64
-            and rows.dtype == np.uint8
-            and (steps >= 0).all()
-            and (steps <= self.timeline.capacity).all()
-            and rows.shape == (int(steps.sum()) + self.n_envs, self.rows.itemsize)
+            and ((steps >= 0) & (steps <= self.timeline.capacity)).all()
             and np.isin(phase, (FRESH, OPEN, ENDED)).all()
             and ((phase == OPEN) == (steps > 0)).all()
+            and rows.dtype == np.uint8
+            and rows.shape == (int(steps.sum()) + self.n_envs, self.rows.itemsize)
         )
         if not is_sound:
-            raise FileError(f"the open episodes do not fit {self.n_envs} environments of this task: the file is damaged")
-        fresh = np.zeros((self.n_envs, max(self.rows.shape[1], int(steps.max()) + 2)), self.rows.dtype)
-        ends = np.cumsum(steps + 1)
-        for i, (stop, n) in enumerate(zip(ends, steps + 1, strict=True)):
-            fresh[i, :n].view(np.uint8).reshape(n, -1)[...] = rows[stop - n : stop]
-        self.rows, self._staged = fresh, _as_bytes(fresh)
-        self.steps[:], self.phase[:] = steps, phase
+            raise FileError(f"the stored open episodes do not fit {self.n_envs} environments of this task")
+
+    def load(self, state: Mapping[str, Array]) -> None:
+        """Take the open episodes of another buffer, after `check`."""
+        counts = state["open_steps"] + 1
+        rows = np.zeros((self.n_envs, max(self.rows.shape[1], int(counts.max()))), self.rows.dtype)
+        for i, seen in enumerate(np.split(state["open_rows"], np.cumsum(counts)[:-1])):
+            rows[i, : counts[i]].view(np.uint8).reshape(seen.shape)[...] = seen
+        self._set_rows(rows)
+        self.steps[:], self.phase[:] = state["open_steps"], state["open_phase"]
 
 
-def _as_bytes(rows: Array) -> Array:
-    return rows.reshape(-1).view(np.uint8)
-
-
-def _places(before: Array, after: Array, truncated: Array) -> dict[str, Array]:
-    """Where each value of a step is put, by the name under which it would be refused."""
-    return {
-        **{f"observation[{key!r}]": before[key] for key in OBSERVATION_KEYS},
-        **{f"next_observation[{key!r}]": after[key] for key in OBSERVATION_KEYS},
-        **{key: before[key] for key in ("action", "reward", "terminated")},
-        "truncated": truncated,
-    }
+def _places(before: Array, after: Array, truncated: Array) -> tuple[Place, ...]:
+    """Where each value of a step is put."""
+    return (
+        *(Place.of(f"observation[{key!r}]", before[key]) for key in OBSERVATION_KEYS),
+        *(Place.of(f"next_observation[{key!r}]", after[key]) for key in OBSERVATION_KEYS),
+        *(Place.of(key, before[key]) for key in ("action", "reward", "terminated")),
+        Place.of("truncated", truncated),
+    )
 
 
 def _final_observations(info: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -7,6 +7,7 @@ posts, unwritten and evicted rows are 0, so there is no mask, no scan and no tab
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,9 +15,11 @@ import numpy as np
 
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
-from .rows import INFO_PREFIX, all_finite, pick, put, refuse_non_finite, row_dtype
+from .kernels import float_table, row_layout, seal
+from .rows import INFO_PREFIX, Place, pick, put, refuse_non_finite, row_dtype, whole_number
 
-USUAL_EPISODE_LENGTH = 50
+USUAL_EPISODE_LENGTH = 20  # steps, at least, where nobody says: each episode costs one row more than it has steps
+COARSEST_GOAL = 1e-4  # a hundredth of the finest success threshold in common use, 0.01
 COUNTERS = ("cursor", "oldest", "lap_end", "high_water", "num_episodes", "num_transitions")
 
 
@@ -37,22 +40,23 @@ class Timeline:
         info_keys: Sequence[str] = (),
         dtype: str = "float32",
     ) -> None:
-        for name, value in (("capacity", capacity), ("episode_length", 1 if episode_length is None else episode_length)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise OptionError(f"{name} is {value!r}, but a whole number of at least 1 is needed")
-        self.spec, self.capacity, self.info_keys = spec, int(capacity), tuple(info_keys)
+        self.spec, self.capacity, self.info_keys = spec, whole_number("capacity", capacity, 1), tuple(info_keys)
+        self.episode_length = None if episode_length is None else whole_number("episode_length", episode_length, 1)
         row = row_dtype(spec, info_keys, dtype)
-        fence_posts = -(-self.capacity // min(episode_length or USUAL_EPISODE_LENGTH, self.capacity))
+        fence_posts = -(-self.capacity // (self.episode_length or USUAL_EPISODE_LENGTH))
         self.rows = _zeros(self.capacity + fence_posts, row)
         self.steps_done: Array = self.rows["steps_done"]
         self.steps_left: Array = self.rows["steps_left"]
         self._bytes = self.rows.view(np.uint8).reshape(len(self.rows), row.itemsize)
-        self._scratch = np.zeros(0, row)
+        self._scratch = np.zeros(0, row)  # an episode on its way in, as long as the last one was
+        self._places: tuple[Place, ...] = ()
+        self._layout, self._floats = row_layout(row), float_table(row)
         self.high_water = self.num_episodes = self.num_transitions = 0
         self.cursor = 0  # where the next episode goes
         self.oldest = 0  # first row of the oldest episode
-        self.lap_end = 0  # where the rows of the previous lap end, which the oldest episodes may belong to
+        self.lap_end = 0  # where the rows of the lap before this one end, while it has live ones
         self._live: Array | None = None
+        self._watches_goals = spec.goal.dtype == "float64" and row["achieved_goal"].base == np.float32
 
     def __len__(self) -> int:
         """The number of live transitions."""
@@ -74,17 +78,48 @@ class Timeline:
 
         Raises EpisodeTooLongError, ShapeError, NonFiniteError, CastError, MissingKeyError or InputError.
         """
-        self.append_rows(self._pack(episode))
+        steps = len(episode)
+        if steps == 0:
+            raise InputError("an episode without a step cannot be stored: append it once it has one")
+        self.check_length(steps)
+        if len(self._scratch) != steps + 1:
+            self._make_scratch(steps)
+        rows = self._scratch
+        info = pick(episode.info, self.info_keys, "the info of the episode") if self.info_keys else ()
+        seen = (episode.observation, episode.achieved_goal, episode.desired_goal)
+        values = (*seen, episode.action, episode.reward, *info)
+        put(self._places, values)
+        rows["terminated"][steps - 1] = episode.terminated
+        if not self._seal(rows):
+            refuse_non_finite(self._places, values)
+        self._write(rows)
 
     def append_rows(self, rows: Array) -> None:
-        """Take T + 1 records in which everything but the step counts is filled in; the oldest episodes make room."""
+        """Take T + 1 records of finite numbers, in which only the step counts are missing; they are filled in."""
+        self.check_length(len(rows) - 1)
+        self._seal(rows)
+        self._write(rows)
+
+    def _seal(self, rows: Array) -> bool:
+        return bool(seal(rows.view(np.int32), self._layout, self._floats))
+
+    def _make_scratch(self, steps: int) -> None:
+        """Rows for an episode of so many steps, and places for what is seen in all of them or done in all but the last."""
+        rows = self._scratch = np.zeros(steps + 1, self.rows.dtype)
+        names = ("action", "reward", *(INFO_PREFIX + key for key in self.info_keys))
+        self._places = (
+            *(Place.of(key, rows[key]) for key in OBSERVATION_KEYS),
+            *(Place.of(name, rows[name][:-1]) for name in names),
+        )
+
+    def _write(self, rows: Array) -> None:
+        """Copy sealed rows into the ring; the oldest episodes make room."""
         steps = len(rows) - 1
-        self.check_length(steps)
         start = self._make_room(steps)
         stop = start + steps + 1
+        if self._watches_goals:
+            self._watch_goals(rows)
         self._bytes[start:stop] = rows.view(np.uint8).reshape(steps + 1, -1)
-        self.steps_done[start:stop] = np.arange(steps + 1)
-        self.steps_left[start:stop] = np.arange(steps, -1, -1)
         self.cursor, self.high_water = stop, max(self.high_water, stop)
         self.num_episodes += 1
         self.num_transitions += steps
@@ -98,32 +133,16 @@ class Timeline:
                 f"raise capacity, or limit the episodes"
             )
 
-    def _pack(self, episode: Episode) -> Array:
-        """The episode as T + 1 records in scratch memory."""
-        steps = len(episode)
-        if steps == 0:
-            raise InputError("an episode without a step cannot be stored: append it once it has one")
-        self.check_length(steps)
-        if len(self._scratch) <= steps:
-            self._scratch = np.zeros(steps + 1, self.rows.dtype)
-        rows = self._scratch[: steps + 1]
-        rows[steps:] = np.zeros(1, rows.dtype)  # nothing is done in the last row
-        info = pick(episode.info, self.info_keys, "the info of the episode")
-        values = {
-            **{key: getattr(episode, key) for key in OBSERVATION_KEYS},
-            "action": episode.action,
-            "reward": episode.reward,
-            **{INFO_PREFIX + key: value for key, value in zip(self.info_keys, info, strict=True)},
-        }
-        fields = {name: rows[name] if name in OBSERVATION_KEYS else rows[name][:steps] for name in values}
-        with np.errstate(over="ignore"):
-            for name, value in values.items():
-                put(fields[name], value, name)
-        if not all_finite(rows, values):
-            refuse_non_finite(values, fields)
-        rows["terminated"] = False
-        rows["terminated"][steps - 1] = episode.terminated
-        return rows
+    def _watch_goals(self, rows: Array) -> None:
+        """Warn, once, of float64 goals so large that float32 keeps them to within COARSEST_GOAL only."""
+        largest = max(np.abs(rows[key]).max() for key in OBSERVATION_KEYS[1:])
+        if np.spacing(largest) / 2 > COARSEST_GOAL:
+            self._watches_goals = False
+            warnings.warn(
+                f"goals as large as {largest:g} are kept as float32, to within {np.spacing(largest) / 2:.1g} only: pass "
+                f'dtype="float64" if the reward needs finer ones',
+                stacklevel=4,
+            )
 
     def _make_room(self, steps: int) -> int:
         """Evict until an episode of so many steps can be written; returns its first row."""
@@ -131,10 +150,10 @@ class Timeline:
         start = 0 if wraps else self.cursor
         while self.num_episodes and self._is_in_the_way(start, steps):
             self._evict_oldest()
-        if wraps:
-            self.lap_end = self.cursor
         if not self.num_episodes:
             self.oldest = start
+        elif wraps:
+            self.lap_end = self.cursor
         return start
 
     def _is_in_the_way(self, start: int, steps: int) -> bool:
@@ -148,69 +167,61 @@ class Timeline:
         stop = self.oldest + steps + 1
         self.steps_left[self.oldest : stop] = 0
         self.steps_done[self.oldest : stop] = 0
-        self.oldest = 0 if stop == self.lap_end else stop
+        self.oldest = stop
         self.num_episodes -= 1
         self.num_transitions -= steps
+        if stop == self.lap_end or not self.num_episodes:
+            self.oldest = self.lap_end = 0
 
     def state(self) -> dict[str, Array]:
         """All that `load` needs, without a copy: the written rows as bytes, and the counters."""
         counters = np.array([getattr(self, name) for name in COUNTERS], np.int64)
         return {"rows": self._bytes[: self.high_water], "counters": counters}
 
+    def check(self, state: Mapping[str, Array]) -> None:
+        """Raise FileError unless `state` is that of a timeline of the same rows.
+
+        The step counts must describe whole adjacent episodes, since the compiled loops trust them.
+        """
+        rows, counters = state["rows"], state["counters"]
+        if rows.dtype != np.uint8 or rows.shape[1:] != self._bytes.shape[1:] or len(rows) > len(self.rows):
+            raise FileError(
+                f"the stored rows have shape {rows.shape} of {rows.dtype}, but uint8 of at most {self._bytes.shape} is "
+                f"needed"
+            )
+        if counters.dtype != np.int64 or counters.shape != (len(COUNTERS),):
+            raise FileError(f"the counters of the stored rows have shape {counters.shape} of {counters.dtype}")
+        records = np.ascontiguousarray(rows).view(self.rows.dtype).reshape(-1)
+        if not _is_sound(records["steps_done"], records["steps_left"], dict(zip(COUNTERS, counters.tolist(), strict=True))):
+            raise FileError("the stored rows are no whole episodes, or their counters disagree with them")
+
     def load(self, state: Mapping[str, Array]) -> None:
-        """Take the contents of a timeline of the same task and capacity; raises FileError, and changes nothing, if unfit."""
-        rows, counters = state["rows"], dict(zip(COUNTERS, state["counters"].tolist(), strict=True))
-        check_state(rows, counters, self.rows)
+        """Take the contents of another timeline, after `check`."""
+        rows = state["rows"]
         self._bytes[: len(rows)] = rows
         self.steps_done[len(rows) :] = 0
         self.steps_left[len(rows) :] = 0
-        for name, value in counters.items():
+        for name, value in zip(COUNTERS, state["counters"].tolist(), strict=True):
             setattr(self, name, value)
         self._live = None
 
 
-def check_state(rows: Array, counters: Mapping[str, int], ring: Array) -> None:
-    """Raise FileError unless the step counts of `rows` describe whole adjacent episodes and the counters agree with them.
-
-    The compiled loops trust the step counts, so that a stranger's file must not bring false ones.
-    """
-    row = ring.dtype
-    if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != row.itemsize or len(rows) > len(ring):
-        raise FileError(
-            f"the stored rows have shape {rows.shape} and dtype {rows.dtype}, but at most {len(ring)} rows of "
-            f"{row.itemsize} bytes are needed: they belong to another task, capacity or version"
-        )
-    records = np.ascontiguousarray(rows).view(row).reshape(len(rows))
-    done, left = records["steps_done"].astype(np.int64), records["steps_left"].astype(np.int64)
-    goes_on = np.append(left[:-1] > 0, False)  # the row after a transition is of the same episode
-    comes_from = np.append(False, goes_on[:-1])[: len(rows)]
-    is_sound = (
-        (done >= 0).all()
-        and (left >= 0).all()
-        and not (left > 0)[~goes_on].any()
-        and (left[1:] == left[:-1] - 1)[goes_on[:-1]].all()
-        and (done[1:] == done[:-1] + 1)[goes_on[:-1]].all()
-        and not done[~comes_from].any()
-        and counters["high_water"] == len(rows)
-        and counters["num_transitions"] == np.count_nonzero(left)
-        and _walk(done, left, counters)
-    )
-    if not is_sound:
-        raise FileError("the stored rows are no whole episodes, or their counters disagree: the file is damaged")
-
-
-def _walk(done: Array, left: Array, counters: Mapping[str, int]) -> bool:
-    """Whether `num_episodes` hops from the oldest episode's first row end at the cursor, meeting every episode once."""
-    row, starts = counters["oldest"], np.count_nonzero((left > 0) & (done == 0))
-    if counters["num_episodes"] != starts or not 0 <= counters["cursor"] <= len(left):
+def _is_sound(done: Array, left: Array, counters: Mapping[str, int]) -> bool:
+    """Whether rows with these step counts are whole episodes, found one after the other from the oldest to the cursor."""
+    if counters["high_water"] != len(left) or not 0 <= counters["cursor"] <= len(left):
         return False
-    for _ in range(starts):
-        if not 0 <= row < len(left) or left[row] == 0 or done[row] != 0:
+    row, met = counters["oldest"], np.zeros(len(left), np.bool_)
+    for _ in range(counters["num_episodes"]):
+        if not 0 <= row < len(left) or met[row] or not 0 < left[row] < len(left) - row:
             return False
-        row += int(left[row]) + 1
-        if row != counters["cursor"] and row == counters["lap_end"]:
-            row = 0
-    return row == counters["cursor"] or starts == 0
+        steps, rows = int(left[row]), slice(row, row + int(left[row]) + 1)
+        if (done[rows] != np.arange(steps + 1)).any() or (left[rows] != np.arange(steps, -1, -1)).any():
+            return False
+        met[rows] = True
+        row = 0 if rows.stop == counters["lap_end"] else rows.stop
+    is_rest_dead = not done[~met].any() and not left[~met].any()
+    ends_at_cursor = row == counters["cursor"] or not counters["num_episodes"]
+    return is_rest_dead and ends_at_cursor and counters["num_transitions"] == np.count_nonzero(left)
 
 
 def _zeros(length: int, row: np.dtype[Any]) -> Array:

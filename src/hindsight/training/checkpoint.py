@@ -12,6 +12,7 @@ from typing import Any
 import safetensors
 import safetensors.numpy
 
+from ..agents import Agent
 from ..agents.policy import PolicySpec, PolicyWeights
 from ..errors import FileError, OptionError
 from ..records import Array, GoalSpec
@@ -38,7 +39,7 @@ class SavedModel:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, agent: Any, settings: Settings, spec: GoalSpec, facts: Mapping[str, Any]) -> SavedModel:
+    def of(cls, agent: Agent, settings: Settings, spec: GoalSpec, facts: Mapping[str, Any]) -> SavedModel:
         """What a file holds of an agent as it stands."""
         return cls(settings, spec, agent.policy_spec, agent.policy_weights(), agent.state_dict(), facts)
 

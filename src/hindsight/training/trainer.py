@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 
-from ..agents.policy import Exploration, PolicySpec, PolicyWeights
+from ..agents import Agent
+from ..agents.policy import Exploration, PolicyWeights
 from ..errors import HindsightError, InputError
 from ..records import Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
@@ -23,27 +24,6 @@ from .settings import Settings
 
 REFUSED_IN_A_ROW = 10  # episodes with bad values, one after the other, that end a run
 UPDATES_PER_DRAW = 8  # batches drawn at once: the cost of a call is shared, and the batches still fit the cache
-
-
-class Agent(Protocol):
-    """What the trainer asks of an agent; see agents/td3.py for one."""
-
-    batches_per_update: int
-    policy_spec: PolicySpec
-
-    def update(self, batch: Batch) -> Mapping[str, torch.Tensor]: ...
-
-    def observe(self, episode: Episode) -> None: ...
-
-    def exploration(self, is_random: bool) -> Exploration: ...
-
-    def policy_weights(self) -> PolicyWeights: ...
-
-    def is_finite(self) -> bool: ...
-
-    def state_dict(self) -> dict[str, Array]: ...
-
-    def load_state_dict(self, state: Mapping[str, Array]) -> None: ...
 
 
 @dataclass(frozen=True)

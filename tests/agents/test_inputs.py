@@ -1,0 +1,120 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from plain_agents import random_batch
+
+from hindsight.agents.inputs import Inputs, choose_device, policy_spec
+from hindsight.agents.options import AgentOptions
+from hindsight.errors import GoalEnvError, OptionError, ShapeError
+from hindsight.records import ArraySpec, Batch, Episode, GoalSpec
+
+CPU = torch.device("cpu")
+
+
+def make_spec(action=None, observation=(2,), dtype="float64"):
+    action = action or ArraySpec((1,), "float32", (-2.0,), (4.0,))
+    return GoalSpec(ArraySpec(observation, dtype), ArraySpec((1,), dtype), action, 50, -1.0, 0.0)
+
+
+def one_batch(**changes):
+    values = {
+        "observation": np.array([[[1.0, 2.0], [3.0, 90.0]]]),
+        "achieved_goal": np.array([[[5.0], [6.0]]]),
+        "goal": np.array([[[0.5], [-0.5]]]),
+        "action": np.array([[[-2.0], [4.0]]]),
+        "reward": np.array([[-1.0, 0.0]]),
+        "next_observation": np.array([[[2.0, 1.0], [0.0, 0.0]]]),
+        "next_achieved_goal": np.array([[[7.0], [8.0]]]),
+        "terminated": np.array([[False, True]]),
+        "is_relabelled": np.array([[False, True]]),
+        "row": np.array([[0, 1]]),
+    }
+    return Batch(**{**values, **changes})
+
+
+def test_a_batch_becomes_rows_of_numbers():
+    transitions = Inputs(make_spec(), AgentOptions(normalize=False, discount=0.9), CPU).transitions(one_batch(), 1)
+    # observation, goal, action in [-1, 1]
+    assert transitions.critic_inputs.tolist() == [[[1, 2, 0.5, -1], [3, 90, -0.5, 1]]]
+    assert transitions.inputs.tolist() == [[[1, 2, 0.5], [3, 90, -0.5]]]
+    assert transitions.next_inputs.tolist() == [[[2, 1, 0.5], [0, 0, -0.5]]]
+    assert transitions.reward.tolist() == [[[-1], [0]]]
+    torch.testing.assert_close(transitions.discount, torch.tensor([[[0.9], [0.0]]]))
+    assert {t.dtype for t in (transitions.inputs, transitions.reward, transitions.discount)} == {torch.float32}
+
+
+def test_the_achieved_goal_comes_after_the_goal():
+    options = AgentOptions(normalize=False, sees_achieved_goal=True)
+    transitions = Inputs(make_spec(), options, CPU).transitions(one_batch(), 1)
+    assert transitions.inputs[0].tolist() == [[1, 2, 0.5, 5], [3, 90, -0.5, 6]]
+    assert transitions.next_inputs[0].tolist() == [[2, 1, 0.5, 7], [0, 0, -0.5, 8]]
+
+
+def test_inputs_are_normalised_and_held_within_the_clip():
+    inputs = Inputs(make_spec(), AgentOptions(normalizer_clip=5.0), CPU)
+    observation, goal = np.array([[0.0, 1.0], [4.0, 3.0]]), np.array([[-1.0], [1.0]])
+    inputs.observe(Episode(observation, goal, goal, np.zeros((1, 1)), np.zeros(1)))  # means 2, 2, 0; deviations 2, 1, 1
+    transitions = inputs.transitions(one_batch(), 1)
+    expected = [[-0.5, 0, 0.5, -1], [0.5, 5, -0.5, 1]]
+    torch.testing.assert_close(transitions.critic_inputs[0], torch.tensor(expected))
+    torch.testing.assert_close(transitions.next_inputs[0], torch.tensor([[0, -1, 0.5], [-1, -2, -0.5]]))
+
+
+def test_the_arrays_of_a_batch_stay_as_they_were():
+    batch = random_batch(np.random.default_rng(0), 8, 2, (2, 1, 1))
+    batch = replace(batch, terminated=batch.terminated.astype(np.float32))
+    copies = {name: getattr(batch, name).copy() for name in Batch.__slots__}
+    inputs = Inputs(make_spec(), AgentOptions(), CPU)
+    inputs.transitions(batch, 2)
+    for name, copy in copies.items():
+        np.testing.assert_array_equal(getattr(batch, name), copy)
+
+
+def test_integers_images_and_read_only_arrays_are_taken():
+    observation = np.full((1, 2, 2, 2), 255, np.uint8)
+    observation.flags.writeable = False
+    spec = make_spec(observation=(2, 2), dtype="uint8")
+    batch = one_batch(observation=observation, next_observation=observation, goal=np.ones((1, 2, 1), np.int64))
+    transitions = Inputs(spec, AgentOptions(normalize=False), CPU).transitions(batch, 1)
+    assert transitions.inputs[0, 0].tolist() == [255] * 4 + [1]
+
+
+def test_one_batch_needs_no_leading_axis_and_other_counts_are_refused():
+    inputs = Inputs(make_spec(), AgentOptions(), CPU)
+    plain, led = inputs.transitions(one_batch()[0], 1), inputs.transitions(one_batch(), 1)
+    assert torch.equal(plain.critic_inputs, led.critic_inputs)
+    with pytest.raises(ShapeError, match=r"\(2, B\), got \(1, 2\).*sample_many\(2"):
+        inputs.transitions(one_batch(), 2)
+    with pytest.raises(ShapeError, match=r"got \(2,\)"):
+        inputs.transitions(one_batch()[0], 2)
+
+
+@pytest.mark.parametrize(
+    ("action", "word"),
+    [
+        (ArraySpec((), "int64", (0.0,), (3.0,), 4), "Discrete"),
+        (ArraySpec((4,), "int8", (0.0,), (1.0,)), "int8"),
+        (ArraySpec((1,), "float32"), "RescaleAction"),
+        (ArraySpec((2,), "float32", (0.0, 1.0), (1.0, 1.0)), "below"),
+    ],
+)
+def test_actions_that_cannot_be_learnt_are_refused(action, word):
+    with pytest.raises(GoalEnvError, match=word):
+        Inputs(make_spec(action), AgentOptions(), CPU)
+
+
+def test_the_policy_knows_the_task():
+    spec = policy_spec(make_spec(), AgentOptions(hidden=(8,), sees_achieved_goal=True), "squashed_gaussian")
+    assert spec.layer_sizes == (4, 8, 2)
+    assert (spec.action_low, spec.action_high, spec.action_dtype) == ((-2.0,), (4.0,), "float32")
+    assert spec.normalizer_clip == 5.0
+    assert policy_spec(make_spec(), AgentOptions(normalize=False), "deterministic").normalizer_clip is None
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_refused():
+    assert choose_device("auto") == choose_device("cpu") == CPU
+    with pytest.raises(OptionError, match="no GPU"):
+        choose_device("cuda")

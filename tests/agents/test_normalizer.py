@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hindsight.agents.normalizer import Normalizer, RunningMoments
+from hindsight.records import Episode
+
+
+def make_episode(observation, achieved_goal, desired_goal):
+    steps = len(observation) - 1
+    return Episode(
+        np.asarray(observation), np.asarray(achieved_goal), np.asarray(desired_goal), np.zeros((steps, 1)), np.zeros(steps)
+    )
+
+
+def test_before_the_first_episode_values_pass_unchanged():
+    mean, scale = Normalizer(2, 1, eps=0.01).mean_and_scale(sees_achieved_goal=False)
+    assert mean.tolist() == [0, 0, 0]
+    assert scale.tolist() == [1, 1, 1]
+    assert (mean.dtype, scale.dtype) == (np.float32, np.float32)
+
+
+def test_one_episode_by_hand():
+    normalizer = Normalizer(2, 1, eps=0.5)
+    normalizer.update(make_episode([[1.0, 7.0], [3.0, 7.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
+    mean, scale = normalizer.mean_and_scale(sees_achieved_goal=False)
+    # observation: mean 2 and 7, deviation 1 and 0 (held at eps); goals 0, 4, 8, 8: mean 5, variance (25 + 1 + 9 + 9) / 4
+    assert mean.tolist() == [2, 7, 5]
+    assert scale == pytest.approx([1, 2, 11**-0.5])
+
+
+def test_the_achieved_goal_is_seen_through_the_goal_statistics():
+    normalizer = Normalizer(1, 1, eps=0.01)
+    normalizer.update(make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
+    mean, scale = normalizer.mean_and_scale(sees_achieved_goal=True)
+    assert mean.tolist() == [2, 5, 5]
+    assert scale[1] == scale[2]
+
+
+@given(
+    st.lists(
+        hnp.arrays(np.float64, st.tuples(st.integers(0, 6), st.just(2)), elements=st.floats(-1e6, 1e6, width=32)),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_merging_equals_taking_all_rows_at_once(parts):
+    moments = RunningMoments(2)
+    for part in parts:
+        moments.update(part)
+    rows = np.concatenate(parts)
+    assert moments.count == len(rows)
+    if len(rows):
+        np.testing.assert_allclose(moments.mean, rows.mean(0), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(moments.deviation(), rows.std(0), rtol=1e-6, atol=1e-3)
+
+
+def test_a_small_spread_far_from_zero_is_not_lost():
+    moments = RunningMoments(1)
+    for start in (1e8, 1e8 + 2):
+        moments.update(np.array([[start], [start + 1.0]]))  # 0, 1, 2, 3 above 1e8: variance 5 / 4
+    assert moments.deviation()[0] == pytest.approx(1.25**0.5, rel=1e-6)
+
+
+def test_enormous_values_and_constant_features_stay_finite():
+    normalizer = Normalizer(2, 1, eps=0.01)
+    normalizer.update(make_episode([[1e30, 5.0], [-1e30, 5.0]], [[1.0], [1.0]], [[1.0], [1.0]]))
+    mean, scale = normalizer.mean_and_scale(sees_achieved_goal=False)
+    assert np.isfinite(mean).all()
+    assert scale == pytest.approx([1e-30, 100, 100])
+
+
+def test_integers_and_further_axes_are_taken():
+    normalizer = Normalizer(4, 1, eps=0.01)
+    images = np.array([[[0, 255], [0, 1]], [[0, 255], [2, 1]]], np.uint8)
+    normalizer.update(make_episode(images, np.zeros((2,), np.int64), np.ones((2,), np.int64)))
+    mean, _ = normalizer.mean_and_scale(sees_achieved_goal=False)
+    assert mean.tolist() == [0, 255, 1, 1, 0.5]
+
+
+def test_state_goes_round_and_shares_no_memory():
+    first, second = Normalizer(1, 1, eps=0.01), Normalizer(1, 1, eps=0.01)
+    episode = make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]])
+    first.update(episode)
+    state = first.state_dict()
+    second.load_state_dict(state)
+    first.update(episode)
+    second.update(episode)
+    for name, array in first.state_dict().items():
+        np.testing.assert_array_equal(array, second.state_dict()[name])
+    assert state["normalizer/observation_count"] == 2

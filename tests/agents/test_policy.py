@@ -1,0 +1,175 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hindsight.agents.policy import Exploration, Policy, PolicySpec, PolicyWeights, count_weights, layer_views
+from hindsight.errors import FileError, InputError
+
+
+def make_spec(**changes):
+    values = {
+        "observation_size": 2,
+        "goal_size": 1,
+        "action_shape": (1,),
+        "action_dtype": "float32",
+        "action_low": (-1.0,),
+        "action_high": (1.0,),
+        "hidden": (2,),
+        "layer_norm": False,
+        "sees_achieved_goal": False,
+        "kind": "deterministic",
+        "normalizer_clip": 5.0,
+    }
+    return PolicySpec(**{**values, **changes})
+
+
+def make_policy(flat=None, mean=None, scale=None, **changes):
+    spec = make_spec(**changes)
+    if flat is None:
+        flat = np.random.default_rng(0).normal(0, 0.5, count_weights(spec.layer_sizes))
+    mean = np.zeros(spec.input_size) if mean is None else np.array(mean)
+    scale = np.ones(spec.input_size) if scale is None else np.array(scale)
+    policy = Policy(spec)
+    policy.load(PolicyWeights(*(np.asarray(a, np.float32) for a in (flat, mean, scale))))
+    return policy
+
+
+def test_layers_lie_one_after_another_weight_before_bias():
+    flat = np.arange(count_weights((2, 3, 1), n_members=2))
+    (weight1, bias1), (weight2, bias2) = layer_views(flat, (2, 3, 1), n_members=2)
+    assert weight1.tolist() == [[[0, 1], [2, 3], [4, 5]], [[6, 7], [8, 9], [10, 11]]]
+    assert bias1.tolist() == [[12, 13, 14], [15, 16, 17]]
+    assert weight2.tolist() == [[[18, 19, 20]], [[21, 22, 23]]]
+    assert bias2.tolist() == [[24], [25]]
+    assert all(np.shares_memory(flat, view) for layer in ((weight1, bias1), (weight2, bias2)) for view in layer)
+
+
+def test_acting_by_hand():
+    # inputs (3, 1, 2) - (1, 1, 0) times (1, 1, 4), held within 5: (2, 0, 5)
+    # hidden: (2 * 1 + 5 * 0 + 1, 2 * 0 - 5 * 1 + 1) = (3, -4), after ReLU (3, 0); output 0.2 * 3 - 0.1 = 0.5
+    flat = [1, 0, 0, 0, 0, -1, 1, 1, 0.2, 9, -0.1]  # one row per output, then the bias
+    policy = make_policy(flat, mean=[1, 1, 0], scale=[1, 1, 4])
+    action = policy.act(np.array([3.0, 1.0]), np.array([9.0]), np.array([2.0]))
+    assert action.shape == (1,)
+    assert action.dtype == np.float32
+    assert action[0] == pytest.approx(np.tanh(0.5), rel=1e-6)
+
+
+def test_the_achieved_goal_is_the_last_input_where_it_is_seen():
+    flat = np.zeros(count_weights((4, 1)))
+    flat[3] = 1.0
+    policy = make_policy(flat, hidden=(), sees_achieved_goal=True)
+    action = policy.act(np.array([9.0, 9.0]), np.array([0.5]), np.array([9.0]))
+    assert action[0] == pytest.approx(np.tanh(0.5))
+
+
+def test_layer_norm_by_hand():
+    # hidden before the norm (1, 3): after it (-1, 1), after ReLU (0, 1)
+    flat = [1, 0, 0, 3, 0, 0, 0, 0, 5, 0.5, 0]
+    policy = make_policy(flat, layer_norm=True)
+    action = policy.act(np.array([1.0, 0.0]), np.array([0.0]), np.array([0.0]))
+    assert action[0] == pytest.approx(np.tanh(0.5), abs=1e-5)
+
+
+def test_actions_come_in_the_units_shape_and_dtype_of_the_environment():
+    changes = {"action_shape": (2, 1), "action_low": (0.0, -4.0), "action_high": (10.0, 0.1), "action_dtype": "float64"}
+    flat = np.zeros(count_weights((3, 2)))
+    flat[-2:] = [50.0, -50.0]  # tanh 1 and -1
+    action = make_policy(flat, hidden=(), **changes).act(np.zeros(2), np.zeros(1), np.zeros(1))
+    assert action.tolist() == [[10.0], [-4.0]]
+    assert action.dtype == np.float64
+
+
+def test_noise_is_a_share_of_the_half_width_and_held_within_the_bounds():
+    policy = make_policy(np.zeros(count_weights((3, 1))), hidden=(), action_low=(-10.0,), action_high=(30.0,))
+    rng = np.random.default_rng(0)
+    parts = np.zeros((5000, 2)), np.zeros((5000, 1)), np.zeros((5000, 1))
+    actions = policy.predict(*parts, Exploration(random_eps=0.0, noise=0.1), rng)
+    assert actions.std() == pytest.approx(0.1 * 20, rel=0.05)
+    assert actions.mean() == pytest.approx(10, abs=0.1)
+    wide = policy.predict(*parts, Exploration(random_eps=0.0, noise=9.0), rng)
+    assert (wide.min(), wide.max()) == (-10.0, 30.0)
+
+
+def test_random_eps_is_the_share_of_uniform_actions():
+    policy = make_policy(np.zeros(count_weights((3, 1))), hidden=())
+    parts = np.zeros((5000, 2)), np.zeros((5000, 1)), np.zeros((5000, 1))
+    actions = policy.predict(*parts, Exploration(random_eps=0.3, noise=0.0), np.random.default_rng(0))
+    drawn = actions[actions != 0]
+    assert len(drawn) / 5000 == pytest.approx(0.3, abs=0.03)
+    assert abs(drawn).max() <= 1
+    assert drawn.std() == pytest.approx(1 / 3**0.5, rel=0.05)
+
+
+def test_random_actions_are_uniform_and_need_no_weights():
+    policy = Policy(make_spec(action_low=(2.0,), action_high=(4.0,)))
+    rng = np.random.default_rng(0)
+    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    explore = Exploration(random_eps=0.0, noise=0.0, is_random=True)
+    actions = np.array([policy.act(*seen, explore, rng) for _ in range(2000)])
+    assert actions.mean() == pytest.approx(3, abs=0.05)
+    assert 2 <= actions.min() < 2.05
+    assert 3.95 < actions.max() <= 4
+
+
+def test_a_stochastic_policy_samples_around_its_mean():
+    flat = np.zeros(count_weights((3, 2)))
+    flat[-2:] = [0.5, np.log(0.3)]  # mean and log deviation
+    policy = make_policy(flat, hidden=(), kind="squashed_gaussian")
+    parts = np.zeros((5000, 2)), np.zeros((5000, 1)), np.zeros((5000, 1))
+    before = np.arctanh(policy.predict(*parts, Exploration(0.0, 0.0, samples=True), np.random.default_rng(0)))
+    assert before.mean() == pytest.approx(0.5, abs=0.02)
+    assert before.std() == pytest.approx(0.3, rel=0.05)
+    assert np.unique(policy.predict(*parts)).tolist() == [pytest.approx(np.tanh(0.5))]
+
+
+def test_one_row_and_many_agree():
+    rng = np.random.default_rng(0)
+    for kind in ("deterministic", "squashed_gaussian"):
+        policy = make_policy(hidden=(8, 8), kind=kind, layer_norm=True, sees_achieved_goal=True)
+        rows = rng.normal(size=(5, 2)), rng.normal(size=(5, 1)), rng.normal(size=(5, 1))
+        alone = [policy.act(*(part[i] for part in rows)) for i in range(5)]
+        np.testing.assert_allclose(policy.predict(*rows), alone, atol=1e-6)
+
+
+def test_the_same_generator_gives_the_same_action():
+    policy, seen = make_policy(kind="squashed_gaussian"), (np.ones(2), np.ones(1), np.ones(1))
+    explore = Exploration(0.2, 0.1, samples=True)
+    first, second = (policy.act(*seen, explore, np.random.default_rng(7)) for _ in range(2))
+    assert first.tobytes() == second.tobytes()
+
+
+def test_what_cannot_be_done_is_said():
+    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    with pytest.raises(InputError, match="load"):
+        Policy(make_spec()).act(*seen)
+    with pytest.raises(InputError, match="generator"):
+        make_policy().act(*seen, Exploration(0.1, 0.1))
+    with pytest.raises(InputError, match=r"flat is \(3,\) float32, but this policy needs \(11,\)"):
+        make_policy(np.zeros(3))
+    weights = PolicyWeights(np.zeros(11), np.zeros(3, np.float32), np.zeros(3, np.float32))
+    with pytest.raises(InputError, match="float64"):
+        Policy(make_spec()).load(weights)
+
+
+def test_a_spec_goes_through_json_and_back():
+    spec = make_spec(action_shape=(2,), action_low=(-1.0, 0.1), action_high=(1.0, 0.3), kind="squashed_gaussian")
+    assert PolicySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
+    assert PolicySpec.from_json(make_spec(normalizer_clip=None).to_json()).normalizer_clip is None
+
+
+@pytest.mark.parametrize("change", [{"hidden": None}, {"kind": "magic"}, {"action_dtype": "no such"}, {"goal_size": "x"}])
+def test_a_malformed_spec_is_refused(change):
+    with pytest.raises(FileError):
+        PolicySpec.from_json({**make_spec().to_json(), **change})
+    with pytest.raises(FileError):
+        PolicySpec.from_json({})
+
+
+def test_workers_need_no_torch():
+    code = "import sys, hindsight.agents, hindsight.agents.policy, hindsight.agents.options, hindsight.agents.normalizer; "
+    code += "print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

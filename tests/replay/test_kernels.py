@@ -1,0 +1,195 @@
+"""Each compiled loop equals the plain NumPy function beside it, on rows of many shapes."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hindsight import GoalSpec
+from hindsight.replay import kernels
+from hindsight.replay.goals import STRATEGIES
+from hindsight.replay.rows import row_dtype
+
+exactly = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+@st.composite
+def rows_of_episodes(draw):
+    """A ring of some shape of row with random bytes, whole episodes and dead rows between them; and a random generator."""
+    observation = draw(st.sampled_from([spaces.Box(0, 255, (3,), np.uint8), spaces.Box(-9, 9, (5,)), spaces.Discrete(7)]))
+    goal = draw(st.sampled_from([spaces.Box(-9, 9, (2,), np.float64), spaces.MultiBinary(3)]))
+    action = draw(st.sampled_from([spaces.Discrete(4), spaces.Box(-1, 1, (2, 2), np.float64)]))
+    space = spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal)
+    info_keys, widest = draw(st.sampled_from([(), ("wind",)])), draw(st.sampled_from(["float32", "float64"]))
+    row = row_dtype(GoalSpec.from_spaces(space, action), info_keys, widest)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    lengths = draw(st.lists(st.integers(0, 6), min_size=1, max_size=9))
+    rows = rng.integers(0, 256, (sum(lengths) + len(lengths)) * row.itemsize, np.uint8).view(row)
+    rows["steps_done"] = np.concatenate([np.arange(n + 1) for n in lengths])
+    rows["steps_left"] = np.concatenate([np.arange(n, -1, -1) for n in lengths])
+    return rows, rng
+
+
+def live_rows(rows, rng, size):
+    return rng.choice(np.append(np.flatnonzero(rows["steps_left"]), 0), size)
+
+
+@exactly
+@given(rows_of_episodes(), st.integers(1, 20), st.integers(0, 60))
+def test_draw_rows(ring, size, n_proposals):
+    rows, rng = ring
+    u, layout = rng.random(n_proposals), kernels.row_layout(rows.dtype)
+    found, row = [], []
+    for draw in (kernels.draw_rows_plain, kernels.draw_rows):
+        row.append(np.full(size, -1))
+        found.append(draw(rows.view(np.int32), layout, u, len(rows), row[-1]))
+    assert found[0] == found[1]
+    assert row[0].tolist() == row[1].tolist()
+    assert (rows["steps_left"][row[0][: found[0]]] > 0).all()
+
+
+@exactly
+@given(rows_of_episodes(), st.integers(0, 20), st.sampled_from([0.0, 0.5, 0.8]), st.sampled_from(range(4)))
+def test_choose_goals(ring, size, probability, strategy):
+    rows, rng = ring
+    row, other, u = live_rows(rows, rng, size), live_rows(rows, rng, size), rng.random(size)
+    results = []
+    for choose in (kernels.choose_goals_plain, kernels.choose_goals):
+        told, goal_at = np.zeros(size, bool), np.zeros(size, np.int64)
+        layout = kernels.row_layout(rows.dtype)
+        choose(rows.view(np.int32), layout, u, probability, strategy, row, other, told, goal_at)
+        results.append((told.tolist(), goal_at.tolist()))
+    assert results[0] == results[1]
+
+
+def plan_of(row, size):
+    """Goal, observation, and the next row's whole, one after the other with gaps."""
+    parts = [
+        (-1, row["achieved_goal"].itemsize),
+        (0, row["observation"].itemsize),
+        (row.fields["action"][1], row["action"].itemsize),
+        (row.itemsize, row.fields["desired_goal"][1]),
+    ]
+    starts = np.cumsum([0, *(size * n + 3 for _, n in parts)])
+    return np.array([(*part, at) for part, at in zip(parts, starts, strict=False)], np.int64), int(starts[-1])
+
+
+@exactly
+@given(rows_of_episodes(), st.integers(0, 40))
+def test_gather(ring, size):
+    rows, rng = ring
+    rows = np.append(rows, rows[:1])  # so that every row has a next one
+    row = rng.integers(0, len(rows) - 1, size)
+    goal_at = rng.integers(0, len(rows), size) * rows.itemsize + rows.dtype.fields["achieved_goal"][1]
+    plan, end = plan_of(rows.dtype, size)
+    blocks = [np.zeros(end, np.uint8) for _ in range(2)]
+    for gather, block in zip((kernels.gather_plain, kernels.gather), blocks, strict=True):
+        gather(rows.view(np.uint8), rows.itemsize, row, goal_at, plan, block)
+    assert blocks[0].tolist() == blocks[1].tolist()
+
+
+@exactly
+@given(rows_of_episodes(), st.integers(1, 20), st.sampled_from(range(3)))
+def test_sample_is_the_three_in_one(ring, size, strategy):
+    rows, rng = ring
+    u, layout = rng.random(3 * size + size), kernels.row_layout(rows.dtype)
+    plan, end = plan_of(rows.dtype, size)
+    ring, counts = rows.view(np.uint8), rows.view(np.int32)
+    row, told, goal_at, block = (
+        np.zeros(size, np.int64),
+        np.zeros(size, bool),
+        np.zeros(size, np.int64),
+        np.zeros(end, np.uint8),
+    )
+    is_done = kernels.sample(ring, counts, layout, u, len(rows), 0.8, strategy, row, told, goal_at, plan, block)
+    row_2, told_2, goal_at_2, block_2 = (np.zeros_like(each) for each in (row, told, goal_at, block))
+    assert is_done == (kernels.draw_rows_plain(counts, layout, u[:-size], len(rows), row_2) == size)
+    if is_done:
+        kernels.choose_goals_plain(counts, layout, u[-size:], 0.8, strategy, row_2, row_2, told_2, goal_at_2)
+        kernels.gather_plain(ring, rows.itemsize, row_2, goal_at_2, plan, block_2)
+        for one, other in ((row, row_2), (told, told_2), (goal_at, goal_at_2), (block, block_2)):
+            assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize("judged_dtype", [np.float32, np.float64, np.int64, np.bool_])
+@pytest.mark.parametrize("bad", [None, np.nan, np.inf, 1e39])
+def test_merge(judged_dtype, bad):
+    rng = np.random.default_rng(3)
+    judged, told = rng.integers(0, 2, 50).astype(judged_dtype), rng.random(50) < 0.5
+    rewards = [np.full(50, 7, np.float32) for _ in range(2)]
+    if bad is not None and judged_dtype == np.float64:
+        judged[[3, 4, 5]] = bad
+    with np.errstate(over="ignore"):
+        is_finite = [merge(judged, r, told) for merge, r in zip((kernels.merge_plain, kernels.merge), rewards, strict=True)]
+    assert is_finite[0] == is_finite[1] == bool(np.isfinite(rewards[0]).all())
+    assert np.array_equal(*rewards, equal_nan=True)
+    assert (rewards[0][~told] == 7).all()
+
+
+def finite_rows(rows, rng):
+    """The same rows with small numbers in every float, and sometimes a bad one."""
+    for name in rows.dtype.names:
+        rows[name] = rng.integers(0, 2, rows[name].shape)
+    if rng.random() < 0.3:
+        floats = [name for name in rows.dtype.names if rows.dtype[name].base.kind == "f"]
+        place = rows[rng.choice(floats)].reshape(len(rows), -1)
+        place[rng.integers(len(rows)), -1] = rng.choice([np.nan, np.inf, -np.inf])
+    return rows
+
+
+@exactly
+@given(rows_of_episodes())
+def test_seal(ring):
+    rows = [finite_rows(*ring)]
+    rows.append(rows[0].view(np.uint8).copy().view(rows[0].dtype))  # with the padding
+    layout, floats = kernels.row_layout(rows[0].dtype), kernels.float_table(rows[0].dtype)
+    answers = [f(r.view(np.int32), layout, floats) for f, r in zip((kernels.seal_plain, kernels.seal), rows, strict=True)]
+    names = [name for name in rows[0].dtype.names if rows[0].dtype[name].base.kind == "f"]
+    assert answers[0] == answers[1] == all(np.isfinite(rows[0][name]).all() for name in names)
+    assert np.array_equal(*(each.view(np.uint8) for each in rows))
+    assert rows[0]["steps_left"].tolist() == list(range(len(rows[0])))[::-1]
+
+
+@exactly
+@given(rows_of_episodes(), st.integers(1, 4))
+def test_stage(ring, n):
+    rows, rng = ring
+    copies = [(np.zeros((n, 4), rows.dtype), np.zeros(n, np.int64), np.zeros(n, np.int64)) for _ in range(2)]
+    layout, floats = kernels.stage_layout(rows.dtype), kernels.float_table(rows.dtype)
+    for _ in range(12):
+        incoming = np.zeros((2, n), rows.dtype)
+        incoming[:] = finite_rows(np.zeros(2 * n, rows.dtype), rng).reshape(2, n)
+        for i in np.flatnonzero(rng.random(n) < 0.8):  # most go on from what was seen last
+            for name in ("observation", "achieved_goal", "desired_goal"):
+                incoming[0, i][name] = copies[0][0][i, copies[0][1][i]][name]
+        truncated, codes = rng.random(n) < 0.2, []
+        for f, (open_rows, steps, phase) in zip((kernels.stage_plain, kernels.stage), copies, strict=True):
+            flat = (incoming.reshape(-1).view(np.uint8), open_rows.reshape(-1).view(np.uint8))
+            codes.append(f(*flat, layout, floats, steps, phase, truncated))
+        assert codes[0] == codes[1]
+        for one, other in zip(*copies, strict=True):
+            assert np.array_equal(one.view(np.uint8), other.view(np.uint8))
+        for _, steps, phase in copies:  # what the buffer does where an episode ended, or cannot go on
+            is_over = (phase == kernels.ENDED) | (codes[0] == kernels.NEEDS_CARE)
+            phase[is_over & (phase == kernels.OPEN)] = kernels.FRESH
+            steps[is_over] = 0
+
+
+def test_a_step_from_where_an_episode_ended_with_reward_0_is_a_reset():
+    space = spaces.Dict({key: spaces.Box(-9, 9, (1,)) for key in ("observation", "achieved_goal", "desired_goal")})
+    row = row_dtype(GoalSpec.from_spaces(space, spaces.Discrete(2)))
+    staged, steps, phase = np.zeros((1, 4), row), np.zeros(1, np.int64), np.full(1, kernels.ENDED)
+    incoming, truncated = np.zeros((2, 1), row), np.zeros(1, bool)
+    arguments = (kernels.stage_layout(row), kernels.float_table(row), steps, phase, truncated)
+    bytes_of = [each.reshape(-1).view(np.uint8) for each in (incoming, staged)]
+    assert kernels.stage(*bytes_of, *arguments) == 0
+    assert (phase[0], steps[0]) == (kernels.FRESH, 0)
+    phase[0], incoming["reward"] = kernels.ENDED, -1
+    assert kernels.stage(*bytes_of, *arguments) == 0
+    assert (phase[0], steps[0]) == (kernels.OPEN, 1)
+
+
+def test_strategies_have_their_codes():
+    codes = (kernels.FUTURE, kernels.FINAL, kernels.EPISODE, kernels.RANDOM)
+    assert [STRATEGIES[code] for code in codes] == ["future", "final", "episode", "random"]

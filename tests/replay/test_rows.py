@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from gymnasium import spaces
+from tiny import box
+
+from hindsight import GoalSpec
+from hindsight.errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
+from hindsight.replay.rows import Place, pick, put, refuse_non_finite, row_dtype, whole_number
+
+
+def spec_of(observation, goal, action):
+    return GoalSpec.from_spaces(spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal), action)
+
+
+def test_a_row_of_fetch_push_in_the_order_in_which_it_is_read():
+    row = row_dtype(spec_of(box(25, np.float64), box(3, np.float64), box(4)))
+    assert row.itemsize == 156
+    assert list(row.fields) == [
+        *("observation", "achieved_goal", "desired_goal", "action", "reward"),
+        *("steps_done", "steps_left", "terminated"),
+    ]
+    assert row.fields["achieved_goal"][1] == 100
+
+
+def test_floats_are_halved_unless_asked_and_the_rest_keeps_its_dtype():
+    image, bits = spaces.Box(0, 255, (4, 4, 1), np.uint8), spaces.MultiBinary(3)
+    row = row_dtype(spec_of(image, bits, box(2, np.float64)))
+    kept = row_dtype(spec_of(image, bits, box(2, np.float64)), dtype="float64")
+    assert [row[name].base.name for name in ("observation", "achieved_goal", "action", "reward")] == [
+        *("uint8", "int8", "float32", "float32")
+    ]
+    assert (kept["action"].base, kept["reward"]) == (np.float64, np.float64)
+    assert row_dtype(spec_of(box(1, np.float16), box(1), box(1)))["observation"].base == np.float32
+    with pytest.raises(OptionError, match="dtype is 'float16'"):
+        row_dtype(spec_of(box(1), box(1), box(1)), dtype="float16")
+
+
+@pytest.mark.parametrize(
+    ("n", "start", "dtype"), [(4, 0, "uint8"), (256, 0, "uint8"), (257, 0, "uint16"), (4, -2, "int8"), (200, -1, "int16")]
+)
+def test_discrete_actions_take_the_smallest_integer(n, start, dtype):
+    assert row_dtype(spec_of(box(1), box(1), spaces.Discrete(n, start=start)))["action"].name == dtype
+
+
+def refuse(value, dtype, shape=(2,)):
+    place = Place.of("thing", np.zeros(shape, dtype))
+    put([place], [value])
+    refuse_non_finite([place], [value])
+
+
+@pytest.mark.parametrize(
+    ("error", "value", "dtype", "words"),
+    [
+        (ShapeError, [1.0, 2.0, 3.0], "float32", r"thing has shape \(3,\), but \(2,\)"),
+        (ShapeError, 1.0, "float32", r"thing has shape \(\)"),
+        (NonFiniteError, [1.0, np.nan], "float32", r"thing holds nan at index \(1,\)"),
+        (NonFiniteError, [-np.inf, 0.0], "float32", r"thing holds -inf at index \(0,\)"),
+        (CastError, [0.0, 1e39], "float32", r"thing holds 1e\+39 at index \(1,\), which becomes infinite as float32"),
+        (CastError, [7, 300], "uint8", "thing holds 300, which is lost as uint8"),
+        (CastError, [0.0, 0.5], "uint8", "thing holds 0.5, which is lost as uint8"),
+        (CastError, [0.0, np.nan], "uint8", "thing holds nan, which is lost as uint8"),
+        (CastError, [0, 2], "bool", "thing holds 2, which is lost as bool"),
+        (CastError, ["a", "b"], "float32", "not a number"),
+        (CastError, [1 + 1j, 2], "float32", "not a number"),
+        (CastError, [None, 1.0], "float32", "not a number"),
+        (InputError, [[1.0], [1.0, 2.0]], "float32", "cannot be read as an array"),
+        (InputError, np.ma.array([1.0, 2.0], mask=[0, 1]), "float32", "masked"),
+    ],
+)
+def test_what_does_not_fit_is_refused(error, value, dtype, words):
+    with pytest.raises(error, match=words):
+        refuse(value, dtype)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1, 2],
+        np.array([1.0, 2.0], ">f8"),
+        np.array([1, 9, 2, 9], np.int64)[::2],
+        np.ma.array([1.0, 2.0]),
+        np.float64([1, 2]),
+    ],
+)
+def test_what_can_be_read_is_copied(value):
+    place = Place.of("thing", np.zeros(2, np.float32))
+    put([place], [value])
+    assert place.array.tolist() == [1.0, 2.0]
+    assert not np.shares_memory(place.array, value)
+
+
+def test_missing_keys_name_what_is_there_and_what_is_wanted():
+    assert pick({"a": 1, "b": 2, "c": 3}, ("a", "c"), "it") == [1, 3]
+    with pytest.raises(MissingKeyError, match="it has a, but a, c is needed"):
+        pick({"a": 1}, ("a", "c"), "it")
+    with pytest.raises(MissingKeyError, match="it has ndarray, but a, c is needed"):
+        pick(np.zeros(3), ("a", "c"), "it")
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.0, True, "3", None])
+def test_whole_numbers(value):
+    assert whole_number("it", np.int64(3), 1) == 3
+    with pytest.raises(OptionError, match="it is .*, but a whole number of at least 1 is needed"):
+        whole_number("it", value, 1)

@@ -1,0 +1,301 @@
+"""Laws of the samples: which rows, which goals, how often, judged how. Fixed seeds; chi-square at one in a million."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+from tiny import SPEC, compute_reward, live_episodes, make_episode, place
+
+from hindsight import Timeline
+from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
+from hindsight.records import BATCH_FIELDS
+from hindsight.replay.goals import STRATEGIES, future_rows
+from hindsight.replay.sampler import Sampler
+
+RARE = 1e-6
+
+
+def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, **functions):
+    timeline = Timeline(SPEC, capacity, episode_length=3)
+    for number, steps in enumerate(lengths, start=1):
+        timeline.append(make_episode(number, steps, terminated=number % 2 == 0))
+    functions = {"compute_reward": compute_reward} | functions
+    return Sampler(timeline, n_sampled_goal=k, strategy=strategy, generator=np.random.default_rng(seed), **functions)
+
+
+def arrays_of(batch):
+    return [getattr(batch, name) for name in BATCH_FIELDS]
+
+
+def expected_goals(strategy, timeline):
+    """By hand: for each live transition (number, t), the places its hindsight goal may come from, all equally likely."""
+    episodes = list(live_episodes(timeline).values())
+    anywhere = [place(number, t) for number, steps in episodes for t in range(1, steps + 1)]
+    goals = {}
+    for number, steps in episodes:
+        for t in range(steps):
+            goals[number, t] = {
+                "future": [place(number, later) for later in range(t + 1, steps + 1)],
+                "final": [place(number, steps)],
+                "episode": [place(number, any_) for any_ in range(1, steps + 1)],
+                "random": anywhere,
+            }[strategy]
+    return goals
+
+
+def assert_law(counts, expected):
+    """counts: how often each thing was seen; expected: its probability."""
+    assert set(counts) <= set(expected)
+    total = sum(counts.values())
+    if len(expected) > 1:
+        seen = [counts[key] for key in expected]
+        assert stats.chisquare(seen, [total * p for p in expected.values()]).pvalue > RARE
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("capacity", range(3, 13))
+def test_laws_at_every_cursor_position_of_a_tiny_ring(strategy, capacity):
+    lengths = np.random.default_rng(capacity).integers(1, min(capacity, 5) + 1, 12)
+    sampler, cursors = make_sampler([], capacity, strategy, seed=capacity), set()
+    for number, steps in enumerate(lengths, start=1):
+        sampler.timeline.append(make_episode(number, int(steps)))
+        cursors.add(sampler.timeline.cursor)
+        batch, goals = sampler.sample((3000,)), expected_goals(strategy, sampler.timeline)
+        transitions = list(map(tuple, batch.observation.astype(int).tolist()))
+        assert_law(Counter(transitions), dict.fromkeys(goals, 1 / len(goals)))
+        told = [(*transitions[i], float(batch.goal[i, 0])) for i in np.flatnonzero(batch.is_relabelled)]
+        law = {(*key, goal): 1 / len(goals) / len(options) for key, options in goals.items() for goal in options}
+        assert_law(Counter(told), law)
+    assert len(cursors) > 2
+
+
+def test_every_array_of_a_batch_belongs_to_its_row():
+    sampler = make_sampler([4, 2, 7, 3], k=1)
+    batch, rows = sampler.sample((500,)), sampler.timeline.rows
+    for name in ("observation", "achieved_goal", "action", "terminated"):
+        assert (getattr(batch, name) == rows[name][batch.row]).all()
+    for name in ("observation", "achieved_goal"):
+        assert (getattr(batch, f"next_{name}") == rows[name][batch.row + 1]).all()
+    real = ~batch.is_relabelled
+    assert (batch.goal[real] == rows["desired_goal"][batch.row[real]]).all()
+    assert (batch.reward[real] == rows["reward"][batch.row[real]]).all()
+    judged = compute_reward(batch.next_achieved_goal, batch.goal, {})
+    assert (batch.reward == judged)[batch.is_relabelled].all()
+    assert 0 < real.sum() < 500
+
+
+@pytest.mark.parametrize(("k", "share"), [(0, 0.0), (1, 0.5), (4, 0.8), (9, 0.9)])
+def test_each_sample_is_relabelled_apart(k, share):
+    sampler = make_sampler([5] * 10, k=k)
+    assert sampler.her_probability == share
+    told = sampler.sample((400, 50)).is_relabelled
+    assert_law(Counter(told.ravel().tolist()), {True: share, False: 1 - share} if k else {False: 1.0})
+    if k:  # independent within a batch: the number per batch spreads as a binomial does
+        assert 0.7 < told.sum(axis=1).var() / (50 * share * (1 - share)) < 1.3
+
+
+def test_sampling_leaves_the_store_alone_and_never_aliases_it():
+    sampler = make_sampler([4, 2, 7, 3])
+    before = sampler.timeline.rows.tobytes()
+    for batch in (sampler.sample((64,)), sampler.sample((4, 16))):
+        for name in BATCH_FIELDS:
+            array = getattr(batch, name)
+            assert not np.shares_memory(array, sampler.timeline.rows)
+            array[...] = 1
+    assert sampler.timeline.rows.tobytes() == before
+
+
+def test_many_batches_are_one_draw():
+    one, many = make_sampler([4, 2, 7, 3]), make_sampler([4, 2, 7, 3])
+    flat, batches = one.sample((32,)), many.sample((4, 8))
+    assert batches.observation.shape == (4, 8, 2)
+    for name in BATCH_FIELDS:
+        array = getattr(batches, name)
+        assert (array.reshape(32, *array.shape[2:]) == getattr(flat, name)).all()
+    assert (batches[2].reward == flat.reward[16:24]).all()
+
+
+@pytest.mark.parametrize("shape", [(64,), (4, 16)])
+@pytest.mark.parametrize("strategy", ["future", "random"])
+def test_out_is_filled_as_fresh_memory_would_be(shape, strategy):
+    one, other = make_sampler([4, 2, 7, 3], strategy=strategy), make_sampler([4, 2, 7, 3], strategy=strategy)
+    first = other.sample(shape)
+    own = type(first)(*(np.zeros_like(array) for array in arrays_of(one.sample(shape))))
+    for out in (first, own, own):
+        fresh = one.sample(shape)
+        assert other.sample(shape, out) is out
+        assert all((a == b).all() for a, b in zip(arrays_of(fresh), arrays_of(out), strict=True))
+
+
+def test_an_unfit_out_is_refused():
+    sampler = make_sampler([4, 2])
+    good = sampler.sample((8,))
+    parts = {name: getattr(good, name) for name in BATCH_FIELDS}
+    read_only, wide = good.reward.copy(), np.zeros((8, 4), np.float32)
+    read_only.flags.writeable = False
+    for name, array, words in [
+        ("reward", good.reward[:7], r"out.reward is \(7,\) of float32, but \(8,\) of float32"),
+        ("reward", good.reward.astype(np.float64), r"out.reward is \(8,\) of float64"),
+        ("reward", [0.0] * 8, "out.reward is list"),
+        ("reward", read_only, "out.reward is read-only or not contiguous"),
+        ("observation", wide[:, ::2], "out.observation is read-only or not contiguous"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            sampler.sample((8,), type(good)(**(parts | {name: array})))
+    with pytest.raises(InputError, match="out.goal"):
+        sampler.sample((4,), good)
+
+
+def test_nothing_to_sample_yet():
+    sampler = make_sampler([])
+    with pytest.raises(NothingToSampleError, match="0 finished episodes"):
+        sampler.sample((4,))
+
+
+def test_a_batch_beyond_all_memory_is_refused():
+    sampler = make_sampler([3])
+    with pytest.raises(InputError, match=r"a batch of shape \(1000000000,\) takes .* GB"):
+        sampler.sample((10**9,))
+    assert len(sampler.sample((2,))) == 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_few_live_rows_are_drawn_from_the_exact_list(strategy):
+    sampler = make_sampler([500, 3], capacity=500, strategy=strategy)  # the second episode evicts the first
+    assert (len(sampler.timeline), sampler.timeline.high_water) == (3, 505)
+    goals = expected_goals(strategy, sampler.timeline)
+    batch = sampler.sample((3000,))
+    assert_law(Counter(map(tuple, batch.observation.astype(int).tolist())), dict.fromkeys(goals, 1 / 3))
+
+
+def test_too_few_proposals_fall_back_to_the_exact_list(monkeypatch):
+    sampler = make_sampler([1] * 50)
+    monkeypatch.setattr(sampler, "_count_proposals", lambda size: size // 2)
+    batch = sampler.sample((3000,))
+    assert_law(Counter(batch.row.tolist()), dict.fromkeys(range(0, 100, 2), 1 / 50))
+
+
+def test_a_strategy_of_ones_own():
+    asked = []
+
+    def near(rows, steps_done, steps_left, u):
+        asked.append((rows, steps_done, steps_left, u))
+        return rows + 1
+
+    sampler = make_sampler([4, 2, 7], strategy=near)
+    batch = sampler.sample((100,))
+    rows, steps_done, steps_left, u = asked[0]
+    assert (batch.goal == batch.next_achieved_goal)[batch.is_relabelled].all()
+    assert (rows == batch.row[batch.is_relabelled]).all()
+    assert (steps_done == sampler.timeline.steps_done[rows]).all()
+    assert (steps_left == sampler.timeline.steps_left[rows]).all()
+    assert 0 <= u.min() <= u.max() < 1
+
+
+def test_a_strategy_written_out_has_the_law_of_the_built_in_one():
+    def future(rows, steps_done, steps_left, u):
+        return future_rows(rows, steps_left, u)
+
+    sampler = make_sampler([4, 2, 7], strategy=future)
+    batch, goals = sampler.sample((5000,)), expected_goals("future", sampler.timeline)
+    told = np.flatnonzero(batch.is_relabelled)
+    seen = Counter((*map(int, batch.observation[i]), float(batch.goal[i, 0])) for i in told)
+    assert_law(seen, {(*key, goal): 1 / 13 / len(options) for key, options in goals.items() for goal in options})
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda rows: rows + 0.5, "the strategy returned .* of float64, but .* integers"),
+        (lambda rows: rows[:-1], "the strategy returned shape"),
+        (lambda rows: rows - 1000, "the strategy returned row -"),
+        (lambda rows: rows + 100, "which belongs to no episode"),
+    ],
+)
+def test_a_strategy_that_leaves_the_buffer_is_refused(answer, words):
+    sampler = make_sampler([4, 2, 7], strategy=lambda rows, steps_done, steps_left, u: answer(rows))
+    with pytest.raises(InputError, match=words):
+        sampler.sample((100,))
+
+
+def test_an_evicted_row_is_no_goal():
+    sampler = make_sampler([6, 2, 1], capacity=6, strategy=lambda rows, *_: np.zeros_like(rows) + 6)
+    assert live_episodes(sampler.timeline) == {0: (2, 2), 3: (3, 1)}  # row 6 was the fence post of the first
+    with pytest.raises(InputError, match="row 6, which belongs to no episode"):
+        sampler.sample((100,))
+
+
+def test_an_unknown_strategy():
+    with pytest.raises(UnknownNameError, match="'final'"):
+        make_sampler([3], strategy="finale")
+
+
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        (lambda a, g, i: -1.0, r"compute_reward returned shape \(\)"),
+        (lambda a, g, i: np.zeros((len(a), 1)), r"compute_reward returned shape \(8, 1\)"),
+        (lambda a, g, i: ["bad"] * len(a), "compute_reward returned shape .* of <U3"),
+        (lambda a, g, i: np.full(len(a), np.nan), "compute_reward returned NaN or infinity"),
+        (lambda a, g, i: np.full(len(a), 1e300), "compute_reward returned NaN or infinity"),
+        (lambda a, g, i: np.subtract(a, g, out=a)[:, 0], "compute_reward writes into its arguments"),
+    ],
+)
+def test_an_unusable_reward_is_refused(judge, words):
+    with pytest.raises(GoalEnvError, match=words):
+        make_sampler([4, 3], compute_reward=judge).sample((8,))
+
+
+@pytest.mark.parametrize("convert", [list, lambda r: r.astype(np.float64), lambda r: r.astype(np.int64), lambda r: r > -2])
+def test_a_reward_of_any_numbers_will_do(convert):
+    sampler = make_sampler([4, 3], compute_reward=lambda a, g, i: convert(compute_reward(a, g, i)))
+    batch = sampler.sample((100,))
+    judged = np.asarray(convert(compute_reward(batch.next_achieved_goal, batch.goal, {})), np.float32)
+    assert (batch.reward == judged)[batch.is_relabelled].all()
+
+
+def test_the_reward_gets_contiguous_flat_arrays():
+    shapes = []
+
+    def judge(achieved_goal, goal, info):
+        assert achieved_goal.flags.c_contiguous
+        assert goal.flags.c_contiguous
+        shapes.append((achieved_goal.shape, goal.shape, info))
+        return compute_reward(achieved_goal, goal, info)
+
+    make_sampler([4, 3], compute_reward=judge).sample((3, 5))
+    assert set(map(str, shapes)) == {"((15, 1), (15, 1), {})"}
+
+
+def test_ends_stay_as_stored_or_are_judged_under_the_new_goal():
+    kept = make_sampler([3, 3]).sample((200,))
+    assert (kept.terminated == ((kept.observation[:, 0] == 2) & (kept.observation[:, 1] == 2))).all()
+
+    def reached(achieved_goal, goal, info):
+        return (achieved_goal == goal)[:, 0]
+
+    judged = make_sampler([3, 3], compute_terminated=reached).sample((200,))
+    told = judged.is_relabelled
+    assert (judged.terminated == (judged.next_achieved_goal == judged.goal)[:, 0])[told].all()
+    assert (judged.terminated == ((judged.observation[:, 0] == 2) & (judged.observation[:, 1] == 2)))[~told].all()
+    assert 0 < judged.terminated[told].sum() < told.sum()
+
+
+@pytest.mark.parametrize("shape", [(50,), (5, 10)])
+def test_the_reward_reads_the_declared_info(shape):
+    timeline = Timeline(SPEC, 50, info_keys=("wind", "rain"))
+    for number, steps in ((1, 4), (2, 6)):
+        t = np.arange(steps)
+        timeline.append(make_episode(number, steps, info={"wind": 10.0 * number + t, "rain": t / 3}))
+
+    def judge(achieved_goal, goal, info):
+        assert set(info) == {"wind", "rain"}
+        return info["wind"] + info["rain"]
+
+    sampler = Sampler(timeline, judge, 4, "future", np.random.default_rng(0))
+    out = sampler.sample(shape)
+    for batch in (sampler.sample(shape), sampler.sample(shape, out)):
+        number, t = batch.observation[..., 0].astype(np.float64), batch.observation[..., 1].astype(np.float64)
+        expected = (10 * number + t + t / 3).astype(np.float32)
+        assert (batch.reward == expected)[batch.is_relabelled].all()

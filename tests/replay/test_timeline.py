@@ -1,0 +1,202 @@
+import warnings
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import ACTION_SPACE, SPEC, box, live_episodes, make_episode
+
+from hindsight import Episode, GoalSpec, Timeline
+from hindsight.errors import (
+    EpisodeTooLongError,
+    FileError,
+    InputError,
+    MissingKeyError,
+    NonFiniteError,
+    OptionError,
+    ShapeError,
+)
+
+
+def append_all(timeline, lengths):
+    for number, steps in enumerate(lengths):
+        timeline.append(make_episode(number, steps))
+
+
+def test_an_episode_is_rows_with_a_fence_post():
+    timeline = Timeline(SPEC, 10)
+    timeline.append(make_episode(7, 3, terminated=True))
+    rows = timeline.rows[:4]
+    assert rows["steps_done"].tolist() == [0, 1, 2, 3]
+    assert rows["steps_left"].tolist() == [3, 2, 1, 0]
+    assert rows["achieved_goal"][:, 0].tolist() == [7000, 7001, 7002, 7003]
+    assert rows["action"][:, 0].tolist() == [0, 1, 2, 0]
+    assert rows["reward"].tolist() == [0, 0.125, 0.25, 0]
+    assert rows["terminated"].tolist() == [False, False, True, False]
+    assert (len(timeline), timeline.num_episodes, timeline.high_water) == (3, 1, 4)
+    assert timeline.live_rows().tolist() == [0, 1, 2]
+
+
+def test_full_length_episodes_fill_the_capacity_exactly():
+    timeline = Timeline(SPEC, 12, episode_length=3)
+    append_all(timeline, [3] * 9)
+    assert len(timeline.rows) == 16
+    assert len(timeline) == 12
+    assert live_episodes(timeline) == {0: (8, 3), 4: (5, 3), 8: (6, 3), 12: (7, 3)}
+
+
+def test_an_episode_that_does_not_fit_behind_the_cursor_goes_to_the_start():
+    timeline = Timeline(SPEC, 8, episode_length=4)  # 10 rows
+    append_all(timeline, [3, 3, 2])  # rows 0-3, 4-7; two rows remain, the third needs three
+    assert live_episodes(timeline) == {0: (2, 2), 4: (1, 3)}
+    assert timeline.live_rows().tolist() == [0, 1, 4, 5, 6]
+
+
+def test_an_episode_as_long_as_the_capacity_can_be_sampled():
+    timeline = Timeline(SPEC, 5, episode_length=2)
+    append_all(timeline, [2, 5])
+    assert live_episodes(timeline) == {0: (1, 5)}
+
+
+def place_slowly(size, capacity, lengths):
+    """The ring as a list of episodes: those that are overwritten, jumped over or too many leave, the oldest first."""
+    held, cursor = [], 0
+    for number, steps in enumerate(lengths):
+        start = cursor if cursor + steps + 1 <= size else 0
+        jumped = range(cursor, size) if start == 0 and cursor else range(0)
+        taken = {*range(start, start + steps + 1), *jumped}
+        while any(taken & set(range(s, s + n + 1)) for _, s, n in held) or sum(n for *_, n in held) + steps > capacity:
+            held.pop(0)
+        held.append((number, start, steps))
+        cursor = start + steps + 1
+    return {start: (number, steps) for number, start, steps in held}
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.integers(1, 12), st.none() | st.integers(1, 5), st.lists(st.integers(1, 12), max_size=30))
+def test_the_ring_equals_a_list_of_episodes(capacity, episode_length, lengths):
+    timeline, lengths = Timeline(SPEC, capacity, episode_length), [min(n, capacity) for n in lengths]
+    append_all(timeline, lengths)
+    held = place_slowly(len(timeline.rows), capacity, lengths)
+    assert live_episodes(timeline) == held
+    assert (len(timeline), timeline.num_episodes) == (sum(n for _, n in held.values()), len(held))
+    dead = np.ones(len(timeline.rows), bool)
+    for start, (_, steps) in held.items():
+        dead[start : start + steps + 1] = False
+    assert not timeline.steps_done[dead].any()
+    timeline.check(timeline.state())
+
+
+def test_a_refused_episode_changes_nothing():
+    timeline = Timeline(SPEC, 6, info_keys=("wind",))
+    timeline.append(make_episode(1, 2, info={"wind": np.zeros(2)}))
+    before = {name: value.copy() for name, value in timeline.state().items()}
+    good = make_episode(2, 3, info={"wind": np.zeros(3)})
+    fields = {name: getattr(good, name) for name in ("observation", "achieved_goal", "desired_goal", "action", "reward")}
+    for error, changes, words in [
+        (NonFiniteError, {"reward": np.array([0, np.nan, 0])}, r"reward holds nan at index \(1,\)"),
+        (ShapeError, {"desired_goal": np.zeros((4, 2))}, r"desired_goal has shape \(4, 2\), but \(4, 1\) is needed"),
+        (ShapeError, {"action": np.zeros((3,))}, "action has shape"),
+        (MissingKeyError, {"info": {}}, "the info of the episode has nothing, but wind is needed"),
+        (NonFiniteError, {"info": {"wind": np.full(3, np.inf)}}, "info:wind holds inf"),
+    ]:
+        with pytest.raises(error, match=words):
+            timeline.append(Episode(**({**fields, "info": good.info} | changes)))
+    with pytest.raises(EpisodeTooLongError, match="an episode of 7 steps does not fit a buffer of 6 transitions"):
+        timeline.append(make_episode(3, 7))
+    with pytest.raises(InputError, match="without a step"):
+        timeline.append(make_episode(3, 0))
+    assert all((timeline.state()[name] == value).all() for name, value in before.items())
+    timeline.append(good)
+    assert len(timeline) == 5
+
+
+def test_info_keys_are_columns():
+    timeline = Timeline(SPEC, 6, info_keys=("wind",))
+    timeline.append(make_episode(1, 2, info={"wind": np.array([0.1, 0.2]), "more": np.zeros(2)}))
+    assert timeline.rows["info:wind"][:3].tolist() == [0.1, 0.2, 0.0]
+
+
+@pytest.mark.parametrize("value", [0, -3, 2.5, "many"])
+def test_sizes_are_whole_numbers(value):
+    with pytest.raises(OptionError, match="capacity is"):
+        Timeline(SPEC, value)
+    with pytest.raises(OptionError, match="episode_length is"):
+        Timeline(SPEC, 10, episode_length=value)
+
+
+def test_a_ring_larger_than_the_memory_is_refused():
+    with pytest.raises(OptionError, match=r"GB, but this machine has .* lower capacity"):
+        Timeline(SPEC, 10**13)
+
+
+def test_memory_per_transition_of_fetch_push():
+    space = spaces.Dict(observation=box(25), achieved_goal=box(3), desired_goal=box(3))
+    timeline = Timeline(GoalSpec.from_spaces(space, box(4)), 1_000_000, episode_length=50)
+    assert timeline.nbytes / 1_000_000 <= 165
+
+
+def test_large_float64_goals_are_warned_of_once():
+    space = spaces.Dict(observation=box(2), achieved_goal=box(1, np.float64), desired_goal=box(1, np.float64))
+    spec = GoalSpec.from_spaces(space, ACTION_SPACE)
+    timeline = Timeline(spec, 100)
+    timeline.append(make_episode(1, 3))  # 1003: known to within 0.00003
+    with pytest.warns(UserWarning, match="goals as large as 3003 are kept as float32, to within 0.0001 only"):
+        timeline.append(make_episode(3, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        timeline.append(make_episode(4, 3))
+        Timeline(spec, 100, dtype="float64").append(make_episode(3, 3))
+
+
+def test_a_loaded_timeline_goes_on_like_the_first():
+    first, second = Timeline(SPEC, 8, episode_length=4), Timeline(SPEC, 8, episode_length=4)
+    append_all(first, [3, 3, 2])
+    append_all(second, [4, 4, 4])
+    state = {name: value.copy() for name, value in first.state().items()}
+    second.check(state)
+    second.load(state)
+    for number, steps in ((5, 2), (6, 3), (7, 1)):
+        assert live_episodes(first) == live_episodes(second)
+        first.append(make_episode(number, steps))
+        second.append(make_episode(number, steps))
+    assert live_episodes(first) == live_episodes(second)
+    assert (first.rows[: first.high_water] == second.rows[: second.high_water]).all()
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.data())
+def test_false_step_counts_and_counters_are_found(data):
+    timeline = Timeline(SPEC, 8, episode_length=4)
+    append_all(timeline, [3, 3, 2])
+    state = {name: value.copy() for name, value in timeline.state().items()}
+    number = data.draw(st.sampled_from([-(2**31), -1, 0, 1, 2, 3, 4, 5, 7, 9, 2**31 - 1]))
+    if data.draw(st.booleans()):
+        rows = state["rows"].view(timeline.rows.dtype)[:, 0]
+        field, row = data.draw(st.sampled_from(["steps_done", "steps_left"])), data.draw(st.integers(0, len(rows) - 1))
+        is_same = rows[field][row] == number
+        rows[field][row] = number
+    else:
+        place = data.draw(st.integers(0, 5))
+        is_same = state["counters"][place] == number
+        state["counters"][place] = number
+    if is_same:
+        timeline.check(state)
+    else:
+        with pytest.raises(FileError, match="no whole episodes"):
+            timeline.check(state)
+
+
+def test_rows_of_another_size_are_refused():
+    timeline = Timeline(SPEC, 8)
+    state = timeline.state()
+    for change in (
+        {"rows": np.zeros((0, 3), np.uint8)},
+        {"rows": np.zeros((99, timeline.rows.itemsize), np.uint8)},
+        {"rows": state["rows"].astype(np.int8)},
+        {"counters": np.zeros(5, np.int64)},
+        {"counters": np.zeros(6)},
+    ):
+        with pytest.raises(FileError, match="the stored rows"):
+            timeline.check(state | change)

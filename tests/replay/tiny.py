@@ -1,0 +1,75 @@
+"""A task so small that every number in a buffer says where it came from."""
+
+import numpy as np
+from gymnasium import spaces
+
+from hindsight import Episode, GoalSpec, HindsightBuffer
+
+
+def box(size, dtype=np.float32):
+    return spaces.Box(-np.inf, np.inf, (size,), dtype)
+
+
+OBSERVATION_SPACE = spaces.Dict(observation=box(2), achieved_goal=box(1), desired_goal=box(1))
+ACTION_SPACE = box(1)
+SPEC = GoalSpec.from_spaces(OBSERVATION_SPACE, ACTION_SPACE)
+
+
+def compute_reward(achieved_goal, goal, info):
+    """0 where reached, else minus the distance: so that a reward says which two goals it was computed from."""
+    return -np.abs(achieved_goal - goal)[:, 0]
+
+
+def make_buffer(capacity=100, **options):
+    return HindsightBuffer(capacity, OBSERVATION_SPACE, ACTION_SPACE, compute_reward, **options)
+
+
+def place(number, t):
+    """What was achieved in episode `number` after t steps: unlike anything else."""
+    return 1000.0 * number + t
+
+
+def make_episode(number, steps, terminated=False, **more):
+    """Episode `number`: it sees (number, t), achieves place(number, t), is asked for -number, acts t, is paid t / 8."""
+    t = np.arange(steps + 1, dtype=np.float32)
+    observation = np.stack([np.full(steps + 1, number, np.float32), t], axis=1)
+    desired = np.full((steps + 1, 1), -number, np.float32)
+    return Episode(observation, place(number, t)[:, None], desired, t[:-1, None], t[:-1] / 8, terminated, **more)
+
+
+def seen(number, t):
+    """What a single environment shows in episode `number` after t steps."""
+    parts = {"observation": [number, t], "achieved_goal": [place(number, t)], "desired_goal": [-number]}
+    return {key: np.array(value, np.float32) for key, value in parts.items()}
+
+
+def step(number, t, terminated=False, truncated=False):
+    """The arguments of `add` for step t of episode `number`, of a single environment."""
+    return seen(number, t), np.float32([t]), t / 8, seen(number, t + 1), terminated, truncated, {}
+
+
+def play(buffer, number, steps, terminated=False):
+    """Add a whole episode step by step."""
+    for t in range(steps):
+        is_last = t == steps - 1
+        buffer.add(*step(number, t, is_last and terminated, is_last and not terminated))
+
+
+def vector_step(numbers, ts, terminated, truncated):
+    """The same for several environments at once, with a leading axis."""
+    before = [seen(number, t) for number, t in zip(numbers, ts, strict=True)]
+    after = [seen(number, t + 1) for number, t in zip(numbers, ts, strict=True)]
+    stacked = [{key: np.stack([each[key] for each in part]) for key in part[0]} for part in (before, after)]
+    ts = np.asarray(ts, np.float32)
+    return stacked[0], ts[:, None], ts / 8, stacked[1], np.asarray(terminated), np.asarray(truncated), {}
+
+
+def live_episodes(timeline):
+    """What the ring holds, read off its rows: {first row: (number, steps)}."""
+    found, row = {}, 0
+    while row < timeline.high_water:
+        steps = int(timeline.steps_left[row])
+        if steps:
+            found[row] = (int(timeline.rows["observation"][row, 0]), steps)
+        row += steps + 1
+    return found

@@ -1,0 +1,93 @@
+"""Environments and weights for the tests of collecting, at the top of a module so that other processes can make them."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+
+from hindsight import PointReach
+from hindsight.agents.policy import PolicySpec, PolicyWeights, count_weights
+from hindsight.rollout.collect import Stage
+
+
+def policy_spec():
+    return PolicySpec(
+        observation_size=4,
+        goal_size=2,
+        action_shape=(2,),
+        action_dtype="float32",
+        action_low=(-1.0, -1.0),
+        action_high=(1.0, 1.0),
+        hidden=(8,),
+        layer_norm=False,
+        sees_achieved_goal=False,
+        kind="deterministic",
+        normalizer_clip=5.0,
+    )
+
+
+def weights(seed=0):
+    spec, generator = policy_spec(), np.random.default_rng(seed)
+    flat = generator.standard_normal(count_weights(spec.layer_sizes)).astype(np.float32)
+    return PolicyWeights(flat, np.zeros(6, np.float32), np.ones(6, np.float32))
+
+
+def stage(environment="PointReach-v0", **options):
+    return Stage(environment, policy_spec(), **options)
+
+
+def short():
+    """Ten steps an episode."""
+    return PointReach(max_steps=10)
+
+
+class Sabotaged(gymnasium.Wrapper):
+    """Calls `sabotage` at the third step of every episode while the marker file exists; removes it first, if told so."""
+
+    marker = Path(os.environ.get("HINDSIGHT_TEST_MARKER", "/nonexistent"))
+
+    def __init__(self, env, sabotage, once):
+        super().__init__(env)
+        self.sabotage, self.once = sabotage, once
+
+    def reset(self, **options):
+        self.steps = 0
+        return self.env.reset(**options)
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps == 3 and self.marker.exists():
+            if self.once:
+                self.marker.unlink()
+            self.sabotage()
+        return self.env.step(action)
+
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(10)
+
+
+def fail():
+    raise RuntimeError("the simulator exploded")
+
+
+def dies_once():
+    return Sabotaged(short(), kill, once=True)
+
+
+def dies_always():
+    return Sabotaged(short(), kill, once=False)
+
+
+def fails():
+    return Sabotaged(short(), fail, once=False)
+
+
+class Endless(PointReach):
+    def step(self, action):
+        observation, reward, terminated, _, info = super().step(action)
+        return observation, reward, terminated, False, info | {"speed": np.float64(2.0)}

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from hindsight.agents.policy import Exploration
+from hindsight.errors import GoalEnvError, MissingKeyError
+from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, environment_seed, play_episode
+
+from . import stages
+
+NOISY = Exploration(random_eps=0.3, noise=0.2)
+
+
+def same(first, second):
+    names = ("observation", "achieved_goal", "desired_goal", "action", "reward")
+    return all(getattr(first, n).tobytes() == getattr(second, n).tobytes() for n in names)
+
+
+def test_a_job_gives_the_same_episodes_whatever_was_played_before():
+    job = Job(7, TRAINING, (3, 4), stages.weights(), NOISY)
+    fresh, used = Collector(stages.stage()), Collector(stages.stage())
+    used.collect(Job(1, EVALUATION, (0, 1, 2), stages.weights(1)))
+    first, second = fresh.collect(job), used.collect(job)
+    assert [e.number for e in first] == [3, 4]
+    assert all(same(a, b) for a, b in zip(first, second, strict=True))
+    assert same(first[1], Collector(stages.stage()).collect(Job(7, TRAINING, (4,), stages.weights(), NOISY))[0])
+    assert not same(*first)
+
+
+def test_what_decides_an_episode():
+    def play(run_seed=0, stream=TRAINING, weights=0, exploration=NOISY):
+        return Collector(stages.stage()).collect(Job(run_seed, stream, (0,), stages.weights(weights), exploration))[0]
+
+    assert same(play(), play())
+    for change in ({"run_seed": 1}, {"stream": EVALUATION}, {"weights": 1}, {"exploration": None}):
+        assert not same(play(), play(**change)), change
+
+
+def test_a_new_environment_per_episode_where_resets_are_not_exact():
+    made = []
+
+    def make():
+        made.append(stages.short())
+        return made[-1]
+
+    Collector(stages.stage(make, remake_environment=True)).collect(Job(0, TRAINING, (0, 1, 2), stages.weights()))
+    assert len(made) == 3
+
+
+def test_the_episode_holds_what_happened():
+    seen = []
+
+    def act(observation):
+        seen.append(observation["observation"].copy())
+        return np.array([1.0, -1.0], np.float32)
+
+    episode = play_episode(stages.short(), act, seed=5, number=9)
+    assert len(episode) == 10
+    assert np.array_equal(episode.observation[:-1], seen)
+    assert np.array_equal(episode.observation[:, :2], episode.achieved_goal)
+    assert (episode.action == [1.0, -1.0]).all()
+    distance = np.linalg.norm(episode.achieved_goal[1:] - episode.desired_goal[1:], axis=1)
+    assert np.array_equal(episode.reward, -(distance > 0.05).astype(float))
+    assert (episode.terminated, episode.number) == (False, 9)
+    assert episode.success is bool(distance[-1] <= 0.05)
+
+
+def test_the_limit_cuts_an_episode_as_truncated():
+    env = stages.Endless(max_steps=10)
+    episode = play_episode(env, lambda o: np.zeros(2, np.float32), 0, limit=25, info_keys=("speed",))
+    assert len(episode) == 25
+    assert not episode.terminated
+    assert episode.info["speed"].tolist() == [2.0] * 25
+
+
+def test_an_endless_episode_names_the_cure(monkeypatch):
+    monkeypatch.setattr("hindsight.rollout.collect._OBVIOUSLY_ENDLESS", 100)
+    with pytest.raises(GoalEnvError, match="set max_episode_steps"):
+        play_episode(stages.Endless(max_steps=10), lambda o: np.zeros(2, np.float32), 0)
+
+
+def test_a_missing_info_key_is_named():
+    with pytest.raises(MissingKeyError, match="info_keys asks for 'torque'"):
+        play_episode(stages.short(), lambda o: np.zeros(2, np.float32), 0, info_keys=("torque",))
+
+
+def test_seeds_of_the_streams_differ_and_fit_a_c_integer():
+    seeds = {environment_seed(run, stream, episode) for run in range(5) for stream in (0, 1) for episode in range(200)}
+    assert len(seeds) == 5 * 2 * 200
+    assert 0 <= min(seeds) <= max(seeds) < 2**31

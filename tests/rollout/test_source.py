@@ -1,0 +1,95 @@
+import multiprocessing
+import os
+import time
+
+import pytest
+
+from hindsight.agents.policy import Exploration
+from hindsight.errors import OptionError, WorkerError
+from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job
+from hindsight.rollout.source import LocalSource, WorkerSource
+
+from . import stages
+from .test_collect import same
+
+
+def jobs(count):
+    exploration = Exploration(random_eps=0.3, noise=0.2)
+    return [Job(0, (TRAINING, EVALUATION)[i % 2], (2 * i, 2 * i + 1), stages.weights(i), exploration) for i in range(count)]
+
+
+@pytest.fixture
+def marker(tmp_path, monkeypatch):
+    path = tmp_path / "marker"
+    path.touch()
+    monkeypatch.setenv("HINDSIGHT_TEST_MARKER", str(path))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind():
+    before = set(os.listdir("/dev/shm"))
+    yield
+    assert not multiprocessing.active_children()
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def test_workers_give_what_this_process_gives_in_any_order_of_asking():
+    local = LocalSource(stages.stage(stages.short))
+    expected = [local.result(local.submit(job)) for job in jobs(5)]
+    with WorkerSource(stages.stage(stages.short), 2) as source:
+        tickets = [source.submit(job) for job in jobs(5)]
+        for i in (4, 0, 1, 3, 2):
+            assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
+        assert source.deaths == 0
+    local.close()
+
+
+def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(marker):
+    expected = Collector(stages.stage(stages.short)).collect(jobs(1)[0])
+    with WorkerSource(stages.stage(stages.dies_once), 1) as source:
+        first = source.process_ids
+        episodes = source.result(source.submit(jobs(1)[0]))
+        assert source.deaths == 1
+        assert source.process_ids != first
+    assert all(same(a, b) for a, b in zip(episodes, expected, strict=True))
+
+
+def test_an_idle_worker_that_dies_is_replaced():
+    with WorkerSource(stages.stage(stages.short), 1) as source:
+        source.result(source.submit(jobs(1)[0]))
+        os.kill(source.process_ids[0], 9)
+        time.sleep(0.2)
+        assert len(source.result(source.submit(jobs(1)[0]))) == 2
+
+
+def test_a_job_that_kills_every_worker_is_given_up_with_the_signal_named(marker):
+    with (
+        WorkerSource(stages.stage(stages.dies_always), 1) as source,
+        pytest.raises(WorkerError, match=r"3 workers died one after the other at episodes .*SIGKILL"),
+    ):
+        source.result(source.submit(jobs(1)[0]))
+
+
+def test_an_error_in_the_environment_comes_with_the_workers_traceback(marker):
+    with WorkerSource(stages.stage(stages.fails), 2) as source:
+        with pytest.raises(WorkerError, match=r"(?s)def fail|the simulator exploded"):
+            source.result(source.submit(jobs(1)[0]))
+        marker.unlink()
+        assert len(source.result(source.submit(jobs(1)[0]))) == 2
+
+
+def test_what_cannot_be_sent_is_refused_with_the_cure():
+    with pytest.raises(OptionError, match="top of a module"):
+        WorkerSource(stages.stage(lambda: stages.short()), 1)
+
+
+def test_an_interrupted_job_can_be_asked_for_again(marker):
+    source = LocalSource(stages.stage(stages.fails))
+    ticket = source.submit(jobs(1)[0])
+    stages.Sabotaged.marker = marker
+    with pytest.raises(RuntimeError, match="exploded"):
+        source.result(ticket)
+    marker.unlink()
+    assert len(source.result(ticket)) == 2
+    source.close()

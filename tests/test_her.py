@@ -1,0 +1,202 @@
+import io
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+
+from hindsight import HER, PointReach
+from hindsight.errors import FileError, MissingKeyError, OptionError, ShapeError, UnknownNameError
+
+SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 50, "eval_every": 0}
+
+
+def short():
+    return PointReach(max_steps=10)
+
+
+@pytest.fixture
+def model():
+    with HER(short, recipe="point_reach", **SMALL) as model:
+        yield model
+
+
+def observation(rows=None):
+    lead = () if rows is None else (rows,)
+    return {"observation": np.zeros((*lead, 4)), "achieved_goal": np.zeros((*lead, 2)), "desired_goal": np.ones((*lead, 2))}
+
+
+def weights_of(model):
+    return {k: v.tobytes() for k, v in model.agent.state_dict().items()}
+
+
+def test_learning_in_pieces_is_learning_at_once(model):
+    pieces = [model.learn(60).num_timesteps, model.learn(50).num_timesteps]
+    assert pieces == [60, 50]
+    with HER(short, recipe="point_reach", **SMALL) as other:
+        assert other.learn(110) is other
+        assert weights_of(other) == weights_of(model)
+    timeline = model.trainer.buffer
+    assert (len(timeline), timeline.num_episodes) == (110, 11)
+
+
+def test_the_step_count_goes_on_unless_reset(model):
+    model.learn(20)
+    assert model.learn(20, reset_num_timesteps=False).num_timesteps == 40
+    assert model.learn(25).num_timesteps == 30  # the episode under way is finished
+
+
+def test_a_callback_sees_the_run_and_can_stop_it(model, capsys):
+    seen = []
+    model.learn(200, callback=lambda progress: seen.append(progress) or len(seen) < 4, log_interval=2)
+    assert [p.num_timesteps for p in seen] == [10, 20, 30, 40]
+    assert [p.updates for p in seen] == [0, 0, 0, 0]
+    assert capsys.readouterr().out.count("num_timesteps") == 2
+
+
+def test_predict_takes_one_or_a_batch(model):
+    model.learn(60)
+    one, state = model.predict(observation(), state="kept")
+    assert (one.shape, one.dtype, state) == ((2,), np.float32, "kept")
+    many, _ = model.predict(observation(rows=3))
+    assert many.shape == (3, 2)
+    assert many == pytest.approx(np.tile(one, (3, 1)), abs=1e-6)
+    assert np.array_equal(model.predict(observation(), deterministic=False)[0], one)
+
+
+def test_a_stochastic_policy_draws_its_actions():
+    with HER(short, agent="sac", recipe="point_reach", **SMALL) as model:
+        first, second = (model.predict(observation(), deterministic=False)[0] for _ in range(2))
+        assert not np.array_equal(first, second)
+        assert np.array_equal(model.predict(observation())[0], model.predict(observation())[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"desired_goal": np.ones(3)}, ShapeError, r"desired_goal has shape \(3,\), but \(2,\) is needed"),
+        ({"desired_goal": np.ones((2, 2))}, ShapeError, "in all three"),
+        ({"observation": np.ones(())}, ShapeError, "observation has shape"),
+        ({"achieved_goal": None}, ShapeError, "achieved_goal"),
+    ],
+)
+def test_predict_refuses_other_shapes(model, change, error, said):
+    with pytest.raises(error, match=said):
+        model.predict(observation() | change)
+    with pytest.raises(MissingKeyError, match="achieved_goal is needed"):
+        model.predict({"observation": np.zeros(4)})
+
+
+def test_save_and_load_to_a_path_and_to_a_file(model, tmp_path):
+    model.learn(80)
+    expected = model.predict(observation(5))[0]
+    model.save(tmp_path / "model")
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    for loaded in (HER.load(tmp_path / "model"), HER.load(file)):
+        assert np.array_equal(loaded.predict(observation(5))[0], expected)
+        assert weights_of(loaded) == weights_of(model)
+        assert loaded.settings == model.settings
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_loaded_model_learns_on(model, tmp_path):
+    model.learn(60).save(tmp_path / "model")
+    loaded = HER.load(tmp_path / "model", env=short, learning_rate=0.5)
+    assert loaded.settings.agent_options.learning_rate == 0.5
+    before = weights_of(loaded)
+    assert weights_of(loaded.learn(100)) != before
+    loaded.close()
+
+
+def test_predicting_from_a_file_needs_neither_torch_nor_an_environment(model, tmp_path):
+    model.save(tmp_path / "model")
+    code = (
+        "import sys, numpy as np\nfrom hindsight import HER\n"
+        f"model = HER.load({str(tmp_path / 'model')!r})\n"
+        "model.predict({'observation': np.zeros(4), 'achieved_goal': np.zeros(2), 'desired_goal': np.ones(2)})\n"
+        "print('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_policy_that_does_not_fit_is_refused_when_loading(model, tmp_path):
+    model.save(tmp_path / "model")
+
+    class Wider(PointReach):
+        def __init__(self):
+            super().__init__()
+            box = gymnasium.spaces.Box(-1, 1, (7,), np.float32)
+            self.observation_space = gymnasium.spaces.Dict({**self.observation_space.spaces, "observation": box})
+
+        def _observe(self):
+            return super()._observe() | {"observation": np.zeros(7, np.float32)}
+
+    with pytest.raises(FileError, match=r"observation \(4,\) float32 against \(7,\)"):
+        HER.load(tmp_path / "model", env=Wider)
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "empty", "foreign"])
+def test_a_damaged_policy_file_is_named(model, tmp_path, harm):
+    path = tmp_path / "model"
+    model.save(path)
+    content = path.read_bytes()
+    damaged = {
+        "flip": content[:-40] + bytes([content[-40] ^ 1]) + content[-39:],
+        "cut": content[:-3],
+        "empty": b"",
+        "foreign": b"PK\x03\x04" + bytes(100),
+    }
+    path.write_bytes(damaged[harm])
+    with pytest.raises(FileError, match=str(path)):
+        HER.load(path)
+
+
+def test_an_id_from_a_file_never_imports_a_module(model, tmp_path):
+    from dataclasses import replace
+
+    model.save(tmp_path / "model")
+    loaded = HER.load(tmp_path / "model")
+    loaded.spec = replace(loaded.spec, env_id="antigravity:PointReach-v0")
+    with pytest.raises(OptionError, match="antigravity"):
+        loaded.evaluate(1)
+    assert "antigravity" not in sys.modules
+
+
+def test_evaluation_uses_the_same_unseen_episodes_each_time(model):
+    model.learn(40)
+    first, second = model.evaluate(6), model.evaluate(6)
+    assert first == second
+    assert len({o.seed for o in first.outcomes}) == 6
+    assert model.evaluate(6, seed=1) != first
+    with pytest.raises(OptionError, match="at least 1"):
+        model.evaluate(0)
+
+
+def test_an_environment_object_serves_training_and_evaluation_in_turn():
+    env = short()
+    with HER(env, recipe="point_reach", **SMALL) as model:
+        model.learn(60)
+        model.evaluate(2)
+        model.learn(60)
+        with HER(short, recipe="point_reach", **SMALL) as other:
+            assert weights_of(other.learn(120)) == weights_of(model)
+    with pytest.raises(OptionError, match="give its id, or a function"):
+        HER(env, workers=2)
+
+
+def test_the_recipe_is_chosen_by_the_id_and_overridden_by_keywords():
+    with HER("PointReach-v0", tau=0.5) as model:
+        assert (model.settings.recipe, model.settings.agent_options.tau) == ("point_reach", 0.5)
+    with HER(short) as model:
+        assert model.settings.recipe == "default"
+
+
+def test_names_that_do_not_exist():
+    with pytest.raises(UnknownNameError, match="Did you mean 'learning_rate'"):
+        HER("PointReach-v0", learning_rte=0.1)
+    with pytest.raises(UnknownNameError, match="PointReach-v0"):
+        HER("PointReech-v0")
