@@ -46,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             close = nearest(arguments[0], COMMANDS)
             raise UnknownNameError(f"there is no command {arguments[0]!r}.{close} The commands are {', '.join(COMMANDS)}")
         return COMMANDS[arguments[0]](arguments[1:])
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except UnknownNameError as problem:
         print(f"hindsight: {problem}", file=sys.stderr)
         return 2

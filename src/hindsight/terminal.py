@@ -24,7 +24,7 @@ class Display:
         self._task = self._live.add_task("training", total=steps, text="starting")
         self._spoke_at = self._started = time.monotonic()
         self._played = 0
-        self._rates = "no updates yet"
+        self._rates, self._success = "no updates yet", ""
         self._before = (0.0, 0)
 
     def show(self, trainer: Trainer, event: Event) -> None:
@@ -48,11 +48,12 @@ class Display:
         if updates > self._before[1]:
             self._rates = f"{(updates - self._before[1]) / max(seconds - self._before[0], 1e-9):,.0f} updates/s"
             self._before = (seconds, updates)
-        success = f"  success {means['train/success_rate']:.0%}" if "train/success_rate" in means else ""
+        if "train/success_rate" in means:
+            self._success = f"  success {means['train/success_rate']:.0%}"
         best = f"  best {trainer.best['success_rate']:.0%}" if trainer.best else ""
         playing = f"  evaluating {self._played}/{trainer.settings.training.eval_episodes}" if self._played else ""
         steps = f"{counts.env_steps:,}/{self._steps:,} steps"
-        return f"{steps}  {counts.episodes:,} episodes{success}{best}  {self._rates}{playing}"
+        return f"{steps}  {counts.episodes:,} episodes{self._success}{best}  {self._rates}{playing}"
 
     def _time_left(self, trainer: Trainer) -> str:
         done = trainer.counts.env_steps

@@ -100,5 +100,5 @@ def test_missing_keys_name_what_is_there_and_what_is_wanted():
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3", None])
 def test_whole_numbers(value):
     assert whole_number("it", np.int64(3), 1) == 3
-    with pytest.raises(OptionError, match="it is .*, but a whole number of at least 1 is needed"):
+    with pytest.raises(OptionError, match=r"it is .*, but a whole number of at least 1 is needed"):
         whole_number("it", value, 1)

@@ -143,7 +143,7 @@ def test_an_unfit_out_is_refused():
     ]:
         with pytest.raises(InputError, match=words):
             sampler.sample((8,), type(good)(**(parts | {name: array})))
-    with pytest.raises(InputError, match="out.goal"):
+    with pytest.raises(InputError, match=r"out\.goal"):
         sampler.sample((4,), good)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, MissingKeyError, NonFiniteError
+from ..errors import FileError, MissingKeyError
 from ..records import OBSERVATION_KEYS, Array
 from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, float_table, stage, stage_layout
 from .rows import INFO_PREFIX, Place, pick, put, refuse_non_finite
@@ -105,13 +105,15 @@ class OpenEpisodes:
         for i, final in _final_observations(info):
             after = self._incoming[1, i : i + 1].reshape(())
             places = [Place.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
-            put(places, pick(final, OBSERVATION_KEYS, "final_obs"))
+            values = pick(final, OBSERVATION_KEYS, "final_obs")
+            put(places, values)
+            refuse_non_finite(places, values)
         for key in self.timeline.info_keys:
             place = Place.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
             put([place], [_info_column(info, key, self.n_envs)])
 
     def _refuse(self, places: Sequence[Place], values: Sequence[Any]) -> None:
-        """Say what is not finite: a value of the step, a number of the info, or a final observation."""
+        """Say what is not finite: a value of the step, or a number of the info."""
         refuse_non_finite(places, values)
         for key in self.timeline.info_keys:
             is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
@@ -120,8 +122,6 @@ class OpenEpisodes:
                     f"info[{key!r}] is missing or not finite for environment {np.argmax(is_bad)}, but the reward needs it "
                     f"(info_keys)"
                 )
-        raise NonFiniteError("info['final_obs'] holds NaN or infinity, but finite numbers are needed")
-
     def state(self) -> dict[str, Array]:
         """All that `load` needs: the steps so far of every environment, one after the other, with what was seen last."""
         seen = [self.rows[i, : steps + 1].view(np.uint8) for i, steps in enumerate(self.steps)]

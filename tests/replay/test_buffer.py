@@ -1,0 +1,258 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from tiny import ACTION_SPACE, OBSERVATION_SPACE, compute_reward, make_buffer, make_episode, play, step, vector_step
+
+from hindsight import HindsightBuffer
+from hindsight.errors import FileError, GoalEnvError, NothingToSampleError, OptionError
+from hindsight.records import BATCH_FIELDS
+
+
+def test_steps_in_batches_out():
+    buffer = make_buffer()
+    with pytest.raises(NothingToSampleError, match="0 finished episodes"):
+        buffer.sample(4)
+    buffer.add(*step(1, 0))
+    with pytest.raises(NothingToSampleError):
+        buffer.sample(4)
+    buffer.end_open_episodes()
+    play(buffer, 2, 5, terminated=True)
+    buffer.add_episode(make_episode(3, 4))
+    assert (len(buffer), buffer.num_episodes, buffer.her_probability) == (10, 3, 0.8)
+    batch = buffer.sample(6)
+    assert (batch.observation.shape, batch.goal.shape, batch.reward.shape) == ((6, 2), (6, 1), (6,))
+    assert buffer.sample_many(3, 6).next_observation.shape == (3, 6, 2)
+    assert buffer.sample(6, out=batch) is batch
+
+
+def test_add_and_add_episode_store_the_same():
+    one, other = make_buffer(), make_buffer()
+    play(one, 3, 4, terminated=True)
+    other.add_episode(make_episode(3, 4, terminated=True))
+    assert (one.state_dict()[0]["rows"] == other.state_dict()[0]["rows"]).all()
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0, True, None, "8", 10**12])
+def test_an_unusable_batch_size_is_refused(size):
+    buffer = make_buffer()
+    buffer.add_episode(make_episode(1, 3))
+    for call in (lambda: buffer.sample(size), lambda: buffer.sample_many(size, 4), lambda: buffer.sample_many(4, size)):
+        with pytest.raises(ValueError, match=r"is .*, but a whole number|takes .* GB"):
+            call()
+    assert len(buffer.sample(np.int64(2))) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"capacity": 0}, "capacity is 0"),
+        ({"n_envs": 0}, "n_envs is 0"),
+        ({"n_sampled_goal": -1}, "n_sampled_goal is -1"),
+        ({"n_sampled_goal": 0.5}, "n_sampled_goal is 0.5"),
+        ({"episode_length": 0}, "episode_length is 0"),
+        ({"dtype": "half"}, "dtype is 'half'"),
+        ({"strategy": "futures"}, "Did you mean 'future'"),
+    ],
+)
+def test_unusable_options_are_refused(options, words):
+    with pytest.raises(OptionError, match=words):
+        make_buffer(**options)
+
+
+def test_a_space_without_goals_is_refused():
+    with pytest.raises(GoalEnvError, match="Dict space"):
+        HindsightBuffer(10, ACTION_SPACE, ACTION_SPACE, compute_reward)
+
+
+def test_memory_counts_all_that_is_owned():
+    buffer = make_buffer(capacity=10_000, n_envs=4, episode_length=50)
+    buffer.add_episode(make_episode(1, 50))
+    buffer.sample(256)
+    parts = [
+        buffer._timeline.rows,
+        buffer._timeline._scratch,
+        buffer._open.rows,
+        buffer._open._incoming,
+        buffer._sampler._u,
+    ]
+    assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
+
+
+def test_chance_is_handed_in():
+    buffers = [make_buffer(seed=seed) for seed in (3, np.random.default_rng(3), 4)]
+    for buffer in buffers:
+        buffer.add_episode(make_episode(1, 50))
+    rows = [buffer.sample(20).row.tolist() for buffer in buffers]
+    assert rows[0] == rows[1] != rows[2]
+
+
+def filled(**options):
+    """A buffer of three environments that has been round its ring, with open episodes and one that has just ended."""
+    buffer = make_buffer(capacity=20, n_envs=3, episode_length=5, **options)
+    for number in range(6):
+        buffer.add_episode(make_episode(number, 1 + number % 5))
+    for t in range(4):
+        buffer.add(*vector_step([11, 12, 13], [t, t, t], [False, t == 3, False], [False] * 3))
+    buffer.sample(7)
+    return buffer
+
+
+def assert_go_on_alike(*buffers):
+    """The same things happen to all; every batch and every byte must agree."""
+    batches = []
+    for buffer in buffers:
+        mine = [buffer.sample(30)]
+        buffer.add(*vector_step([11, 14, 13], [4, 0, 4], [True, False, False], [False] * 3))
+        buffer.add_episode(make_episode(20, 4))
+        mine += [buffer.sample_many(2, 9), buffer.sample(5)]
+        batches.append(mine)
+    states = [buffer.state_dict() for buffer in buffers]
+    for mine, (arrays, data) in zip(batches[1:], states[1:], strict=True):
+        assert json.dumps(data) == json.dumps(states[0][1])
+        assert all((arrays[name] == array).all() for name, array in states[0][0].items())
+        for one, other in zip(batches[0], mine, strict=True):
+            assert all((getattr(one, name) == getattr(other, name)).all() for name in BATCH_FIELDS)
+
+
+@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "SFC64", "MT19937", "Philox"])
+def test_state_goes_through_json_and_back(kind):
+    first = filled(seed=np.random.Generator(getattr(np.random, kind)(5)))
+    arrays, data = first.state_dict()
+    arrays, data = {name: array.copy() for name, array in arrays.items()}, json.loads(json.dumps(data, allow_nan=False))
+    second = make_buffer(capacity=20, n_envs=3, episode_length=5)
+    play_over = make_episode(99, 5)
+    second.add_episode(play_over)
+    second.load_state_dict(arrays, data)
+    assert_go_on_alike(first, second)
+
+
+def test_a_saved_buffer_goes_on_to_the_same_bytes(tmp_path):
+    first = filled(strategy="episode", n_sampled_goal=2)
+    first.save(tmp_path / "buffer")
+    second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    assert (second.her_probability, len(second), second.num_episodes) == (2 / 3, len(first), first.num_episodes)
+    first.save(tmp_path / "buffer")
+    third = HindsightBuffer.load(str(tmp_path / "buffer"), compute_reward=compute_reward)
+    assert_go_on_alike(first, second, third)
+
+
+def test_an_empty_buffer_can_be_saved(tmp_path):
+    make_buffer().save(tmp_path / "buffer")
+    assert len(HindsightBuffer.load(tmp_path / "buffer", compute_reward)) == 0
+
+
+def test_a_strategy_of_ones_own_is_given_again(tmp_path):
+    def near(rows, steps_done, steps_left, u):
+        return rows + 1
+
+    filled(strategy=near).save(tmp_path / "buffer")
+    with pytest.raises(FileError, match="strategy of its user's own"):
+        HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    buffer = HindsightBuffer.load(tmp_path / "buffer", compute_reward, strategy=near)
+    batch = buffer.sample(50)
+    assert (batch.goal == batch.next_achieved_goal)[batch.is_relabelled].all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"capacity": 21}, "capacity 21 against 20"),
+        ({"episode_length": 4}, "episode_length 4 against 5"),
+        ({"n_envs": 2}, "n_envs 2 against 3"),
+        ({"dtype": "float64"}, "dtype 'float64' against 'float32'"),
+        ({"info_keys": ("wind",)}, r"info_keys \['wind'\] against \[\]"),
+    ],
+)
+def test_a_state_of_another_kind_of_buffer_is_refused(options, words):
+    buffer = make_buffer(**{"capacity": 20, "n_envs": 3, "episode_length": 5, **options})
+    with pytest.raises(FileError, match=words):
+        buffer.load_state_dict(*filled().state_dict())
+    assert len(buffer) == 0
+
+
+def test_a_state_of_another_task_is_refused():
+    space = type(OBSERVATION_SPACE)(OBSERVATION_SPACE.spaces | {"observation": ACTION_SPACE})
+    buffer = HindsightBuffer(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
+    with pytest.raises(FileError, match=r"observation \(1,\) float32 against \(2,\) float32"):
+        buffer.load_state_dict(*filled().state_dict())
+
+
+def spoilt_states():
+    """Each: what is done to the state of a sound buffer."""
+
+    def array(name, value):
+        return lambda arrays, data: arrays.__setitem__(name, value)
+
+    def random_state(key, value):
+        return lambda arrays, data: data["generator"].__setitem__(key, value)
+
+    return [
+        lambda arrays, data: arrays.pop("rows"),
+        lambda arrays, data: arrays.pop("open_phase"),
+        lambda arrays, data: data.pop("generator"),
+        lambda arrays, data: data.pop("settings"),
+        lambda arrays, data: data["settings"].pop("spec"),
+        lambda arrays, data: data.__setitem__("settings", 3),
+        array("open_steps", np.zeros(2, np.int64)),
+        array("open_steps", np.full(3, 2**40)),
+        array("open_steps", np.full(3, -1)),
+        array("open_phase", np.full(3, 7)),
+        array("open_rows", np.zeros((1, 1), np.uint8)),
+        array("counters", np.zeros(6, np.int64)),
+        array("rows", np.zeros((4, 4), np.uint8)),
+        array("rows", "rows"),
+        random_state("bit_generator", "os.system"),
+        random_state("bit_generator", ["PCG64"]),
+        random_state("state", {"state": -1, "inc": 3}),
+        random_state("state", None),
+        lambda arrays, data: data.__setitem__("generator", {"bit_generator": "MT19937", "state": {"key": [1], "pos": 2}}),
+        lambda arrays, data: data.__setitem__(
+            "generator", {"bit_generator": "MT19937", "state": {"key": [1] * 624, "pos": 10**6}}
+        ),
+    ]
+
+
+@pytest.mark.parametrize("spoil", spoilt_states())
+def test_a_spoilt_state_is_refused_and_changes_nothing(spoil):
+    arrays, data = filled().state_dict()
+    data = json.loads(json.dumps(data))
+    spoil(arrays, data)
+    buffer, twin = filled(), filled()
+    with pytest.raises(FileError):
+        buffer.load_state_dict(arrays, data)
+    assert_go_on_alike(buffer, twin)
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    filled().save(tmp_path / "buffer")
+    file = tmp_path / "buffer" / "arrays.safetensors"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(FileError, match=r"arrays\.safetensors is damaged"):
+        HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    with pytest.raises(FileError, match="no saved hindsight buffer"):
+        HindsightBuffer.load(tmp_path / "elsewhere", compute_reward)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"capacity": 10**15}, {"capacity": -1}, {"n_envs": 10**9}, {"strategy": "none"}, {"info_keys": 3}, {"dtype": "O"}],
+)
+def test_a_file_with_hostile_settings_is_refused_before_memory_is_asked_for(tmp_path, change):
+    from hindsight.replay.buffer import KIND
+    from hindsight.replay.files import save_folder
+
+    arrays, data = filled().state_dict()
+    save_folder(tmp_path / "buffer", KIND, arrays, data | {"settings": data["settings"] | change})
+    with pytest.raises(FileError, match="cannot be taken"):
+        HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+
+
+def test_the_reward_keeps_to_the_widest_float():
+    buffer = make_buffer(dtype="float64")
+    buffer.add_episode(make_episode(1, 3))
+    assert buffer.sample(4).reward.dtype == np.float64
+    assert math.isclose(buffer._timeline.rows["reward"][1], 0.125)

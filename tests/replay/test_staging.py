@@ -1,0 +1,258 @@
+"""Steps of several environments on their way into the ring: ends, resets told and untold, autoreset, info."""
+
+import numpy as np
+import pytest
+from tiny import live_episodes, make_buffer, play, seen, step, vector_step
+
+from hindsight.errors import (
+    CastError,
+    EpisodeTooLongError,
+    InputError,
+    MissingKeyError,
+    NonFiniteError,
+    ShapeError,
+)
+from hindsight.replay.staging import FIRST_ROOM
+
+
+def held(buffer):
+    """The finished episodes, oldest place first: (number, steps)."""
+    return list(live_episodes(buffer._timeline).values())
+
+
+def state_of(buffer):
+    arrays, data = buffer.state_dict()
+    return {name: array.tobytes() for name, array in arrays.items()}, data
+
+
+def test_an_episode_enters_when_it_ends():
+    buffer = make_buffer()
+    for t in range(3):
+        buffer.add(*step(5, t, terminated=t == 2))
+        assert len(buffer) == (3 if t == 2 else 0)
+    rows = buffer._timeline.rows[:4]
+    assert rows["observation"].tolist() == [[5, 0], [5, 1], [5, 2], [5, 3]]
+    assert rows["desired_goal"][:, 0].tolist() == [-5] * 4
+    assert rows["action"][:, 0].tolist() == [0, 1, 2, 0]
+    assert rows["reward"].tolist() == [0, 0.125, 0.25, 0]
+    assert rows["terminated"].tolist() == [False, False, True, False]
+
+
+def test_truncation_is_no_end():
+    buffer = make_buffer()
+    play(buffer, 1, 3)
+    assert buffer.num_episodes == 1
+    assert not buffer._timeline.rows["terminated"].any()
+
+
+def test_one_environment_with_and_without_the_leading_axis():
+    bare, axis = make_buffer(), make_buffer()
+    for t in range(4):
+        observation, action, reward, after, terminated, truncated, info = step(2, t, terminated=t == 3)
+        bare.add(observation, action.tolist(), reward, after, terminated, truncated, info)
+        observations = [{key: value[None] for key, value in each.items()} for each in (observation, after)]
+        ends = np.array([terminated]), np.array([truncated])
+        axis.add(observations[0], action[None], np.array([reward]), observations[1], *ends, [info])
+    assert state_of(bare) == state_of(axis)
+
+
+def test_environments_end_apart_and_do_not_mix():
+    buffer = make_buffer(n_envs=3)
+    numbers, ts, lengths = [1, 2, 3], [0, 0, 0], {1: 2, 2: 5, 3: 99, 4: 2, 5: 2}
+    following = iter((4, 5, 6, 7))
+    for _ in range(5):
+        ends = [ts[i] + 1 == lengths.get(numbers[i], 99) for i in range(3)]
+        buffer.add(*vector_step(numbers, ts, ends, [False] * 3))
+        for i in range(3):
+            numbers[i], ts[i] = (next(following), 0) if ends[i] else (numbers[i], ts[i] + 1)
+    assert held(buffer) == [(1, 2), (4, 2), (2, 5)]
+    assert buffer._open.steps.tolist() == [1, 0, 5]
+    assert set(buffer.sample(200).observation[:, 0]) == {1, 2, 4}
+
+
+def test_an_untold_reset_closes_the_episode_as_truncated():
+    buffer = make_buffer(n_envs=2)
+    buffer.add(*vector_step([1, 2], [0, 0], [False, False], [False, False]))
+    buffer.add(*vector_step([1, 2], [1, 1], [False, False], [False, False]))
+    buffer.add(*vector_step([3, 2], [0, 2], [False, False], [False, False]))  # environment 0 starts anew
+    assert held(buffer) == [(1, 2)]
+    assert not buffer._timeline.rows["terminated"].any()
+    assert buffer._open.steps.tolist() == [1, 3]
+
+
+def test_a_changed_desired_goal_is_no_reset():
+    buffer = make_buffer()
+    for t in range(3):
+        observation, *rest = step(1, t, truncated=t == 2)
+        buffer.add(observation | {"desired_goal": np.float32([40 + t])}, *rest)
+    assert held(buffer) == [(1, 3)]
+    assert buffer._timeline.rows["desired_goal"][:3, 0].tolist() == [40, 41, 42]
+
+
+def test_end_open_episodes():
+    buffer = make_buffer(n_envs=2)
+    buffer.end_open_episodes()
+    buffer.add(*vector_step([1, 2], [0, 0], [True, False], [False, False]))
+    buffer.end_open_episodes()
+    buffer.end_open_episodes()
+    assert held(buffer) == [(1, 1), (2, 1)]
+    assert buffer._timeline.rows["terminated"].sum() == 1
+
+
+def test_the_step_in_which_an_environment_resets_itself_is_skipped():
+    """Gymnasium's NEXT_STEP: the step after an end ignores the action, pays 0 and shows the first observation."""
+    buffer = make_buffer()
+    play(buffer, 1, 2, terminated=True)
+    buffer.add(seen(1, 2), np.float32([9]), 0.0, seen(2, 0), False, False, {})
+    assert buffer._open.steps.tolist() == [0]
+    play(buffer, 2, 3)
+    assert held(buffer) == [(1, 2), (2, 3)]
+
+
+def test_a_paid_step_from_the_same_place_is_a_real_one():
+    buffer = make_buffer()
+    play(buffer, 1, 2, terminated=True)
+    buffer.add(seen(1, 2), np.float32([9]), -1.0, seen(1, 3), False, True, {})
+    assert [n for _, n in held(buffer)] == [2, 1]
+
+
+def test_final_observations_of_the_same_step():
+    """Gymnasium's SAME_STEP: next_observation is of the next episode, the last one lies in the info."""
+    buffer = make_buffer(n_envs=2, info_keys=("wind",))
+    first, action, reward, second, *_ = vector_step([1, 2], [0, 0], [0, 0], [0, 0])
+    second = {key: value.copy() for key, value in second.items()}
+    for key, value in seen(3, 0).items():
+        second[key][0] = value
+    info = {
+        "final_obs": np.array([seen(1, 1), None], object),
+        "_final_obs": np.array([True, False]),
+        "final_info": {"wind": np.array([0.5, 0.0]), "_wind": np.array([True, False])},
+        "_final_info": np.array([True, False]),
+        "wind": np.array([7.0, 0.25]),  # of the reset, and of the step
+        "_wind": np.array([True, True]),
+    }
+    buffer.add(first, action, reward, second, np.array([True, False]), np.array([False, False]), info)
+    rows = buffer._timeline.rows[:2]
+    assert rows["observation"].tolist() == [[1, 0], [1, 1]]
+    assert rows["info:wind"].tolist() == [0.5, 0.0]
+    third = vector_step([3, 2], [0, 1], [False, False], [False, False])
+    buffer.add(*third[:-1], {"wind": np.zeros(2)})
+    assert buffer._open.steps.tolist() == [1, 2]
+
+
+def test_a_list_of_infos_brings_final_observations_too():
+    buffer = make_buffer(n_envs=2)
+    first, action, reward, second, *_ = vector_step([1, 2], [0, 0], [0, 0], [0, 0])
+    truncated, infos = np.array([False, True]), [{}, {"final_obs": seen(2, 44)}]
+    buffer.add(first, action, reward, second, ~truncated & False, truncated, infos)
+    assert buffer._timeline.rows["observation"][:2].tolist() == [[2, 0], [2, 44]]
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"wind": np.array([1.5, 2.5]), "_wind": np.array([True, True])},
+        {"wind": [1.5, 2.5]},
+        [{"wind": 1.5}, {"wind": np.float32(2.5), "more": "text"}],
+    ],
+)
+def test_info_of_every_form(info):
+    buffer = make_buffer(n_envs=2, info_keys=("wind",))
+    buffer.add(*vector_step([1, 2], [0, 0], [True, True], [False, False])[:-1], info)
+    assert buffer._timeline.rows["info:wind"].tolist()[:4] == [1.5, 0, 2.5, 0]
+
+
+@pytest.mark.parametrize("info", [None, {}, {"wind": np.zeros(2), "_wind": np.array([True, False])}, [{"wind": 1}, {}]])
+def test_a_missing_info_key_is_named(info):
+    buffer = make_buffer(n_envs=2, info_keys=("wind",))
+    with pytest.raises(MissingKeyError, match=r"info\['wind'\] is missing or not finite for environment"):
+        buffer.add(*vector_step([1, 2], [0, 0], [True, True], [False, False])[:-1], info)
+    assert buffer._open.steps.tolist() == [0, 0]
+
+
+def test_the_info_of_a_reset_step_need_not_have_the_keys():
+    buffer = make_buffer(info_keys=("wind",))
+    buffer.add(*step(1, 0, terminated=True)[:-1], {"wind": 1.0})
+    buffer.add(seen(1, 1), np.float32([9]), 0.0, seen(2, 0), False, False, {"speed": 3})
+    assert held(buffer) == [(1, 1)]
+
+
+def wrong_steps():
+    """Each: the error, its words, the place among the arguments of `add`, and what stands there instead."""
+    good = vector_step([1, 2], [3, 3], [False, False], [False, False])
+    bad = {key: value.copy() for key, value in good[0].items()}
+    bad["achieved_goal"][1] = np.nan
+    big = good[3] | {"observation": np.full((2, 2), 1e39)}
+    return [
+        (NonFiniteError, r"observation\['achieved_goal'\] holds nan at index \(1, 0\)", 0, bad),
+        (CastError, r"next_observation\['observation'\] holds .* becomes infinite", 3, big),
+        (NonFiniteError, "reward holds -inf", 2, np.array([0, -np.inf])),
+        (NonFiniteError, "action holds nan", 1, np.array([[np.nan], [0]])),
+        (ShapeError, r"action has shape \(2,\), but \(2, 1\) is needed", 1, np.zeros(2)),
+        (ShapeError, r"reward has shape \(2, 1\)", 2, np.zeros((2, 1))),
+        (ShapeError, r"reward has shape \(\)", 2, 0.5),
+        (ShapeError, r"truncated has shape \(3,\)", 5, np.zeros(3, bool)),
+        (ShapeError, r"next_observation\['observation'\] has shape \(2,\)", 3, seen(1, 1)),
+        (MissingKeyError, "observation has observation, but observation, achieved_goal", 0, {"observation": 0}),
+        (MissingKeyError, "next_observation has ndarray", 3, np.zeros((2, 4))),
+        (CastError, "terminated holds 2, which is lost as bool", 4, np.array([0, 2])),
+        (InputError, "action cannot be read", 1, [[1.0], [1.0, 2.0]]),
+        (NonFiniteError, "final_obs", 6, [{"final_obs": {k: v * np.nan for k, v in seen(1, 4).items()}}, {}]),
+        (ShapeError, r"final_obs\[1\]", 6, [{}, {"final_obs": {k: v[:0] for k, v in seen(1, 4).items()}}]),
+    ]
+
+
+@pytest.mark.parametrize(("error", "words", "position", "value"), wrong_steps())
+def test_a_refused_step_changes_nothing(error, words, position, value):
+    buffer = make_buffer(n_envs=2)
+    for t in range(3):
+        buffer.add(*vector_step([1, 2], [t, t], [False, False], [False, False]))
+    before = state_of(buffer)
+    arguments = list(vector_step([1, 2], [3, 3], [False, False], [False, False]))
+    arguments[position] = value
+    with pytest.raises(error, match=words):
+        buffer.add(*arguments)
+    assert state_of(buffer) == before
+    buffer.add(*vector_step([1, 2], [3, 3], [False, False], [True, True]))
+    assert held(buffer) == [(1, 4), (2, 4)]
+
+
+def test_an_episode_longer_than_the_capacity_is_refused_with_its_step():
+    buffer = make_buffer(capacity=4, n_envs=2)
+    for t in range(4):
+        buffer.add(*vector_step([1, 2], [t, t], [False, t == 1], [False, False]))
+    before = state_of(buffer)
+    with pytest.raises(EpisodeTooLongError, match="an episode of 5 steps does not fit a buffer of 4 transitions: raise"):
+        buffer.add(*vector_step([1, 9], [4, 0], [False, False], [False, False]))
+    assert state_of(buffer) == before
+    buffer.add(*vector_step([3, 2], [0, 4], [False, True], [False, False]))
+    assert held(buffer) == [(2, 3)]  # which took the place of the four steps of the first
+
+
+def test_room_for_open_episodes_grows_to_the_capacity_and_no_further():
+    buffer = make_buffer(capacity=3 * FIRST_ROOM, n_envs=2)
+    for t in range(3 * FIRST_ROOM):
+        buffer.add(*vector_step([1, 1000 + t], [t, 0], [False, True], [False, False]))
+    assert buffer._open.rows.shape == (2, 3 * FIRST_ROOM + 1)
+    buffer.add(*vector_step([5000, 5001], [0, 0], [True, True], [False, False]))
+    assert buffer._open.steps.tolist() == [0, 0]
+
+
+def test_padding_between_the_fields_does_not_break_an_episode():
+    """A uint8 observation of 3 bytes before a float goal leaves a gap in the row."""
+    from gymnasium import spaces
+
+    from hindsight import HindsightBuffer
+
+    goal = spaces.Box(-9, 9, (1,))
+    space = spaces.Dict(observation=spaces.Box(0, 255, (3,), np.uint8), achieved_goal=goal, desired_goal=goal)
+    buffer = HindsightBuffer(500, space, spaces.Discrete(4), lambda a, g, info: np.zeros(len(a)))
+    steps = 2 * FIRST_ROOM  # the room grows on the way
+    for t in range(steps):
+        before, after = (
+            {"observation": np.full(3, x, np.uint8), "achieved_goal": np.float32([x]), "desired_goal": np.zeros(1)}
+            for x in (t % 8, (t + 1) % 8)
+        )
+        buffer.add(before, t % 4, -1.0, after, False, t == steps - 1)
+    assert (len(buffer), buffer.num_episodes) == (steps, 1)
+    assert buffer.sample(4).action.dtype == np.uint8

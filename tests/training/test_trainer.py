@@ -1,0 +1,191 @@
+from itertools import pairwise
+
+import gymnasium
+import numpy as np
+import pytest
+
+from hindsight import HER, PointReach
+from hindsight.errors import HindsightError
+from hindsight.training.evaluate import Outcome
+from hindsight.training.trainer import REFUSED_IN_A_ROW, Evaluated, Learnt
+
+SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
+OPTIONS = SMALL | {"eval_every": 0}
+
+
+def short():
+    return PointReach(max_steps=10)
+
+
+def her(env=short, **options):
+    return HER(env, recipe="point_reach", **(OPTIONS | options))
+
+
+class Watched:
+    """A source that remembers the jobs it was given."""
+
+    def __init__(self, source):
+        self.source, self.jobs = source, []
+
+    def submit(self, job):
+        self.jobs.append(job)
+        return self.source.submit(job)
+
+    def result(self, ticket):
+        return self.source.result(ticket)
+
+
+@pytest.mark.parametrize("lag", [0, 1, 3])
+@pytest.mark.parametrize("episodes_per_job", [1, 2])
+def test_a_job_acts_with_weights_that_are_lag_jobs_old(lag, episodes_per_job):
+    with her(lag=lag, episodes_per_job=episodes_per_job) as model:
+        trainer = model.trainer
+        trainer.source = watched = Watched(trainer.source)
+        published = [trainer.agent.policy_weights().flat.tobytes()]
+        for _ in range(8):
+            trainer.learn_from_next_job()
+            published.append(trainer.agent.policy_weights().flat.tobytes())
+        for number, job in enumerate(watched.jobs):
+            assert job.weights.flat.tobytes() == published[max(0, number - lag)]
+            assert job.episodes == tuple(range(number * episodes_per_job, (number + 1) * episodes_per_job))
+        assert len(set(published)) > 4
+
+
+@pytest.mark.parametrize(
+    ("options", "updates"),
+    [
+        ({}, [0, 0, 10, 20, 30]),
+        ({"updates_per_step": 0.25}, [0, 0, 2, 4, 6]),  # 2.5 are owed each time, and come in pairs: 2, 2, then 2 again
+        ({"updates_per_step": 0.25, "policy_period": 1}, [0, 0, 2, 5, 7]),
+        ({"updates_per_step": 3.0, "random_steps": 0}, [30, 60, 90, 120, 150]),
+    ],
+)
+def test_updates_are_owed_by_the_step_after_the_warm_up(options, updates):
+    with her(**options) as model:
+        seen = []
+        for _ in updates:
+            model.trainer.learn_from_next_job()
+            seen.append(model.trainer.counts.updates)
+        assert seen == updates
+        assert model.agent.n_updates == updates[-1]
+
+
+def test_the_warm_up_acts_at_random_and_the_rest_does_not():
+    with her(lag=1) as model:
+        model.trainer.source = watched = Watched(model.trainer.source)
+        model.learn(60)
+        assert [job.exploration.is_random for job in watched.jobs] == [True] * 3 + [False] * 4
+
+
+def test_evaluations_come_at_their_steps_on_episodes_of_their_own():
+    with her(eval_every=30, eval_episodes=3, random_steps=20) as model:
+        events = list(model.trainer.run(70))
+    kinds = [type(e) for e in events]
+    assert kinds.count(Learnt) == 7
+    assert kinds.count(Evaluated) == 3
+    assert [r["env_steps"] for r in model.trainer.history] == [30, 60, 70]
+    assert [e.episode for e in events if isinstance(e, Outcome)] == list(range(9))
+    assert next(e.is_best for e in events if isinstance(e, Evaluated))
+
+
+def test_an_evaluation_cut_short_is_made_again():
+    def told(events):
+        return [str(e) for e in events if isinstance(e, Outcome | Evaluated)]
+
+    with her(eval_every=30, eval_episodes=3) as whole, her(eval_every=30, eval_episodes=3) as halved:
+        everything = told(whole.trainer.run(60))
+        run = halved.trainer.run(60)
+        next(e for e in run if isinstance(e, Outcome))
+        run.close()
+        assert halved.trainer.history == []
+        assert told(halved.trainer.run(60)) == everything
+        assert halved.trainer.history == whole.trainer.history
+
+
+def test_evaluating_does_not_change_what_is_learnt():
+    with her(eval_every=20, eval_episodes=2) as evaluated, her() as plain:
+        list(evaluated.trainer.run(80))
+        plain.learn(80)
+        states = [m.agent.state_dict() for m in (evaluated, plain)]
+        assert all(states[0][k].tobytes() == states[1][k].tobytes() for k in states[0])
+
+
+def test_solved_after_evaluations_in_a_row():
+    with her(solved_evaluations=2, solved_at=0.5) as model:
+        trainer = model.trainer
+        for rates, solved in (((0.6,), False), ((0.6, 0.4), False), ((0.4, 0.5, 0.6), True)):
+            trainer.history = [{"env_steps": 0.0, "success_rate": r, "return_mean": 0.0} for r in rates]
+            assert trainer.is_solved is solved
+        assert list(trainer.run(1000)) == []
+
+
+class Broken(gymnasium.Wrapper):
+    """Gives a NaN in the last step of the episodes whose first action of the test says so."""
+
+    def __init__(self, env, broken):
+        super().__init__(env)
+        self.broken, self.episode = broken, -1
+
+    def reset(self, **options):
+        self.episode, self.steps = self.episode + 1, 0
+        return self.env.reset(**options)
+
+    def step(self, action):
+        observation, *rest = self.env.step(action)
+        self.steps += 1
+        if self.steps == 10 and self.broken(self.episode):
+            observation = observation | {"observation": np.full(4, np.nan, np.float32)}
+        return observation, *rest
+
+
+def test_an_episode_with_bad_values_is_left_out_whole_and_counted():
+    env = Broken(short(), lambda episode: episode % 3 == 1)
+    with her(env) as model:
+        model.learn(90)
+        counts = model.trainer.counts
+        assert (counts.env_steps, counts.episodes) == (90, 9)
+        assert 2 <= counts.refused_episodes <= 4
+        assert len(model.trainer.buffer) == 90 - 10 * counts.refused_episodes
+        assert all(np.isfinite(v).all() for v in model.agent.state_dict().values() if v.dtype.kind == "f")
+
+
+def test_many_bad_episodes_in_a_row_end_the_run_with_the_reason():
+    with her(Broken(short(), lambda episode: True)) as model:
+        with pytest.raises(HindsightError, match=f"{REFUSED_IN_A_ROW} episodes in a row were refused.*(NaN|finite)"):
+            model.learn(1000)
+        assert len(model.trainer.buffer) == 0
+
+
+def test_weights_that_are_not_finite_end_the_run():
+    with her(learning_rate=1e30) as model, pytest.raises(HindsightError, match=r"no longer finite.*lower learning_rate"):
+        model.learn(2000)
+
+
+def test_the_state_goes_on_to_the_same_bytes_even_with_jobs_under_way():
+    def pieces(first):
+        with her(lag=2, agent="sac") as model:
+            model.learn(first)
+            if first == 60:
+                state = model.trainer.state()
+                with her(lag=2, agent="sac") as other:
+                    other.trainer.load_state(*state)
+                    other.learn(60)
+                    return other.trainer.state()
+            return model.trainer.state()
+
+    (arrays, data), (expected, expected_data) = pieces(60), pieces(120)
+    assert set(arrays) == set(expected)
+    assert all(arrays[k].tobytes() == expected[k].tobytes() for k in arrays)
+    for each in (data, expected_data):
+        each["counts"] = {k: v for k, v in each["counts"].items() if "seconds" not in k}
+    assert data == expected_data
+
+
+def test_steps_and_updates_are_timed():
+    with her() as model:
+        seconds = []
+        for _ in range(4):
+            model.trainer.learn_from_next_job()
+            counts = model.trainer.counts
+            seconds.append(counts.collect_seconds + counts.update_seconds)
+        assert all(later > earlier > 0 for earlier, later in pairwise(seconds))
