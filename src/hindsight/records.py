@@ -217,7 +217,8 @@ class Batch:
     observation, achieved_goal: before the step. goal: the one used here, asked or put in hindsight. action, reward: of the
     step, under `goal`. next_observation, next_achieved_goal: after it. terminated: whether the step ended the episode for
     good, so that no value follows. is_relabelled: whether `goal` was put in hindsight. row: where in the timeline it came
-    from.
+    from. discount: what the value after the step counts, 0 where terminated; None (one-step returns) leaves it to the agent.
+    weight: how much a sample counts; None where all count alike.
     """
 
     observation: Array
@@ -230,6 +231,8 @@ class Batch:
     terminated: Array
     is_relabelled: Array
     row: Array
+    discount: Array | None = None
+    weight: Array | None = None
 
     def __len__(self) -> int:
         """The length of the leading axis."""
@@ -237,10 +240,11 @@ class Batch:
 
     def __getitem__(self, index: Any) -> Batch:
         """The same index into every array: views, for slices and integers."""
-        return Batch(*(getattr(self, name)[index] for name in BATCH_FIELDS))
+        arrays = [getattr(self, name)[index] for name in BATCH_FIELDS]
+        return Batch(*arrays, *(None if array is None else array[index] for array in (self.discount, self.weight)))
 
 
-BATCH_FIELDS = tuple(f.name for f in fields(Batch))
+BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.name not in ("discount", "weight"))  # those that are always there
 
 
 def _to_text(value: float) -> float | str:

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
+import stages
 
 from hindsight.agents.policy import Exploration
 from hindsight.errors import GoalEnvError, MissingKeyError
 from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, environment_seed, play_episode
-
-from . import stages
 
 NOISY = Exploration(random_eps=0.3, noise=0.2)
 

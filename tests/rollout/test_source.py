@@ -3,14 +3,13 @@ import os
 import time
 
 import pytest
+import stages
+from test_collect import same
 
 from hindsight.agents.policy import Exploration
 from hindsight.errors import OptionError, WorkerError
 from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job
 from hindsight.rollout.source import LocalSource, WorkerSource
-
-from . import stages
-from .test_collect import same
 
 
 def jobs(count):

@@ -1,0 +1,47 @@
+"""The main job, on a real MuJoCo robot: one command trains FetchReach-v4."""
+
+import json
+
+import pytest
+
+from hindsight import HER
+from hindsight.cli import main
+from test_cli import assert_same_run
+
+pytestmark = pytest.mark.simulator
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_command_solves_it(tmp_path, seed):
+    folder = tmp_path / "run"
+    assert main(["train", "--seed", str(seed), "--folder", str(folder)]) == 0
+    last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["env_steps"] <= 1000
+    assert last["seconds"] < 40  # 20 on an idle machine
+    with HER.load(folder) as model:
+        assert model.evaluate(200).success_rate >= 0.93
+
+
+@pytest.mark.parametrize("agent", ["ddpg", "sac"])
+def test_the_other_agents_solve_it_too(agent):
+    with HER("FetchReach-v4", agent=agent, seed=0, eval_every=0) as model:
+        assert model.learn(1000).evaluate(100).success_rate >= 0.9
+
+
+def test_without_hindsight_it_is_not_solved():
+    with HER("FetchReach-v4", seed=0, n_sampled_goal=0, eval_every=0) as model:
+        assert model.learn(1000).evaluate(100).success_rate < 0.5
+
+
+def test_workers_give_the_same_bytes(tmp_path):
+    arguments = ["train", "FetchReach-v4", "--steps", "400", "--eval-every", "200", "--eval-episodes", "4", "--lag", "1"]
+    assert main([*arguments, "--folder", str(tmp_path / "alone")]) == 0
+    assert main([*arguments, "--folder", str(tmp_path / "helped"), "--workers", "2"]) == 0
+    assert_same_run(tmp_path / "alone", tmp_path / "helped")
+
+
+def test_play_leaves_a_video(tmp_path, capsys):
+    folder = tmp_path / "run"
+    assert main(["train", "--steps", "250", "--eval-every", "250", "--eval-episodes", "1", "--folder", str(folder)]) == 0
+    assert main(["play", str(folder), "--episodes", "1", "--video", str(tmp_path / "arm.webp")]) == 0
+    assert (tmp_path / "arm.webp").stat().st_size > 10_000
