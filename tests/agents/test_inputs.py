@@ -65,7 +65,7 @@ def test_inputs_are_normalised_and_held_within_the_clip():
 def test_the_arrays_of_a_batch_stay_as_they_were():
     batch = random_batch(np.random.default_rng(0), 8, 2, (2, 1, 1))
     batch = replace(batch, terminated=batch.terminated.astype(np.float32))
-    copies = {name: getattr(batch, name).copy() for name in Batch.__slots__}
+    copies = {name: getattr(batch, name).copy() for name in BATCH_FIELDS}
     inputs = Inputs(make_spec(), AgentOptions(), CPU)
     inputs.transitions(batch, 2)
     for name, copy in copies.items():
