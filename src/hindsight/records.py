@@ -217,8 +217,8 @@ class Batch:
     observation, achieved_goal: before the step. goal: the one used here, asked or put in hindsight. action, reward: of the
     step, under `goal`. next_observation, next_achieved_goal: after it. terminated: whether the step ended the episode for
     good, so that no value follows. is_relabelled: whether `goal` was put in hindsight. row: where in the timeline it came
-    from. discount: what the value after the step counts, 0 where terminated; None leaves it to the agent (one-step returns).
-    weight: how much a sample counts; None where all count alike.
+    from. discount: what the value after the step counts, 0 where terminated; None leaves it to the agent, for one-step
+    returns. weight: how much a sample counts; None where all count alike.
     """
 
     observation: Array

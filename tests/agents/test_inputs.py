@@ -8,7 +8,7 @@ from plain_agents import random_batch
 from hindsight.agents.inputs import Inputs, choose_device, policy_spec
 from hindsight.agents.options import AgentOptions
 from hindsight.errors import GoalEnvError, OptionError, ShapeError
-from hindsight.records import ArraySpec, Batch, Episode, GoalSpec
+from hindsight.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
 
 CPU = torch.device("cpu")
 
