@@ -52,7 +52,7 @@ def test_a_callback_sees_the_run_and_can_stop_it(model, capsys):
     model.learn(200, callback=lambda progress: seen.append(progress) or len(seen) < 4, log_interval=2)
     assert [p.num_timesteps for p in seen] == [10, 20, 30, 40]
     assert [p.updates for p in seen] == [0, 0, 0, 0]
-    assert capsys.readouterr().out.count("num_timesteps") == 2
+    assert capsys.readouterr().out.count(" episodes, 0 updates") == 2
 
 
 def test_predict_takes_one_or_a_batch(model):

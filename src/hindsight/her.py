@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -13,10 +12,11 @@ import numpy as np
 
 from .agents import Agent, make_agent
 from .agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
+from .callbacks import Callback, View
 from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
 from .errors import FileError, MissingExtraError, MissingKeyError, OptionError, ShapeError
 from .recipes import find_recipe, load_recipe
-from .records import OBSERVATION_KEYS, Array, GoalSpec
+from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
 from .replay.files import save_bytes
 from .rollout.collect import Stage
@@ -30,17 +30,6 @@ if TYPE_CHECKING:
 
 Environment = str | Callable[[], gymnasium.Env[Any, Any]] | gymnasium.Env[Any, Any]
 _AGENT_STREAM, _REPLAY_STREAM = 3, 4  # beside the three of rollout.collect
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What `learn` tells its callback after each job of episodes."""
-
-    num_timesteps: int
-    episodes: int
-    updates: int
-    success_rate: float | None  # of the episodes just collected, with exploration; None where the environment does not say
-    episode_return: float  # their mean
 
 
 class HER:
@@ -79,27 +68,28 @@ class HER:
     def learn(
         self,
         total_timesteps: int,
-        callback: Callable[[Progress], bool | None] | None = None,
+        callback: Callback | Sequence[Callback] = (),
         log_interval: int | None = None,
         reset_num_timesteps: bool = True,
     ) -> Self:
         """Train for `total_timesteps` more environment steps; the episode under way at the end is finished and counts too.
 
-        callback: called after each job of episodes; returning False stops. log_interval: print a line every so many
-        episodes. reset_num_timesteps: count `num_timesteps` from 0 again. May be called again and again; returns the model.
+        callback: one, or several, called with a `View` after each job of episodes; False stops. log_interval: print a line
+        every so many episodes. reset_num_timesteps: count `num_timesteps` from 0 again. May be called again and again;
+        returns the model.
         """
         trainer = self.trainer
+        callbacks = [callback] if callable(callback) else list(callback)
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
-        until = trainer.counts.env_steps + total_timesteps
+        until, goes_on = trainer.counts.env_steps + total_timesteps, True
         self._policy = None
-        while trainer.counts.env_steps < until:
+        while goes_on and trainer.counts.env_steps < until:
             before = trainer.counts.episodes
-            progress = self._progress(trainer.learn_from_next_job())
-            if log_interval and progress.episodes // log_interval > before // log_interval:
-                print(progress)
-            if callback is not None and callback(progress) is False:
-                break
+            view = self._view(trainer.learn_from_next_job())
+            if log_interval and view.episodes // log_interval > before // log_interval:
+                print(view)
+            goes_on = False not in [each(view) for each in callbacks]
         return self
 
     def predict(
@@ -228,15 +218,16 @@ class HER:
     ) -> None:
         self.close()
 
-    def _progress(self, episodes: list[Any]) -> Progress:
+    def _view(self, episodes: list[Episode]) -> View:
         counts = self.trainer.counts
         told = [episode.success for episode in episodes if episode.success is not None]
-        return Progress(
-            self.num_timesteps,
-            counts.episodes,
-            counts.updates,
-            float(np.mean(told)) if told else None,
-            float(np.mean([episode.reward.sum() for episode in episodes])),
+        return View(
+            num_timesteps=self.num_timesteps,
+            episodes=counts.episodes,
+            updates=counts.updates,
+            success_rate=float(np.mean(told)) if told else None,
+            episode_return=float(np.mean([episode.reward.sum() for episode in episodes])),
+            model=self,
         )
 
     def _checked(self, observation: Mapping[str, Any]) -> tuple[list[Array], bool]:

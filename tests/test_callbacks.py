@@ -1,0 +1,51 @@
+import pytest
+
+from hindsight import HER, PointReach
+from hindsight.callbacks import EvaluateEvery, KeepEvery, StopAtSuccess, View
+from hindsight.errors import OptionError
+
+SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20}
+
+
+@pytest.fixture
+def model():
+    with HER(lambda: PointReach(max_steps=10), recipe="point_reach", **SMALL) as model:
+        yield model
+
+
+def test_evaluations_come_every_so_many_steps_and_land_among_the_metrics(model):
+    evaluate = EvaluateEvery(30, episodes=2)
+    model.learn(100, callback=evaluate)
+    assert [steps for steps, _ in evaluate.history] == [30, 60, 90]
+    assert all(len(e.outcomes) == 2 for _, e in evaluate.history)
+    means = model.trainer.meter.means()
+    assert means["eval/success_rate"] == pytest.approx(sum(e.success_rate for _, e in evaluate.history) / 3)
+    assert "eval/mean_success_rate" in means
+
+
+def test_models_are_kept_every_so_many_steps(model, tmp_path):
+    model.learn(50, callback=[KeepEvery(20, tmp_path), lambda view: None])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["00000020.safetensors", "00000040.safetensors"]
+    HER.load(tmp_path / "00000040.safetensors")
+
+
+def test_stopping_at_a_success_rate(model):
+    def view(rate):
+        return View(0, 0, 0, rate, 0.0, model)
+
+    stop = StopAtSuccess(0.75, window=4)
+    assert [stop(view(r)) for r in (1.0, 1.0, None, 0.0, 0.0, 1.0, 1.0, 1.0)] == [True] * 7 + [False]
+    seen = []
+    model.learn(1000, callback=[lambda view: seen.append(view.num_timesteps) or len(seen) < 3, EvaluateEvery(1000)])
+    assert seen == [10, 20, 30]
+
+
+def test_what_makes_no_sense_is_refused():
+    for make in (
+        lambda: EvaluateEvery(0),
+        lambda: KeepEvery(-1, "."),
+        lambda: StopAtSuccess(1.5),
+        lambda: StopAtSuccess(0.5, 0),
+    ):
+        with pytest.raises(OptionError, match="needed"):
+            make()
