@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -152,7 +153,7 @@ def test_a_folder_with_a_run_is_not_written_over(run_folder):
 def test_a_run_does_not_go_on_with_other_settings(run_folder):
     again = hindsight("train", "PointReach-v0", "--folder", run_folder, *SHORT, *SMALL, "--tau", "0.5", "--resume")
     assert again.returncode == 1
-    assert re.search(r"tau was 0.01 and is now 0.5", again.stderr)
+    assert "tau was 0.05 and is now 0.5" in again.stderr
 
 
 def test_a_folder_in_use_names_its_holder(run_folder):
@@ -207,11 +208,12 @@ def test_mistakes_name_what_was_meant(arguments, said):
     [(["--help"], 0.6), (["train", "--help"], 0.8), (["play", "--help"], 0.8), (["evaluate", "--help"], 0.8)],
 )
 def test_help_is_quick(arguments, seconds):
-    times = []
-    for _ in range(5):
-        started = time.perf_counter()
+    times = []  # of the processor, so that what else goes on does not count
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert hindsight(*arguments).returncode == 0
-        times.append(time.perf_counter() - started)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(times) < seconds
 
 

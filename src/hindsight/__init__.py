@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "HER": "hindsight.her",
     "Batch": "hindsight.records",
+    "BitFlipping": "hindsight.envs.bit_flipping",
     "Episode": "hindsight.records",
     "GoalSpec": "hindsight.records",
     "HindsightBuffer": "hindsight.replay.buffer",

@@ -17,7 +17,7 @@ def finding(env, name):
 
 
 def test_good_environments_have_nothing_but_ok():
-    for env in (Line(), Terminating(), "PointReach-v0", lambda: Line()):
+    for env in (Line(), Terminating(), "PointReach-v0", "BitFlipping-v0", lambda: Line()):
         report = check_goal_env(env)
         assert {f.level for f in report.findings} == {"ok"}, str(report)
         assert report.ok
@@ -47,10 +47,10 @@ def test_a_widely_copied_mistake_is_caught():
         "observation at step 0 of the episode with seed 1 is float64, but float32 is declared: declare what is given, "
         "it is cast to the declaration",
     )
-    level, sentence = finding(WidelyCopied(), "reward values")
-    assert level == "error"
-    assert sentence.startswith(
-        "step 1 with seed 1 paid -1 and compute_reward says 0; 20 of 20 steps differ, by up to 1: let"
+    assert finding(WidelyCopied(), "reward values") == (
+        "error",
+        "step 1 with seed 1 paid -1 and compute_reward says 0; 20 of 20 steps differ, by up to 1: let step pay what "
+        "compute_reward gives",
     )
 
 
@@ -147,6 +147,12 @@ def test_any_whole_number_will_do_for_a_discrete_observation():
         ),
         (changed(ends=lambda self, o: self.steps == 3), "compute_terminated", "warning", "ended for good at step 3"),
         (
+            changed(Terminating, ends=lambda self, o: self.steps == 3),
+            "compute_terminated",
+            "warning",
+            "step 3 with seed 1 has terminated=True and compute_terminated says the opposite; 2 of 6 steps differ",
+        ),
+        (
             changed(reset=lambda self, *, seed=None, options=None: Line.reset(self, seed=None)),
             "seeded resets",
             "warning",
@@ -192,6 +198,7 @@ def test_an_environment_that_fails_is_reported_not_raised():
     assert finding(changed(reset=lambda self, **_: 1 / 0), "episodes")[0] == "error"
     assert finding(lambda: 1 / 0, "making") == ("error", "ZeroDivisionError: division by zero")
     assert "Dict space" in finding(lambda: gymnasium.make("CartPole-v1"), "spaces")[1]
+    assert "Dict space" in finding(type("Bare", (gymnasium.Env,), {}), "spaces")[1]
 
 
 def test_a_reward_that_fails_is_told_once():

@@ -83,6 +83,8 @@ def test_drawing_that_fails_says_so_at_the_door(monkeypatch):
     monkeypatch.delitem(sys.modules, "mujoco")
     with pytest.raises(GoalEnvError, match=r"Blind cannot draw .*no OpenGL"):
         make_goal_env(Blind, "rgb_array")
+    with pytest.raises(GoalEnvError, match=r"cannot draw .*gives None"):
+        make_goal_env(type("Empty", (Line,), {"render": lambda self: None}), "rgb_array")
     monkeypatch.setitem(sys.modules, "mujoco", sys)
     with pytest.raises(MissingExtraError, match="apt-get install -y libegl1 libgl1-mesa-dri"):
         make_goal_env(Blind, "rgb_array")

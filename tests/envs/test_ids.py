@@ -120,6 +120,12 @@ def test_known_ids_are_the_newest_and_examples_of_absent_packages(registered, wi
     assert not {"Line-v0", "CartPole-v1"} & set(known)
 
 
+def test_a_package_that_breaks_does_not_stand_in_the_way_of_a_suggestion(monkeypatch):
+    monkeypatch.setattr(ids, "_import_simulator", lambda simulator: 1 / 0)
+    with pytest.raises(UnknownNameError, match="Did you mean 'PointReach-v0'"):
+        ids.make_by_id("PointRaech-v0", None, {})
+
+
 def test_what_goes_wrong_in_making_is_told_with_the_options(registered):
     registered("Line-v0")
     with pytest.raises(GoalEnvError, match=r"Line-v0 cannot be made with the options \{'shfit': 1\}.*shfit"):

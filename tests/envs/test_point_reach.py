@@ -1,15 +1,12 @@
-"""PointReach, worked by hand, and the vector of many against as many singles."""
+"""PointReach, worked by hand."""
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from hindsight.envs.point_reach import PointReach, PointReachVector, PointTask
-from hindsight.errors import InputError, OptionError
-
-KEYS = ("observation", "achieved_goal", "desired_goal")
+from hindsight.envs.point_reach import PointReach, PointTask
+from hindsight.errors import OptionError
 
 
 def started(start, goal, **options):
@@ -59,14 +56,6 @@ def test_a_goal_reached_pays_zero_and_the_episode_goes_on():
     assert (reward, terminated, info["is_success"]) == (0, False, True)
 
 
-def test_episodes_end_by_themselves_after_max_steps():
-    env = PointReach(max_steps=3)
-    env.reset(seed=0)
-    assert [env.step(np.zeros(2))[3] for _ in range(3)] == [False, False, True]
-    env.reset()
-    assert env.step(np.zeros(2))[3] is False
-
-
 def test_starts_and_goals_are_uniform_in_the_square_and_at_rest():
     env = PointReach(goal_range=0.3)
     seen = [env.reset(seed=0 if i == 0 else None)[0] for i in range(2000)]
@@ -94,17 +83,6 @@ def test_a_seed_decides_everything_and_fixed_starts_draw_the_same_numbers():
         assert np.allclose(b["achieved_goal"], (0.1, 0.2))
 
 
-def test_observations_are_copies():
-    env = started((0.0, 0.0), (1.0, 1.0))
-    for observation in (env.reset(seed=1)[0], env.step(np.zeros(2))[0]):
-        kept = {k: v.copy() for k, v in observation.items()}
-        for value in observation.values():
-            value += 7
-        again, *_ = env.step(np.zeros(2))
-        assert np.array_equal(again["desired_goal"], kept["desired_goal"])
-        assert np.array_equal(again["achieved_goal"], kept["achieved_goal"])
-
-
 @pytest.mark.parametrize("render_mode", [None, "rgb_array"])
 def test_gymnasium_finds_nothing_to_complain_about(render_mode):
     check_env(gymnasium.make("PointReach-v0", render_mode=render_mode).unwrapped)
@@ -124,13 +102,7 @@ def test_the_picture_shows_point_goal_and_tick():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({"dt": 0.0}, "dt of PointReach"),
-        ({"goal_range": float("inf")}, "goal_range"),
-        ({"max_steps": 0}, "max_steps.*at least 1, got 0"),
-        ({"max_steps": 1.5}, "max_steps"),
-        ({"render_mode": "human"}, "rgb_array"),
-    ],
+    [({"dt": 0.0}, "dt of PointReach"), ({"goal_range": float("inf")}, "goal_range")],
 )
 def test_options_out_of_range_are_refused(options, message):
     with pytest.raises(OptionError, match=message):
@@ -139,100 +111,11 @@ def test_options_out_of_range_are_refused(options, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"strat": 1}, "Did you mean 'start'"), ({"goal": (2.0, 0.0)}, "'goal'"), ({"start": (0.0, 0.0, 0.0)}, r"\(2,\)")],
+    [({"goal": (2.0, 0.0)}, "'goal'.*Box"), ({"start": (0.0, 0.0, 0.0)}, r"\(2,\)")],
 )
 def test_reset_options_out_of_range_are_refused(options, message):
     with pytest.raises(OptionError, match=message):
         PointReach().reset(options=options)
-
-
-def test_a_step_before_the_first_reset_is_refused():
-    with pytest.raises(InputError, match="reset"):
-        PointReach().step(np.zeros(2))
-    with pytest.raises(InputError, match="reset"):
-        PointReachVector(2, autoreset_mode="Disabled").step(np.zeros((2, 2)))
-
-
-def assert_same(mine, theirs):
-    if isinstance(theirs, dict):
-        assert set(mine) == set(theirs)
-        for key in theirs:
-            assert_same(mine[key], theirs[key])
-    elif isinstance(theirs, tuple) or getattr(theirs, "dtype", np.dtype(int)).kind == "O":
-        for a, b in zip(mine, theirs, strict=True):
-            assert_same(a, b)
-    else:
-        assert np.array_equal(mine, theirs)
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_the_vector_gives_what_a_sync_vector_of_singles_gives(mode):
-    options = {"max_steps": 4, "distance_threshold": 0.5, "dt": 0.07}
-    mine = PointReachVector(3, autoreset_mode=mode, **options)
-    theirs = SyncVectorEnv([lambda: PointReach(**options)] * 3, autoreset_mode=mode)
-    rng = np.random.default_rng(0)
-    assert_same(mine.reset(seed=7), theirs.reset(seed=7))
-    for _ in range(13):
-        actions = rng.uniform(-1, 1, (3, 2)).astype(np.float32)
-        for a, b in zip(mine.step(actions), theirs.step(actions), strict=True):
-            assert_same(a, b)
-    assert_same(mine.reset(seed=[3, None, 1]), theirs.reset(seed=[3, None, 1]))
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
-def test_a_masked_reset_touches_only_its_environments(mode):
-    mine = PointReachVector(3, max_steps=4, autoreset_mode=mode)
-    theirs = SyncVectorEnv([lambda: PointReach(max_steps=4)] * 3, autoreset_mode=mode)
-    for env in (mine, theirs):
-        env.reset(seed=0)
-        env.step(np.ones((3, 2), np.float32))
-    mask = np.array([True, False, True])
-    assert_same(
-        mine.reset(seed=[8, None, 9], options={"reset_mask": mask})[0],
-        theirs.reset(seed=[8, None, 9], options={"reset_mask": mask})[0],
-    )
-    for _ in range(3):
-        a, b = mine.step(np.ones((3, 2), np.float32)), theirs.step(np.ones((3, 2), np.float32))
-        assert_same(a, b)
-    assert a[3].tolist() == [False, True, False]
-
-
-def test_a_finished_environment_is_not_stepped_unless_it_begins_anew_by_itself():
-    env = PointReachVector(2, max_steps=1, autoreset_mode="Disabled")
-    env.reset(seed=0)
-    env.step(np.zeros((2, 2)))
-    with pytest.raises(InputError, match=r"\[0, 1\]"):
-        env.step(np.zeros((2, 2)))
-
-
-def test_the_vector_takes_one_start_for_all_or_one_for_each():
-    env = PointReachVector(2)
-    observation, _ = env.reset(seed=0, options={"start": (0.5, 0.5), "goal": [(0.1, 0.1), (0.2, 0.2)]})
-    assert np.allclose(observation["achieved_goal"], 0.5)
-    assert np.allclose(observation["desired_goal"], [[0.1, 0.1], [0.2, 0.2]])
-
-
-@pytest.mark.parametrize("arguments", [{"seed": [1, 2, 3]}, {"options": {"reset_mask": np.ones(3, bool)}}])
-def test_a_vector_refuses_what_is_not_one_per_environment(arguments):
-    with pytest.raises(InputError, match=r"2 (environments|bools)"):
-        PointReachVector(2).reset(**arguments)
-
-
-def test_gymnasium_makes_the_vector():
-    env = gymnasium.make_vec("PointReach-v0", num_envs=8, vectorization_mode="vector_entry_point", max_steps=7)
-    assert isinstance(env, PointReachVector)
-    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
-    assert env.max_steps == 7
-    observation, _ = env.reset(seed=0)
-    assert env.observation_space.contains(observation)
-    assert env.step(env.action_space.sample())[1].shape == (8,)
-
-
-def test_the_vector_draws_one_picture_each():
-    env = PointReachVector(2, render_mode="rgb_array")
-    env.reset(seed=0)
-    assert [image.shape for image in env.render()] == [(240, 240, 3)] * 2
-    assert PointReachVector(2).render() is None
 
 
 def test_the_rules_work_on_any_leading_axes():

@@ -43,6 +43,7 @@ def test_the_outermost_wrapper_with_a_reward_is_asked():
     [
         (lambda a, d, info: 0.0 if np.abs(a - d).max() < 0.35 else -1.0, "one goal at a time"),
         (lambda a, d, info: -float(not near(a, d)), "one goal at a time"),  # raises for a batch
+        (lambda a, d, info: -float(np.abs(np.subtract(a, d, out=a)).max() > 0.35), "one goal at a time"),  # and writes
         (lambda a, d, info: (near(a, d) - 1.0).reshape(-1, 1), r"shape \(\d+, 1\)"),
         (lambda a, d, info: [float(n) - 1 for n in np.atleast_1d(near(a, d))], "a list"),
         (lambda a, d, info: (near(a, d) - 1.0) * (1 if a.ndim == 1 or len(a) < 5 else 2), "other rewards"),
@@ -64,6 +65,16 @@ def test_whole_number_rewards_become_floats_without_a_warning():
     given = reward_function(rewarding(lambda a, d, info: near(a, d).astype(int) - 1))(ACHIEVED, DESIRED, {})
     assert given.dtype == np.float64
     assert given.tolist() == [0, -1, 0]
+
+
+def test_whole_numbers_asked_one_by_one_become_what_is_promised():
+    with pytest.warns(UserWarning, match="one goal at a time"):
+        reward = reward_function(rewarding(lambda a, d, info: -int(not near(a, d))))
+    assert reward(ACHIEVED, DESIRED, {}).dtype == np.float64
+    numbers = {"compute_terminated": lambda self, a, d, info: near(a, d) * 1.0}
+    ended = terminated_function(type("Changed", (Terminating,), numbers)())(ACHIEVED, DESIRED, {})
+    assert ended.dtype == bool
+    assert ended.tolist() == [True, False, True]
 
 
 def test_a_batch_that_is_wrong_only_near_the_goal_is_found():

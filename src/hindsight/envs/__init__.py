@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+OURS = {"BitFlipping": "hindsight.envs.bit_flipping", "PointReach": "hindsight.envs.point_reach"}
+
 
 def register_environments() -> None:
     """Register our environments with Gymnasium; `import hindsight` calls this."""
     from gymnasium.envs.registration import register, registry
 
-    if "PointReach-v0" not in registry:
-        register(
-            "PointReach-v0",
-            entry_point="hindsight.envs.point_reach:PointReach",
-            vector_entry_point="hindsight.envs.point_reach:PointReachVector",
-        )
+    for name, module in OURS.items():
+        if f"{name}-v0" not in registry:
+            register(f"{name}-v0", entry_point=f"{module}:{name}", vector_entry_point=f"{module}:{name}Vector")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+from collections import UserDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -73,10 +75,23 @@ class Facts:
     seen: Probe
     reward: GoalFunction
 
+    @property
+    def paid(self) -> Array:
+        """The reward of each step of each episode."""
+        return np.concatenate([e.rewards for e in self.episodes])
+
+    def ask(self, function: GoalFunction) -> Array:
+        """What a function says of the goals of each step."""
+        return np.concatenate([np.asarray(function(*e.goals()), np.float64) for e in self.episodes])
+
+    def place(self, i: int | np.integer[Any]) -> str:
+        """The name of step i of all."""
+        return [f"step {t + 1} with seed {e.seed}" for e in self.episodes for t in range(len(e.rewards))][i]
+
 
 def examine(env: Environment, spec: GoalSpec) -> CheckReport:
     """Play and look. Raises nothing for what the environment does wrong; its random generator is given back."""
-    looked, stage = [Finding("ok", "spaces", _shapes(spec)), _action_bounds(spec), _time_limit(spec)], "episodes"
+    looked, stage = _read(spec), "episodes"
     with random_state_kept(env):
         try:
             episodes, replay = [play(env, seed, MAX_STEPS) for seed in (1, 2)], play(env, 1, MAX_REPLAYED)
@@ -100,39 +115,34 @@ def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
         return Finding("error", name, f"could not be looked at ({type(problem).__name__}: {problem})")
 
 
-def _shapes(spec: GoalSpec) -> str:
-    parts = (("observation", spec.observation), ("goals", spec.goal), ("action", spec.action))
-    return ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts)
-
-
-def _action_bounds(spec: GoalSpec) -> Finding:
-    if spec.action.is_bounded:
-        return Finding("ok", "action bounds", f"{min(spec.action.low):g} to {max(spec.action.high):g}")
-    sentence = "actions have no finite bounds, so they cannot be scaled: wrap with gymnasium.wrappers.RescaleAction or clip"
-    return Finding("error", "action bounds", sentence)
-
-
-def _time_limit(spec: GoalSpec) -> Finding:
-    if spec.max_episode_steps is not None:
-        return Finding("ok", "time limit", f"{spec.max_episode_steps} steps")
-    return Finding(
-        "warning", "time limit", "none was found, an episode may never end: wrap with gymnasium.wrappers.TimeLimit"
-    )
+def _read(spec: GoalSpec) -> list[Finding]:
+    """What is known before anything is played."""
+    action, limit = spec.action, spec.max_episode_steps
+    parts = (("observation", spec.observation), ("goals", spec.goal), ("action", action))
+    looked = [Finding("ok", "spaces", ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts))]
+    if action.is_bounded:
+        looked.append(Finding("ok", "action bounds", f"{min(action.low):g} to {max(action.high):g}"))
+    else:
+        sentence = "not all are finite, so actions cannot be scaled: wrap with gymnasium.wrappers.TransformAction"
+        looked.append(Finding("error", "action bounds", sentence))
+    if limit is not None:
+        return [*looked, Finding("ok", "time limit", f"{limit} steps")]
+    sentence = "none was found, an episode may never end: wrap with gymnasium.wrappers.TimeLimit"
+    return [*looked, Finding("warning", "time limit", sentence)]
 
 
 def _observations(spec: GoalSpec, episodes: list[Played]) -> tuple[str, str]:
     """Shape and finiteness are needed; a dtype or a bound that is not as declared is only told."""
-    told = ""
-    parts = (spec.observation, spec.goal, spec.goal)
-    for key, part in zip(OBSERVATION_KEYS, parts, strict=True):
-        for episode in episodes:
-            for step, value in enumerate(episode.seen[key]):
-                level, problem = _against(value, part)
-                where = f"{key} at step {step} of the episode with seed {episode.seed} {problem}"
-                if level == "error":
-                    return level, where
-                told = told or (where if problem else "")
-    return ("warning", f"{told}: declare what is given, it is cast to the declaration") if told else ("ok", "as declared")
+    parts = zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True)
+    found = [
+        (*_against(value, part), f"{key} at step {step} of the episode with seed {episode.seed}")
+        for (key, part), episode in itertools.product(parts, episodes)
+        for step, value in enumerate(episode.seen[key])
+    ]
+    for level, cure in (("error", ""), ("warning", ": declare what is given, it is cast to the declaration")):
+        for _, problem, where in (f for f in found if f[0] == level):
+            return level, f"{where} {problem}{cure}"
+    return "ok", "as declared"
 
 
 def _against(value: Array, part: ArraySpec) -> tuple[str, str]:
@@ -150,19 +160,16 @@ def _against(value: Array, part: ArraySpec) -> tuple[str, str]:
 
 
 def _reward_values(facts: Facts) -> tuple[str, str]:
-    n_wrong, n_steps, worst, where = 0, 0, 0.0, ""
-    for episode in facts.episodes:
-        said, paid = np.asarray(facts.reward(*episode.goals()), np.float64), np.asarray(episode.rewards)
-        wrong = np.flatnonzero(~np.isclose(said, paid, rtol=1e-5, atol=1e-6))
-        n_wrong, n_steps = n_wrong + len(wrong), n_steps + len(paid)
-        worst = max(worst, *np.abs(said - paid)[wrong], 0.0)
-        if len(wrong) and not where:
-            i = wrong[0]
-            where = f"step {i + 1} with seed {episode.seed} paid {paid[i]:g} and compute_reward says {said[i]:g}"
-    if not n_wrong:
-        return "ok", f"compute_reward gives what the {n_steps} steps paid"
-    sentence = f"{where}; {n_wrong} of {n_steps} steps differ, by up to {worst:g}: "
-    if n_wrong <= 0.1 * n_steps:
+    said, paid = facts.ask(facts.reward), facts.paid
+    wrong = np.flatnonzero(~np.isclose(said, paid, rtol=1e-5, atol=1e-6))
+    if not len(wrong):
+        return "ok", f"compute_reward gives what the {len(paid)} steps paid"
+    first, worst = wrong[0], np.abs(said - paid)[wrong].max()
+    sentence = (
+        f"{facts.place(first)} paid {paid[first]:g} and compute_reward says {said[first]:g}; "
+        f"{len(wrong)} of {len(paid)} steps differ, by up to {worst:g}: "
+    )
+    if len(wrong) <= 0.1 * len(paid):
         return "warning", sentence + "under a new goal, what the step adds to compute_reward is lost"
     return "error", sentence + "let step pay what compute_reward gives"
 
@@ -192,14 +199,10 @@ def _reward_repeats(facts: Facts) -> tuple[str, str]:
 def _keys_read(facts: Facts, achieved: Array, desired: Array) -> list[str]:
     compute, read = own_function(facts.env, "compute_reward"), []
 
-    class Noted(dict[str, Any]):
+    class Noted(UserDict[str, Any]):
         def __getitem__(self, key: str) -> Any:
             read.append(key)
             return super().__getitem__(key)
-
-        def get(self, key: str, default: Any = None) -> Any:
-            read.append(key)
-            return super().get(key, default)
 
     if compute is not None:
         compute(achieved, desired, Noted(facts.episodes[0].infos[0]))
@@ -207,32 +210,39 @@ def _keys_read(facts: Facts, achieved: Array, desired: Array) -> list[str]:
 
 
 def _success(facts: Facts) -> tuple[str, str]:
-    spec, n_wrong, n_steps = facts.spec, 0, 0
-    for episode in facts.episodes:
-        told = [read_success(info) for info in episode.infos]
-        if any(t is None for t in told):
-            return "error", (
-                f"step {told.index(None) + 1} with seed {episode.seed} has neither is_success nor success in its info, but "
-                f"{sorted(episode.infos[told.index(None)])}: without it no success rate can be told"
-            )
-        n_wrong += int((np.asarray(told) != (np.asarray(episode.rewards) == spec.reward_high)).sum())
-        n_steps += len(told)
-    if n_wrong and np.isfinite(spec.reward_high):
-        return "warning", f"success and the reward {spec.reward_high:g} disagree in {n_wrong} of {n_steps} steps"
-    return "ok", f"told at each of {n_steps} steps"
+    infos, best = [info for episode in facts.episodes for info in episode.infos], facts.spec.reward_high
+    told = [read_success(info) for info in infos]
+    if None in told:
+        first = told.index(None)
+        return "error", (
+            f"{facts.place(first)} has neither is_success nor success in its info, but {sorted(infos[first])}: without it "
+            f"no success rate can be told"
+        )
+    n_wrong = int((np.asarray(told) != (facts.paid == best)).sum())
+    if n_wrong and np.isfinite(best):
+        return "warning", f"success and the reward {best:g} disagree in {n_wrong} of {len(told)} steps"
+    return "ok", f"told at each of {len(told)} steps"
 
 
 def _terminated(facts: Facts) -> tuple[str, str]:
     function, complaint = measured_terminated(facts.env, facts.seen)
-    ended = [e for e in facts.episodes if any(e.terminated)]
+    ended = np.concatenate([episode.terminated for episode in facts.episodes])
     if complaint:
         return "warning", complaint
-    if function is None and ended:
+    if function is None and ended.any():
         return "warning", (
-            f"the episode with seed {ended[0].seed} ended for good at step {len(ended[0].rewards)}, and no "
-            f"compute_terminated says which goals do that: under a new goal the end cannot be recomputed"
+            f"an episode ended for good at {facts.place(ended.argmax())}, and no compute_terminated says which goals do "
+            f"that: under a new goal the end cannot be recomputed"
         )
-    return "ok", "no goal ends an episode" if function is None else "compute_terminated takes N goals at once"
+    if function is None:
+        return "ok", "no goal ends an episode"
+    wrong = np.flatnonzero(facts.ask(function) != ended)
+    if not len(wrong):
+        return "ok", f"compute_terminated takes N goals at once and says how the {len(ended)} steps ended"
+    return "warning", (
+        f"{facts.place(wrong[0])} has terminated={bool(ended[wrong[0]])} and compute_terminated says the opposite; "
+        f"{len(wrong)} of {len(ended)} steps differ: under a new goal, what else ends an episode is lost"
+    )
 
 
 def _resets(facts: Facts) -> tuple[str, str]:

@@ -78,7 +78,9 @@ def make_env(env: EnvSource, render_mode: str | None, env_options: Mapping[str, 
     if not isinstance(env, gymnasium.Env):
         if not callable(env):
             raise OptionError(f"an environment is an id, a function that makes one or a gymnasium.Env, got {env!r}")
-        made = env(**options, **_render_option(env, render_mode))
+        if render_mode is not None and "render_mode" in inspect.signature(env).parameters:
+            options["render_mode"] = render_mode
+        made = env(**options)
         if not isinstance(made, gymnasium.Env):
             raise GoalEnvError(f"{env!r} made a {type(made).__name__}, but a gymnasium.Env is needed")
         env = made
@@ -164,7 +166,9 @@ def resets_exactly(
 
 
 def _require_goals(env: Environment) -> None:
-    name, space = name_of(env), env.observation_space
+    name = name_of(env)
+    space: Any = getattr(env, "observation_space", None)
+    action: Any = getattr(env, "action_space", None)
     parts = space.spaces if isinstance(space, spaces.Dict) else {}
     for key in OBSERVATION_KEYS:
         if isinstance(part := parts.get(key), spaces.Dict | spaces.Tuple):
@@ -174,7 +178,7 @@ def _require_goals(env: Environment) -> None:
                 f"a compute_reward of its own"
             )
     try:
-        GoalSpec.from_spaces(space, env.action_space)
+        GoalSpec.from_spaces(space, action)
     except GoalEnvError as problem:
         raise GoalEnvError(f"{name} is no goal environment: {problem}") from None
     if own_function(env, "compute_reward") is None:
@@ -184,17 +188,12 @@ def _require_goals(env: Environment) -> None:
         )
 
 
-def _render_option(make: Callable[..., Environment], render_mode: str | None) -> dict[str, str]:
-    if render_mode is None or "render_mode" not in inspect.signature(make).parameters:
-        return {}
-    return {"render_mode": render_mode}
-
-
 def _draw_once(env: Environment) -> None:
     with random_state_kept(env):
         try:
             env.reset(seed=0)
-            env.render()
+            if env.render() is None:
+                raise GoalEnvError("render() gives None")
         except Exception as problem:
             said = f"{name_of(env)} cannot draw ({type(problem).__name__}: {problem})"
             if "mujoco" in sys.modules:

@@ -126,17 +126,15 @@ def known_goal_ids() -> list[str]:
     for simulator in SIMULATORS:
         try:
             _import_simulator(simulator)
-        except MissingExtraError:
+        except Exception:  # missing or broken; who misspelt something else need not know
             known += simulator.examples
-    ours = tuple(p for s in SIMULATORS for p in s.prefixes)
-    newest: dict[str, gymnasium.envs.registration.EnvSpec] = {}
-    for spec in gymnasium.registry.values():
-        foreign = str(spec.entry_point).startswith(("gymnasium.envs", ROBOTICS)) and not spec.name.startswith(ours)
-        if foreign or spec.name.startswith(WITHOUT_GOALS) or spec.name.startswith("GymV"):
-            continue
-        if (spec.version or 0) >= (newest[_full_name(spec)].version or 0 if _full_name(spec) in newest else 0):
-            newest[_full_name(spec)] = spec
-    return sorted({*known, *(spec.id for spec in newest.values())})
+    prefixes = tuple(p for s in SIMULATORS for p in s.prefixes)
+    newest: dict[str, str] = {}
+    for spec in sorted(gymnasium.registry.values(), key=lambda s: s.version or 0):
+        foreign = str(spec.entry_point).startswith(("gymnasium.envs", ROBOTICS)) and not spec.name.startswith(prefixes)
+        if not foreign and not spec.name.startswith((*WITHOUT_GOALS, "GymV")):
+            newest[_full_name(spec)] = spec.id
+    return sorted({*known, *newest.values()})
 
 
 def prepare_rendering(render_mode: str | None) -> None:

@@ -139,7 +139,7 @@ def row_by_row(function: GoalFunction) -> GoalFunction:
     def by_row(achieved_goal: Array, desired_goal: Array, info: Any) -> Array:
         infos = _info_rows(info, len(achieved_goal))
         rows = zip(achieved_goal, desired_goal, infos, strict=True)
-        return np.array([np.asarray(function(a, d, i)).item() for a, d, i in rows])
+        return np.array([np.asarray(function(a.copy(), d.copy(), i)).item() for a, d, i in rows])
 
     return by_row
 
@@ -178,10 +178,10 @@ def measured_reward(env: Environment, seen: Probe) -> tuple[GoalFunction, str]:
     given, is_array = _given(compute, achieved, desired, seen.info)
     cure = "make it take (N, ...) arrays and return an array of shape (N,)"
     if given is None or given.size != expected.size:
-        return row_by_row(compute), f"compute_reward of {name} takes one goal at a time, which is slow: {cure}"
+        return _flat(row_by_row(compute)), f"compute_reward of {name} takes one goal at a time, which is slow: {cure}"
     n_wrong = int((~np.isclose(given.ravel(), expected, rtol=1e-4, atol=1e-5)).sum())  # a batch may round otherwise
     if n_wrong:
-        return row_by_row(compute), (
+        return _flat(row_by_row(compute)), (
             f"compute_reward of {name} gives other rewards for N goals at once than for each alone ({n_wrong} of "
             f"{len(expected)} tried), so it is asked for each, which is slow: mend it"
         )
@@ -219,8 +219,8 @@ def measured_terminated(env: Environment, seen: Probe) -> tuple[GoalFunction | N
         return None, ""
     given, is_array = _given(compute, seen.achieved.copy(), seen.desired.copy(), seen.info)
     if is_array and given is not None and given.shape == expected.shape and (given.astype(bool) == expected).all():
-        return compute, ""
-    return row_by_row(compute), (
+        return (compute if given.dtype == bool else _flat(compute, bool)), ""
+    return _flat(row_by_row(compute), bool), (
         "compute_terminated is wrong for N goals at once, so it is asked for each, which is slow: give an array (N,)"
     )
 
@@ -248,13 +248,13 @@ def own_function(env: Environment, name: str) -> GoalFunction | None:
 def _one_by_one(compute: GoalFunction, seen: Probe) -> tuple[Probe, Array]:
     """The rows, and what a function says of each; only the rows really seen, where it has no answer for invented ones."""
     try:
-        values = row_by_row(compute)(seen.achieved.copy(), seen.desired.copy(), seen.info).astype(np.float64)
+        values = _flat(row_by_row(compute))(seen.achieved, seen.desired, seen.info)
         if np.isfinite(values).all():
             return seen, values
     except Exception:  # the goals that were seen decide
         pass
     seen = seen.seen_rows()
-    return seen, row_by_row(compute)(seen.achieved.copy(), seen.desired.copy(), seen.info).astype(np.float64)
+    return seen, _flat(row_by_row(compute))(seen.achieved, seen.desired, seen.info)
 
 
 def _from_near_to_far(start: Array, goal: Array, space: gymnasium.Space[Any]) -> Array:
@@ -286,8 +286,8 @@ def _given(compute: GoalFunction, achieved: Array, desired: Array, info: Any) ->
     return (given if given.dtype.kind in "biuf" else None), isinstance(raw, np.ndarray)
 
 
-def _flat(compute: GoalFunction) -> GoalFunction:
-    return lambda achieved, desired, info: np.asarray(compute(achieved, desired, info), np.float64).reshape(len(achieved))
+def _flat(compute: GoalFunction, dtype: type = np.float64) -> GoalFunction:
+    return lambda achieved, desired, info: np.asarray(compute(achieved, desired, info), dtype).reshape(len(achieved))
 
 
 def _on_copies(compute: GoalFunction) -> GoalFunction:

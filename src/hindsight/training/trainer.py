@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -153,14 +154,12 @@ class Trainer:
         """Make the updates that are owed; a fraction of one is carried over."""
         batches_each = self.agent.batches_per_update
         due = int(self.counts.owed_updates // batches_each)
-        threads = torch.get_num_threads()
-        torch.set_num_threads(self.settings.training.threads)
         metrics = []
-        for first in range(0, due, UPDATES_PER_DRAW):
-            count = min(UPDATES_PER_DRAW, due - first)
-            batches = self._draw(count * batches_each)
-            metrics += [self.agent.update(batches[i * batches_each : (i + 1) * batches_each]) for i in range(count)]
-        torch.set_num_threads(threads)
+        with _fast_arithmetic(self.settings.training.threads):
+            for first in range(0, due, UPDATES_PER_DRAW):
+                count = min(UPDATES_PER_DRAW, due - first)
+                batches = self._draw(count * batches_each)
+                metrics += [self.agent.update(batches[i * batches_each : (i + 1) * batches_each]) for i in range(count)]
         self.meter.add_updates(metrics)
         updates = self.counts.updates + due * batches_each
         if not self.agent.is_finite():
@@ -241,6 +240,21 @@ class Trainer:
                 Exploration(**record["exploration"]) if record["exploration"] else None,
             )
             self.in_flight.append((self.source.submit(job), job))
+
+
+@contextmanager
+def _fast_arithmetic(threads: int) -> Iterator[None]:
+    """So many threads of torch, and numbers below 1e-38 taken as 0: where hardly anything is left to learn, gradients and
+    moments come down to such numbers, with which processors work at half the speed. Acting goes on without, as workers do.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(before)
 
 
 def _score(record: dict[str, float]) -> tuple[float, float]:
