@@ -3,10 +3,10 @@
     python benchmarks/sampling.py [--transitions 1000000] [--json FILE]
 
 Everything runs in one process on one thread, in turns, each with its own random stream: with equal seeds the second would
-find its rows in the cache. "tight" is call after call, 20 in a row; "cold" is right after a critic's update, as when one
-trains. The bare gather is a compiled loop with prefetch that is given rows and memory and copies two adjacent rows and one
-goal: the machine's limit. Medians. FetchPush shape: observation 25, goal 3, action 4, episodes of 50; strategy future, k = 4,
-a sparse reward in NumPy.
+find its rows in the cache. "tight" is call after call, 250 in a row, after which the next has its turn; "cold" is one call
+right after a critic's update, as when one trains. The bare gather is a compiled loop with prefetch that is given rows and
+memory and copies two adjacent rows and one goal: the machine's limit. Medians. FetchPush shape: observation 25, goal 3,
+action 4, episodes of 50; strategy future, k = 4, a sparse reward in NumPy.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 
 import cpprb
 import gymnasium
+import numba
 import numpy as np
 import stable_baselines3
 import torch
@@ -34,11 +35,12 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import hindsight
 from hindsight import Episode, HindsightBuffer
-from hindsight.replay.kernels import AHEAD, _copy, _fetch, compiled
+from hindsight.replay.kernels import AHEAD, _copy, _fetch
 
 OBSERVATION, GOAL, ACTION, LENGTH, BATCH, MANY = 25, 3, 4, 50, 256, 8
 ACHIEVED = slice(3, 6)  # where FetchPush's observation holds the object's position
-ROUNDS, TURN = 2000, 20  # calls of each candidate; in a row, where they are timed tight
+INSERT_TURN = 25  # calls in a row
+ROUNDS, TURN = 2000, 250  # calls of each candidate; in a row, where they are timed tight
 
 
 def sparse_reward(achieved_goal: np.ndarray, goal: np.ndarray, info: Any = None) -> np.ndarray:
@@ -128,7 +130,7 @@ def feed_cpprb(buffer: Any, episode: Episode) -> None:
     buffer.on_episode_end(episode.desired_goal[0])
 
 
-@compiled
+@numba.njit(nogil=True, error_model="numpy")
 def bare_gather(
     ring: np.ndarray, row_bytes: int, row: np.ndarray, goal_at: np.ndarray, size: int, into: np.ndarray
 ) -> None:
@@ -144,13 +146,12 @@ def bare_gather(
 
 
 class Gather:
-    """The bare gather over a ring of the same rows, with rows drawn beforehand."""
+    """The bare gather over our own ring, with rows drawn beforehand."""
 
-    def __init__(self, n_rows: int, row_bytes: int) -> None:
-        self.ring = np.ones(n_rows * row_bytes, np.uint8)
-        self.row_bytes, self.n_rows = row_bytes, n_rows
+    def __init__(self, rows: np.ndarray) -> None:
+        self.ring, self.row_bytes, self.n_rows = rows.view(np.uint8), rows.itemsize, len(rows)
         self.rng = np.random.default_rng(7)
-        self.into = np.empty(BATCH * (2 * row_bytes + 4 * GOAL), np.uint8)
+        self.into = np.empty(BATCH * (2 * self.row_bytes + 4 * GOAL), np.uint8)
         self.prepare()
 
     def prepare(self) -> None:
@@ -188,7 +189,7 @@ def time_calls(
 ) -> dict[str, float]:
     """Median microseconds of each call, taken in turns of `turn` calls; `before` runs, untimed, before each."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds // turn):
+    for _ in range(max(1, rounds // turn)):
         for name, call in calls.items():
             for _ in range(turn):
                 before(name)
@@ -200,8 +201,7 @@ def time_calls(
 
 def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, rounds: dict[str, int]) -> dict[str, Any]:
     """Microseconds per batch of 256, tight and cold."""
-    timeline = ours._timeline
-    gather = Gather(len(timeline.rows), timeline.rows.itemsize)
+    gather = Gather(ours._timeline.rows)
     out, out_many = ours.sample(BATCH), ours.sample_many(MANY, BATCH)
     calls: dict[str, Callable[[], Any]] = {
         "bare gather": gather,
@@ -250,11 +250,12 @@ def time_inserting(episodes: list[Episode]) -> dict[str, float]:
         for item in items:
             feed(item)
     seconds: dict[str, list[float]] = {name: [] for name in plans}
-    for i in range(len(eight)):
+    for first in range(0, len(eight), INSERT_TURN):
         for name, (feed, items, n_envs) in plans.items():
-            start = time.perf_counter()
-            feed(items[i])
-            seconds[name].append((time.perf_counter() - start) / (LENGTH * n_envs))
+            for item in items[first : first + INSERT_TURN]:
+                start = time.perf_counter()
+                feed(item)
+                seconds[name].append((time.perf_counter() - start) / (LENGTH * n_envs))
     return {name: 1e6 * statistics.median(values) for name, values in seconds.items()}
 
 

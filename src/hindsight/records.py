@@ -210,7 +210,7 @@ class Episode:
         return len(self.action)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)  # not frozen, which would take six times as long to make
 class Batch:
     """B transitions with the goals they are learnt under; every array may carry further leading axes, (n, B, ...).
 

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from tiny import ACTION_SPACE, OBSERVATION_SPACE, compute_reward, make_buffer, make_episode, play, step, vector_step
 
 from hindsight import HindsightBuffer
@@ -116,9 +117,9 @@ def assert_go_on_alike(*buffers):
             assert all((getattr(one, name) == getattr(other, name)).all() for name in BATCH_FIELDS)
 
 
-@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "SFC64", "MT19937", "Philox"])
-def test_state_goes_through_json_and_back(kind):
-    first = filled(seed=np.random.Generator(getattr(np.random, kind)(5)))
+@pytest.mark.parametrize("seed", [5, np.random.Generator(np.random.MT19937(5))])
+def test_state_goes_through_json_and_back(seed):
+    first = filled(seed=seed)
     arrays, data = first.state_dict()
     arrays, data = {name: array.copy() for name, array in arrays.items()}, json.loads(json.dumps(data, allow_nan=False))
     second = make_buffer(capacity=20, n_envs=3, episode_length=5)
@@ -179,19 +180,22 @@ def test_a_state_of_another_task_is_refused():
         buffer.load_state_dict(*filled().state_dict())
 
 
+def test_a_state_of_other_dtypes_is_refused():
+    space = type(OBSERVATION_SPACE)(OBSERVATION_SPACE.spaces | {"observation": spaces.Box(-9, 9, (2,), np.int32)})
+    buffer = HindsightBuffer(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
+    with pytest.raises(FileError, match="of another kind: the dtypes of its spaces"):
+        buffer.load_state_dict(*filled().state_dict())
+
+
 def spoilt_states():
     """Each: what is done to the state of a sound buffer."""
 
     def array(name, value):
         return lambda arrays, data: arrays.__setitem__(name, value)
 
-    def random_state(key, value):
-        return lambda arrays, data: data["generator"].__setitem__(key, value)
-
     return [
         lambda arrays, data: arrays.pop("rows"),
         lambda arrays, data: arrays.pop("open_phase"),
-        lambda arrays, data: data.pop("generator"),
         lambda arrays, data: data.pop("settings"),
         lambda arrays, data: data["settings"].pop("spec"),
         lambda arrays, data: data.__setitem__("settings", 3),
@@ -203,14 +207,9 @@ def spoilt_states():
         array("counters", np.zeros(6, np.int64)),
         array("rows", np.zeros((4, 4), np.uint8)),
         array("rows", "rows"),
-        random_state("bit_generator", "os.system"),
-        random_state("bit_generator", ["PCG64"]),
-        random_state("state", {"state": -1, "inc": 3}),
-        random_state("state", None),
-        lambda arrays, data: data.__setitem__("generator", {"bit_generator": "MT19937", "state": {"key": [1], "pos": 2}}),
-        lambda arrays, data: data.__setitem__(
-            "generator", {"bit_generator": "MT19937", "state": {"key": [1] * 624, "pos": 10**6}}
-        ),
+        array("random_state", np.zeros(2, np.uint64)),
+        array("random_state", np.zeros(1)),
+        lambda arrays, data: arrays.pop("random_state"),
     ]
 
 
@@ -239,7 +238,15 @@ def test_a_damaged_file_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"capacity": 10**15}, {"capacity": -1}, {"n_envs": 10**9}, {"strategy": "none"}, {"info_keys": 3}, {"dtype": "O"}],
+    [
+        {"capacity": 10**15},
+        {"capacity": -1},
+        {"n_envs": 10**9},
+        {"strategy": "none"},
+        {"info_keys": 3},
+        {"info_keys": ["a", "a"]},
+        {"dtype": "O"},
+    ],
 )
 def test_a_file_with_hostile_settings_is_refused_before_memory_is_asked_for(tmp_path, change):
     from hindsight.replay.buffer import KIND
@@ -249,6 +256,49 @@ def test_a_file_with_hostile_settings_is_refused_before_memory_is_asked_for(tmp_
     save_folder(tmp_path / "buffer", KIND, arrays, data | {"settings": data["settings"] | change})
     with pytest.raises(FileError, match="cannot be taken"):
         HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+
+
+@pytest.mark.parametrize("n_envs", [1, 2])
+@pytest.mark.parametrize(
+    ("observation", "goal", "action", "dtypes"),
+    [
+        (spaces.Box(0, 255, (4, 4, 3), np.uint8), spaces.Box(-9, 9, (2,)), spaces.Discrete(5), "uint8 float32 uint8"),
+        (spaces.MultiBinary(6), spaces.MultiBinary(6), spaces.Discrete(6, start=-1), "int8 int8 int8"),
+        (spaces.Discrete(1000), spaces.Discrete(1000), spaces.Box(-1, 1, (2, 3), np.float64), "uint16 uint16 float32"),
+        (
+            spaces.Box(-9, 9, (3,), np.int64),
+            spaces.Box(-9, 9, (1,), np.float16),
+            spaces.MultiBinary(2),
+            "int64 float32 int8",
+        ),
+    ],
+)
+def test_every_kind_of_space(observation, goal, action, dtypes, n_envs):
+    space = spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal)
+    space.seed(0)
+    action.seed(0)
+    buffer = HindsightBuffer(50, space, action, lambda a, g, info: np.zeros(len(a)), n_envs=n_envs)
+
+    def draw(from_):
+        many = [from_.sample() for _ in range(n_envs)]
+        if n_envs == 1:
+            return many[0]
+        return {key: np.stack([each[key] for each in many]) for key in space} if from_ is space else np.stack(many)
+
+    shown, actions = [draw(space) for _ in range(6)], [draw(action) for _ in range(5)]
+    for t in range(5):
+        reward, ends = (-1.0, t == 4) if n_envs == 1 else (np.full(2, -1.0), np.full(2, t == 4))
+        buffer.add(shown[t], actions[t], reward, shown[t + 1], ends & False, ends, {})
+    assert (len(buffer), buffer.num_episodes) == (5 * n_envs, n_envs)
+    batch = buffer.sample(20)
+    assert [batch.observation.dtype, batch.goal.dtype, batch.action.dtype] == dtypes.split()
+    for i in range(20):
+        env, t = divmod(int(batch.row[i]), 6)
+        expected = (shown[t]["observation"], actions[t], shown[t + 1]["observation"])
+        if n_envs > 1:
+            expected = tuple(each[env] for each in expected)
+        for got, want in zip((batch.observation[i], batch.action[i], batch.next_observation[i]), expected, strict=True):
+            assert (got == np.asarray(want).astype(got.dtype)).all()
 
 
 def test_the_reward_keeps_to_the_widest_float():

@@ -5,6 +5,7 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from hindsight import GoalSpec
 from hindsight.replay import kernels
@@ -33,6 +34,35 @@ def rows_of_episodes(draw):
 
 def live_rows(rows, rng, size):
     return rng.choice(np.append(np.flatnonzero(rows["steps_left"]), 0), size)
+
+
+def test_uniform_is_splitmix64():
+    """The first words from seed 0, as the reference implementation in C prints them."""
+    words = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    for fill in (kernels.uniform_plain, kernels.uniform):
+        state, u = np.zeros(1, np.uint64), np.zeros(3)
+        fill(state, u)
+        assert u.tolist() == [(word >> 11) / 2**53 for word in words]
+        assert int(state[0]) == 3 * 0x9E3779B97F4A7C15 % 2**64
+
+
+@exactly
+@given(st.integers(0, 2**64 - 1), st.integers(1, 50))
+def test_uniform(seed, size):
+    states, numbers = [np.array([seed], np.uint64) for _ in range(2)], [np.zeros(size) for _ in range(2)]
+    for _ in range(2):
+        kernels.uniform_plain(states[0], numbers[0])
+        kernels.uniform(states[1], numbers[1])
+        assert states[0] == states[1]
+        assert numbers[0].tolist() == numbers[1].tolist()
+
+
+def test_uniform_numbers_are_even():
+    u = np.zeros(100_000)
+    kernels.uniform(np.array([7], np.uint64), u)
+    assert 0 <= u.min() < u.max() < 1
+    assert stats.kstest(u, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(u[1:], u[:-1])[0, 1]) < 0.02
 
 
 @exactly
@@ -93,7 +123,8 @@ def test_gather(ring, size):
 @given(rows_of_episodes(), st.integers(1, 20), st.sampled_from(range(3)))
 def test_sample_is_the_three_in_one(ring, size, strategy):
     rows, rng = ring
-    u, layout = rng.random(3 * size + size), kernels.row_layout(rows.dtype)
+    state, layout, n_proposals = rng.integers(2**64, size=1, dtype=np.uint64), kernels.row_layout(rows.dtype), 3 * size
+    u, state_2, u_2 = np.zeros(5 * size), state.copy(), np.zeros(4 * size)
     plan, end = plan_of(rows.dtype, size)
     ring, counts = rows.view(np.uint8), rows.view(np.int32)
     row, told, goal_at, block = (
@@ -102,11 +133,14 @@ def test_sample_is_the_three_in_one(ring, size, strategy):
         np.zeros(size, np.int64),
         np.zeros(end, np.uint8),
     )
-    is_done = kernels.sample(ring, counts, layout, u, len(rows), 0.8, strategy, row, told, goal_at, plan, block)
+    numbers = (state, u, n_proposals)
+    is_done = kernels.sample(ring, layout, *numbers, len(rows), 0.8, strategy, row, told, goal_at, plan, block)
+    kernels.uniform_plain(state_2, u_2)
+    assert state == state_2
     row_2, told_2, goal_at_2, block_2 = (np.zeros_like(each) for each in (row, told, goal_at, block))
-    assert is_done == (kernels.draw_rows_plain(counts, layout, u[:-size], len(rows), row_2) == size)
+    assert is_done == (kernels.draw_rows_plain(counts, layout, u_2[:-size], len(rows), row_2) == size)
     if is_done:
-        kernels.choose_goals_plain(counts, layout, u[-size:], 0.8, strategy, row_2, row_2, told_2, goal_at_2)
+        kernels.choose_goals_plain(counts, layout, u_2[-size:], 0.8, strategy, row_2, row_2, told_2, goal_at_2)
         kernels.gather_plain(ring, rows.itemsize, row_2, goal_at_2, plan, block_2)
         for one, other in ((row, row_2), (told, told_2), (goal_at, goal_at_2), (block, block_2)):
             assert one.tolist() == other.tolist()
@@ -174,6 +208,22 @@ def test_stage(ring, n):
             is_over = (phase == kernels.ENDED) | (codes[0] == kernels.NEEDS_CARE)
             phase[is_over & (phase == kernels.OPEN)] = kernels.FRESH
             steps[is_over] = 0
+
+
+def test_large_numbers_are_bad_where_they_are_watched():
+    row = np.dtype([("goal", np.float32, (2,)), ("action", np.float32), ("steps_done", np.int32), ("steps_left", np.int32)])
+    layout = np.array([5, 3, 4, 20, 0, 0])
+    for watched, goal, action, is_good in [
+        (("goal",), 2047.9, 0.0, True),
+        (("goal",), -2048.0, 0.0, False),
+        (("goal",), np.nan, 0.0, False),
+        (("goal",), 0.0, 9999.0, True),
+        ((), 2048.0, 0.0, True),
+    ]:
+        rows = np.zeros(2, row)
+        rows["goal"][1, 1], rows["action"] = goal, action
+        for seal in (kernels.seal_plain, kernels.seal):
+            assert seal(rows.view(np.int32), layout, kernels.float_table(row, watched, 2048.0)) == is_good
 
 
 def test_a_step_from_where_an_episode_ended_with_reward_0_is_a_reset():

@@ -1,9 +1,11 @@
 """Steps of several environments on their way into the ring: ends, resets told and untold, autoreset, info."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
-from tiny import live_episodes, make_buffer, play, seen, step, vector_step
+from tiny import ACTION_SPACE, OBSERVATION_SPACE, live_episodes, make_buffer, play, seen, step, vector_step
 
+from hindsight import HindsightBuffer
 from hindsight.errors import (
     CastError,
     EpisodeTooLongError,
@@ -148,6 +150,46 @@ def test_a_list_of_infos_brings_final_observations_too():
     assert buffer._timeline.rows["observation"][:2].tolist() == [[2, 0], [2, 44]]
 
 
+class Walk(gym.Env):
+    """Episodes of 2, 3, 2, 3, ... steps, numbered from `first`, every other one terminated."""
+
+    observation_space, action_space = OBSERVATION_SPACE, ACTION_SPACE
+
+    def __init__(self, first):
+        self.number, self.t = first - 1, 0
+
+    def reset(self, *, seed=None, options=None):
+        self.number, self.t = self.number + 1, 0
+        return seen(self.number, 0), {}
+
+    def step(self, action):
+        self.t += 1
+        is_over = self.t == 2 + self.number % 2
+        return seen(self.number, self.t), -1.0, is_over and self.number % 2 == 0, is_over, {"wind": float(self.t)}
+
+
+@pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))
+def test_every_autoreset_mode_of_gymnasium_is_understood(mode):
+    env = gym.vector.SyncVectorEnv([lambda: Walk(10), lambda: Walk(25)], autoreset_mode=mode)
+    buffer = make_buffer(n_envs=2, info_keys=("wind",))
+    observation, _ = env.reset()
+    while buffer.num_episodes < 7:
+        action = env.action_space.sample() * 0
+        after, reward, terminated, truncated, info = env.step(action)
+        buffer.add(observation, action, reward, after, terminated, truncated, info)
+        observation, ends = after, terminated | truncated
+        if mode is gym.vector.AutoresetMode.DISABLED and ends.any():
+            observation, _ = env.reset(options={"reset_mask": ends})
+    env.close()
+    episodes = live_episodes(buffer._timeline)
+    assert {(10, 2), (11, 3), (12, 2), (25, 3), (26, 2), (27, 3)} <= set(episodes.values())
+    for start, (number, steps) in episodes.items():
+        rows = buffer._timeline.rows[start : start + steps + 1]
+        assert rows["observation"].tolist() == [[number, t] for t in range(steps + 1)]
+        assert rows["info:wind"].tolist() == [*range(1, steps + 1), 0]
+        assert rows["terminated"].tolist() == [False] * (steps - 1) + [number % 2 == 0, False]
+
+
 @pytest.mark.parametrize(
     "info",
     [
@@ -240,13 +282,9 @@ def test_room_for_open_episodes_grows_to_the_capacity_and_no_further():
 
 def test_padding_between_the_fields_does_not_break_an_episode():
     """A uint8 observation of 3 bytes before a float goal leaves a gap in the row."""
-    from gymnasium import spaces
-
-    from hindsight import HindsightBuffer
-
-    goal = spaces.Box(-9, 9, (1,))
-    space = spaces.Dict(observation=spaces.Box(0, 255, (3,), np.uint8), achieved_goal=goal, desired_goal=goal)
-    buffer = HindsightBuffer(500, space, spaces.Discrete(4), lambda a, g, info: np.zeros(len(a)))
+    goal = gym.spaces.Box(-9, 9, (1,))
+    space = gym.spaces.Dict(observation=gym.spaces.Box(0, 255, (3,), np.uint8), achieved_goal=goal, desired_goal=goal)
+    buffer = HindsightBuffer(500, space, gym.spaces.Discrete(4), lambda a, g, info: np.zeros(len(a)))
     steps = 2 * FIRST_ROOM  # the room grows on the way
     for t in range(steps):
         before, after = (

@@ -5,9 +5,9 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ACTION_SPACE, SPEC, box, live_episodes, make_episode
+from tiny import ACTION_SPACE, SPEC, box, compute_reward, live_episodes, make_episode, play
 
-from hindsight import Episode, GoalSpec, Timeline
+from hindsight import Episode, GoalSpec, HindsightBuffer, Timeline
 from hindsight.errors import (
     EpisodeTooLongError,
     FileError,
@@ -148,6 +148,16 @@ def test_large_float64_goals_are_warned_of_once():
         warnings.simplefilter("error")
         timeline.append(make_episode(4, 3))
         Timeline(spec, 100, dtype="float64").append(make_episode(3, 3))
+
+
+def test_a_warning_of_large_goals_comes_when_all_is_stored():
+    goal = box(1, np.float64)
+    space = spaces.Dict(observation=box(2), achieved_goal=goal, desired_goal=goal)
+    buffer = HindsightBuffer(100, space, ACTION_SPACE, compute_reward)
+    with pytest.warns(UserWarning, match="goals as large as 5002"):
+        play(buffer, 5, 2)
+    play(buffer, 6, 2)
+    assert live_episodes(buffer._timeline) == {0: (5, 2), 3: (6, 2)}
 
 
 def test_a_loaded_timeline_goes_on_like_the_first():

@@ -55,7 +55,7 @@ def test_a_job_acts_with_weights_that_are_lag_jobs_old(lag, episodes_per_job):
     ("options", "updates"),
     [
         ({}, [0, 0, 10, 20, 30]),
-        ({"updates_per_step": 0.25, "policy_period": 2}, [0, 0, 2, 4, 6]),  # 2.5 are owed each time, and come in pairs: 2, 2, then 2 again
+        ({"updates_per_step": 0.25, "policy_period": 2}, [0, 0, 2, 4, 6]),  # 2.5 owed each time, made in pairs
         ({"updates_per_step": 0.25}, [0, 0, 2, 5, 7]),
         ({"updates_per_step": 3.0, "random_steps": 0}, [30, 60, 90, 120, 150]),
     ],

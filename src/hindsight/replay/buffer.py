@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, HindsightError
+from ..errors import FileError
 from ..records import Array, Batch, Episode, GoalSpec
 from .files import load_folder, save_folder
 from .goals import Strategy
-from .rows import whole_number
+from .rows import row_dtype, whole_number
 from .sampler import Judge, Sampler
 from .staging import OpenEpisodes
 from .timeline import Timeline
 
 KIND = "hindsight buffer"
-BIT_GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "MT19937", "Philox")
 MUST_AGREE = ("capacity", "episode_length", "dtype", "info_keys", "n_envs")
 
 
@@ -29,7 +28,7 @@ class HindsightBuffer:
     achieved_goal and desired_goal. compute_reward(next_achieved_goal, goal, info) -> (N,), vectorised; info holds an (N,)
     array for each of info_keys. n_sampled_goal: k hindsight goals per real one, a share of k/(k+1) of the samples, each
     decided apart. strategy: future, final, episode, random, or a function (rows, steps_done, steps_left, u) -> goal rows.
-    n_envs: how many environments `add` serves at once. seed: a number, or the NumPy Generator to draw from.
+    n_envs: how many environments `add` serves at once. seed: a number, or a NumPy Generator to draw it from.
     compute_terminated: like compute_reward, for the ends under a new goal; without it they stay as stored.
     episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
     """
@@ -59,14 +58,13 @@ class HindsightBuffer:
             "n_sampled_goal": n_sampled_goal,
             "strategy": None if callable(strategy) else strategy,
         }
-        generator = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
-        self._set_up(settings, strategy, generator, compute_reward, compute_terminated)
+        self._set_up(settings, strategy, seed, compute_reward, compute_terminated)
 
     def _set_up(
         self,
         settings: dict[str, Any],
         strategy: str | Strategy,
-        generator: np.random.Generator,
+        seed: int | np.random.Generator,
         compute_reward: Judge,
         compute_terminated: Judge | None,
     ) -> None:
@@ -76,7 +74,7 @@ class HindsightBuffer:
         n_envs = whole_number("n_envs", settings["n_envs"], 1)
         n_sampled_goal = whole_number("n_sampled_goal", settings["n_sampled_goal"], 0)
         self._open = OpenEpisodes(timeline, n_envs)
-        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, generator, compute_terminated)
+        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, compute_terminated)
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
         self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal}
 
@@ -146,8 +144,8 @@ class HindsightBuffer:
 
         The arrays are views where they are large: write or copy them before the buffer changes.
         """
-        data = {"settings": self._settings, "generator": _plain(self._sampler.generator.bit_generator.state)}
-        return self._timeline.state() | self._open.state(), data
+        random_state = {"random_state": self._sampler.random_state.copy()}
+        return self._timeline.state() | self._open.state() | random_state, {"settings": self._settings}
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
         """Take the contents and the random state of another buffer of the same task, capacity and n_envs.
@@ -155,21 +153,25 @@ class HindsightBuffer:
         Raises FileError, naming what differs, and leaves the buffer as it was.
         """
         try:
-            settings, mine = data["settings"], self._settings
-            difference = self._timeline.spec.difference(GoalSpec.from_json(settings["spec"]))
-            parts = [
-                f"{name} {mine[name]!r} against {settings[name]!r}" for name in MUST_AGREE if mine[name] != settings[name]
-            ]
-            if difference or parts:
-                raise FileError(f"the stored buffer is of another kind: {'; '.join([difference, *parts]).lstrip('; ')}")
-            bit_generator = _restored(data["generator"])
+            self._refuse_other_kind(data["settings"])
             self._timeline.check(arrays)
             self._open.check(arrays)
+            random_state = arrays["random_state"]
+            if random_state.dtype != np.uint64 or random_state.shape != (1,):
+                raise FileError(f"the random state is {random_state.shape} of {random_state.dtype}, not one uint64")
         except (KeyError, TypeError, AttributeError) as problem:
             raise FileError(f"the stored buffer is malformed ({problem!r}): it is not ours, or damaged") from None
         self._timeline.load(arrays)
         self._open.load(arrays)
-        self._sampler.generator = np.random.Generator(bit_generator)
+        self._sampler.random_state[:] = random_state
+
+    def _refuse_other_kind(self, settings: Mapping[str, Any]) -> None:
+        mine, spec = self._settings, GoalSpec.from_json(settings["spec"])
+        differences = [f"{k} {mine[k]!r} against {settings[k]!r}" for k in MUST_AGREE if mine[k] != settings[k]]
+        if row_dtype(spec, settings["info_keys"], settings["dtype"]) != self._timeline.rows.dtype:
+            differences.insert(0, self._timeline.spec.difference(spec) or "the dtypes of its spaces")
+        if differences:
+            raise FileError(f"the stored buffer is of another kind: {'; '.join(differences)}")
 
     def save(self, path: str | Path) -> None:
         """Write everything but the functions to the folder `path`, whole or not at all; open episodes and chance too."""
@@ -201,33 +203,8 @@ class HindsightBuffer:
                     f"it is of {settings['n_envs']} environments, but of {len(arrays['open_steps'])} open episodes"
                 )
             buffer = cls.__new__(cls)
-            generator = np.random.Generator(_restored(data["generator"]))
-            buffer._set_up(settings, chosen, generator, compute_reward, compute_terminated)
+            buffer._set_up(settings, chosen, 0, compute_reward, compute_terminated)
             buffer.load_state_dict(arrays, data)
-        except (KeyError, TypeError, AttributeError, HindsightError) as problem:
+        except (KeyError, TypeError, AttributeError, ValueError, MemoryError) as problem:
             raise FileError(f"the buffer at {path} cannot be taken: {problem}") from None
         return buffer
-
-
-def _plain(state: Any) -> Any:
-    """The state of a bit generator as strict JSON: arrays become lists."""
-    if isinstance(state, Mapping):
-        return {key: _plain(value) for key, value in state.items()}
-    return state.tolist() if isinstance(state, np.ndarray | np.generic) else state
-
-
-def _restored(state: Mapping[str, Any]) -> np.random.BitGenerator:
-    """A bit generator of NumPy's own with a stored state; raises FileError where the state is none of theirs."""
-    if state["bit_generator"] not in BIT_GENERATORS:
-        raise FileError(
-            f"the random state is of {state['bit_generator']!r}, but one of {', '.join(BIT_GENERATORS)} is needed"
-        )
-    bit_generator: np.random.BitGenerator = getattr(np.random, state["bit_generator"])(0)
-    places = (state.get("buffer_pos", 0), state["state"].get("pos", 0))  # places in tables of 4 and 624: NumPy trusts them
-    if not (0 <= places[0] <= 4 and 0 <= places[1] <= 624):
-        raise FileError(f"the random state has the places {places}, which lie outside its tables: the file is damaged")
-    try:
-        bit_generator.state = state
-    except (ValueError, OverflowError, IndexError, KeyError, TypeError) as problem:
-        raise FileError(f"the random state is malformed: {problem!r}") from None
-    return bit_generator

@@ -22,6 +22,7 @@ FRESH, OPEN, ENDED = range(3)  # phases of an environment: before a first step; 
 NOT_FINITE, NEEDS_CARE = -1, -2
 AHEAD = 16  # samples
 CACHE_LINE = 64  # bytes
+GOLDEN, MIXERS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 _pointer = ir.PointerType(ir.IntType(8))
@@ -63,6 +64,29 @@ _copy: Any = intrinsic(_code_of_copy)
 def _fetch(start: int, size: int) -> None:
     for address in range(start & -CACHE_LINE, start + size, CACHE_LINE):
         _prefetch(address)
+
+
+def uniform_plain(state: Array, u: Array) -> None:
+    """Fill `u` with numbers uniform in [0, 1), 53 bits each, and advance `state`, one uint64.
+
+    SplitMix64 (Steele, Lea and Flood 2014): a counter and a mixing function, so that the numbers come side by side.
+    """
+    counters = state + GOLDEN * np.arange(1, len(u) + 1, dtype=np.uint64)
+    state[:] = counters[-1:]
+    mixed = (counters ^ (counters >> 30)) * MIXERS[0]
+    mixed = (mixed ^ (mixed >> 27)) * MIXERS[1]
+    u[:] = ((mixed ^ (mixed >> 31)) >> 11) * 2.0**-53
+
+
+@compiled
+def uniform(state: Array, u: Array) -> None:
+    """`uniform_plain`, compiled."""
+    for i in range(len(u)):
+        mixed = state[0] + GOLDEN * np.uint64(i + 1)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * MIXERS[0]
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * MIXERS[1]
+        u[i] = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    state[0] += GOLDEN * np.uint64(len(u))
 
 
 def row_layout(row: np.dtype[Any]) -> Array:
@@ -140,20 +164,19 @@ def choose_goals(
     """`choose_goals_plain`, compiled."""
     row_ints, done_at, left_at, row_bytes, achieved_at, desired_at = layout
     for i in range(len(row)):
+        rest, first = u[i] / probability, row[i] * row_ints
+        done, left = counts[first + done_at], counts[first + left_at]
+        if strategy == FUTURE:
+            goal_row = row[i] + 1 + np.int64(rest * left)
+        elif strategy == FINAL:
+            goal_row = row[i] + left
+        elif strategy == EPISODE:
+            goal_row = row[i] - done + 1 + np.int64(rest * (done + left))
+        else:
+            goal_row = other_row[i] + 1
         is_relabelled[i] = u[i] < probability
-        goal_at[i] = row[i] * row_bytes + desired_at
-        if is_relabelled[i]:
-            rest, first = u[i] / probability, row[i] * row_ints
-            done, left = counts[first + done_at], counts[first + left_at]
-            if strategy == FUTURE:
-                goal_row = row[i] + 1 + np.int64(rest * left)
-            elif strategy == FINAL:
-                goal_row = row[i] + left
-            elif strategy == EPISODE:
-                goal_row = row[i] - done + 1 + np.int64(rest * (done + left))
-            else:
-                goal_row = other_row[i] + 1
-            goal_at[i] = goal_row * row_bytes + achieved_at
+        asked, told = row[i] * row_bytes + desired_at, goal_row * row_bytes + achieved_at
+        goal_at[i] = told if is_relabelled[i] else asked
 
 
 def gather_plain(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array, block: Array) -> None:
@@ -186,9 +209,10 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array,
 @compiled
 def sample(
     ring: Array,
-    counts: Array,
     layout: Array,
+    state: Array,
     u: Array,
+    n_proposals: int,
     high_water: int,
     probability: float,
     strategy: int,
@@ -198,14 +222,15 @@ def sample(
     plan: Array,
     block: Array,
 ) -> bool:
-    """`draw_rows`, `choose_goals` and `gather` in one; False, and nothing gathered, where too few live rows were found.
+    """`uniform`, `draw_rows`, `choose_goals` and `gather` in one; False where too few live rows were found.
 
-    u: proposals, then (B,) for the goals. RANDOM is not served, since it draws rows twice.
+    u: room for n_proposals + B numbers. RANDOM is not served, since it draws rows twice.
     """
-    n_proposals = len(u) - len(row)
+    counts, n_numbers = ring.view(np.int32), n_proposals + len(row)
+    uniform(state, u[:n_numbers])
     if draw_rows(counts, layout, u[:n_proposals], high_water, row) < len(row):
         return False
-    choose_goals(counts, layout, u[n_proposals:], probability, strategy, row, row, is_relabelled, goal_at)
+    choose_goals(counts, layout, u[n_proposals:n_numbers], probability, strategy, row, row, is_relabelled, goal_at)
     gather(ring, layout[3], row, goal_at, plan, block)
     return True
 
@@ -227,28 +252,34 @@ def merge(judged: Array, reward: Array, is_relabelled: Array) -> bool:
     return is_finite
 
 
-def float_table(row: np.dtype[Any]) -> Array:
-    """Where `row` has floats, those that are seen first: (F, 4), a line per field.
+def float_table(row: np.dtype[Any], watched: tuple[str, ...] = (), largest: float = np.inf) -> Array:
+    """Where `row` has floats, those that are seen first: (F, 5), a line per field, for what must stay below a power of two.
 
-    In int32: the first number that holds an exponent, the place behind the last, the step between them, and the bits of the
-    exponent, which are all set in NaN and infinity.
+    In int32: the first number that holds an exponent, the place behind the last, the step between them, the bits of the
+    exponent, and from which exponent on a float is bad: that of NaN and infinity; that of `largest` in float32 fields that
+    are watched.
     """
     lines = []
-    for dtype, place, *_ in (row.fields or {}).values():
+    for name, (dtype, place, *_) in (row.fields or {}).items():
         if dtype.base.kind == "f":
             step, bits = (1, 0x7F800000) if dtype.base.itemsize == 4 else (2, 0x7FF00000)
-            lines.append((place // 4 + step - 1, (place + dtype.itemsize) // 4, step, bits))
+            limit = int(np.float32(largest).view(np.int32)) if name in watched and step == 1 else bits
+            lines.append((place // 4 + step - 1, (place + dtype.itemsize) // 4, step, bits, limit))
     return np.array(lines, np.int64)
 
 
 def seal_plain(numbers: Array, layout: Array, floats: Array) -> bool:
-    """Fill in the step counts of the T + 1 rows of an episode; returns whether all its floats are finite.
+    """Fill in the step counts of the T + 1 rows of an episode; returns whether none of its floats is bad.
 
     numbers: the rows as int32, flat. layout: see `row_layout`. floats: see `float_table`.
     """
     rows = numbers.reshape(-1, layout[0])
     rows[:, layout[1]], rows[:, layout[2]] = np.arange(len(rows)), np.arange(len(rows))[::-1]
-    return not any(((rows[:, first:stop:step] & bits) == bits).any() for first, stop, step, bits in floats)
+    return not _has_bad(rows, floats)
+
+
+def _has_bad(rows: Array, floats: Array) -> bool:
+    return any(((rows[:, first:stop:step] & bits) >= limit).any() for first, stop, step, bits, limit in floats)
 
 
 @compiled
@@ -291,8 +322,7 @@ def stage_plain(
     ends = truncated | before[:, terminated_at].astype(np.bool_)
     is_reset = (phase == ENDED) & is_same[:, :seen].all(axis=1) & ~ends & ~before[:, paid_at:paid_to].any(axis=1)
     for part, lines in ((before, floats), (after, floats[:n_seen])):
-        numbers = part[~is_reset].view(np.int32)
-        if any(((numbers[:, first:stop:step] & bits) == bits).any() for first, stop, step, bits in lines):
+        if _has_bad(part[~is_reset].view(np.int32), lines):
             return NOT_FINITE
     if ((phase == OPEN) & (~is_same[:, :head].all(axis=1) | (steps + 2 > rows.shape[1]))).any():
         return NEEDS_CARE
@@ -350,10 +380,10 @@ def _is_same(these: Array, start: int, those: Array, other_start: int, size: int
 
 @compiled
 def _count_bad(numbers: Array, start: int, floats: Array) -> int:
-    """How many floats of the row that starts at `start` are NaN or infinite."""
+    """How many floats of the row that starts at `start` are bad."""
     n_bad = 0
     for f in range(len(floats)):
-        first, stop, step, bits = floats[f]
+        first, stop, step, bits, limit = floats[f]
         for i in range(start + first, start + stop, step):
-            n_bad += (numbers[i] & bits) == bits
+            n_bad += (numbers[i] & bits) >= limit
     return n_bad

@@ -6,18 +6,20 @@ of the next, so that a sample is one contiguous stretch of memory and one goal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from ..records import Array, ArraySpec, GoalSpec
+from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
 
-HEAD = ("observation", "achieved_goal")  # what the next row gives to a sample
 INFO_PREFIX = "info:"
+SCALARS = {float: np.float64, bool: np.bool_}  # Python's own, made NumPy's
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
+_look: Callable[[Any], tuple[Any, ...]] = itemgetter(*OBSERVATION_KEYS)
 
 
 def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float32") -> np.dtype[Any]:
@@ -52,7 +54,7 @@ def _stored(spec: ArraySpec, widest: str) -> np.dtype[Any]:
     """The dtype in which values of a space are kept."""
     dtype = np.dtype(spec.dtype)
     if spec.n_values is not None:
-        return next(np.dtype(name) for name in INTEGERS if _holds(np.iinfo(name), spec))
+        return next((np.dtype(name) for name in INTEGERS if _holds(np.iinfo(name), spec)), dtype)
     if dtype.kind == "f":
         return np.dtype(widest if dtype.itemsize > 4 else np.float32)
     return dtype.newbyteorder("=")
@@ -80,7 +82,7 @@ def put(places: Iterable[Place], values: Iterable[Any]) -> None:
     """
     for (name, array, shape, dtype), value in zip(places, values, strict=True):
         if type(value) is not np.ndarray:
-            value = _as_array(value, name)
+            value = SCALARS[type(value)](value) if type(value) in SCALARS else _as_array(value, name)
         if value.shape != shape:
             raise ShapeError(f"{name} has shape {value.shape}, but {shape} is needed")
         if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
@@ -137,8 +139,18 @@ def pick(values: Mapping[str, Any], keys: Sequence[str], what: str) -> list[Any]
         raise MissingKeyError(f"{what} has {got or 'nothing'}, but {', '.join(keys)} is needed") from None
 
 
+def look(observation: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """What an observation shows: observation, achieved_goal, desired_goal. Raises MissingKeyError."""
+    try:
+        return _look(observation)
+    except (KeyError, TypeError, IndexError):
+        return pick(observation, OBSERVATION_KEYS, name)
+
+
 def whole_number(name: str, value: Any, lowest: int) -> int:
     """`value` as an int; raises OptionError unless it is a whole number of at least `lowest`."""
+    if type(value) is int and value >= lowest:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
         raise OptionError(f"{name} is {value!r}, but a whole number of at least {lowest} is needed")
     return int(value)

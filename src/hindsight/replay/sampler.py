@@ -4,69 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from ..errors import GoalEnvError, InputError, NothingToSampleError
-from ..records import BATCH_FIELDS, Array, Batch
+from ..records import Array, Batch
+from .batches import Form
 from .goals import STRATEGIES, Strategy, check_strategy
-from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample
-from .rows import INFO_PREFIX
+from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, uniform
 from .timeline import Timeline
 
 Judge = Callable[[Array, Array, dict[str, Array]], Any]
 FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are taken from the exact list
-ALIGNMENT = 64  # bytes
-LARGEST_BATCH = 2**31  # bytes, which NumPy allows a record
-GATHERED = {
-    "goal": ("desired_goal", 0),
-    "observation": ("observation", 0),
-    "achieved_goal": ("achieved_goal", 0),
-    "action": ("action", 0),
-    "reward": ("reward", 0),
-    "terminated": ("terminated", 0),
-    "next_observation": ("observation", 1),
-    "next_achieved_goal": ("achieved_goal", 1),
-}  # a batch's field: the row's field that it is read from, in the sample's own row (0) or in the next (1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Form:
-    """How batches with the leading axes `shape` lie in one block of memory: as one record, a field per array.
-
-    record, flat: that record, and the same with all leading axes in one. plan: what `gather` copies.
-    """
-
-    shape: tuple[int, ...]
-    size: int
-    record: np.dtype[Any]
-    flat: np.dtype[Any]
-    plan: Array
-    goal_at: Array
-
-
-@dataclass(eq=False, slots=True)
-class _Target:
-    """Memory that a batch is written into: the batch as it is handed out, and the same with one leading axis.
-
-    info: what the reward reads besides. block, plan: what `gather` fills, and how; places in the plan count from the first
-    byte of `block`, which need not hold them, so that memory of anybody's can be reached.
-    """
-
-    batch: Batch
-    flat: Batch
-    info: dict[str, Array]
-    block: Array
-    plan: Array
 
 
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
-    generator: the only source of chance. her_probability: the share of samples that are relabelled, k/(k+1).
+    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples, k/(k+1).
     """
 
     def __init__(
@@ -75,10 +31,11 @@ class Sampler:
         compute_reward: Judge,
         n_sampled_goal: int,
         strategy: str | Strategy,
-        generator: np.random.Generator,
+        seed: int | np.random.Generator,
         compute_terminated: Judge | None = None,
     ) -> None:
-        self.timeline, self.generator = timeline, generator
+        self.timeline = timeline
+        self.random_state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
         self.compute_reward, self.compute_terminated = compute_reward, compute_terminated
         self.strategy = check_strategy(strategy)
         self.her_probability = n_sampled_goal / (n_sampled_goal + 1)
@@ -86,10 +43,8 @@ class Sampler:
         self._ring: Array = timeline.rows.view(np.uint8)
         self._counts: Array = timeline.rows.view(np.int32)
         self._layout = row_layout(timeline.rows.dtype)
-        self._anchor = np.zeros(1, np.uint8)
         self._u = np.zeros(0)
-        self._forms: dict[tuple[int, ...], _Form] = {}
-        self._reused: dict[tuple[int, ...], _Target] = {}
+        self._forms: dict[tuple[int, ...], Form] = {}
         self._is_probed = False
 
     @property
@@ -102,37 +57,44 @@ class Sampler:
 
         Raises NothingToSampleError, InputError where `out` does not fit, GoalEnvError where the reward is unusable.
         """
-        timeline = self.timeline
-        if not timeline.num_transitions:
+        if not self.timeline.num_transitions:
             raise NothingToSampleError(
                 "there is nothing to sample yet: the buffer holds 0 finished episodes; sample once an episode has ended"
             )
-        form = self._forms.get(shape) or self._make_form(shape)
-        target = _fresh(form) if out is None else self._reuse(out, form)
-        flat, is_done = target.flat, False
-        n_proposals = self._count_proposals(form.size)
-        if n_proposals and 0 <= self._code < RANDOM:
-            is_done = sample(
-                self._ring,
-                self._counts,
-                self._layout,
-                self._random(n_proposals + form.size),
-                timeline.high_water,
-                self.her_probability,
-                self._code,
-                flat.row,
-                flat.is_relabelled,
-                form.goal_at,
-                target.plan,
-                target.block,
-            )
-        if not is_done:
-            self._sample_in_parts(flat.row, flat.is_relabelled, form.goal_at, target)
-        self._judge(flat, target.info)
-        return target.batch
+        form = self._forms.get(shape)
+        if form is None:
+            form = self._forms[shape] = Form(self.timeline.rows.dtype, shape)
+        batch, flat, info, block, plan = form.fresh() if out is None else form.reuse(out)
+        if not self._sample_at_once(flat, form.goal_at, plan, block):
+            self._sample_in_parts(flat, form.goal_at, plan, block)
+        self._judge(flat, info)
+        return batch
 
-    def _sample_in_parts(self, row: Array, is_relabelled: Array, goal_at: Array, target: _Target) -> None:
-        """What `sample` does at once, for a user's strategy, for "random", and where few rows are live."""
+    def _sample_at_once(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> bool:
+        """One compiled loop, for most batches; False where it does not serve."""
+        n_proposals = self._count_proposals(len(goal_at))
+        if not 0 <= self._code < RANDOM or not n_proposals:
+            return False
+        is_done: bool = sample(
+            self._ring,
+            self._layout,
+            self.random_state,
+            self._room(n_proposals + len(goal_at)),
+            n_proposals,
+            self.timeline.high_water,
+            self.her_probability,
+            self._code,
+            batch.row,
+            batch.is_relabelled,
+            goal_at,
+            plan,
+            block,
+        )
+        return is_done
+
+    def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> None:
+        """The same for a user's strategy, for "random", and where few rows are live."""
+        row, is_relabelled = batch.row, batch.is_relabelled
         row[:] = self._draw(len(row))
         if callable(self.strategy):
             self._choose_by(self.strategy, row, is_relabelled, goal_at)
@@ -140,7 +102,7 @@ class Sampler:
             other_row, u = self._draw(len(row)), self._random(len(row))
             settings = (self.her_probability, self._code)
             choose_goals(self._counts, self._layout, u, *settings, row, other_row, is_relabelled, goal_at)
-        gather(self._ring, self.timeline.rows.itemsize, row, goal_at, target.plan, target.block)
+        gather(self._ring, self.timeline.rows.itemsize, row, goal_at, plan, block)
 
     def _count_proposals(self, size: int) -> int:
         """How many rows to propose so that nearly always `size` of them are live; 0 where the exact list is better."""
@@ -159,9 +121,14 @@ class Sampler:
 
     def _random(self, count: int) -> Array:
         """So many numbers in [0, 1), in memory that the next call overwrites."""
+        u = self._room(count)[:count]
+        uniform(self.random_state, u)
+        return u
+
+    def _room(self, count: int) -> Array:
         if len(self._u) < count:
             self._u = np.zeros(count)
-        return self.generator.random(out=self._u[:count])
+        return self._u
 
     def _choose_by(self, strategy: Strategy, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """As `choose_goals`, by the user's own strategy."""
@@ -215,76 +182,6 @@ class Sampler:
                 if not all(map(np.array_equal, before, arguments)):
                     raise GoalEnvError(f"{name} writes into its arguments: let it work on copies")
         self._is_probed = True
-
-    def _make_form(self, shape: tuple[int, ...]) -> _Form:
-        """Lay the fields of a batch one after the other, those that are gathered first."""
-        row, size = self.timeline.rows.dtype, math.prod(shape)
-        places = {name: place for name, (_, place, *_) in (row.fields or {}).items()}
-        sources = {name: (row[field], places[field] + after * row.itemsize) for name, (field, after) in GATHERED.items()}
-        sources |= {name: (row[name], places[name]) for name in places if name.startswith(INFO_PREFIX)}
-        dtypes = {name: dtype for name, (dtype, _) in sources.items()}
-        dtypes |= {"row": np.dtype(np.int64), "is_relabelled": np.dtype(np.bool_)}
-        into = list(accumulate((-(-size * d.itemsize // ALIGNMENT) * ALIGNMENT for d in dtypes.values()), initial=0))
-        plan = [(start, dtype.itemsize, at) for (dtype, start), at in zip(sources.values(), into, strict=False)]
-        if into[-1] >= LARGEST_BATCH:
-            raise InputError(
-                f"a batch of shape {shape} takes {into[-1] / 1e9:.1f} GB, but 2 GB is the limit: lower its size"
-            )
-        record, flat = (
-            np.dtype(
-                {
-                    "names": list(dtypes),
-                    "formats": [(dtype.base, (*axes, *dtype.shape)) for dtype in dtypes.values()],
-                    "offsets": into[:-1],
-                    "itemsize": into[-1],
-                }
-            )
-            for axes in (shape, (size,))
-        )
-        form = _Form(shape, size, record, flat, np.array(plan, np.int64), np.zeros(size, np.int64))
-        self._forms[shape] = form
-        return form
-
-    def _reuse(self, out: Batch, form: _Form) -> _Target:
-        """The memory of `out`, looked at once: the same batch again costs nothing more."""
-        known = self._reused.get(form.shape)
-        if known is not None and known.batch is out:
-            return known
-        arrays = {}
-        for name in form.record.names or ():
-            part = form.record[name]
-            arrays[name] = np.zeros(part.shape, part.base) if name.startswith(INFO_PREFIX) else getattr(out, name)
-            _check_out(arrays[name], name, part)
-            arrays[name] = arrays[name].reshape(form.flat[name].shape)
-        plan = form.plan.copy()
-        for line, array in zip(plan, arrays.values(), strict=False):
-            line[2] = array.ctypes.data - self._anchor.ctypes.data
-        info = {name.removeprefix(INFO_PREFIX): arrays.pop(name) for name in list(arrays) if name.startswith(INFO_PREFIX)}
-        self._reused[form.shape] = _Target(out, Batch(**arrays), info, self._anchor, plan)
-        return self._reused[form.shape]
-
-
-def _fresh(form: _Form) -> _Target:
-    """Fresh memory: one allocation for all fields."""
-    block = np.empty(form.record.itemsize, np.uint8)
-    record = np.ndarray((), form.record, block)
-    batch = flat = Batch(*[record[name] for name in BATCH_FIELDS])
-    if len(form.shape) > 1 or len(form.plan) > len(GATHERED):
-        record = np.ndarray((), form.flat, block)
-        flat = Batch(*[record[name] for name in BATCH_FIELDS])
-    info = {name.removeprefix(INFO_PREFIX): record[name] for name in (form.record.names or ())[len(GATHERED) : -2]}
-    return _Target(batch, flat, info, block, form.plan)
-
-
-def _check_out(array: Any, name: str, part: np.dtype[Any]) -> None:
-    if not isinstance(array, np.ndarray) or array.shape != part.shape or array.dtype != part.base:
-        got = (getattr(array, "shape", type(array).__name__), getattr(array, "dtype", "no dtype"))
-        raise InputError(
-            f"out.{name} is {got[0]} of {got[1]}, but {part.shape} of {part.base} is needed: give a batch that the same "
-            f"call returned before"
-        )
-    if not (array.flags.c_contiguous and array.flags.writeable):
-        raise InputError(f"out.{name} is read-only or not contiguous: give a batch that the same call returned before")
 
 
 def _call(judge: Judge, name: str, batch: Batch, info: dict[str, Array]) -> Array:

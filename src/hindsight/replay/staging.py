@@ -10,8 +10,8 @@ import numpy as np
 from ..errors import FileError, MissingKeyError
 from ..records import OBSERVATION_KEYS, Array
 from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, float_table, stage, stage_layout
-from .rows import INFO_PREFIX, Place, pick, put, refuse_non_finite
-from .timeline import Timeline
+from .rows import INFO_PREFIX, Place, look, put, refuse_non_finite
+from .timeline import Timeline, machine_memory
 
 FIRST_ROOM = 64  # rows per environment at first; doubled whenever an episode needs more
 
@@ -48,8 +48,7 @@ class OpenEpisodes:
 
         Every check comes before anything is written; see `HindsightBuffer.add`.
         """
-        before = pick(observation, OBSERVATION_KEYS, "observation")
-        after = pick(next_observation, OBSERVATION_KEYS, "next_observation")
+        before, after = look(observation, "observation"), look(next_observation, "next_observation")
         is_bare = self.n_envs == 1 and np.ndim(before[0]) == self._bare_dimensions
         places = self._bare_places if is_bare else self._places
         put(places, (*before, *after, *values))
@@ -64,12 +63,14 @@ class OpenEpisodes:
         if code:
             for i in np.flatnonzero((self.phase == ENDED) & (self.steps > 0)):
                 self._close(int(i), ENDED)
+            self.timeline.warn_of_goals()
 
     def close_all(self) -> None:
         """Close every open episode as truncated, after resets that nobody reported."""
         for i in np.flatnonzero(self.steps):
             self._close(int(i), FRESH)
         self.phase[:] = FRESH
+        self.timeline.warn_of_goals()
 
     def _set_rows(self, rows: Array) -> None:
         """Let `rows` hold the open episodes, and prepare what the kernel is called with."""
@@ -105,7 +106,7 @@ class OpenEpisodes:
         for i, final in _final_observations(info):
             after = self._incoming[1, i : i + 1].reshape(())
             places = [Place.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
-            values = pick(final, OBSERVATION_KEYS, "final_obs")
+            values = look(final, "final_obs")
             put(places, values)
             refuse_non_finite(places, values)
         for key in self.timeline.info_keys:
@@ -122,6 +123,7 @@ class OpenEpisodes:
                     f"info[{key!r}] is missing or not finite for environment {np.argmax(is_bad)}, but the reward needs it "
                     f"(info_keys)"
                 )
+
     def state(self) -> dict[str, Array]:
         """All that `load` needs: the steps so far of every environment, one after the other, with what was seen last."""
         seen = [self.rows[i, : steps + 1].view(np.uint8) for i, steps in enumerate(self.steps)]
@@ -139,6 +141,7 @@ class OpenEpisodes:
             and ((phase == OPEN) == (steps > 0)).all()
             and rows.dtype == np.uint8
             and rows.shape == (int(steps.sum()) + self.n_envs, self.rows.itemsize)
+            and self.n_envs * (int(steps.max()) + 1) * self.rows.itemsize <= machine_memory()
         )
         if not is_sound:
             raise FileError(f"the stored open episodes do not fit {self.n_envs} environments of this task")

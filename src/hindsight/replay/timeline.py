@@ -7,6 +7,7 @@ posts, unwritten and evicted rows are 0, so there is no mask, no scan and no tab
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from .kernels import float_table, row_layout, seal
 from .rows import INFO_PREFIX, Place, pick, put, refuse_non_finite, row_dtype, whole_number
 
 USUAL_EPISODE_LENGTH = 20  # steps, at least, where nobody says: each episode costs one row more than it has steps
-COARSEST_GOAL = 1e-4  # a hundredth of the finest success threshold in common use, 0.01
+LARGEST_GOAL = 2048.0  # float32 keeps larger ones to no better than 1e-4, a hundredth of the finest threshold in use, 0.01
 COUNTERS = ("cursor", "oldest", "lap_end", "high_water", "num_episodes", "num_transitions")
 
 
@@ -50,13 +51,14 @@ class Timeline:
         self._bytes = self.rows.view(np.uint8).reshape(len(self.rows), row.itemsize)
         self._scratch = np.zeros(0, row)  # an episode on its way in, as long as the last one was
         self._places: tuple[Place, ...] = ()
-        self._layout, self._floats = row_layout(row), float_table(row)
+        watched = OBSERVATION_KEYS[1:] if spec.goal.dtype == "float64" else ()
+        self._layout, self._floats = row_layout(row), float_table(row, watched, LARGEST_GOAL)
+        self._large_goal = 0.0  # the first that float32 keeps coarsely, until it was warned of
         self.high_water = self.num_episodes = self.num_transitions = 0
         self.cursor = 0  # where the next episode goes
         self.oldest = 0  # first row of the oldest episode
         self.lap_end = 0  # where the rows of the lap before this one end, while it has live ones
         self._live: Array | None = None
-        self._watches_goals = spec.goal.dtype == "float64" and row["achieved_goal"].base == np.float32
 
     def __len__(self) -> int:
         """The number of live transitions."""
@@ -92,16 +94,36 @@ class Timeline:
         rows["terminated"][steps - 1] = episode.terminated
         if not self._seal(rows):
             refuse_non_finite(self._places, values)
+            self._note_large_goal(rows)
         self._write(rows)
+        self.warn_of_goals()
 
     def append_rows(self, rows: Array) -> None:
-        """Take T + 1 records of finite numbers, in which only the step counts are missing; they are filled in."""
+        """Take T + 1 records of finite numbers, in which only the step counts are missing; they are filled in.
+
+        `warn_of_goals` is left to the caller, for when all is in order.
+        """
         self.check_length(len(rows) - 1)
-        self._seal(rows)
+        if not self._seal(rows):
+            self._note_large_goal(rows)
         self._write(rows)
 
     def _seal(self, rows: Array) -> bool:
         return bool(seal(rows.view(np.int32), self._layout, self._floats))
+
+    def _note_large_goal(self, rows: Array) -> None:
+        self._large_goal = max(float(np.abs(rows[key]).max()) for key in OBSERVATION_KEYS[1:])
+        self._floats = float_table(rows.dtype)
+
+    def warn_of_goals(self) -> None:
+        """Warn, once, where float64 goals came that float32 keeps coarsely."""
+        if self._large_goal:
+            largest, self._large_goal = np.float32(self._large_goal), 0.0
+            warnings.warn(
+                f"goals as large as {largest:g} are kept as float32, to within {np.spacing(largest) / 2:.1g} only: pass "
+                f'dtype="float64" if the reward needs finer ones',
+                stacklevel=4,
+            )
 
     def _make_scratch(self, steps: int) -> None:
         """Rows for an episode of so many steps, and places for what is seen in all of them or done in all but the last."""
@@ -117,8 +139,6 @@ class Timeline:
         steps = len(rows) - 1
         start = self._make_room(steps)
         stop = start + steps + 1
-        if self._watches_goals:
-            self._watch_goals(rows)
         self._bytes[start:stop] = rows.view(np.uint8).reshape(steps + 1, -1)
         self.cursor, self.high_water = stop, max(self.high_water, stop)
         self.num_episodes += 1
@@ -131,17 +151,6 @@ class Timeline:
             raise EpisodeTooLongError(
                 f"an episode of {steps} steps does not fit a buffer of {self.capacity} transitions: "
                 f"raise capacity, or limit the episodes"
-            )
-
-    def _watch_goals(self, rows: Array) -> None:
-        """Warn, once, of float64 goals so large that float32 keeps them to within COARSEST_GOAL only."""
-        largest = max(np.abs(rows[key]).max() for key in OBSERVATION_KEYS[1:])
-        if np.spacing(largest) / 2 > COARSEST_GOAL:
-            self._watches_goals = False
-            warnings.warn(
-                f"goals as large as {largest:g} are kept as float32, to within {np.spacing(largest) / 2:.1g} only: pass "
-                f'dtype="float64" if the reward needs finer ones',
-                stacklevel=4,
             )
 
     def _make_room(self, steps: int) -> int:
@@ -207,29 +216,43 @@ class Timeline:
 
 
 def _is_sound(done: Array, left: Array, counters: Mapping[str, int]) -> bool:
-    """Whether rows with these step counts are whole episodes, found one after the other from the oldest to the cursor."""
-    if counters["high_water"] != len(left) or not 0 <= counters["cursor"] <= len(left):
+    """Whether rows with these step counts are whole episodes, one after the other from the oldest to the cursor."""
+    goes_on = np.append(left[:-1] > 0, False) if len(left) else np.zeros(0, np.bool_)  # the next row is of the same episode
+    here, there = np.flatnonzero(goes_on), np.flatnonzero(goes_on) + 1
+    is_first = np.ones(len(left), np.bool_)
+    is_first[there] = False
+    is_whole = (
+        (left >= 0).all()
+        and not left[~goes_on].any()
+        and not done[is_first].any()
+        and (left[there] == left[here] - 1).all()
+        and (done[there] == done[here] + 1).all()
+    )
+    starts = np.flatnonzero(is_first & (left > 0))
+    facts = (len(left), len(starts), int(np.count_nonzero(left)))
+    if not is_whole or facts != (counters["high_water"], counters["num_episodes"], counters["num_transitions"]):
         return False
-    row, met = counters["oldest"], np.zeros(len(left), np.bool_)
-    for _ in range(counters["num_episodes"]):
-        if not 0 <= row < len(left) or met[row] or not 0 < left[row] < len(left) - row:
-            return False
-        steps, rows = int(left[row]), slice(row, row + int(left[row]) + 1)
-        if (done[rows] != np.arange(steps + 1)).any() or (left[rows] != np.arange(steps, -1, -1)).any():
-            return False
-        met[rows] = True
-        row = 0 if rows.stop == counters["lap_end"] else rows.stop
-    is_rest_dead = not done[~met].any() and not left[~met].any()
-    ends_at_cursor = row == counters["cursor"] or not counters["num_episodes"]
-    return is_rest_dead and ends_at_cursor and counters["num_transitions"] == np.count_nonzero(left)
+    if not len(starts):
+        return not any(counters.values())
+    place = int(np.searchsorted(starts, counters["oldest"]))
+    order = np.roll(starts, -place)
+    stops = order + left[order] + 1
+    lap_end = int(stops.max()) if place else 0  # where the older lap ends, if the ring was gone round
+    next_starts = np.where(stops == lap_end, 0, stops)
+    is_in_order = order[0] == counters["oldest"] and (next_starts[:-1] == order[1:]).all()
+    return bool(is_in_order and lap_end == counters["lap_end"] and stops[-1] == counters["cursor"])
 
 
 def _zeros(length: int, row: np.dtype[Any]) -> Array:
     """The ring, unless it is larger than this machine's memory."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if length * row.itemsize > memory:
+    if length * row.itemsize > machine_memory():
         raise OptionError(
             f"{length} rows of {row.itemsize} bytes are {length * row.itemsize / 1e9:.1f} GB, but this machine has "
-            f"{memory / 1e9:.1f} GB: lower capacity"
+            f"{machine_memory() / 1e9:.1f} GB: lower capacity"
         )
     return np.zeros(length, row)
+
+
+def machine_memory() -> int:
+    """Bytes of memory in this machine, as far as the system says."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else sys.maxsize
