@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hindsight import HER, PointReach
-from hindsight.errors import FileError, MissingKeyError, OptionError, ShapeError, UnknownNameError
+from hindsight.errors import FileError, InputError, MissingKeyError, OptionError, ShapeError, UnknownNameError
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 50, "eval_every": 0}
 
@@ -70,6 +70,29 @@ def test_a_stochastic_policy_draws_its_actions():
         first, second = (model.predict(observation(), deterministic=False)[0] for _ in range(2))
         assert not np.array_equal(first, second)
         assert np.array_equal(model.predict(observation())[0], model.predict(observation())[0])
+
+
+def test_how_likely_actions_are():
+    with HER(short, agent="sac", recipe="point_reach", **SMALL) as model:
+        mean, deviation = model.action_probability(observation())
+        assert (mean.shape, deviation.shape) == ((2,), (2,))
+        action = np.tanh(mean)
+        log = model.action_probability(observation(), actions=action, logp=True)
+        # the Gaussian at its mean, divided by the slope of tanh there
+        expected = -np.log(deviation * np.sqrt(2 * np.pi)).sum() - np.log(1 - action**2).sum()
+        assert log == pytest.approx(expected, rel=1e-4)
+        assert model.action_probability(observation(), actions=action) == pytest.approx(np.exp(log))
+    with HER("BitFlipping-v0", agent="dqn", hidden=(8,), eval_every=0) as model:
+        bits = {k: np.zeros((3, 10), np.int8) for k in observation()}
+        probabilities = model.action_probability(bits)
+        assert probabilities.shape == (3, 10)
+        assert np.array_equal(probabilities.argmax(1), model.predict(bits)[0])
+        assert np.array_equal(model.action_probability(bits, actions=probabilities.argmax(1)), [1, 1, 1])
+
+
+def test_a_deterministic_policy_says_what_it_is(model):
+    with pytest.raises(InputError, match="deterministic policy has no distribution"):
+        model.action_probability(observation())
 
 
 @pytest.mark.parametrize(

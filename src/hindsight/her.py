@@ -110,6 +110,26 @@ class HER:
         act = self.policy.predict if is_batch else self.policy.act
         return act(seen, achieved, desired, exploration, self._generator), state
 
+    def action_probability(
+        self,
+        observation: Mapping[str, Any],
+        state: Any = None,
+        mask: Any = None,
+        actions: Any = None,
+        logp: bool = False,
+    ) -> Array | tuple[Array, Array]:
+        """How likely the actions of a stochastic policy are, for one observation or a batch, without exploration.
+
+        Discrete actions: the probability of each, (..., n). Others: mean and standard deviation before squashing, (..., size)
+        each. actions: give the probability (density) of these instead, or its logarithm where `logp`; (...,). state, mask:
+        as in `predict`. Raises InputError for a deterministic policy, whose action is the one that `predict` gives.
+        """
+        (seen, achieved, desired), _ = self._checked(observation)
+        if actions is None:
+            return self.policy.distribution(seen, achieved, desired)
+        log = self.policy.log_probability(seen, achieved, desired, np.asarray(actions))
+        return log if logp else np.exp(log)
+
     def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
         """Play `episodes` without noise, on seeds that training never used: success rate, interval, return."""
         if episodes < 1:

@@ -1,4 +1,4 @@
-"""DDPG, TD3 and SAC as anybody would write them, with nn.Sequential, autograd and torch.optim.Adam: the agents must agree.
+"""The agents as anybody would write them, with nn.Sequential, autograd and torch.optim.Adam: they must agree.
 
 They see raw inputs (options.normalize is False) and actions bounded by -1 and 1.
 """
@@ -47,13 +47,20 @@ def read_flat(modules, sizes, of_gradient=False):
 
 
 class PlainAgent:
-    """The networks and optimisers that the three algorithms share; starts from a copy of `agent`'s weights."""
+    """The networks and optimisers that the algorithms share; starts from a copy of `agent`'s weights."""
 
     def __init__(self, agent):
+        agent = agent.algorithm
         options, spec = agent.options, agent.policy_spec
         self.options, self.value_range = options, agent.value_range
+        self.generator = torch.Generator().manual_seed(0)
+        self.generator.set_state(agent.generator.get_state())
+        self.make_networks(agent, options, spec)
+
+    def make_networks(self, agent, options, spec):
+        n_outputs = getattr(options, "n_quantiles", 1)
         self.actor_sizes = spec.layer_sizes
-        self.critic_sizes = (spec.input_size + spec.action_size, *options.hidden, 1)
+        self.critic_sizes = (spec.input_size + spec.action.size, *options.hidden, n_outputs)
         self.actor = make_mlp(self.actor_sizes, options.actor_layer_norm)
         self.critics = nn.ModuleList(
             [make_mlp(self.critic_sizes, options.critic_layer_norm) for _ in range(options.n_critics)]
@@ -63,8 +70,6 @@ class PlainAgent:
         self.target_actor, self.target_critics = copy.deepcopy(self.actor), copy.deepcopy(self.critics)
         self.actor_adam = torch.optim.Adam(self.actor.parameters(), lr=options.learning_rate)
         self.critic_adam = torch.optim.Adam(self.critics.parameters(), lr=options.learning_rate)
-        self.generator = torch.Generator().manual_seed(0)
-        self.generator.set_state(agent.generator.get_state())
 
     def flat(self):
         """Weights of actor and critics in the agent's order."""
@@ -80,25 +85,33 @@ class PlainAgent:
         tensor = torch.as_tensor
         inputs = torch.cat((tensor(batch.observation), tensor(batch.goal)), -1)
         next_inputs = torch.cat((tensor(batch.next_observation), tensor(batch.goal)), -1)
-        bootstrap = 1.0 - tensor(batch.terminated).float()
-        return inputs, tensor(batch.action), tensor(batch.reward)[..., None], next_inputs, bootstrap[..., None]
+        discount = self.options.discount * (1.0 - tensor(batch.terminated).float())
+        discount = discount if batch.discount is None else tensor(batch.discount)
+        weight = torch.ones_like(discount) if batch.weight is None else tensor(batch.weight)
+        action = tensor(batch.action)
+        return inputs, action, tensor(batch.reward)[..., None], next_inputs, discount[..., None], weight[..., None]
 
     def normal(self, shape):
         return torch.empty(shape).normal_(generator=self.generator)
 
-    def step_critics(self, inputs, action, target):
+    def step_critics(self, inputs, action, target, weight):
         x = torch.cat((inputs, action), -1)
-        loss = sum(nn.functional.mse_loss(critic(x), target) for critic in self.critics)
-        self.critic_adam.zero_grad()
+        values = [critic(x) for critic in self.critics]
+        loss = sum((weight * (value - target).square()).mean() for value in values)
+        return self.descend(self.critic_adam, loss), self.error(torch.stack(values), target)
+
+    def descend(self, adam, loss):
+        adam.zero_grad()
         loss.backward()
-        self.critic_adam.step()
+        adam.step()
         return loss.detach()
 
+    def error(self, values, target):
+        """Rows' absolute differences of means, over quantiles, averaged over the critics."""
+        return (values.detach().mean(-1) - target.mean(-1)).abs().mean(0)
+
     def step_actor(self, loss):
-        self.actor_adam.zero_grad()
-        loss.backward()
-        self.actor_adam.step()
-        return loss.detach()
+        return self.descend(self.actor_adam, loss)
 
     def move_targets(self):
         online = [*self.actor.parameters(), *self.critics.parameters()]
@@ -110,23 +123,23 @@ class PlainAgent:
 
 class PlainDDPG(PlainAgent):
     def update(self, batch):
-        inputs, action, reward, next_inputs, bootstrap = self.inputs(batch)
+        inputs, action, reward, next_inputs, discount, weight = self.inputs(batch)
         with torch.no_grad():
             x = torch.cat((next_inputs, self.target_actor(next_inputs).tanh()), -1)
             next_value = torch.stack([critic(x) for critic in self.target_critics]).amin(0)
-            target = (reward + self.options.discount * bootstrap * next_value).clamp(*self.value_range)
-        critic_loss = self.step_critics(inputs, action, target)
+            target = (reward + discount * next_value).clamp(*self.value_range)
+        critic_loss, error = self.step_critics(inputs, action, target, weight)
         own = self.actor(inputs).tanh()
         value = torch.stack([critic(torch.cat((inputs, own), -1)) for critic in self.critics]).mean()
         actor_loss = self.step_actor(-value + self.options.action_l2 * own.square().mean())
         self.move_targets()
-        return {"critic_loss": critic_loss, "actor_loss": actor_loss}
+        return {"critic_loss": critic_loss, "actor_loss": actor_loss, "priority": error[None]}
 
 
 class PlainTD3(PlainAgent):
     def update(self, batches):
-        options = self.options
-        inputs, action, reward, next_inputs, bootstrap = self.inputs(batches)
+        options, errors = self.options, []
+        inputs, action, reward, next_inputs, discount, weight = self.inputs(batches)
         noise = self.normal(action.shape) * options.target_noise
         for i in range(len(inputs)):
             with torch.no_grad():
@@ -134,20 +147,21 @@ class PlainTD3(PlainAgent):
                 next_action = (self.target_actor(next_inputs[i]).tanh() + limited).clamp(-1, 1)
                 x = torch.cat((next_inputs[i], next_action), -1)
                 next_value = torch.stack([critic(x) for critic in self.target_critics]).amin(0)
-                target = (reward[i] + options.discount * bootstrap[i] * next_value).clamp(*self.value_range)
-            critic_loss = self.step_critics(inputs[i], action[i], target)
+                target = (reward[i] + discount[i] * next_value).clamp(*self.value_range)
+            critic_loss, error = self.step_critics(inputs[i], action[i], target, weight[i])
+            errors.append(error)
         own = self.actor(inputs[-1]).tanh()
         value = self.critics[0](torch.cat((inputs[-1], own), -1)).mean()
         actor_loss = self.step_actor(-value + options.action_l2 * own.square().mean())
         self.move_targets()
-        return {"critic_loss": critic_loss, "actor_loss": actor_loss}
+        return {"critic_loss": critic_loss, "actor_loss": actor_loss, "priority": torch.stack(errors)}
 
 
 class PlainSAC(PlainAgent):
     def __init__(self, agent):
         super().__init__(agent)
-        self.target_entropy = agent.target_entropy
-        self.log_coefficient = nn.Parameter(agent.log_coefficient.clone())
+        self.target_entropy = agent.algorithm.target_entropy
+        self.log_coefficient = nn.Parameter(agent.algorithm.log_coefficient.clone())
         self.entropy_adam = torch.optim.Adam([self.log_coefficient], lr=self.options.learning_rate)
 
     def sample(self, inputs):
@@ -157,32 +171,122 @@ class PlainSAC(PlainAgent):
         log_slope = 2 * (math.log(2) - before - nn.functional.softplus(-2 * before))
         return before.tanh(), (normal.log_prob(before) - log_slope).sum(-1, keepdim=True)
 
+    def next_value(self, x):
+        return torch.stack([critic(x) for critic in self.target_critics]).amin(0)
+
+    def own_value(self, x):
+        return torch.stack([critic(x) for critic in self.critics]).amin(0)
+
     def update(self, batch):
-        inputs, action, reward, next_inputs, bootstrap = self.inputs(batch)
+        inputs, action, reward, next_inputs, discount, weight = self.inputs(batch)
         coefficient = self.log_coefficient.exp().detach()
         with torch.no_grad():
             next_action, next_log_density = self.sample(next_inputs)
-            x = torch.cat((next_inputs, next_action), -1)
-            next_value = torch.stack([critic(x) for critic in self.target_critics]).amin(0).clamp(*self.value_range)
-            target = reward + self.options.discount * bootstrap * (next_value - coefficient * next_log_density)
-        critic_loss = self.step_critics(inputs, action, target)
+            next_value = self.next_value(torch.cat((next_inputs, next_action), -1)).clamp(*self.value_range)
+            target = reward + discount * (next_value - coefficient * next_log_density)
+        critic_loss, error = self.step_critics(inputs, action, target, weight)
         own, log_density = self.sample(inputs)
-        value = torch.stack([critic(torch.cat((inputs, own), -1)) for critic in self.critics]).amin(0)
+        value = self.own_value(torch.cat((inputs, own), -1))
         regularity = self.options.action_l2 * own.square().mean()
         actor_loss = self.step_actor((coefficient * log_density - value).mean() + regularity)
         entropy_loss = -(self.log_coefficient * (log_density.detach() + self.target_entropy)).mean()
-        self.entropy_adam.zero_grad()
-        entropy_loss.backward()
-        self.entropy_adam.step()
+        self.descend(self.entropy_adam, entropy_loss)
         self.move_targets()
-        return {"critic_loss": critic_loss, "actor_loss": actor_loss}
+        return {"critic_loss": critic_loss, "actor_loss": actor_loss, "priority": error[None]}
 
 
-PLAIN_AGENTS = {"ddpg": PlainDDPG, "td3": PlainTD3, "sac": PlainSAC}
+def quantile_loss(quantiles, samples, weight):
+    """Pair by pair: quantiles (B, N), samples (B, K), weight (B, 1)."""
+    n, k = quantiles.shape[1], samples.shape[1]
+    loss = 0
+    for i in range(n):
+        for j in range(k):
+            error = samples[:, j] - quantiles[:, i]
+            huber = nn.functional.smooth_l1_loss(quantiles[:, i], samples[:, j], reduction="none")
+            level = torch.where(error < 0, 1 - (i + 0.5) / n, (i + 0.5) / n)
+            loss = loss + (weight[:, 0] * level * huber).mean() / k
+    return loss
 
 
-def random_batch(rng, rows, n_batches, sizes=(25, 3, 4)):
-    """A Batch of standard normal numbers, (n_batches, rows, ...); a tenth of the transitions end an episode."""
+class PlainTQC(PlainSAC):
+    def next_value(self, x):
+        pooled = torch.cat([critic(x) for critic in self.target_critics], -1).sort(-1).values
+        n_dropped = self.options.top_quantiles_to_drop_per_net * len(self.target_critics)
+        return pooled[:, : pooled.shape[1] - n_dropped]
+
+    def own_value(self, x):
+        return torch.cat([critic(x) for critic in self.critics], -1).mean(-1, keepdim=True)
+
+    def step_critics(self, inputs, action, target, weight):
+        x = torch.cat((inputs, action), -1)
+        values = [critic(x) for critic in self.critics]
+        loss = sum(quantile_loss(value, target, weight) for value in values)
+        return self.descend(self.critic_adam, loss), self.error(torch.stack(values), target)
+
+
+class PlainDQN(PlainAgent):
+    def make_networks(self, agent, options, spec):
+        self.n_actions, self.n_quantiles = spec.n_actions, getattr(options, "n_quantiles", 1)
+        n_outputs = spec.n_actions * self.n_quantiles + getattr(options, "dueling", False)
+        self.sizes = (spec.input_size, *options.hidden, n_outputs)
+        self.critic = make_mlp(self.sizes, options.critic_layer_norm)
+        load_flat([self.critic], agent.critic.flat, self.sizes)
+        self.target_critic = copy.deepcopy(self.critic)
+        self.adam = torch.optim.Adam(self.critic.parameters(), lr=options.learning_rate)
+
+    def flat(self):
+        return read_flat([self.critic], self.sizes)
+
+    def flat_targets(self):
+        return read_flat([self.target_critic], self.sizes)
+
+    def quantiles(self, network, x):
+        """(B, actions, quantiles); one quantile is the value."""
+        outputs = network(x)
+        if getattr(self.options, "dueling", False):
+            value, advantage = outputs[:, :1], outputs[:, 1:]
+            outputs = value + advantage - advantage.mean(1, keepdim=True)
+        return outputs.reshape(len(x), self.n_actions, self.n_quantiles)
+
+    def loss(self, value, target, weight):
+        error = nn.functional.smooth_l1_loss if self.options.critic_error == "huber" else nn.functional.mse_loss
+        return (weight * error(value, target, reduction="none")).mean()
+
+    def update(self, batch):
+        inputs, action, reward, next_inputs, discount, weight = self.inputs(batch)
+        rows = torch.arange(len(inputs))
+        with torch.no_grad():
+            judge = self.quantiles(self.critic if self.options.double else self.target_critic, next_inputs)
+            next_value = self.quantiles(self.target_critic, next_inputs)[rows, judge.mean(2).argmax(1)]
+            target = (reward + discount * next_value).clamp(*self.value_range)
+        value = self.quantiles(self.critic, inputs)[rows, action]
+        loss = self.descend(self.adam, self.loss(value, target, weight))
+        with torch.no_grad():
+            for target_weight, online in zip(self.target_critic.parameters(), self.critic.parameters(), strict=True):
+                target_weight.lerp_(online, self.options.tau)
+        return {"critic_loss": loss, "priority": self.error(value[None], target)[None]}
+
+
+class PlainQRDQN(PlainDQN):
+    def loss(self, value, target, weight):
+        return quantile_loss(value, target, weight)
+
+
+PLAIN_AGENTS = {
+    "dqn": PlainDQN,
+    "qrdqn": PlainQRDQN,
+    "ddpg": PlainDDPG,
+    "td3": PlainTD3,
+    "sac": PlainSAC,
+    "tqc": PlainTQC,
+}
+
+
+def random_batch(rng, rows, n_batches, sizes=(25, 3, 4), n_actions=None):
+    """A Batch of standard normal numbers, (n_batches, rows, ...); a tenth of the transitions end an episode.
+
+    n_actions: choices from so many, instead of numbers.
+    """
     from hindsight.records import Batch
 
     observation_size, goal_size, action_size = sizes
@@ -195,7 +299,9 @@ def random_batch(rng, rows, n_batches, sizes=(25, 3, 4)):
         observation=normal(observation_size),
         achieved_goal=normal(goal_size),
         goal=normal(goal_size),
-        action=rng.uniform(-1, 1, (*leading, action_size)).astype(np.float32),
+        action=rng.uniform(-1, 1, (*leading, action_size)).astype(np.float32)
+        if n_actions is None
+        else rng.integers(0, n_actions, leading),
         reward=-rng.integers(0, 2, leading).astype(np.float32),
         next_observation=normal(observation_size),
         next_achieved_goal=normal(goal_size),

@@ -1,31 +1,56 @@
 """What every agent must do, whatever its algorithm."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from plain_agents import PLAIN_AGENTS, random_batch
 
 from hindsight.agents import AGENT_NAMES, make_agent
-from hindsight.agents.options import AGENT_OPTIONS, DDPGOptions
+from hindsight.agents.inputs import actor_architecture
+from hindsight.agents.networks import Network
+from hindsight.agents.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
 from hindsight.agents.policy import Policy, PolicySpec
-from hindsight.errors import FileError, OptionError, UnknownNameError
-from hindsight.records import ArraySpec, Batch, Episode, GoalSpec
+from hindsight.errors import FileError, GoalEnvError, OptionError, UnknownNameError
+from hindsight.records import ArraySpec, Episode, GoalSpec
 
 SIZES = (6, 2, 3)
+N_ACTIONS = 4
+FIRST_ACTION = 2  # the choices are 2, 3, 4 and 5
 
 
-def make_spec(sizes=SIZES, low=-1.0, high=1.0, reward_range=(-1.0, 0.0)):
-    observation, goal, action = sizes
-    parts = ArraySpec((observation,), "float64"), ArraySpec((goal,), "float64")
-    return GoalSpec(*parts, ArraySpec((action,), "float32", (low,), (high,)), 50, *reward_range)
+def make_spec(sizes=SIZES, low=-1.0, high=1.0, reward_range=(-1.0, 0.0), is_discrete=False):
+    observation, goal, action_size = sizes
+    action = ArraySpec((action_size,), "float32", (low,), (high,))
+    if is_discrete:
+        action = ArraySpec((), "int64", (FIRST_ACTION,), (FIRST_ACTION + N_ACTIONS - 1,), N_ACTIONS)
+    return GoalSpec(ArraySpec((observation,), "float64"), ArraySpec((goal,), "float64"), action, 50, *reward_range)
 
 
 def make(name, seed=0, spec=None, **options):
-    return make_agent(name, spec or make_spec(), AGENT_OPTIONS[name](**{"hidden": (16, 16), **options}), seed)
+    spec = spec or make_spec(is_discrete=name in DISCRETE_AGENTS)
+    return make_agent(name, spec, AGENT_OPTIONS[name](**{"hidden": (16, 16), **options}), seed)
 
 
-def make_batch(agent, seed=0, rows=32):
-    return random_batch(np.random.default_rng(seed), rows, agent.batches_per_update, SIZES)
+def random_options(name):
+    """Options that make an agent draw random numbers where it can, and remember all that it can."""
+    options = {"target_period": 2, "gradient_clip": 0.5}
+    return options | ({} if name in DISCRETE_AGENTS else {"n_critics": 3, "n_target_critics": 2})
+
+
+def make_batch(agent, seed=0, rows=32, sizes=SIZES):
+    n_actions = agent.policy_spec.n_actions or None
+    batch = random_batch(np.random.default_rng(seed), rows, agent.batches_per_update, sizes, n_actions)
+    return replace(batch, action=batch.action + FIRST_ACTION) if n_actions else batch
+
+
+def make_weighted_batch(agent, seed):
+    """With weights, and with discounts as n-step returns have them."""
+    batch, rng = make_batch(agent, seed), np.random.default_rng(seed)
+    discount = 0.9 ** rng.integers(1, 4, batch.reward.shape) * ~batch.terminated
+    weight = rng.uniform(0.1, 2.0, batch.reward.shape)
+    return replace(batch, discount=discount.astype(np.float32), weight=weight.astype(np.float32))
 
 
 def make_episode(seed, steps=5):
@@ -34,51 +59,179 @@ def make_episode(seed, steps=5):
     return Episode(rng.normal(2.0, 3.0, (steps + 1, SIZES[0])), goal, goal, np.zeros((steps, SIZES[2])), np.zeros(steps))
 
 
+def critics_of(agent):
+    return agent.algorithm.critic if hasattr(agent.algorithm, "critic") else agent.algorithm.critics
+
+
 def assert_same(first, second):
     assert first.keys() == second.keys()
     for name in first:
         assert first[name].tobytes() == second[name].tobytes(), name
 
 
-@pytest.mark.parametrize("name", AGENT_NAMES)
 @pytest.mark.parametrize(
-    "options",
+    ("name", "options"),
     [
-        {},
-        {"critic_layer_norm": True, "actor_layer_norm": True},
-        {"n_critics": 3, "hidden": (8,)},
-        {"clip_targets": False, "action_l2": 1.0, "tau": 0.5},
+        *((name, {}) for name in AGENT_NAMES),
+        *((name, {"critic_layer_norm": True, "hidden": (8,)}) for name in AGENT_NAMES),
+        *((name, {"clip_targets": False, "tau": 0.5}) for name in AGENT_NAMES),
+        *((name, {"actor_layer_norm": True, "n_critics": 3, "action_l2": 1.0}) for name in CONTINUOUS_AGENTS),
+        *((name, {"double": name == "qrdqn"}) for name in DISCRETE_AGENTS),
+        ("dqn", {"dueling": True}),
+        ("dqn", {"critic_error": "squared"}),
+        ("tqc", {"top_quantiles_to_drop_per_net": 0}),
     ],
 )
 def test_updates_equal_those_of_a_plain_version(name, options):
+    if name in ("tqc", "qrdqn"):
+        options = {"n_quantiles": 5, **options}
     agent = make(name, normalize=False, **options)
     plain = PLAIN_AGENTS[name](agent)
-    for step in range(5):
-        batch = make_batch(agent, seed=step)
+    for step in range(6):
+        batch = make_batch(agent, seed=step) if step < 3 else make_weighted_batch(agent, seed=step)
         metrics = agent.update(batch)
-        expected = plain.update(batch if name == "td3" else batch[0])
-        for metric, value in expected.items():
-            torch.testing.assert_close(metrics[metric], value, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(agent.weights, plain.flat(), rtol=1e-3, atol=2e-5)
-    targets = plain.flat_targets()[-len(agent.targets) :]  # SAC has no target actor
-    torch.testing.assert_close(agent.targets, targets, rtol=1e-3, atol=2e-5)
+        assert ("priority" in metrics) == (step >= 3)
+        counted = replace(batch, action=batch.action - FIRST_ACTION) if name in DISCRETE_AGENTS else batch
+        expected = plain.update(counted if name == "td3" else counted[0])
+        for metric in expected.keys() & metrics.keys():
+            torch.testing.assert_close(metrics[metric], expected[metric], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(agent.algorithm.weights, plain.flat(), rtol=1e-3, atol=2e-5)
+    targets = plain.flat_targets()[-len(agent.algorithm.targets) :]  # SAC has no target actor
+    torch.testing.assert_close(agent.algorithm.targets, targets, rtol=1e-3, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", AGENT_NAMES)
-def test_acting_in_numpy_equals_the_actor(name):
-    agent = make(name, sees_achieved_goal=True, actor_layer_norm=True)
+def trained(name, **options):
+    agent = make(name, critic_layer_norm=True, sees_achieved_goal=True, **options)
     for seed in range(3):
         agent.observe(make_episode(seed))
     agent.update(make_batch(agent))
     policy = Policy(PolicySpec.from_json(agent.policy_spec.to_json()))
     policy.load(agent.policy_weights())
+    return agent, policy
+
+
+@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
+def test_acting_in_numpy_equals_the_actor(name):
+    agent, policy = trained(name, actor_layer_norm=True)
     batch = make_batch(agent, seed=1)
-    inputs = agent.inputs.transitions(batch, agent.batches_per_update).inputs[0]
-    expected = agent.actor(inputs)[0, :, : SIZES[2]].tanh().numpy()
+    inputs = agent.algorithm.inputs.transitions(batch, agent.batches_per_update).inputs[0]
+    expected = agent.algorithm.actor(inputs)[0, :, : SIZES[2]].tanh().numpy()
     actions = policy.predict(batch.observation[0], batch.achieved_goal[0], batch.goal[0])
     np.testing.assert_allclose(actions, expected, atol=1e-5)
     one = policy.act(batch.observation[0, 0], batch.achieved_goal[0, 0], batch.goal[0, 0])
     np.testing.assert_allclose(one, expected[0], atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "options"), [("dqn", {}), ("dqn", {"dueling": True}), ("qrdqn", {"n_quantiles": 7})])
+def test_choosing_in_numpy_equals_the_best_of_the_critic(name, options):
+    agent, policy = trained(name, **options)
+    algorithm, batch = agent.algorithm, make_batch(agent, seed=1, rows=200)
+    outputs = algorithm.critic(algorithm.inputs.transitions(batch, 1).inputs[0])
+    values = outputs.view(200, N_ACTIONS, 7).mean(2) if name == "qrdqn" else algorithm._values(outputs)[0]
+    actions = policy.predict(batch.observation[0], batch.achieved_goal[0], batch.goal[0])
+    assert actions.tolist() == (values.argmax(1) + FIRST_ACTION).tolist()
+    assert len(set(actions.tolist())) > 1
+    one = policy.act(batch.observation[0, 0], batch.achieved_goal[0, 0], batch.goal[0, 0])
+    assert (one, one.shape, one.dtype) == (actions[0], (), np.int64)
+
+
+BITS, CHOICE = ArraySpec((5,), "int8", (0.0,), (1.0,)), ArraySpec((), "int64", (1.0,), (6.0,), 6)
+IMAGE = ArraySpec((6, 6, 2), "uint8", (0.0,), (255.0,))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"sees_achieved_goal": True}, {"goal_features": "agreement"}, {"normalize": False}]
+)
+@pytest.mark.parametrize(
+    ("observation", "goal"),
+    [(BITS, BITS), (CHOICE, CHOICE), (IMAGE, BITS), (IMAGE, IMAGE), (ArraySpec((5,), "float64", (-3.0,), (3.0,)), BITS)],
+)
+def test_learning_and_acting_see_the_same_inputs(observation, goal, options):
+    rng = np.random.default_rng(0)
+
+    def draw(array, *leading):
+        low, high = array.bounds()
+        return rng.uniform(low, high + (array.dtype != "float64"), (*leading, *array.shape)).astype(array.dtype)
+
+    spec = GoalSpec(observation, goal, ArraySpec((), "int64", (0.0,), (3.0,), 4))
+    agent = make("dqn", spec=spec, **options)
+    agent.observe(Episode(draw(observation, 9), draw(goal, 9), draw(goal, 9), np.zeros(8, np.int64), np.zeros(8)))
+    batch = replace(
+        random_batch(rng, 32, 1, n_actions=4),
+        observation=draw(observation, 1, 32).astype("float32" if observation.dtype == "float64" else observation.dtype),
+        next_observation=draw(observation, 1, 32),
+        achieved_goal=draw(goal, 1, 32),
+        next_achieved_goal=draw(goal, 1, 32),
+        goal=draw(goal, 1, 32),
+    )
+    policy = Policy(agent.policy_spec)
+    policy.load(agent.policy_weights())
+    learnt = agent.algorithm.inputs.transitions(batch, 1)
+    acted = policy.inputs((32,), (batch.observation[0], batch.achieved_goal[0], batch.goal[0]))
+    assert learnt.inputs[0].numpy().tobytes() == acted.tobytes()
+    assert np.abs(acted).max() > 0.9
+    assert agent.update(batch)["critic_loss"].isfinite()
+
+
+def make_for_images(name, **options):
+    """Observation and goal are images; one number to choose, or to act with."""
+    is_discrete = name in DISCRETE_AGENTS
+    action = make_spec((1, 1, 1), is_discrete=is_discrete).action
+    return make(name, spec=GoalSpec(IMAGE, IMAGE, action, 50, -4.0, 0.0), image_channels=(4, 8), **options)
+
+
+def make_image_batch(agent, rng, rows=64):
+    """Every first pixel is dark or bright."""
+    batch = make_batch(agent, int(rng.integers(1 << 31)), rows, (1, 1, 1))
+
+    def draw():
+        images = rng.integers(0, 60, (*batch.reward.shape, *IMAGE.shape), np.uint8)
+        images[..., :3, :3, 0] += 195 * rng.integers(0, 2, (*batch.reward.shape, 1, 1), np.uint8)
+        return images
+
+    keys = ("observation", "next_observation", "goal", "achieved_goal", "next_achieved_goal")
+    return replace(batch, **{key: draw() for key in keys})
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_images_are_seen_alike_by_learning_and_by_acting(name):
+    agent, rng = make_for_images(name, goal_features="agreement"), np.random.default_rng(0)
+    for _ in range(2):
+        assert agent.update(make_image_batch(agent, rng))["critic_loss"].isfinite()
+    policy = Policy(PolicySpec.from_json(agent.policy_spec.to_json()))
+    policy.load(agent.policy_weights())
+    batch = make_image_batch(agent, rng)
+    inputs = agent.algorithm.inputs.transitions(batch, agent.batches_per_update).inputs[0]
+    network = Network(actor_architecture(agent.policy_spec), torch.from_numpy(agent.policy_weights().flat))
+    expected = network(inputs)[0].numpy()
+    seen = batch.observation[0], batch.achieved_goal[0], batch.goal[0]
+    if name in DISCRETE_AGENTS:
+        assert policy.predict(*seen).tolist() == (expected.argmax(1) + FIRST_ACTION).tolist()
+        assert policy.act(*(part[0] for part in seen)) == expected[0].argmax() + FIRST_ACTION
+    else:
+        np.testing.assert_allclose(policy.predict(*seen), np.tanh(expected[:, :1]), atol=1e-5)
+        np.testing.assert_allclose(policy.act(*(part[0] for part in seen)), np.tanh(expected[0, :1]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dqn", "ddpg"])
+def test_images_are_learnt_from(name):
+    """The reward is best for an action of 0.5, or a choice of 3, where the first pixel is bright, else for -0.5 and 2."""
+    agent, rng = make_for_images(name, hidden=(32,), learning_rate=3e-3), np.random.default_rng(0)
+    for _ in range(200):
+        batch = make_image_batch(agent, rng)
+        is_bright = batch.observation[..., 0, 0, 0] > 100
+        if name == "dqn":
+            reward = -(batch.action != FIRST_ACTION + is_bright).astype(np.float32)
+        else:
+            reward = -np.square(batch.action[..., 0] - (is_bright - 0.5)).astype(np.float32)
+        agent.update(replace(batch, terminated=np.ones_like(batch.terminated), reward=reward))
+    policy = Policy(agent.policy_spec)
+    policy.load(agent.policy_weights())
+    batch = make_image_batch(agent, rng)[0]
+    is_bright = batch.observation[:, 0, 0, 0] > 100
+    actions = policy.predict(batch.observation, batch.achieved_goal, batch.goal)
+    right = actions == FIRST_ACTION + is_bright if name == "dqn" else (actions[:, 0] > 0) == is_bright
+    assert right.mean() > 0.9
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
@@ -95,7 +248,7 @@ def test_published_weights_are_copies(name):
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name):
     states = []
     for seed in (3, 3, 4):
-        agent = make(name, seed=seed, n_critics=3, n_target_critics=2)
+        agent = make(name, seed=seed, **random_options(name))
         torch.manual_seed(seed * len(states))  # the global generator has no say
         for step in range(3):
             agent.observe(make_episode(step))
@@ -107,7 +260,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name):
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
 def test_a_restored_agent_goes_on_to_the_same_bytes(name):
-    options = {"n_critics": 3, "n_target_critics": 2, "target_period": 2, "gradient_clip": 0.5}
+    options = random_options(name)
     first, second = make(name, **options), make(name, seed=9, **options)
     for step in range(3):
         first.observe(make_episode(step))
@@ -131,14 +284,15 @@ def without(state, name):
 def test_a_state_that_does_not_fit_changes_nothing(name):
     agent = make(name)
     state, other = agent.state_dict(), make(name, hidden=(8, 8)).state_dict()
-    foreign = make("td3" if name == "sac" else "sac").state_dict()
+    has_entropy = name in ("sac", "tqc")
+    foreign = make("td3" if has_entropy else "sac").state_dict()
     damaged = {**state, "generator": np.zeros_like(state["generator"])}
     cases = [
         (without(state, "targets"), "targets"),
         ({**state, "extra": np.zeros(1)}, "extra"),
         (other, "weights"),
         ({**state, "weights": state["weights"].astype(np.float64)}, "float64"),
-        (foreign, "entropy" if name == "sac" else "log_coefficient"),
+        (foreign, "entropy" if has_entropy else "log_coefficient"),
         (damaged, "generator"),
     ]
     for bad, word in cases:
@@ -152,69 +306,106 @@ def test_an_end_stops_the_bootstrap(name):
     """With every transition terminated, what comes after has no influence on the critics."""
     agents = make(name), make(name)
     batch = make_batch(agents[0])
-    values = {field: getattr(batch, field) for field in Batch.__slots__} | {"terminated": np.ones_like(batch.terminated)}
-    for agent, scale in zip(agents, (1.0, 3.0), strict=True):
-        agent.update(Batch(**{**values, "next_observation": batch.next_observation * scale}))
-    assert torch.equal(agents[0].critics.flat, agents[1].critics.flat)
-    values["terminated"] = np.zeros_like(batch.terminated)
-    for agent, scale in zip(agents, (1.0, 3.0), strict=True):
-        agent.update(Batch(**{**values, "next_observation": batch.next_observation * scale}))
-    assert not torch.equal(agents[0].critics.flat, agents[1].critics.flat)
+    for is_end, agree in ((True, True), (False, False)):
+        ends = replace(batch, terminated=np.full_like(batch.terminated, is_end))
+        for agent, scale in zip(agents, (1.0, 3.0), strict=True):
+            agent.update(replace(ends, next_observation=batch.next_observation * scale))
+        assert torch.equal(critics_of(agents[0]).flat, critics_of(agents[1]).flat) == agree
 
 
-@pytest.mark.parametrize("name", ["ddpg", "td3"])
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_a_given_discount_takes_the_place_of_the_agents(name):
+    batch = make_batch(make(name))
+    given = replace(batch, discount=(0.5 * ~batch.terminated).astype(np.float32))
+    agents = [make(name, clip_targets=False, **options) for options in ({}, {"discount": 0.5}, {})]
+    for agent, its_batch in zip(agents, (given, batch, batch), strict=True):
+        agent.update(its_batch)
+    first, same, other = (critics_of(agent).flat for agent in agents)
+    assert torch.equal(first, same)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_rows_of_no_weight_teach_the_critics_nothing(name):
+    agents = make(name), make(name)
+    batch = make_batch(agents[0])
+    weight = (np.arange(32) % 2 * np.ones_like(batch.reward)).astype(np.float32)
+    other_reward = batch.reward - 5 * (1 - weight)
+    metrics = [
+        agent.update(replace(batch, weight=weight, reward=reward))
+        for agent, reward in zip(agents, (batch.reward, other_reward), strict=True)
+    ]
+    assert torch.equal(critics_of(agents[0]).flat, critics_of(agents[1]).flat)
+    first, second = (m["priority"] for m in metrics)
+    assert first.shape == second.shape == (agents[0].batches_per_update, 32)
+    assert ((first == second) == torch.from_numpy(weight > 0)).all()  # yet their errors are told
+
+
+def targets_of(agent, batch):
+    transitions = agent.algorithm.inputs.transitions(batch, agent.batches_per_update)
+    if hasattr(agent.algorithm, "_targets"):
+        return agent.algorithm._targets(transitions)
+    coefficient = [torch.tensor(2.0)] if hasattr(agent.algorithm, "log_coefficient") else []
+    return agent.algorithm._target(transitions[0], *coefficient)
+
+
+def fill_next_values(agent, value):
+    """Every next value is about this."""
+    networks = agent.algorithm
+    (networks.target_critics if hasattr(networks, "target_critics") else networks.target_critic).layers[-1][1].fill_(value)
+
+
+@pytest.mark.parametrize("name", ["dqn", "qrdqn", "ddpg", "td3"])
 def test_targets_are_clipped_to_what_rewards_can_produce(name):
 
     def targets(next_value, **options):
         agent = make(name, discount=0.9, **options)
-        agent.target_critics.layers[-1][1].fill_(next_value)  # every next value is about this
+        fill_next_values(agent, next_value)
         batch = make_batch(agent)
         batch.terminated[:, 0], batch.reward[:, 0] = True, -1.0
-        transitions = agent.inputs.transitions(batch, agent.batches_per_update)
-        return agent._targets(transitions) if name == "td3" else agent._target(transitions)
+        return targets_of(agent, batch)
 
     assert (targets(1000.0).min(), targets(1000.0).max()) == (-1, 0)  # an ended row keeps its reward
     assert targets(-1000.0).min() == pytest.approx(-10)
     assert targets(1000.0, clip_targets=False).max() > 800
 
 
-def test_sac_clips_the_value_but_not_the_entropy():
-    agent = make("sac", discount=0.9, entropy_coefficient=2.0)
-    agent.target_critics.layers[-1][1].fill_(1000.0)
-    transitions = agent.inputs.transitions(make_batch(agent), 1)
-    target = agent._target(transitions, torch.tensor(2.0))
-    assert 0 < target.max() < 20  # the value is held at 0, what remains is the entropy bonus
+@pytest.mark.parametrize("name", ["sac", "tqc"])
+def test_the_value_is_clipped_but_not_the_entropy(name):
+    agent = make(name, discount=0.9, entropy_coefficient=2.0)
+    fill_next_values(agent, 1000.0)
+    assert 0 < targets_of(agent, make_batch(agent)).max() < 20  # the value is held at 0, the entropy bonus remains
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
 def test_targets_move_at_their_period(name):
     agent = make(name, tau=1.0, target_period=2)
-    batch, before = make_batch(agent), agent.targets.clone()
+    algorithm, batch = agent.algorithm, make_batch(agent)
+    before = algorithm.targets.clone()
     agent.update(batch)
-    assert torch.equal(agent.targets, before)
+    assert torch.equal(algorithm.targets, before)
     agent.update(batch)
-    assert torch.equal(agent.targets, agent.weights[-len(before) :])
+    assert torch.equal(algorithm.targets, algorithm.weights[-len(before) :])
 
 
-@pytest.mark.parametrize("name", AGENT_NAMES)
+@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
 def test_actions_are_learnt_in_units_of_their_bounds(name):
     """Bounds of 0 and 10 with actions to match make the same update as -1 and 1."""
     plain, scaled = make(name), make(name, spec=make_spec(low=0.0, high=10.0))
     batch = make_batch(plain)
-    values = {field: getattr(batch, field) for field in Batch.__slots__}
     plain.update(batch)
-    scaled.update(Batch(**{**values, "action": (batch.action + 1) * 5}))
-    torch.testing.assert_close(plain.weights, scaled.weights, rtol=1e-4, atol=1e-5)
+    scaled.update(replace(batch, action=(batch.action + 1) * 5))
+    torch.testing.assert_close(plain.algorithm.weights, scaled.algorithm.weights, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
 def test_metrics_are_tensors_and_reveal_what_is_not_finite(name):
     agent = make(name)
     metrics = agent.update(make_batch(agent))
-    assert {"critic_loss", "actor_loss", "q_mean"} <= metrics.keys()
+    assert {"critic_loss", "q_mean"} <= metrics.keys()
     assert all(isinstance(value, torch.Tensor) and value.shape == () for value in metrics.values())
     assert agent.is_finite()
-    agent.critics.flat[0] = torch.nan
+    critics_of(agent).flat[0] = torch.nan
     assert not agent.is_finite()
     assert not torch.isfinite(agent.update(make_batch(agent))["critic_loss"])
 
@@ -222,7 +413,7 @@ def test_metrics_are_tensors_and_reveal_what_is_not_finite(name):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("name", AGENT_NAMES)
 def test_a_gpu_is_used_where_asked(name):
-    options = {"n_critics": 3, "n_target_critics": 2, "target_period": 2, "gradient_clip": 0.5, "device": "cuda"}
+    options = random_options(name) | {"device": "cuda"}
     first, second = make(name, **options), make(name, seed=9, **options)
     first.observe(make_episode(0))
     metrics = first.update(make_batch(first))
@@ -235,10 +426,15 @@ def test_a_gpu_is_used_where_asked(name):
 def test_exploration_says_how_each_agent_explores():
     td3, sac = make("td3", noise=0.3, random_eps=0.1), make("sac")
     assert vars(td3.exploration(False)) == {"random_eps": 0.1, "noise": 0.3, "is_random": False, "samples": False}
-    assert vars(sac.exploration(True)) == {"random_eps": 0.0, "noise": 0.0, "is_random": True, "samples": True}
+    assert vars(sac.exploration(True, 9)) == {"random_eps": 0.0, "noise": 0.0, "is_random": True, "samples": True}
+    dqn = make("dqn", initial_eps=0.9, random_eps=0.1, eps_steps=100)
+    assert vars(dqn.exploration(False, 0)) == {"random_eps": 0.9, "noise": 0.0, "is_random": False, "samples": False}
+    assert dqn.exploration(False, 50).random_eps == pytest.approx(0.5)
+    assert dqn.exploration(False, 1000).random_eps == 0.1
+    assert make("qrdqn", random_eps=0.1).exploration(False, 0).random_eps == 0.1
 
 
-@pytest.mark.parametrize("name", AGENT_NAMES)
+@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
 def test_a_one_step_task_is_learnt(name):
     """The reward is how near the action is to the goal, and the episode ends: the best policy is action = goal."""
     spec = make_spec((2, 2, 2), reward_range=(-8.0, 0.0))
@@ -246,17 +442,38 @@ def test_a_one_step_task_is_learnt(name):
     rng = np.random.default_rng(0)
     for _ in range(1000 // agent.batches_per_update):
         batch = random_batch(rng, 64, agent.batches_per_update, (2, 2, 2))
-        values = {field: getattr(batch, field) for field in Batch.__slots__} | {
-            "terminated": np.ones_like(batch.terminated)
-        }
         goal = rng.uniform(-0.8, 0.8, batch.goal.shape).astype(np.float32)
         reward = -np.square(batch.action - goal).sum(-1)
-        agent.update(Batch(**{**values, "goal": goal, "reward": reward}))
+        agent.update(replace(batch, terminated=np.ones_like(batch.terminated), goal=goal, reward=reward))
     policy = Policy(agent.policy_spec)
     policy.load(agent.policy_weights())
     goals = rng.uniform(-0.8, 0.8, (200, 2))
     actions = policy.predict(rng.normal(size=(200, 2)), goals, goals)
     assert np.abs(actions - goals).mean() < 0.1
+
+
+@pytest.mark.parametrize("name", DISCRETE_AGENTS)
+def test_a_one_step_choice_is_learnt(name):
+    """The reward is 0 for the action that the signs of the goal name, in binary, else -1, and the episode ends."""
+    agent = make(name, hidden=(32, 32), learning_rate=3e-3, normalize=False)
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        batch = make_batch(agent, seed=int(rng.integers(1 << 31)), rows=64)
+        right = FIRST_ACTION + (batch.goal > 0) @ [1, 2]
+        reward = -(batch.action != right).astype(np.float32)
+        agent.update(replace(batch, terminated=np.ones_like(batch.terminated), reward=reward))
+    policy = Policy(agent.policy_spec)
+    policy.load(agent.policy_weights())
+    goals = rng.normal(size=(200, 2))
+    actions = policy.predict(rng.normal(size=(200, SIZES[0])), goals, goals)
+    assert (actions == FIRST_ACTION + (goals > 0) @ [1, 2]).mean() > 0.9
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_the_wrong_kind_of_action_space_names_the_agents_that_fit(name):
+    is_discrete = name in DISCRETE_AGENTS
+    with pytest.raises(GoalEnvError, match="ddpg, td3, sac, tqc" if is_discrete else "dqn, qrdqn"):
+        make(name, spec=make_spec(is_discrete=not is_discrete))
 
 
 def test_agents_are_made_by_name():

@@ -11,11 +11,16 @@ from hindsight.errors import GoalEnvError, OptionError, ShapeError
 from hindsight.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
 
 CPU = torch.device("cpu")
+CHOICE = ArraySpec((), "int64", (3.0,), (6.0,), 4)
 
 
 def make_spec(action=None, observation=(2,), dtype="float64"):
     action = action or ArraySpec((1,), "float32", (-2.0,), (4.0,))
     return GoalSpec(ArraySpec(observation, dtype), ArraySpec((1,), dtype), action, 50, -1.0, 0.0)
+
+
+def make_inputs(options, spec=None, kind="deterministic"):
+    return Inputs(policy_spec(spec or make_spec(), options, kind, layer_norm=False), options, CPU)
 
 
 def one_batch(**changes):
@@ -35,25 +40,44 @@ def one_batch(**changes):
 
 
 def test_a_batch_becomes_rows_of_numbers():
-    transitions = Inputs(make_spec(), AgentOptions(normalize=False, discount=0.9), CPU).transitions(one_batch(), 1)
+    transitions = make_inputs(AgentOptions(normalize=False, discount=0.9)).transitions(one_batch(), 1)
     # observation, goal, action in [-1, 1]
     assert transitions.critic_inputs.tolist() == [[[1, 2, 0.5, -1], [3, 90, -0.5, 1]]]
     assert transitions.inputs.tolist() == [[[1, 2, 0.5], [3, 90, -0.5]]]
+    assert transitions.action.tolist() == [[[-1], [1]]]
     assert transitions.next_inputs.tolist() == [[[2, 1, 0.5], [0, 0, -0.5]]]
     assert transitions.reward.tolist() == [[[-1], [0]]]
     torch.testing.assert_close(transitions.discount, torch.tensor([[[0.9], [0.0]]]))
     assert {t.dtype for t in (transitions.inputs, transitions.reward, transitions.discount)} == {torch.float32}
+    assert transitions.weight is None
+
+
+def test_choices_are_counted_from_zero_and_are_no_input():
+    inputs = make_inputs(AgentOptions(normalize=False), make_spec(CHOICE), "discrete")
+    transitions = inputs.transitions(one_batch(action=np.array([[3, 6]])), 1)
+    assert transitions.action.tolist() == [[[0], [3]]]
+    assert transitions.action.dtype == torch.int64
+    assert transitions.critic_inputs.tolist() == transitions.inputs.tolist() == [[[1, 2, 0.5], [3, 90, -0.5]]]
+
+
+def test_weights_and_discounts_are_taken_where_they_are():
+    batch = one_batch(weight=np.array([[0.5, 2.0]]), discount=np.array([[0.8, 0.0]], np.float32))
+    transitions = make_inputs(AgentOptions()).transitions(batch, 1)
+    assert transitions.weight.tolist() == [[[0.5], [2]]]
+    torch.testing.assert_close(transitions.discount, torch.tensor([[[0.8], [0.0]]]))
+    assert transitions[0].weight.tolist() == [[0.5], [2]]
+    assert transitions[0].inputs.shape == (2, 3)
 
 
 def test_the_achieved_goal_comes_after_the_goal():
     options = AgentOptions(normalize=False, sees_achieved_goal=True)
-    transitions = Inputs(make_spec(), options, CPU).transitions(one_batch(), 1)
+    transitions = make_inputs(options).transitions(one_batch(), 1)
     assert transitions.inputs[0].tolist() == [[1, 2, 0.5, 5], [3, 90, -0.5, 6]]
     assert transitions.next_inputs[0].tolist() == [[2, 1, 0.5, 7], [0, 0, -0.5, 8]]
 
 
 def test_inputs_are_normalised_and_held_within_the_clip():
-    inputs = Inputs(make_spec(), AgentOptions(normalizer_clip=5.0), CPU)
+    inputs = make_inputs(AgentOptions(normalizer_clip=5.0))
     observation, goal = np.array([[0.0, 1.0], [4.0, 3.0]]), np.array([[-1.0], [1.0]])
     inputs.observe(Episode(observation, goal, goal, np.zeros((1, 1)), np.zeros(1)))  # means 2, 2, 0; deviations 2, 1, 1
     transitions = inputs.transitions(one_batch(), 1)
@@ -66,7 +90,7 @@ def test_the_arrays_of_a_batch_stay_as_they_were():
     batch = random_batch(np.random.default_rng(0), 8, 2, (2, 1, 1))
     batch = replace(batch, terminated=batch.terminated.astype(np.float32))
     copies = {name: getattr(batch, name).copy() for name in BATCH_FIELDS}
-    inputs = Inputs(make_spec(), AgentOptions(), CPU)
+    inputs = make_inputs(AgentOptions())
     inputs.transitions(batch, 2)
     for name, copy in copies.items():
         np.testing.assert_array_equal(getattr(batch, name), copy)
@@ -77,12 +101,12 @@ def test_integers_images_and_read_only_arrays_are_taken():
     observation.flags.writeable = False
     spec = make_spec(observation=(2, 2), dtype="uint8")
     batch = one_batch(observation=observation, next_observation=observation, goal=np.ones((1, 2, 1), np.int64))
-    transitions = Inputs(spec, AgentOptions(normalize=False), CPU).transitions(batch, 1)
+    transitions = make_inputs(AgentOptions(normalize=False), spec).transitions(batch, 1)
     assert transitions.inputs[0, 0].tolist() == [255] * 4 + [1]
 
 
 def test_one_batch_needs_no_leading_axis_and_other_counts_are_refused():
-    inputs = Inputs(make_spec(), AgentOptions(), CPU)
+    inputs = make_inputs(AgentOptions())
     plain, led = inputs.transitions(one_batch()[0], 1), inputs.transitions(one_batch(), 1)
     assert torch.equal(plain.critic_inputs, led.critic_inputs)
     with pytest.raises(ShapeError, match=r"\(2, B\), got \(1, 2\).*sample_many\(2"):
@@ -94,7 +118,7 @@ def test_one_batch_needs_no_leading_axis_and_other_counts_are_refused():
 @pytest.mark.parametrize(
     ("action", "word"),
     [
-        (ArraySpec((), "int64", (0.0,), (3.0,), 4), "Discrete"),
+        (CHOICE, r"Discrete\(4\).*dqn, qrdqn"),
         (ArraySpec((4,), "int8", (0.0,), (1.0,)), "int8"),
         (ArraySpec((1,), "float32"), "RescaleAction"),
         (ArraySpec((2,), "float32", (0.0, 1.0), (1.0, 1.0)), "below"),
@@ -102,15 +126,25 @@ def test_one_batch_needs_no_leading_axis_and_other_counts_are_refused():
 )
 def test_actions_that_cannot_be_learnt_are_refused(action, word):
     with pytest.raises(GoalEnvError, match=word):
-        Inputs(make_spec(action), AgentOptions(), CPU)
+        policy_spec(make_spec(action), AgentOptions(), "deterministic", layer_norm=False)
+
+
+@pytest.mark.parametrize(
+    ("action", "word"), [(None, "ddpg, td3, sac, tqc"), (ArraySpec((4,), "int8", (0.0,), (1.0,)), "TransformAction")]
+)
+def test_numbers_cannot_be_chosen(action, word):
+    with pytest.raises(GoalEnvError, match=word):
+        policy_spec(make_spec(action), AgentOptions(), "discrete", layer_norm=False)
 
 
 def test_the_policy_knows_the_task():
-    spec = policy_spec(make_spec(), AgentOptions(hidden=(8,), sees_achieved_goal=True), "squashed_gaussian")
-    assert spec.layer_sizes == (4, 8, 2)
-    assert (spec.action_low, spec.action_high, spec.action_dtype) == ((-2.0,), (4.0,), "float32")
-    assert spec.normalizer_clip == 5.0
-    assert policy_spec(make_spec(), AgentOptions(normalize=False), "deterministic").normalizer_clip is None
+    options = AgentOptions(hidden=(8,), sees_achieved_goal=True, goal_features="relative")
+    spec = policy_spec(make_spec(), options, "squashed_gaussian", layer_norm=True)
+    assert spec.layer_sizes == (5, 8, 2)
+    assert (spec.layer_norm, spec.normalizer_clip) == (True, 5.0)
+    assert spec.action == make_spec().action
+    assert policy_spec(make_spec(CHOICE), options, "discrete", layer_norm=False).layer_sizes == (5, 8, 4)
+    assert policy_spec(make_spec(), AgentOptions(normalize=False), "deterministic", False).normalizer_clip is None
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

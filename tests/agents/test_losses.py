@@ -4,11 +4,18 @@ import pytest
 import torch
 
 from hindsight.agents.losses import (
+    absolute_error,
     deterministic_policy_loss,
+    drawn,
+    dueling_matrix,
     entropy_coefficient_gradient,
+    huber_error,
     lowest,
+    lowest_quantiles,
     lowest_value,
+    mean_matrix,
     mean_value,
+    quantile_error,
     return_range,
     sample_squashed_gaussian,
     smoothed_action,
@@ -61,6 +68,8 @@ def test_values_that_a_policy_climbs():
     value, gradient = mean_value(values)
     assert value.flatten().tolist() == [1.5, 4]
     assert gradient.flatten().tolist() == [0.5] * 4
+    value, gradient = mean_value(torch.tensor([[[1.0, 2.0]], [[3.0, 6.0]]]))  # with two quantiles each
+    assert (value.tolist(), gradient.flatten().tolist()) == ([[3]], [0.25] * 4)
 
 
 def test_the_squared_error_sums_over_members_and_averages_over_rows():
@@ -68,6 +77,86 @@ def test_the_squared_error_sums_over_members_and_averages_over_rows():
     loss, gradient = squared_error(value, column(0.0, 4.0))
     assert loss == (1 + 4) / 2 + 16 / 2
     assert gradient.flatten().tolist() == [1, -2, 0, -4]
+
+
+def test_the_huber_error_is_linear_beyond_one():
+    value = torch.stack((column(0.5, 3.0), column(0.0, -2.0)))
+    loss, gradient = huber_error(value, column(0.0, 0.0))
+    assert loss == (0.5 * 0.25 + 2.5 + 0 + 1.5) / 2
+    assert gradient.flatten().tolist() == [0.25, 0.5, 0, -0.5]
+
+
+@pytest.mark.parametrize("error", [squared_error, huber_error, quantile_error])
+def test_a_weight_counts_its_row_so_often(error):
+    generator = torch.Generator().manual_seed(0)
+    value, target = (torch.randn(*shape, generator=generator) for shape in ((2, 3, 1), (3, 1)))
+    weight = column(0.0, 1.0, 2.0).float()
+    loss, gradient = error(value, target, weight)
+    rows = [1, 2, 2]  # the first left out, the last twice
+    expected, expected_gradient = error(value[:, rows], target[rows])
+    torch.testing.assert_close(loss, expected)
+    assert gradient[:, 0].count_nonzero() == 0
+    torch.testing.assert_close(gradient[:, 1], expected_gradient[:, 0])
+    torch.testing.assert_close(gradient[:, 2], expected_gradient[:, 1] + expected_gradient[:, 2])
+
+
+def test_the_quantile_error_by_hand():
+    # quantiles at 1/4 and 3/4; errors of the first: 2 and -0.5, of the second: 1 and -1.5
+    value, target = torch.tensor([[[0.0, 1.0]]]), torch.tensor([[2.0, -0.5]])
+    loss, gradient = quantile_error(value, target)
+    first, second = (0.25 * 1.5 + 0.75 * 0.125) / 2, (0.75 * 0.5 + 0.25 * 1.0) / 2
+    assert loss == pytest.approx(first + second)
+    assert gradient.flatten().tolist() == pytest.approx([-(0.25 * 1 - 0.75 * 0.5) / 2, -(0.75 * 1 - 0.25 * 1) / 2])
+
+
+def test_the_quantile_error_by_autograd():
+    generator = torch.Generator().manual_seed(0)
+    value = torch.randn(2, 4, 3, dtype=torch.float64, generator=generator, requires_grad=True)
+    target, weight = torch.randn(4, 5, dtype=torch.float64, generator=generator), torch.rand(4, 1, dtype=torch.float64)
+    level = torch.tensor([1 / 6, 3 / 6, 5 / 6], dtype=torch.float64)[:, None]
+    error = target[:, None, :] - value[..., None]
+    share = torch.where(error < 0, 1 - level, level)
+    huber = torch.where(error.abs() <= 1, 0.5 * error.square(), error.abs() - 0.5)
+    expected = ((share * huber).mean(-1).sum(-1) * weight[:, 0]).mean(1).sum()
+    (expected_gradient,) = torch.autograd.grad(expected, value)
+    loss, gradient = quantile_error(value.detach(), target, weight)
+    torch.testing.assert_close(loss, expected.detach())
+    torch.testing.assert_close(gradient, expected_gradient)
+
+
+def test_quantiles_descend_to_those_of_the_samples():
+    value, samples = torch.zeros(1, 1, 4), torch.linspace(0, 100, 1001)[None]
+    for _ in range(3000):
+        value -= quantile_error(value, samples)[1]
+    torch.testing.assert_close(value[0, 0], torch.tensor([12.5, 37.5, 62.5, 87.5]), rtol=0, atol=0.5)
+
+
+def test_the_absolute_error_is_that_of_the_means():
+    value = torch.tensor([[[1.0, 3.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 2.0]]])
+    target = torch.tensor([[0.0, 2.0, 4.0], [5.0, 5.0, 5.0]])
+    assert absolute_error(value, target).tolist() == [(0 + 2) / 2, (5 + 4) / 2]
+
+
+def test_the_largest_quantiles_are_dropped_from_all_critics_together():
+    values = torch.tensor([[[1.0, 9.0, 3.0]], [[2.0, 8.0, 7.0]]])
+    assert lowest_quantiles(values, 1).tolist() == [[1, 2, 3, 7]]
+    assert lowest_quantiles(values, 0).tolist() == [[1, 2, 3, 7, 8, 9]]
+
+
+def test_members_are_drawn_without_repetition():
+    values, generator = torch.arange(3.0).view(3, 1, 1), torch.Generator().manual_seed(0)
+    assert drawn(values, None, generator) is values
+    pairs = {tuple(sorted(drawn(values, 2, generator).flatten().tolist())) for _ in range(100)}
+    assert pairs == {(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)}
+
+
+def test_dueling_outputs_are_a_value_and_advantages():
+    outputs = torch.tensor([10.0, 1.0, 2.0, 6.0])
+    assert (outputs @ dueling_matrix(3).T).tolist() == [8, 9, 13]  # the advantages' mean is 3
+
+
+def test_the_mean_matrix_takes_each_actions_quantiles_together():
+    assert (torch.tensor([1.0, 3.0, 10.0, 20.0]) @ mean_matrix(2, 2).T).tolist() == [2, 15]
 
 
 def test_smoothing_noise_is_clipped_and_so_is_the_action():

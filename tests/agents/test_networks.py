@@ -3,7 +3,7 @@ import torch
 from plain_agents import load_flat, make_mlp, read_flat
 from torch import nn
 
-from hindsight.agents.networks import Adam, Architecture, Network, TargetStep, allocate, initialize
+from hindsight.agents.networks import Adam, Architecture, Network, TargetStep, allocate, initialize, with_outputs
 
 SIZES = [(5, 7, 6, 1), (5, 7, 6, 3), (5, 2), (5, 1)]
 
@@ -71,6 +71,14 @@ def test_networks_lie_one_after_another_in_one_vector():
     flat.fill_(1.0)
     assert (first.flat.sum(), second.flat.sum()) == (3, 16)
     assert second.layers[0][0].sum() == 12
+
+
+def test_outputs_may_be_combined_into_others():
+    network, _ = make_pair((5, 7, 6, 3), 1, True, torch.float64)
+    matrix = torch.tensor([[1.0, 2.0, 0.0], [0.0, -1.0, 4.0]], dtype=torch.float64)
+    combined = Network(Architecture((5, 7, 6, 2), 1, True), with_outputs(network, matrix))
+    x = torch.randn(9, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(combined(x), network(x) @ matrix.T)
 
 
 def test_initial_weights_are_those_of_linear_layers_and_the_last_is_scaled():

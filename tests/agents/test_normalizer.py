@@ -4,8 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from hindsight.agents.layout import Layout
 from hindsight.agents.normalizer import Normalizer, RunningMoments
-from hindsight.records import Episode
+from hindsight.records import ArraySpec, Episode
+
+
+def make_normalizer(observation_size, goal_size, eps, **layout):
+    observation, goal = ArraySpec((observation_size,), "float64"), ArraySpec((goal_size,), "float64")
+    return Normalizer(Layout(observation, goal, **layout), eps)
 
 
 def make_episode(observation, achieved_goal, desired_goal):
@@ -16,27 +22,46 @@ def make_episode(observation, achieved_goal, desired_goal):
 
 
 def test_before_the_first_episode_values_pass_unchanged():
-    mean, scale = Normalizer(2, 1, eps=0.01).mean_and_scale(sees_achieved_goal=False)
+    mean, scale = make_normalizer(2, 1, eps=0.01).mean_and_scale()
     assert mean.tolist() == [0, 0, 0]
     assert scale.tolist() == [1, 1, 1]
     assert (mean.dtype, scale.dtype) == (np.float32, np.float32)
 
 
 def test_one_episode_by_hand():
-    normalizer = Normalizer(2, 1, eps=0.5)
+    normalizer = make_normalizer(2, 1, eps=0.5)
     normalizer.update(make_episode([[1.0, 7.0], [3.0, 7.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
-    mean, scale = normalizer.mean_and_scale(sees_achieved_goal=False)
+    mean, scale = normalizer.mean_and_scale()
     # observation: mean 2 and 7, deviation 1 and 0 (held at eps); goals 0, 4, 8, 8: mean 5, variance (25 + 1 + 9 + 9) / 4
     assert mean.tolist() == [2, 7, 5]
     assert scale == pytest.approx([1, 2, 11**-0.5])
 
 
 def test_the_achieved_goal_is_seen_through_the_goal_statistics():
-    normalizer = Normalizer(1, 1, eps=0.01)
+    normalizer = make_normalizer(1, 1, eps=0.01, sees_achieved_goal=True)
     normalizer.update(make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
-    mean, scale = normalizer.mean_and_scale(sees_achieved_goal=True)
+    mean, scale = normalizer.mean_and_scale()
     assert mean.tolist() == [2, 5, 5]
     assert scale[1] == scale[2]
+
+
+def test_a_difference_stays_zero_at_the_goal_and_has_the_goals_scale():
+    normalizer = make_normalizer(1, 1, eps=0.01, goal_features="relative")
+    normalizer.update(make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
+    mean, scale = normalizer.mean_and_scale()
+    assert mean.tolist() == [2, 5, 0]
+    assert scale[1] == scale[2] != 1
+
+
+def test_bits_and_choices_keep_their_coding_whatever_is_seen():
+    layout = Layout(ArraySpec((), "int64", (0.0,), (2.0,), 3), ArraySpec((2,), "int8", (0.0,), (1.0,)), True, "relative")
+    normalizer = Normalizer(layout, 0.01)
+    expected = [0, 0, 0, 0.5, 0.5, 0.5, 0.5, 0, 0], [1, 1, 1, 2, 2, 2, 2, 2, 2]
+    for _ in range(2):
+        assert tuple(array.tolist() for array in normalizer.mean_and_scale()) == expected
+        bits = np.array([[0, 1], [1, 1]], np.int8)
+        normalizer.update(make_episode(np.array([1, 2]), bits, bits))
+    assert normalizer.state_dict()["normalizer/goal_mean"].shape == (0,)
 
 
 @given(
@@ -65,23 +90,23 @@ def test_a_small_spread_far_from_zero_is_not_lost():
 
 
 def test_enormous_values_and_constant_features_stay_finite():
-    normalizer = Normalizer(2, 1, eps=0.01)
+    normalizer = make_normalizer(2, 1, eps=0.01)
     normalizer.update(make_episode([[1e30, 5.0], [-1e30, 5.0]], [[1.0], [1.0]], [[1.0], [1.0]]))
-    mean, scale = normalizer.mean_and_scale(sees_achieved_goal=False)
+    mean, scale = normalizer.mean_and_scale()
     assert np.isfinite(mean).all()
     assert scale == pytest.approx([1e-30, 100, 100])
 
 
 def test_integers_and_further_axes_are_taken():
-    normalizer = Normalizer(4, 1, eps=0.01)
+    normalizer = make_normalizer(4, 1, eps=0.01)
     images = np.array([[[0, 255], [0, 1]], [[0, 255], [2, 1]]], np.uint8)
     normalizer.update(make_episode(images, np.zeros((2,), np.int64), np.ones((2,), np.int64)))
-    mean, _ = normalizer.mean_and_scale(sees_achieved_goal=False)
+    mean, _ = normalizer.mean_and_scale()
     assert mean.tolist() == [0, 255, 1, 1, 0.5]
 
 
 def test_state_goes_round_and_shares_no_memory():
-    first, second = Normalizer(1, 1, eps=0.01), Normalizer(1, 1, eps=0.01)
+    first, second = make_normalizer(1, 1, eps=0.01), make_normalizer(1, 1, eps=0.01)
     episode = make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]])
     first.update(episode)
     state = first.state_dict()

@@ -7,21 +7,29 @@ import pytest
 
 from hindsight.agents.policy import Exploration, Policy, PolicySpec, PolicyWeights, count_weights, layer_views
 from hindsight.errors import FileError, InputError
+from hindsight.records import ArraySpec
+
+
+def box(size, low=-1.0, high=1.0, dtype="float32"):
+    return ArraySpec((size,), dtype, (low,), (high,))
+
+
+def choice(start, n_values):
+    return ArraySpec((), "int64", (float(start),), (float(start + n_values - 1),), n_values)
 
 
 def make_spec(**changes):
     values = {
-        "observation_size": 2,
-        "goal_size": 1,
-        "action_shape": (1,),
-        "action_dtype": "float32",
-        "action_low": (-1.0,),
-        "action_high": (1.0,),
+        "observation": box(2, -np.inf, np.inf),
+        "goal": box(1),
+        "action": box(1),
         "hidden": (2,),
         "layer_norm": False,
         "sees_achieved_goal": False,
+        "goal_features": "none",
         "kind": "deterministic",
         "normalizer_clip": 5.0,
+        "image_channels": (2,),
     }
     return PolicySpec(**{**values, **changes})
 
@@ -75,7 +83,7 @@ def test_layer_norm_by_hand():
 
 
 def test_actions_come_in_the_units_shape_and_dtype_of_the_environment():
-    changes = {"action_shape": (2, 1), "action_low": (0.0, -4.0), "action_high": (10.0, 0.1), "action_dtype": "float64"}
+    changes = {"action": ArraySpec((2, 1), "float64", (0.0, -4.0), (10.0, 0.1))}
     flat = np.zeros(count_weights((3, 2)))
     flat[-2:] = [50.0, -50.0]  # tanh 1 and -1
     action = make_policy(flat, hidden=(), **changes).act(np.zeros(2), np.zeros(1), np.zeros(1))
@@ -84,7 +92,7 @@ def test_actions_come_in_the_units_shape_and_dtype_of_the_environment():
 
 
 def test_noise_is_a_share_of_the_half_width_and_held_within_the_bounds():
-    policy = make_policy(np.zeros(count_weights((3, 1))), hidden=(), action_low=(-10.0,), action_high=(30.0,))
+    policy = make_policy(np.zeros(count_weights((3, 1))), hidden=(), action=box(1, -10.0, 30.0))
     rng = np.random.default_rng(0)
     parts = np.zeros((5000, 2)), np.zeros((5000, 1)), np.zeros((5000, 1))
     actions = policy.predict(*parts, Exploration(random_eps=0.0, noise=0.1), rng)
@@ -105,7 +113,7 @@ def test_random_eps_is_the_share_of_uniform_actions():
 
 
 def test_random_actions_are_uniform_and_need_no_weights():
-    policy = Policy(make_spec(action_low=(2.0,), action_high=(4.0,)))
+    policy = Policy(make_spec(action=box(1, 2.0, 4.0)))
     rng = np.random.default_rng(0)
     seen = np.zeros(2), np.zeros(1), np.zeros(1)
     explore = Exploration(random_eps=0.0, noise=0.0, is_random=True)
@@ -124,6 +132,94 @@ def test_a_stochastic_policy_samples_around_its_mean():
     assert before.mean() == pytest.approx(0.5, abs=0.02)
     assert before.std() == pytest.approx(0.3, rel=0.05)
     assert np.unique(policy.predict(*parts)).tolist() == [pytest.approx(np.tanh(0.5))]
+
+
+def make_chooser(values, **changes):
+    """A policy whose three actions 5, 6 and 7 are always worth `values`."""
+    flat = np.zeros(count_weights((3, 3)))
+    flat[-3:] = values
+    return make_policy(flat, hidden=(), kind="discrete", action=choice(5, 3), **changes)
+
+
+def test_the_best_choice_is_a_number_of_the_environment():
+    policy, seen = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
+    action = policy.act(*seen)
+    assert (action, action.shape, action.dtype) == (6, (), np.int64)
+    assert {6: "a key"}[action]
+    assert policy.predict(np.zeros((2, 2)), np.zeros((2, 1)), np.zeros((2, 1))).tolist() == [6, 6]
+
+
+def test_choices_are_explored_uniformly():
+    policy, rng = make_chooser([0.0, 2.0, 1.0]), np.random.default_rng(0)
+    rows = np.zeros((6000, 2)), np.zeros((6000, 1)), np.zeros((6000, 1))
+    counts = [
+        np.bincount(policy.predict(*rows, Exploration(0.3, 0.0, is_random), rng), minlength=8)[5:] / 6000
+        for is_random in (False, True)
+    ]
+    np.testing.assert_allclose(counts[0], [0.1, 0.8, 0.1], atol=0.02)
+    np.testing.assert_allclose(counts[1], [1 / 3] * 3, atol=0.02)
+    alone = {int(policy.act(*(part[0] for part in rows), Exploration(1.0, 0.0), rng)) for _ in range(100)}
+    assert alone == {5, 6, 7}
+    assert Policy(policy.spec).act(*(part[0] for part in rows), Exploration(0.0, 0.0, is_random=True), rng) in (5, 6, 7)
+
+
+def test_the_distribution_over_choices_is_the_one_that_is_drawn_from():
+    policy, seen = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
+    assert policy.distribution(*seen).tolist() == [0, 1, 0]
+    np.testing.assert_allclose(policy.distribution(*seen, Exploration(0.3, 0.0)), [0.1, 0.8, 0.1])
+    np.testing.assert_allclose(policy.distribution(*seen, Exploration(0.3, 0.0, is_random=True)), [1 / 3] * 3)
+    rows = np.zeros((2, 2)), np.zeros((2, 1)), np.zeros((2, 1))
+    assert policy.distribution(*rows).tolist() == [[0, 1, 0], [0, 1, 0]]
+    assert policy.log_probability(*rows, np.array([6, 7])).tolist() == [0, -np.inf]
+    assert np.exp(policy.log_probability(*seen, np.int64(7), Exploration(0.3, 0.0))) == pytest.approx(0.1)
+
+
+def make_sampler(mean, deviation, action):
+    """A policy that samples around a mean whatever it sees."""
+    flat = np.zeros(count_weights((3, 2 * len(mean))))
+    flat[-2 * len(mean) :] = [*mean, *np.log(deviation)]
+    return make_policy(flat, hidden=(), kind="squashed_gaussian", action=action)
+
+
+def test_the_distribution_of_a_stochastic_policy_is_told_before_squashing():
+    policy = make_sampler([0.5, -1.0], [0.3, 2.0], box(2, -2.0, 6.0))
+    seen, rows = (np.zeros(2), np.zeros(1), np.zeros(1)), (np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 1)))
+    mean, deviation = policy.distribution(*seen)
+    np.testing.assert_allclose((mean, deviation), [[0.5, -1.0], [0.3, 2.0]], rtol=1e-6)
+    assert [part.shape for part in policy.distribution(*rows)] == [(3, 2), (3, 2)]
+
+
+def test_the_density_is_that_of_the_actions_that_are_drawn():
+    policy = make_sampler([0.5], [0.8], box(1, -2.0, 6.0))
+    n = 100_000
+    drawn = policy.predict(
+        np.zeros((n, 2)), np.zeros((n, 1)), np.zeros((n, 1)), Exploration(0.0, 0.0, samples=True), np.random.default_rng(0)
+    )
+    counts, edges = np.histogram(drawn, bins=20, range=(-2.0, 6.0))
+    middle = (edges[1:] + edges[:-1]) / 2
+    density = np.exp(policy.log_probability(np.zeros((20, 2)), np.zeros((20, 1)), np.zeros((20, 1)), middle[:, None]))
+    np.testing.assert_allclose(density, counts / n / 0.4, rtol=0.15, atol=0.004)
+    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    at_bound, beyond = (policy.log_probability(*seen, np.array([a], np.float32)) for a in (6.0, 6.1))
+    assert np.isfinite(at_bound)
+    assert beyond == -np.inf
+    assert at_bound.shape == ()
+
+
+def test_the_density_of_several_numbers_is_their_product():
+    both = make_sampler([0.5, -1.0], [0.3, 2.0], box(2)), np.array([0.2, -0.4])
+    alone = [make_sampler([m], [d], box(1)) for m, d in ((0.5, 0.3), (-1.0, 2.0))]
+    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    expected = sum(policy.log_probability(*seen, both[1][i : i + 1]) for i, policy in enumerate(alone))
+    assert both[0].log_probability(*seen, both[1]) == pytest.approx(expected)
+
+
+def test_a_deterministic_policy_says_what_it_is():
+    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    with pytest.raises(InputError, match="deterministic policy has no distribution"):
+        make_policy().distribution(*seen)
+    with pytest.raises(InputError, match="deterministic"):
+        make_policy().log_probability(*seen, np.zeros(1))
 
 
 def test_one_row_and_many_agree():
@@ -156,12 +252,17 @@ def test_what_cannot_be_done_is_said():
 
 
 def test_a_spec_goes_through_json_and_back():
-    spec = make_spec(action_shape=(2,), action_low=(-1.0, 0.1), action_high=(1.0, 0.3), kind="squashed_gaussian")
+    spec = make_spec(action=ArraySpec((2,), "float32", (-1.0, 0.1), (1.0, 0.3)), kind="squashed_gaussian")
     assert PolicySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
     assert PolicySpec.from_json(make_spec(normalizer_clip=None).to_json()).normalizer_clip is None
+    chooser = make_spec(action=choice(2, 3), kind="discrete", goal_features="relative")
+    assert PolicySpec.from_json(json.loads(json.dumps(chooser.to_json()))) == chooser
 
 
-@pytest.mark.parametrize("change", [{"hidden": None}, {"kind": "magic"}, {"action_dtype": "no such"}, {"goal_size": "x"}])
+@pytest.mark.parametrize(
+    "change",
+    [{"hidden": None}, {"kind": "magic"}, {"kind": "discrete"}, {"action": {}}, {"goal": "x"}, {"goal_features": "all"}],
+)
 def test_a_malformed_spec_is_refused(change):
     with pytest.raises(FileError):
         PolicySpec.from_json({**make_spec().to_json(), **change})

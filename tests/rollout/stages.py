@@ -9,29 +9,29 @@ import gymnasium
 import numpy as np
 
 from hindsight import PointReach
-from hindsight.agents.policy import PolicySpec, PolicyWeights, count_weights
+from hindsight.agents.policy import PolicySpec, PolicyWeights
+from hindsight.records import ArraySpec
 from hindsight.rollout.collect import Stage
 
 
 def policy_spec():
     return PolicySpec(
-        observation_size=4,
-        goal_size=2,
-        action_shape=(2,),
-        action_dtype="float32",
-        action_low=(-1.0, -1.0),
-        action_high=(1.0, 1.0),
+        observation=ArraySpec((4,), "float32"),
+        goal=ArraySpec((2,), "float32"),
+        action=ArraySpec((2,), "float32", (-1.0,), (1.0,)),
         hidden=(8,),
         layer_norm=False,
         sees_achieved_goal=False,
+        goal_features="none",
         kind="deterministic",
         normalizer_clip=5.0,
+        image_channels=(),
     )
 
 
 def weights(seed=0):
     spec, generator = policy_spec(), np.random.default_rng(seed)
-    flat = generator.standard_normal(count_weights(spec.layer_sizes)).astype(np.float32)
+    flat = generator.standard_normal(spec.n_weights).astype(np.float32)
     return PolicyWeights(flat, np.zeros(6, np.float32), np.ones(6, np.float32))
 
 

@@ -1,4 +1,4 @@
-"""From a Batch of NumPy arrays to the tensors that networks see: flat, normalised, actions in [-1, 1]."""
+"""From a Batch of NumPy arrays to the tensors that networks see: flat, normalised, actions in [-1, 1] or counted from 0."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from ..errors import GoalEnvError, OptionError, ShapeError
-from ..records import Batch, Episode, GoalSpec
+from ..records import ArraySpec, Batch, Episode, GoalSpec
 from .losses import return_range
+from .networks import Architecture
 from .normalizer import Normalizer
-from .options import AgentOptions
-from .policy import PolicyKind, PolicySpec, PolicyWeights
+from .options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, AgentOptions
+from .policy import PolicyKind, PolicySpec
 
 Array = npt.NDArray[Any]
 
@@ -25,48 +26,59 @@ Array = npt.NDArray[Any]
 class Transitions:
     """P batches of B transitions as float32 tensors, each (P, B, n).
 
-    inputs: what the actor sees, a view of critic_inputs, which hold the action besides. next_inputs: what the actor sees
-    after the step. discount: what the next value counts, 0 where the step ended the episode for good.
+    inputs: what a policy sees. action: in [-1, 1], or int64 counted from 0 where actions are chosen. critic_inputs: inputs
+    and, where it is numbers, the action. next_inputs: what a policy sees after the step. discount: what the next value
+    counts, 0 where the step ended the episode for good. weight: what a row counts in the critics' loss; None where all
+    count alike.
     """
 
     inputs: Tensor
+    action: Tensor
     critic_inputs: Tensor
     next_inputs: Tensor
     reward: Tensor
     discount: Tensor
+    weight: Tensor | None
+
+    def __getitem__(self, batch: int) -> Transitions:
+        """One of the batches, (B, n) each."""
+        return Transitions(
+            self.inputs[batch],
+            self.action[batch],
+            self.critic_inputs[batch],
+            self.next_inputs[batch],
+            self.reward[batch],
+            self.discount[batch],
+            None if self.weight is None else self.weight[batch],
+        )
 
 
 class Inputs:
     """Turns batches of one task into Transitions, by the statistics of the episodes seen so far."""
 
-    def __init__(self, spec: GoalSpec, options: AgentOptions, device: torch.device) -> None:
-        _check_action(spec)
+    def __init__(self, spec: PolicySpec, options: AgentOptions, device: torch.device) -> None:
         self.spec, self.options, self.device = spec, options, device
-        self.normalizer = Normalizer(spec.observation.size, spec.goal.size, options.normalizer_eps)
-        self.size = spec.observation.size + spec.goal.size * (2 if options.sees_achieved_goal else 1)
+        self.normalizer = Normalizer(spec.layout, options.normalizer_eps)
+        self.size = spec.layout.size
         low, high = (bound.ravel() for bound in spec.action.bounds())
-        self._action_mean = ((high + low) / 2).astype(np.float32)
-        self._action_scale = (2 / (high - low)).astype(np.float32)
-        self._mean = torch.empty(self.size + spec.action.size, device=device)
+        self._action_size = 0 if spec.n_actions else spec.action.size
+        self._action_mean = ((high + low) / 2).astype(np.float32)[: self._action_size]
+        self._action_scale = (2 / (high - low)).astype(np.float32)[: self._action_size]
+        self._mean = torch.empty(self.size + self._action_size, device=device)
         self._scale = torch.empty_like(self._mean)
         self.refresh()
 
     def observe(self, episode: Episode) -> None:
-        """Take the episode up into the running statistics."""
-        self.normalizer.update(episode)
-        self.refresh()
+        """Take the episode up into the running statistics, where inputs are normalised by them."""
+        if self.options.normalize:
+            self.normalizer.update(episode)
+            self.refresh()
 
     def refresh(self) -> None:
         """Bring the tensors in line with the normalizer, after it changed."""
-        mean, scale = self.mean_and_scale()
+        mean, scale = self.normalizer.mean_and_scale()
         self._mean.copy_(torch.from_numpy(np.concatenate((mean, self._action_mean))))
         self._scale.copy_(torch.from_numpy(np.concatenate((scale, self._action_scale))))
-
-    def mean_and_scale(self) -> tuple[Array, Array]:
-        """float32 mean and scale of what the actor sees; 0 and 1 where inputs are not normalised."""
-        if not self.options.normalize:
-            return np.zeros(self.size, np.float32), np.ones(self.size, np.float32)
-        return self.normalizer.mean_and_scale(self.options.sees_achieved_goal)
 
     def transitions(self, batch: Batch, n_batches: int) -> Transitions:
         """The batch as tensors; (n_batches, B, ...) arrays, or (B, ...) where n_batches is 1. Raises ShapeError."""
@@ -77,57 +89,71 @@ class Inputs:
                 f"an update takes {n_batches} batches at once, so reward must have the shape ({n_batches}, B), got "
                 f"{batch.reward.shape}: sample that many, for instance with sample_many({n_batches}, batch_size)"
             )
-        goal, action = self._tensor(batch.goal, self.spec.goal.size), self._tensor(batch.action, self.spec.action.size)
-        parts = self._seen(batch.observation, batch.achieved_goal, goal)
-        next_parts = self._seen(batch.next_observation, batch.next_achieved_goal, goal)
-        critic_inputs = self._normalized(torch.cat((*parts, action), -1))
-        discount = self._tensor(batch.terminated, 1).mul(-self.options.discount).add_(self.options.discount)
+        action = batch.action if self._action_size else None
+        critic_inputs = self._seen(batch.observation, batch.achieved_goal, batch.goal, action)
         return Transitions(
             inputs=critic_inputs[..., : self.size],
+            action=critic_inputs[..., self.size :] if self._action_size else self._choice(batch.action),
             critic_inputs=critic_inputs,
-            next_inputs=self._normalized(torch.cat(next_parts, -1)),
-            reward=self._tensor(batch.reward, 1),
-            discount=discount,
+            next_inputs=self._seen(batch.next_observation, batch.next_achieved_goal, batch.goal),
+            reward=self._tensor(batch.reward),
+            discount=self._discount(batch),
+            weight=None if batch.weight is None else self._tensor(batch.weight),
         )
 
-    def _seen(self, observation: Array, achieved_goal: Array, goal: Tensor) -> list[Tensor]:
-        parts = [self._tensor(observation, self.spec.observation.size), goal]
-        return [*parts, self._tensor(achieved_goal, self.spec.goal.size)] if self.options.sees_achieved_goal else parts
-
-    def _normalized(self, values: Tensor) -> Tensor:
-        """In place. Bounds do to an action what moments do to an observation: one operation serves both."""
-        size, clip = values.shape[-1], self.options.normalizer_clip
+    def _seen(self, observation: Array, achieved_goal: Array, goal: Array, action: Array | None = None) -> Tensor:
+        """Bounds do to an action what moments do to an observation: one operation serves both."""
+        leading = goal.shape[:2]
+        actions = () if action is None else (action.reshape(*leading, self._action_size),)
+        columns = self.spec.layout.assemble(leading, observation, achieved_goal, goal, *actions)
+        values, size = torch.from_numpy(columns).to(self.device, non_blocking=True), columns.shape[-1]
         values.sub_(self._mean[:size]).mul_(self._scale[:size])
+        clip = self.options.normalizer_clip
         return values.clamp_(-clip, clip) if self.options.normalize else values
 
-    def _tensor(self, values: Array, size: int) -> Tensor:
-        """(P, B, ...) of any dtype as a float32 tensor (P, B, size) on the device; it may share the array's memory."""
+    def _choice(self, action: Array) -> Tensor:
+        counted = action.astype(np.int64) - int(self.spec.action.low[0])
+        return torch.from_numpy(counted).unsqueeze(-1).to(self.device, non_blocking=True)
+
+    def _discount(self, batch: Batch) -> Tensor:
+        if batch.discount is not None:
+            return self._tensor(batch.discount)
+        return self._tensor(batch.terminated).mul(-self.options.discount).add_(self.options.discount)
+
+    def _tensor(self, values: Array) -> Tensor:
+        """(P, B) of any dtype as a float32 tensor (P, B, 1) on the device; it may share the array's memory."""
         writeable = values if values.flags.writeable else values.copy()
-        flat = torch.from_numpy(writeable.reshape(*values.shape[:2], size))
-        return flat.to(self.device, torch.float32, non_blocking=True)
+        return torch.from_numpy(writeable).unsqueeze(-1).to(self.device, torch.float32, non_blocking=True)
 
 
-def policy_spec(spec: GoalSpec, options: AgentOptions, kind: PolicyKind) -> PolicySpec:
-    """The policy that an agent with these options publishes for this task."""
-    low, high = spec.action.bounds()
+def policy_spec(spec: GoalSpec, options: AgentOptions, kind: PolicyKind, layer_norm: bool) -> PolicySpec:
+    """The policy that an agent with these options publishes for this task; GoalEnvError where it cannot act in it."""
+    _check_action(spec.action, kind)
     return PolicySpec(
-        observation_size=spec.observation.size,
-        goal_size=spec.goal.size,
-        action_shape=spec.action.shape,
-        action_dtype=spec.action.dtype,
-        action_low=tuple(low.ravel().tolist()),
-        action_high=tuple(high.ravel().tolist()),
+        observation=spec.observation,
+        goal=spec.goal,
+        action=spec.action,
         hidden=options.hidden,
-        layer_norm=options.actor_layer_norm,
+        layer_norm=layer_norm,
         sees_achieved_goal=options.sees_achieved_goal,
+        goal_features=options.goal_features,
         kind=kind,
         normalizer_clip=options.normalizer_clip if options.normalize else None,
+        image_channels=options.image_channels,
     )
 
 
-def policy_weights(actor: Tensor, inputs: Inputs) -> PolicyWeights:
-    """NumPy copies of the actor's flat weights and of what its inputs are normalised by."""
-    return PolicyWeights(actor.cpu().numpy().copy(), *inputs.mean_and_scale())
+def actor_architecture(spec: PolicySpec) -> Architecture:
+    """The network that acts."""
+    return Architecture(spec.layer_sizes, 1, spec.layer_norm, spec.encoding)
+
+
+def critic_architecture(spec: PolicySpec, options: AgentOptions, n_outputs: int, n_members: int = 1) -> Architecture:
+    """Networks that judge what the policy sees, and where an action is numbers the action too."""
+    action_size = 0 if spec.n_actions else spec.action.size
+    encoding = spec.layout.encoding(spec.image_channels, action_size)
+    n_inputs = encoding.output_size if encoding else spec.input_size + action_size
+    return Architecture((n_inputs, *options.hidden, n_outputs), n_members, options.critic_layer_norm, encoding)
 
 
 def value_range(spec: GoalSpec, options: AgentOptions) -> tuple[float, float]:
@@ -146,16 +172,22 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _check_action(spec: GoalSpec) -> None:
-    action = spec.action
-    if action.n_values is not None or np.dtype(action.dtype).kind != "f":
-        kind = f"Discrete({action.n_values})" if action.n_values is not None else f"of the dtype {action.dtype}"
+def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
+    if action.n_values is None and np.dtype(action.dtype).kind != "f":
         raise GoalEnvError(
-            f"the action space is {kind}, but this agent acts in a bounded Box of floats: "
-            f"use an agent for discrete actions, or another environment"
+            f"the action space is of the dtype {action.dtype}, but agents act in a bounded Box of floats or choose from a "
+            f"Discrete space: wrap the environment in a gymnasium.wrappers.TransformAction"
+        )
+    if (action.n_values is not None) != (kind == "discrete"):
+        wanted, agents = (
+            ("in a bounded Box of floats", DISCRETE_AGENTS) if action.n_values else ("by choice", CONTINUOUS_AGENTS)
+        )
+        space = f"Discrete({action.n_values})" if action.n_values else f"a Box of the shape {action.shape}"
+        raise GoalEnvError(
+            f"the action space is {space}, but this agent acts {wanted}: use one that fits, {', '.join(agents)}"
         )
     low, high = action.bounds()
-    if not action.is_bounded or not (low < high).all():
+    if kind != "discrete" and (not action.is_bounded or not (low < high).all()):
         raise GoalEnvError(
             f"the action space ranges from {low.ravel().tolist()} to {high.ravel().tolist()}, but this agent needs finite "
             f"bounds, the lower below the upper: wrap the environment in gymnasium.wrappers.RescaleAction"

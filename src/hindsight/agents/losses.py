@@ -1,6 +1,6 @@
 """The formulas of the agents, on tensors alone. A loss comes with its gradient, which the networks carry on.
 
-Shapes: E members of an ensemble, B rows, A numbers of an action. Losses are means over the rows.
+Shapes: E members of an ensemble, B rows, A numbers of an action, N quantiles. Losses are means over the rows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from .policy import LOG_DEVIATION_RANGE
+
+PAIRS_AT_ONCE = 1 << 16  # of quantiles and samples, on a CPU: what fits its cache is four times as fast
 
 
 def return_range(reward_low: float, reward_high: float, discount: float) -> tuple[float, float]:
@@ -28,12 +30,16 @@ def td_target(reward: Tensor, discount: Tensor, next_value: Tensor, low: float, 
     return torch.addcmul(reward, discount, next_value).clamp_(low, high)
 
 
+def drawn(values: Tensor, n_members: int | None, generator: torch.Generator) -> Tensor:
+    """`n_members` of an ensemble's values (E, B, n), drawn at random (REDQ, Chen et al. 2021); all of them when None."""
+    if n_members is None:
+        return values
+    return values[torch.randperm(len(values), generator=generator, device=values.device)[:n_members]]
+
+
 def lowest(values: Tensor, n_members: int | None, generator: torch.Generator) -> Tensor:
-    """The lowest value in an ensemble (E, B, 1), or among `n_members` drawn at random (REDQ, Chen et al. 2021). (B, 1)."""
-    if n_members is not None:
-        drawn = torch.randperm(len(values), generator=generator, device=values.device)[:n_members]
-        values = values[drawn]
-    return values.amin(0)
+    """The lowest value in an ensemble (E, B, 1), or among `n_members` drawn at random. (B, 1)."""
+    return drawn(values, n_members, generator).amin(0)
 
 
 def lowest_value(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -43,15 +49,92 @@ def lowest_value(values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def mean_value(values: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean value of an ensemble (E, B, 1) for a policy to climb: (B, 1), and d (its sum) / d values, (E, B, 1)."""
-    return values.mean(0), torch.full_like(values, 1.0 / len(values))
+    """The mean over an ensemble and its quantiles (E, B, N) for a policy to climb: (B, 1), and d (its sum) / d values."""
+    members, _, quantiles = values.shape
+    return values.mean((0, 2)).unsqueeze(1), torch.full_like(values, 1.0 / (members * quantiles))
 
 
-def squared_error(value: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean squared error, summed over the ensemble; (E, B, 1) against (B, 1). Returns the loss and d loss / d value."""
+def squared_error(value: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The squared error of (E, B, 1) against (B, 1), each row times its `weight` (B, 1) where there is one.
+
+    Returns the loss, a sum over the ensemble and a mean over rows, and d loss / d value.
+    """
     difference = value - target
-    rows = target.shape[0]
-    return difference.square().sum() / rows, difference.mul_(2.0 / rows)
+    return _over_rows(difference.square(), difference, 2.0, weight)
+
+
+def huber_error(value: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """As `squared_error`, but half of it up to an error of 1, and linear beyond (Huber 1964; Mnih et al. 2015)."""
+    difference = value - target
+    slope = difference.clamp(-1.0, 1.0)
+    return _over_rows(slope * (difference - 0.5 * slope), slope, 1.0, weight)
+
+
+ERRORS = {"squared": squared_error, "huber": huber_error}
+
+
+def quantile_error(value: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The quantile Huber loss (Dabney et al. 2018, equation 10) of N quantiles against K samples of the target.
+
+    value: (E, B, N), the quantiles at (i + 1/2) / N. target: (B, K). weight: (B, 1). Returns the loss, a sum over ensemble
+    and quantiles and a mean over samples and rows, and d loss / d value.
+    """
+    members, rows, quantiles = value.shape
+    samples = target.shape[1]
+    at_once = rows if value.is_cuda else max(1, PAIRS_AT_ONCE // (members * quantiles * samples))
+    parts = [_pair_sums(value[:, i : i + at_once], target[i : i + at_once]) for i in range(0, rows, at_once)]
+    loss, slope = (torch.cat(part, 1) for part in zip(*parts, strict=True))
+    return _over_rows(loss / samples, slope, -1.0 / samples, weight)
+
+
+def _pair_sums(value: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """The loss of each quantile against all samples, and minus its derivative, summed over the samples; (E, B, N) each.
+
+    A sample above a quantile counts by the quantile's level, one below by 1 - level; two sums save choosing pair by pair.
+    """
+    quantiles = value.shape[-1]
+    level = (torch.arange(quantiles, dtype=value.dtype, device=value.device) + 0.5) / quantiles
+    error = target.unsqueeze(-2) - value.unsqueeze(-1)  # (E, B, N, K)
+    slope = error.clamp(-1.0, 1.0)
+    slope_above = slope.relu()
+    half_way = error.add_(slope, alpha=-0.5)
+    of_all, of_those_above = 1.0 - level, 2.0 * level - 1.0
+    slopes = of_all * slope.sum(-1) + of_those_above * slope_above.sum(-1)
+    losses = of_all * slope.mul_(half_way).sum(-1) + of_those_above * slope_above.mul_(half_way).sum(-1)
+    return losses, slopes
+
+
+def _over_rows(loss: Tensor, slope: Tensor, factor: float, weight: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The sum of `loss` (E, B, n) over the number of rows, and its gradient, made of slope * factor, in place."""
+    if weight is not None:
+        loss, slope = loss * weight, slope * weight
+    rows = loss.shape[1]
+    return loss.sum() / rows, slope.mul_(factor / rows)
+
+
+def absolute_error(value: Tensor, target: Tensor) -> Tensor:
+    """How far each row's mean value (E, B, N) is from its mean target (B, K), averaged over the ensemble. (B,)."""
+    return (value.mean(-1) - target.mean(-1)).abs().mean(0)
+
+
+def lowest_quantiles(values: Tensor, n_dropped: int) -> Tensor:
+    """An ensemble's quantiles (E, B, N) in one sorted row without the E * n_dropped largest (Kuznetsov et al. 2020)."""
+    members, rows, quantiles = values.shape
+    pooled = values.transpose(0, 1).reshape(rows, members * quantiles)
+    return pooled.sort(-1).values[:, : members * (quantiles - n_dropped)]
+
+
+def dueling_matrix(n_actions: int) -> Tensor:
+    """What makes action values of (state value, advantages): value + advantage - mean advantage (Wang et al. 2016).
+
+    (n_actions, 1 + n_actions), to be applied to the right of outputs, transposed.
+    """
+    return torch.cat((torch.ones(n_actions, 1), torch.eye(n_actions) - 1.0 / n_actions), 1)
+
+
+def mean_matrix(n_actions: int, n_quantiles: int) -> Tensor:
+    """What makes action values of quantiles: their mean. (n_actions, n_actions * n_quantiles), as `dueling_matrix`."""
+    return torch.eye(n_actions).repeat_interleave(n_quantiles, 1) / n_quantiles
 
 
 def smoothed_action(action: Tensor, noise: float, clip: float, generator: torch.Generator) -> Tensor:

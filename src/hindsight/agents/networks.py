@@ -12,21 +12,32 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from .encoder import Encoder, EncoderTape
+from .images import Encoding
 from .policy import LAYER_NORM_EPS, count_weights, layer_views
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """An ensemble of `n_members` equal MLPs with ReLU between the layers, LayerNorm before each ReLU where asked."""
+    """An ensemble of `n_members` equal MLPs with ReLU between the layers, LayerNorm before each ReLU where asked.
 
-    sizes: tuple[int, ...]  # of the input, the hidden layers and the output
+    Where inputs hold images, one encoder comes before all members.
+    """
+
+    sizes: tuple[int, ...]  # of the MLP's input, the hidden layers and the output
     n_members: int = 1
     layer_norm: bool = False
+    encoding: Encoding | None = None
 
     @property
     def n_weights(self) -> int:
         """The length of the flat vector."""
-        return count_weights(self.sizes, self.n_members)
+        return count_weights(self.sizes, self.n_members) + self.n_encoder_weights
+
+    @property
+    def n_encoder_weights(self) -> int:
+        """How many of them, the first ones, are the encoder's."""
+        return self.encoding.n_weights if self.encoding else 0
 
 
 @dataclass(slots=True)
@@ -35,21 +46,24 @@ class Tape:
 
     inputs: list[Tensor]  # (E, B, layer's inputs) each
     norms: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list)  # before LayerNorm, mean, 1 / deviation
+    encoder: EncoderTape | None = None
 
 
 class Network:
     """An ensemble of E MLPs over the flat vector `flat`, which is shared and never replaced.
 
     members: which of the architecture's members take part; all by default.
-    x: (B, inputs), the same for all members, or (E, B, inputs). Outputs: (E, B, outputs).
+    x: (B, inputs), the same for all members, or without images (E, B, inputs). Outputs: (E, B, outputs).
     """
 
     def __init__(self, architecture: Architecture, flat: Tensor, members: slice = slice(None)) -> None:
         self.architecture = architecture
         self.flat = flat
         self.gradient = torch.zeros_like(flat)
-        self.layers = _member_views(architecture, flat, members)
-        self._gradients = _member_views(architecture, self.gradient, members)
+        n_first, encoding = architecture.n_encoder_weights, architecture.encoding
+        self.encoder = Encoder(encoding, flat[:n_first], self.gradient[:n_first]) if encoding else None
+        self.layers = _member_views(architecture, flat[n_first:], members)
+        self._gradients = _member_views(architecture, self.gradient[n_first:], members)
         self._hidden = [(weight.transpose(1, 2), bias.unsqueeze(1)) for weight, bias in self.layers[:-1]]
         self._last_weight, self._last_bias = self.layers[-1][0], self.layers[-1][1].unsqueeze(2)
 
@@ -59,7 +73,10 @@ class Network:
 
     def record(self, x: Tensor) -> tuple[Tensor, Tape]:
         """The outputs, and the tape from which `weight_gradient` and `input_gradient` work."""
-        tape = Tape([x.expand(len(self._last_weight), *x.shape[-2:])])
+        encoder_tape = None
+        if self.encoder:
+            x, encoder_tape = self.encoder.record(x)
+        tape = Tape([x.expand(len(self._last_weight), *x.shape[-2:])], encoder=encoder_tape)
         for weight, bias in self._hidden:
             hidden = torch.baddbmm(bias, tape.inputs[-1], weight)
             if self.architecture.layer_norm:
@@ -77,11 +94,18 @@ class Network:
             weight, bias = self._gradients[i]
             torch.sum(of_output, 1, out=bias)
             torch.bmm(of_output.transpose(1, 2), tape.inputs[i], out=weight)
+        if self.encoder and tape.encoder:
+            of_features = _times(of_output, self.layers[0][0][:, :, : self.encoder.encoding.n_features])
+            self.encoder.weight_gradient(tape.encoder, of_features.sum(0))
         return self.gradient
 
     def input_gradient(self, tape: Tape, gradient: Tensor, start: int = 0) -> Tensor:
-        """The gradient of the inputs from column `start` on, (E, B, inputs - start), given that of the outputs."""
+        """The gradient of the inputs from column `start` on, (E, B, inputs - start), given that of the outputs.
+
+        Where there are images, `start` is a column behind all of them.
+        """
         *_, (_, of_first_layer) = self._output_gradients(tape, gradient)
+        start = self.encoder.encoding.place_after_images(start) if self.encoder else start
         return _times(of_first_layer, self.layers[0][0][:, :, start:])
 
     def _output_gradients(self, tape: Tape, gradient: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -107,12 +131,20 @@ def initialize(network: Network, generator: torch.Generator, last_layer_scale: f
 
     A small last layer starts an actor near the middle of its range, where tanh still has a slope.
     """
-    for weight, bias in network.layers:
-        bound = weight.shape[2] ** -0.5
+    convolutions = network.encoder.convolutions if network.encoder else []
+    for weight, bias in convolutions + network.layers:
+        bound = weight[0, 0].numel() ** -0.5 if weight.dim() == 3 else weight[0].numel() ** -0.5
         weight.uniform_(-bound, bound, generator=generator)
         bias.uniform_(-bound, bound, generator=generator)
     for tensor in network.layers[-1]:
         tensor.mul_(last_layer_scale)
+
+
+def with_outputs(network: Network, matrix: Tensor) -> Tensor:
+    """The flat weights of a network, one member, whose outputs are `matrix` (new, old) times those of `network`."""
+    weight, bias = network.layers[-1]
+    before = network.flat[: -weight.numel() - bias.numel()]
+    return torch.cat((before, (matrix @ weight[0]).flatten(), matrix @ bias[0]))
 
 
 class Adam:

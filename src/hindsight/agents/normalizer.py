@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..records import Episode
+from .layout import FIXED_MEAN_AND_SCALE, Layout, Part, coding_of
 
 Array = npt.NDArray[Any]
 
@@ -46,29 +48,31 @@ class RunningMoments:
 
 
 class Normalizer:
-    """One set of moments for observations and one that achieved and desired goals share.
+    """One set of moments for observations and one that achieved and desired goals share; for those that are plain numbers.
 
     A value x is seen by the networks as clip((x - mean) * scale), scale = 1 / max(deviation, eps); before the first
-    episode mean is 0 and scale 1.
+    episode mean is 0 and scale 1. Bits and one-hot values have a mean and a scale of their own (`layout`).
     """
 
-    def __init__(self, observation_size: int, goal_size: int, eps: float) -> None:
-        self.observation = RunningMoments(observation_size)
-        self.goal = RunningMoments(goal_size)
-        self.eps = eps
+    def __init__(self, layout: Layout, eps: float) -> None:
+        self.layout, self.eps = layout, eps
+        self.moments = {
+            name: RunningMoments(array.size if coding_of(array) == "numbers" else 0)
+            for name, array in (("observation", layout.observation), ("goal", layout.goal))
+        }
 
     def update(self, episode: Episode) -> None:
         """Take up every row of an episode, the last one too."""
-        self.observation.update(_flat_rows(episode.observation))
-        self.goal.update(_flat_rows(episode.achieved_goal))
-        self.goal.update(_flat_rows(episode.desired_goal))
+        self._take("observation", episode.observation)
+        self._take("goal", episode.achieved_goal)
+        self._take("goal", episode.desired_goal)
 
-    def mean_and_scale(self, sees_achieved_goal: bool) -> tuple[Array, Array]:
-        """float32 mean and scale of a network's input: observation, goal and, where it is seen, the achieved goal."""
-        parts = [self.observation, self.goal] + [self.goal] * sees_achieved_goal
-        mean = np.concatenate([part.mean for part in parts])
-        scale = np.concatenate([self._scale(part) for part in parts])
-        return mean.astype(np.float32), scale.astype(np.float32)
+    def mean_and_scale(self) -> tuple[Array, Array]:
+        """float32 mean and scale of a network's input, (layout.size,) each."""
+        mean, scale = np.empty(self.layout.size, np.float32), np.empty(self.layout.size, np.float32)
+        for part in self.layout.parts:
+            mean[part.columns], scale[part.columns] = self._mean_and_scale_of(part)
+        return mean, scale
 
     def state_dict(self) -> dict[str, Array]:
         """Copies of all moments, under "normalizer/..."."""
@@ -79,14 +83,27 @@ class Normalizer:
         for name, array in self._arrays().items():
             array[...] = state[name]
 
+    def _take(self, name: str, values: Array) -> None:
+        if self.moments[name].mean.size:
+            self.moments[name].update(_flat_rows(values))
+
+    def _mean_and_scale_of(self, part: Part) -> tuple[Array | float, Array | float]:
+        """A difference has no mean taken off, so that it stays 0 at the goal, and the goal's scale."""
+        if part.coding in FIXED_MEAN_AND_SCALE:
+            return FIXED_MEAN_AND_SCALE[part.coding]
+        if part.coding == "difference":
+            return 0.0, self._mean_and_scale_of(replace(part, coding=coding_of(self.layout.goal)))[1]
+        return self.moments[part.source].mean, self._scale(self.moments[part.source])
+
     def _scale(self, moments: RunningMoments) -> Array:
         if moments.count == 0:
             return np.ones_like(moments.mean)
         return np.asarray(1.0 / np.maximum(moments.deviation(), self.eps))
 
     def _arrays(self) -> dict[str, Array]:
-        parts = {"observation": self.observation, "goal": self.goal}
-        return {f"normalizer/{part}_{name}": a for part, moments in parts.items() for name, a in moments.arrays().items()}
+        return {
+            f"normalizer/{part}_{name}": a for part, moments in self.moments.items() for name, a in moments.arrays().items()
+        }
 
 
 def _flat_rows(values: Array) -> Array:

@@ -5,17 +5,25 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import FileError, InputError
+from ..records import ArraySpec
+from .images import Encoding, convolution_views, encode
+from .layout import Layout
+from .options import GoalFeatures
 
 Array = npt.NDArray[Any]
-PolicyKind = Literal["deterministic", "squashed_gaussian"]
+PolicyKind = Literal["deterministic", "squashed_gaussian", "discrete"]
+Seen = tuple[Array, Array, Array]  # observation, achieved goal, desired goal
 
 LAYER_NORM_EPS = 1e-5
+_ARRAYS = ("observation", "goal", "action")
+TANH_MARGIN = 1e-6  # how far from its bounds an action is taken to be where its density is asked for
 LOG_DEVIATION_RANGE = (-20.0, 2.0)  # of a stochastic policy, before squashing
 
 
@@ -42,73 +50,96 @@ def count_weights(sizes: Sequence[int], n_members: int = 1) -> int:
 class PolicySpec:
     """Everything about a policy but its numbers.
 
-    kind: what the last layer means: the action before tanh, or mean and log deviation of it. action_low, action_high:
-    flat, one per element. normalizer_clip: None where inputs are not held within a range.
+    observation, goal, action: as in GoalSpec. kind: what the last layer means: the action before tanh; mean and log
+    deviation of it; or a value for each of the actions that can be chosen. normalizer_clip: None where inputs are not held
+    within a range.
     """
 
-    observation_size: int
-    goal_size: int
-    action_shape: tuple[int, ...]
-    action_dtype: str
-    action_low: tuple[float, ...]
-    action_high: tuple[float, ...]
+    observation: ArraySpec
+    goal: ArraySpec
+    action: ArraySpec
     hidden: tuple[int, ...]
     layer_norm: bool
     sees_achieved_goal: bool
+    goal_features: GoalFeatures
     kind: PolicyKind
     normalizer_clip: float | None
+    image_channels: tuple[int, ...]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Which columns of the input hold what."""
+        return Layout(self.observation, self.goal, self.sees_achieved_goal, self.goal_features)
 
     @property
     def input_size(self) -> int:
-        """How many numbers the policy sees: observation, goal and, where it is seen, the achieved goal."""
-        return self.observation_size + self.goal_size * (2 if self.sees_achieved_goal else 1)
+        """How many numbers the policy sees."""
+        return self.layout.size
 
     @property
-    def action_size(self) -> int:
-        """How many numbers an action has."""
-        return len(self.action_low)
+    def n_actions(self) -> int:
+        """How many actions there are to choose from; 0 where an action is numbers."""
+        return self.action.n_values or 0
+
+    @cached_property
+    def encoding(self) -> Encoding | None:
+        """How images become numbers before the hidden layers; None where there are none."""
+        return self.layout.encoding(self.image_channels)
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
-        """The sizes of input, hidden layers and output."""
-        outputs = self.action_size * (2 if self.kind == "squashed_gaussian" else 1)
-        return (self.input_size, *self.hidden, outputs)
+        """The sizes of input, behind the images' convolutions, hidden layers and output."""
+        outputs = self.n_actions or self.action.size * (2 if self.kind == "squashed_gaussian" else 1)
+        return (self.encoding.output_size if self.encoding else self.input_size, *self.hidden, outputs)
+
+    @property
+    def n_weights(self) -> int:
+        """How many numbers its flat vector has: those of the convolutions first, where there are images."""
+        return count_weights(self.layer_sizes) + (self.encoding.n_weights if self.encoding else 0)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        arrays = {name: getattr(self, name).to_json() for name in _ARRAYS}
+        return {f.name: getattr(self, f.name) for f in fields(self)} | arrays
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PolicySpec:
         """The inverse of `to_json`, from text or not; raises FileError where something is missing or malformed."""
         try:
+            observation, goal, action = (ArraySpec.from_json(data[name]) for name in _ARRAYS)
             spec = cls(
-                observation_size=int(data["observation_size"]),
-                goal_size=int(data["goal_size"]),
-                action_shape=tuple(int(n) for n in data["action_shape"]),
-                action_dtype=np.dtype(str(data["action_dtype"])).name,
-                action_low=tuple(float(x) for x in data["action_low"]),
-                action_high=tuple(float(x) for x in data["action_high"]),
+                observation=observation,
+                goal=goal,
+                action=action,
                 hidden=tuple(int(n) for n in data["hidden"]),
                 layer_norm=bool(data["layer_norm"]),
                 sees_achieved_goal=bool(data["sees_achieved_goal"]),
+                goal_features=data["goal_features"],
                 kind=data["kind"],
                 normalizer_clip=None if data["normalizer_clip"] is None else float(data["normalizer_clip"]),
+                image_channels=tuple(int(n) for n in data["image_channels"]),
             )
         except (KeyError, TypeError, ValueError) as problem:
             raise FileError(
                 f"the description of a policy is malformed ({problem!r}): the file is not ours, or damaged"
             ) from None
-        if spec.kind not in ("deterministic", "squashed_gaussian"):
-            raise FileError(
-                f"the policy is of the kind {spec.kind!r}, which this version does not know: upgrade hindsight-rl"
-            )
+        for name, known in (("kind", get_args(PolicyKind)), ("goal_features", get_args(GoalFeatures))):
+            if getattr(spec, name) not in known:
+                raise FileError(
+                    f"a policy's {name} is {getattr(spec, name)!r}, which this version does not know: upgrade hindsight-rl"
+                )
+        if (spec.kind == "discrete") != (spec.n_actions > 0):
+            raise FileError(f"the policy is {spec.kind}, but its action space is {spec.action}: the file is damaged")
         return spec
 
 
 @dataclass(frozen=True, eq=False)
 class PolicyWeights:
-    """The numbers of a policy, float32: `flat` as `layer_views` reads it; input_mean and input_scale (input_size,)."""
+    """The numbers of a policy, float32: input_mean and input_scale (input_size,), and `flat` (n_weights,).
+
+    flat: the weights of the convolutions, where there are images, as `convolution_views` reads them, then those that
+    `layer_views` reads.
+    """
 
     flat: Array
     input_mean: Array
@@ -134,15 +165,16 @@ class Policy:
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
-        self._center = (np.array(spec.action_high) + np.array(spec.action_low)) / 2  # float64: bounds are met exactly
-        self._half_width = (np.array(spec.action_high) - np.array(spec.action_low)) / 2
-        self._dtype = np.dtype(spec.action_dtype)
+        low, high = (bound.ravel() for bound in spec.action.bounds())
+        self._center, self._half_width = (high + low) / 2, (high - low) / 2  # float64: bounds are met exactly
+        self._size, self._dtype = spec.action.size, np.dtype(spec.action.dtype)
         self._layers: list[tuple[Array, Array]] = []
+        self._encoding = spec.encoding
 
     def load(self, weights: PolicyWeights) -> None:
         """Act by these weights from now on; the layers are views of them. Raises InputError where they do not fit."""
         wanted = {
-            "flat": count_weights(self.spec.layer_sizes),
+            "flat": self.spec.n_weights,
             "input_mean": self.spec.input_size,
             "input_scale": self.spec.input_size,
         }
@@ -150,7 +182,10 @@ class Policy:
             array = getattr(weights, name)
             if array.shape != (size,) or array.dtype != np.float32:
                 raise InputError(f"{name} is {array.shape} {array.dtype}, but this policy needs ({size},) float32")
-        self._layers = [(weight[0].T, bias[0]) for weight, bias in layer_views(weights.flat, self.spec.layer_sizes)]
+        n_layer_weights = count_weights(self.spec.layer_sizes)
+        views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
+        self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
+        self._convolutions = convolution_views(weights.flat, self._encoding.sizes) if self._encoding else []
         self._mean, self._scale = weights.input_mean, weights.input_scale
 
     def act(
@@ -163,10 +198,10 @@ class Policy:
     ) -> Array:
         """The action for one observation, in the environment's units, shape and dtype; the best known one by default.
 
-        A generator goes with an exploration. Raises InputError without it, or where weights are needed and none loaded.
+        A Discrete action is a NumPy integer. A generator goes with an exploration. Raises InputError without it, or where
+        weights are needed and none loaded.
         """
-        action = self._unit_action((), observation, achieved_goal, desired_goal, exploration, generator)
-        return self._in_units(action).reshape(self.spec.action_shape)
+        return self._action((), (observation, achieved_goal, desired_goal), exploration, generator)
 
     def predict(
         self,
@@ -180,28 +215,102 @@ class Policy:
 
         Its last bits may differ from those of `act`: a product of matrices sums in another order.
         """
-        rows = len(observation)
-        action = self._unit_action((rows,), observation, achieved_goal, desired_goal, exploration, generator)
-        return self._in_units(action).reshape(rows, *self.spec.action_shape)
+        return self._action((len(observation),), (observation, achieved_goal, desired_goal), exploration, generator)
 
-    def _unit_action(
+    def distribution(
+        self, observation: Array, achieved_goal: Array, desired_goal: Array, exploration: Exploration | None = None
+    ) -> Array | tuple[Array, Array]:
+        """How likely each action is, for one observation or for N.
+
+        A "discrete" policy: probabilities, (..., n_actions), in the order of the actions. Without exploration that is 1 for
+        the best action and 0 for all others, with it what `act` draws from. (Stable-Baselines2 gave a softmax of the
+        values, by which no action was ever drawn.) A "squashed_gaussian" one: the mean and the deviation of the Gaussian
+        before it is squashed, (..., action's size) each. Raises InputError for a "deterministic" policy.
+        """
+        leading = self._leading(observation)
+        outputs = self._outputs(leading, (observation, achieved_goal, desired_goal))
+        if self.spec.kind == "squashed_gaussian":
+            return self._moments(outputs)
+        if self.spec.kind == "deterministic":
+            raise InputError(
+                "a deterministic policy has no distribution: it always takes the action that act and predict give"
+            )
+        best = np.eye(self.spec.n_actions)[outputs.argmax(-1)]
+        eps = 0.0 if exploration is None else 1.0 if exploration.is_random else exploration.random_eps
+        return np.asarray((1.0 - eps) * best + eps / self.spec.n_actions)
+
+    def log_probability(
         self,
-        leading: tuple[int, ...],
         observation: Array,
         achieved_goal: Array,
         desired_goal: Array,
-        exploration: Exploration | None,
-        generator: np.random.Generator | None,
+        action: Array,
+        exploration: Exploration | None = None,
     ) -> Array:
-        """The action in [-1, 1], (*leading, action_size)."""
-        if exploration is None:
-            return self._squash(self._outputs(leading, observation, achieved_goal, desired_goal))
-        if generator is None:
+        """The log of how likely `action` is, in the environment's units; a () or (N,) array.
+
+        A "discrete" policy: of its probability, by `distribution`. A "squashed_gaussian" one: of its density as the policy
+        samples, whatever else explores; -inf beyond the bounds. Raises InputError for a "deterministic" policy.
+        """
+        leading = self._leading(observation)
+        parts = self.distribution(observation, achieved_goal, desired_goal, exploration)
+        with np.errstate(divide="ignore"):
+            if not isinstance(parts, tuple):
+                choice = np.asarray(action).reshape((*leading, 1)) - int(self.spec.action.low[0])
+                return np.asarray(np.log(np.take_along_axis(parts, choice, -1)[..., 0]))
+            unit = (np.asarray(action).reshape((*leading, self._size)) - self._center) / self._half_width
+            return self._log_density(unit, *parts)
+
+    def _log_density(self, unit: Array, mean: Array, deviation: Array) -> Array:
+        """Per unit of the environment, of actions in [-1, 1]; those at a bound count as just within, for tanh rounds."""
+        within = np.clip(unit, -1.0 + TANH_MARGIN, 1.0 - TANH_MARGIN)
+        log_gaussian = -0.5 * np.square((np.arctanh(within) - mean) / deviation) - np.log(deviation * np.sqrt(2.0 * np.pi))
+        log_slope = np.log1p(-np.square(within)) + np.log(self._half_width)
+        return np.asarray(np.where((np.abs(unit) <= 1.0).all(-1), (log_gaussian - log_slope).sum(-1), -np.inf))
+
+    def _leading(self, observation: Array) -> tuple[int, ...]:
+        """The axes before those of one observation: none or one."""
+        return np.shape(observation)[: np.ndim(observation) - len(self.spec.observation.shape)]
+
+    def _action(
+        self, leading: tuple[int, ...], seen: Seen, exploration: Exploration | None, generator: np.random.Generator | None
+    ) -> Array:
+        if exploration is not None and generator is None:
             raise InputError("an exploring policy needs a random generator: pass generator=numpy.random.default_rng(seed)")
-        size = (*leading, self.spec.action_size)
+        if self.spec.kind == "discrete":
+            action = self._choice(leading, seen, exploration, generator) + int(self.spec.action.low[0])
+        else:
+            action = self._unit_action(leading, seen, exploration, generator) * self._half_width + self._center
+        shaped = np.asarray(action).astype(self._dtype).reshape((*leading, *self.spec.action.shape))
+        return shaped[()]  # a Discrete action becomes a number: environments look things up by it
+
+    def _choice(
+        self, leading: tuple[int, ...], seen: Seen, exploration: Exploration | None, generator: np.random.Generator | None
+    ) -> Array:
+        """The number of the action, counted from 0, (*leading,)."""
+        if exploration is None or generator is None:
+            return self._best(leading, seen)
+        if exploration.is_random:
+            return np.asarray(generator.integers(self.spec.n_actions, size=leading))
+        choice = self._best(leading, seen)
+        if exploration.random_eps > 0:
+            is_random = generator.random(leading) < exploration.random_eps
+            choice = np.where(is_random, generator.integers(self.spec.n_actions, size=leading), choice)
+        return choice
+
+    def _best(self, leading: tuple[int, ...], seen: Seen) -> Array:
+        return np.asarray(self._outputs(leading, seen).argmax(-1))
+
+    def _unit_action(
+        self, leading: tuple[int, ...], seen: Seen, exploration: Exploration | None, generator: np.random.Generator | None
+    ) -> Array:
+        """The action in [-1, 1], (*leading, action's size)."""
+        if exploration is None or generator is None:
+            return self._squash(self._outputs(leading, seen))
+        size = (*leading, self._size)
         if exploration.is_random:
             return np.asarray(generator.uniform(-1.0, 1.0, size))
-        output = self._outputs(leading, observation, achieved_goal, desired_goal)
+        output = self._outputs(leading, seen)
         action = self._sample(output, generator) if exploration.samples else self._squash(output)
         if exploration.noise > 0:
             noisy = action + exploration.noise * generator.standard_normal(size)
@@ -211,41 +320,43 @@ class Policy:
             action = np.where(is_random, generator.uniform(-1.0, 1.0, size), action)
         return action
 
-    def _outputs(self, leading: tuple[int, ...], observation: Array, achieved_goal: Array, desired_goal: Array) -> Array:
+    def inputs(self, leading: tuple[int, ...], seen: Seen) -> Array:
+        """What the network sees of observations, achieved and desired goals: (*leading, input_size) float32, normalised."""
+        x = self.spec.layout.assemble(leading, *seen)
+        x -= self._mean
+        x *= self._scale
+        if self.spec.normalizer_clip is not None:
+            np.minimum(np.maximum(x, -self.spec.normalizer_clip, out=x), self.spec.normalizer_clip, out=x)
+        return x
+
+    def _outputs(self, leading: tuple[int, ...], seen: Seen) -> Array:
         """The last layer's outputs, (*leading, outputs)."""
         if not self._layers:
             raise InputError("this policy has no weights yet: call load(weights) first")
-        spec, after = self.spec, self.spec.observation_size + self.spec.goal_size
-        x = np.empty((*leading, spec.input_size), np.float32)
-        x[..., : spec.observation_size] = np.reshape(observation, (*leading, spec.observation_size))
-        x[..., spec.observation_size : after] = np.reshape(desired_goal, (*leading, spec.goal_size))
-        if spec.sees_achieved_goal:
-            x[..., after:] = np.reshape(achieved_goal, (*leading, spec.goal_size))
-        x -= self._mean
-        x *= self._scale
-        if spec.normalizer_clip is not None:
-            np.minimum(np.maximum(x, -spec.normalizer_clip, out=x), spec.normalizer_clip, out=x)
+        x = self.inputs(leading, seen)
+        if self._encoding:
+            x = encode(self._encoding, self._convolutions, x)
         for weight, bias in self._layers[:-1]:
             x = np.dot(x, weight)
             x += bias
-            if spec.layer_norm:
+            if self.spec.layer_norm:
                 x = _layer_norm(x)
             np.maximum(x, 0.0, out=x)
         weight, bias = self._layers[-1]
         return np.asarray(np.dot(x, weight) + bias)
 
-    def _in_units(self, action: Array) -> Array:
-        return np.asarray((action * self._half_width + self._center).astype(self._dtype))
-
     def _squash(self, output: Array) -> Array:
-        return np.asarray(np.tanh(output[..., : self.spec.action_size]))
+        return np.asarray(np.tanh(output[..., : self._size]))
 
     def _sample(self, output: Array, generator: np.random.Generator) -> Array:
         if self.spec.kind == "deterministic":
             return self._squash(output)
-        mean, log_deviation = np.split(output, 2, axis=-1)
-        deviation = np.exp(np.clip(log_deviation, *LOG_DEVIATION_RANGE))
+        mean, deviation = self._moments(output)
         return np.asarray(np.tanh(mean + deviation * generator.standard_normal(mean.shape, np.float32)))
+
+    def _moments(self, output: Array) -> tuple[Array, Array]:
+        mean, log_deviation = np.split(output, 2, axis=-1)
+        return mean, np.exp(np.clip(log_deviation, *LOG_DEVIATION_RANGE))
 
 
 def _layer_norm(x: Array) -> Array:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor
 
-from ..records import Batch, Episode, GoalSpec
-from .inputs import Array, Inputs, Transitions, choose_device, policy_spec, policy_weights, value_range
-from .losses import deterministic_policy_loss, lowest, smoothed_action, squared_error, td_target
-from .networks import Adam, Architecture, Network, TargetStep, allocate, initialize
+from ..records import GoalSpec
+from .inputs import Inputs, Transitions, actor_architecture, choose_device, critic_architecture, policy_spec, value_range
+from .losses import absolute_error, deterministic_policy_loss, lowest, smoothed_action, squared_error, td_target
+from .networks import Adam, Network, TargetStep, allocate, initialize
 from .options import TD3Options
-from .policy import Exploration, PolicyWeights
-from .state import AgentState
+from .policy import Exploration
 
 
 class TD3:
@@ -22,17 +19,16 @@ class TD3:
     options_type = TD3Options
 
     def __init__(self, spec: GoalSpec, options: TD3Options, seed: int) -> None:
-        self.spec, self.options = spec, options
+        self.options = options
         device = choose_device(options.device)
         self.batches_per_update = options.policy_period
-        self.policy_spec = policy_spec(spec, options, "deterministic")
-        self.inputs = Inputs(spec, options, device)
+        self.policy_spec = policy_spec(spec, options, "deterministic", options.actor_layer_norm)
+        self.inputs = Inputs(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
         self.value_range = value_range(spec, options)
 
-        actor = Architecture(self.policy_spec.layer_sizes, 1, options.actor_layer_norm)
-        critic_sizes = (self.inputs.size + spec.action.size, *options.hidden, 1)
-        critics = Architecture(critic_sizes, options.n_critics, options.critic_layer_norm)
+        actor = actor_architecture(self.policy_spec)
+        critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.targets, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
         self.first_critic = Network(critics, self.critics.flat, slice(0, 1))
@@ -44,28 +40,24 @@ class TD3:
         self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
         self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
-        tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
-        tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
-        self.state = AgentState(tensors, self.inputs.normalizer, self.generator)
+        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
+        self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
 
-    def update(self, batch: Batch) -> dict[str, Tensor]:
+    def learn(self, transitions: Transitions) -> dict[str, Tensor]:
         """One critic step on each of `policy_period` batches, then a step of the actor, on the last, and of the targets.
 
-        batch: arrays (policy_period, B, ...), actions in the environment's units. Returns metrics, () tensors, of the last
-        batch; they are not finite once the weights are not.
+        The metrics are those of the last batch.
         """
-        metrics = self._learn(self.inputs.transitions(batch, self.batches_per_update))
-        self.state.n_updates += self.batches_per_update
-        return metrics
-
-    def _learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """The part of an update that never leaves the device: always the same operations, fit for a CUDA graph."""
-        targets = self._targets(transitions)
-        for critic_inputs, target in zip(transitions.critic_inputs, targets, strict=True):
-            critic_loss, value = self._update_critics(critic_inputs, target)
-        actor_loss = self._update_actor(transitions.inputs[-1])
+        errors = []
+        for i, target in enumerate(self._targets(transitions)):
+            batch = transitions[i]
+            critic_loss, value = self._update_critics(batch, target)
+            if batch.weight is not None:
+                errors.append(absolute_error(value, target))
+        actor_loss = self._update_actor(batch.inputs)
         self.target_step.step()
-        return {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
+        metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
+        return metrics | ({"priority": torch.stack(errors)} if errors else {})
 
     def _targets(self, transitions: Transitions) -> Tensor:
         """What the critics should say, (P, B, 1), for all batches at once: the target networks stand still meanwhile."""
@@ -76,9 +68,9 @@ class TD3:
         next_value = lowest(values, options.n_target_critics, self.generator).view_as(transitions.reward)
         return td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
 
-    def _update_critics(self, critic_inputs: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        value, tape = self.critics.record(critic_inputs)
-        loss, gradient = squared_error(value, target)
+    def _update_critics(self, batch: Transitions, target: Tensor) -> tuple[Tensor, Tensor]:
+        value, tape = self.critics.record(batch.critic_inputs)
+        loss, gradient = squared_error(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
         return loss, value
 
@@ -91,32 +83,10 @@ class TD3:
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
 
-    def observe(self, episode: Episode) -> None:
-        """Take an episode up into the statistics that inputs are normalised by."""
-        self.inputs.observe(episode)
+    def policy(self) -> Tensor:
+        """The flat weights that acting needs."""
+        return self.actor.flat
 
-    def exploration(self, is_random: bool) -> Exploration:
-        """How to act while collecting; `is_random` for the warm-up."""
-        return Exploration(self.options.random_eps, self.options.noise, is_random)
-
-    def policy_weights(self) -> PolicyWeights:
-        """Copies of what acting needs."""
-        return policy_weights(self.actor.flat, self.inputs)
-
-    @property
-    def n_updates(self) -> int:
-        """Critic steps so far."""
-        return self.state.n_updates
-
-    def is_finite(self) -> bool:
-        """Whether no weight is NaN or infinite; waits for the device."""
-        return bool(torch.isfinite(self.weights).all())
-
-    def state_dict(self) -> dict[str, Array]:
-        """Copies of everything needed to go on bit for bit."""
-        return self.state.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Array]) -> None:
-        """Take a `state_dict` back; raises FileError, naming the difference, before anything is changed."""
-        self.state.load_state_dict(state)
-        self.inputs.refresh()
+    def exploration(self, env_steps: int) -> Exploration:
+        """How to act while collecting: always alike."""
+        return Exploration(self.options.random_eps, self.options.noise)

@@ -125,7 +125,7 @@ class Trainer:
                 TRAINING,
                 tuple(range(first, first + rollout.episodes_per_job)),
                 self.agent.policy_weights(),
-                self.agent.exploration(is_random=counts.env_steps < training.random_steps),
+                self.agent.exploration(counts.env_steps < training.random_steps, counts.env_steps),
             )
             self.in_flight.append((self.source.submit(job), job))
             self.counts = replace(self.counts, submitted_episodes=first + rollout.episodes_per_job)

@@ -1,0 +1,133 @@
+"""Agent: an algorithm as the rest of the library sees it. Batches in, metrics and a policy out, its state as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FileError
+from .policy import Exploration, PolicySpec, PolicyWeights
+
+if TYPE_CHECKING:  # loading torch is left to the algorithms
+    import torch
+    from torch import Tensor
+
+    from ..records import Batch, Episode
+    from .inputs import Inputs, Transitions
+
+Array = npt.NDArray[Any]
+
+
+class Algorithm(Protocol):
+    """What a file such as `td3` must provide; an Agent does the rest.
+
+    batches_per_update: how many batches one `learn` takes. weights: of all its networks that are not targets. tensors: all
+    that it must remember to go on bit for bit, besides normalizer and generator.
+    """
+
+    batches_per_update: int
+    policy_spec: PolicySpec
+    inputs: Inputs
+    generator: torch.Generator
+    weights: Tensor
+    tensors: dict[str, Tensor]
+
+    def learn(self, transitions: Transitions) -> dict[str, Tensor]:
+        """One update, always the same operations, all on the device: fit for a CUDA graph.
+
+        Returns metrics, () tensors, and where transitions are weighted "priority", (P, B): how far each value was off.
+        """
+
+    def policy(self) -> Tensor:
+        """The flat weights that acting needs."""
+
+    def exploration(self, env_steps: int) -> Exploration:
+        """How to act while collecting, after so many environment steps."""
+
+
+class Agent:
+    """What every agent does, whatever its algorithm."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        self.algorithm = algorithm
+        self.n_updates = 0  # critic steps so far
+
+    @property
+    def batches_per_update(self) -> int:
+        """How many batches one update takes."""
+        return self.algorithm.batches_per_update
+
+    @property
+    def policy_spec(self) -> PolicySpec:
+        """Everything about its policy but the numbers."""
+        return self.algorithm.policy_spec
+
+    def update(self, batch: Batch) -> dict[str, Tensor]:
+        """Learn from arrays (batches_per_update, B, ...), or (B, ...) where that is 1, actions in the environment's units.
+
+        Returns metrics, () tensors; they are not finite once the weights are not. Where the batch has weights, "priority"
+        is among them, (batches_per_update, B): how far each value was off its target.
+        """
+        metrics = self.algorithm.learn(self.algorithm.inputs.transitions(batch, self.batches_per_update))
+        self.n_updates += self.batches_per_update
+        return metrics
+
+    def observe(self, episode: Episode) -> None:
+        """Take an episode up into the statistics that inputs are normalised by."""
+        self.algorithm.inputs.observe(episode)
+
+    def exploration(self, is_random: bool, env_steps: int = 0) -> Exploration:
+        """How to act while collecting; `is_random` for the warm-up. env_steps: how many the run has made."""
+        return replace(self.algorithm.exploration(env_steps), is_random=is_random)
+
+    def policy_weights(self) -> PolicyWeights:
+        """Copies of what acting needs."""
+        flat = self.algorithm.policy().cpu().numpy().copy()
+        return PolicyWeights(flat, *self.algorithm.inputs.normalizer.mean_and_scale())
+
+    def is_finite(self) -> bool:
+        """Whether no weight is NaN or infinite; waits for the device."""
+        return bool(self.algorithm.weights.isfinite().all())
+
+    def state_dict(self) -> dict[str, Array]:
+        """Copies of everything needed to go on bit for bit."""
+        return {
+            **{name: tensor.cpu().numpy().copy() for name, tensor in self.algorithm.tensors.items()},
+            **self.algorithm.inputs.normalizer.state_dict(),
+            "generator": self.algorithm.generator.get_state().numpy().copy(),
+            "n_updates": np.array(self.n_updates, np.int64),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Take a `state_dict` back; raises FileError, naming the difference, before anything is changed."""
+        _check_same_form(state, self.state_dict())
+        generator, inputs = self.algorithm.generator, self.algorithm.inputs
+        try:
+            generator.set_state(generator.get_state().new_tensor(state["generator"]))
+        except RuntimeError as problem:
+            raise FileError(f"the state of the random generator is damaged ({problem})") from None
+        for name, tensor in self.algorithm.tensors.items():
+            tensor.copy_(tensor.new_tensor(state[name]))
+        inputs.normalizer.load_state_dict(state)
+        inputs.refresh()
+        self.n_updates = int(state["n_updates"])
+
+
+def _check_same_form(state: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    missing, foreign = sorted(expected.keys() - state.keys()), sorted(state.keys() - expected.keys())
+    if missing or foreign:
+        raise FileError(
+            f"this is not the state of such an agent: it lacks {', '.join(missing) or 'nothing'} and has "
+            f"{', '.join(foreign) or 'nothing'} besides; was it saved by another agent?"
+        )
+    for name, wanted in expected.items():
+        got = state[name]
+        if got.shape != wanted.shape or got.dtype != wanted.dtype:
+            raise FileError(
+                f"{name} is {got.shape} {got.dtype}, but this agent needs {wanted.shape} {wanted.dtype}: "
+                f"the options or the task differ from those it was saved with"
+            )

@@ -1,0 +1,188 @@
+"""Which columns of a network's input hold what: the one place that says so, for learning and for acting. NumPy only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import GoalEnvError, OptionError
+from ..records import ArraySpec
+from .images import Encoding
+from .options import GoalFeatures
+
+Array = npt.NDArray[Any]
+Coding = Literal["numbers", "bits", "one_hot", "image", "difference", "agreement"]
+
+MOST_VALUES = 4096  # of a Discrete space: each takes a column
+FIXED_MEAN_AND_SCALE: dict[Coding, tuple[float, float]] = {  # what is no plain number is not normalised by statistics
+    "bits": (0.5, 2.0),  # 0 and 1 become -1 and 1
+    "one_hot": (0.0, 1.0),
+    "image": (0.0, 1.0 / 255.0),
+    "agreement": (0.0, 1.0),
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Neighbouring columns of a network's input. source: the array whose kind of numbers they hold."""
+
+    coding: Coding
+    source: Literal["observation", "goal"]
+    columns: slice
+
+
+def coding_of(array: ArraySpec) -> Coding:
+    """How networks see an array: Discrete values one-hot, MultiBinary and 0-1 integers as bits, all else as numbers.
+
+    But for images: uint8 boxes of three axes and values from 0 to 255.
+    """
+    if array.n_values is not None:
+        return "one_hot"
+    bounds = set(array.low), set(array.high)
+    if array.dtype == "uint8" and len(array.shape) == 3 and bounds == ({0.0}, {255.0}):
+        return "image"
+    return "bits" if np.dtype(array.dtype).kind in "bui" and bounds == ({0.0}, {1.0}) else "numbers"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The input of a network: observation, goal, then the achieved goal where it is seen, then the goal features.
+
+    Raises GoalEnvError for a Discrete space of more values than one-hot inputs are sensible for, and OptionError for goal
+    features that the goals cannot have.
+
+    goal_features "relative" adds goal - achieved_goal: in deviations of the goal, zero at the goal. "agreement" adds the
+    product of both where the lower bound of each number is coded as -1 and the upper as 1: for goals of two values 1 where
+    they agree and -1 where they differ; for Discrete goals that of their binary digits.
+    """
+
+    observation: ArraySpec
+    goal: ArraySpec
+    sees_achieved_goal: bool = False
+    goal_features: GoalFeatures = "none"
+
+    def __post_init__(self) -> None:
+        for name, array in (("observation", self.observation), ("goal", self.goal)):
+            if array.n_values is not None and array.n_values > MOST_VALUES:
+                raise GoalEnvError(
+                    f"the {name} is Discrete({array.n_values}), but networks take at most {MOST_VALUES} values one-hot: "
+                    f"wrap the environment so that it gives a Box or MultiBinary array, such as the number's binary digits"
+                )
+        sides = {_sides(array) for array in (self.observation, self.goal) if coding_of(array) == "image"}
+        if len(sides) > 1:
+            both = " and ".join(f"{height} x {width}" for height, width in sorted(sides))
+            raise GoalEnvError(
+                f"observation and goal are images of different sizes, {both}: "
+                f"wrap the environment so that they have one size, for they are compared pixel by pixel"
+            )
+        if self.goal_features == "relative" and self.goal.n_values is not None:
+            raise OptionError("goal_features is 'relative', but Discrete goals have no distance: use 'agreement' or 'none'")
+        if self.goal_features == "agreement" and not self.goal.is_bounded:
+            raise OptionError(
+                "goal_features is 'agreement', but the goals have no bounds to code as -1 and 1: use 'relative'"
+            )
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """What lies where, from the first column to the last."""
+        goal = coding_of(self.goal)
+        kinds: list[tuple[Coding, Literal["observation", "goal"], int]] = [
+            (coding_of(self.observation), "observation", _n_columns(self.observation)),
+            (goal, "goal", _n_columns(self.goal)),
+        ]
+        if self.sees_achieved_goal:
+            kinds.append((goal, "goal", _n_columns(self.goal)))
+        if self.goal_features == "relative":
+            kinds.append(("difference", "goal", self.goal.size))
+        if self.goal_features == "agreement":
+            kinds.append(("agreement", "goal", len(self._digits) or self.goal.size))
+        stops = np.cumsum([size for _, _, size in kinds]).tolist()
+        return tuple(Part(k, s, slice(stop - size, stop)) for (k, s, size), stop in zip(kinds, stops, strict=True))
+
+    def encoding(self, channels: tuple[int, ...], n_others: int = 0) -> Encoding | None:
+        """How the images of an input become numbers, None where it has none; `n_others` columns come after the layout's."""
+        images = [
+            _channels_first(np.arange(part.columns.start, part.columns.stop).reshape(array.shape))
+            for part in self.parts
+            if coding_of(array := getattr(self, part.source)) == "image"
+        ]
+        if not images:
+            return None
+        pixels = np.concatenate(images)
+        return Encoding(pixels, np.setdiff1d(np.arange(self.size + n_others), pixels), channels)
+
+    @cached_property
+    def size(self) -> int:
+        """How many numbers a network sees."""
+        return int(self.parts[-1].columns.stop)
+
+    def assemble(
+        self, leading: tuple[int, ...], observation: Array, achieved_goal: Array, goal: Array, *others: Array
+    ) -> Array:
+        """The input, (*leading, size) float32, from arrays (*leading, *shape) of any dtype; `others`, flat, come after."""
+        seen, achieved, asked = (
+            np.asarray(values).reshape((*leading, size))
+            for values, size in zip((observation, achieved_goal, goal), self._sizes, strict=True)
+        )
+        columns = [_coded(self.observation, seen), _coded(self.goal, asked)]
+        if self.sees_achieved_goal:
+            columns.append(_coded(self.goal, achieved))
+        if self.goal_features == "relative":
+            columns.append(self._difference(achieved, asked))
+        if self.goal_features == "agreement":
+            columns.append(self._agreement(achieved, asked))
+        return np.concatenate((*columns, *others), -1, dtype=np.float32, casting="unsafe")
+
+    def _difference(self, achieved_goal: Array, goal: Array) -> Array:
+        """Of the values as the store keeps them, so that learning and acting see the same bits."""
+        return np.subtract(goal, achieved_goal, dtype=np.float32, casting="same_kind")
+
+    def _agreement(self, achieved_goal: Array, goal: Array) -> Array:
+        if self.goal.n_values is not None:
+            return np.asarray(1 - 2 * (((achieved_goal - self._start) ^ (goal - self._start)) >> self._digits & 1))
+        middle, slope = self._unit_coding
+        achieved_goal, goal = (values.astype(np.float32) * slope - middle for values in (achieved_goal, goal))
+        return achieved_goal * goal
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int, int]:
+        return self.observation.size, self.goal.size, self.goal.size
+
+    @cached_property
+    def _digits(self) -> Array:
+        """The places of the binary digits that tell a Discrete goal's values apart."""
+        return np.arange((self.goal.n_values - 1).bit_length() if self.goal.n_values else 0)
+
+    @cached_property
+    def _start(self) -> int:
+        return int(self.goal.low[0])
+
+    @cached_property
+    def _unit_coding(self) -> tuple[Array, Array]:
+        """What bounds are coded as -1 and 1 by: x * slope - middle."""
+        low, high = (bound.ravel() for bound in self.goal.bounds())
+        width = np.where(high > low, high - low, 1.0)
+        return ((high + low) / width).astype(np.float32), (2.0 / width).astype(np.float32)
+
+
+def _channels_first(image: Array) -> Array:
+    """The shorter of the first and the last axis is the one of channels."""
+    return np.moveaxis(image, -1, 0) if image.shape[-1] <= image.shape[0] else image
+
+
+def _sides(array: ArraySpec) -> tuple[int, int]:
+    """Height and width of an image."""
+    height, width = array.shape[:2] if array.shape[-1] <= array.shape[0] else array.shape[1:]
+    return height, width
+
+
+def _n_columns(array: ArraySpec) -> int:
+    return array.n_values or array.size
+
+
+def _coded(array: ArraySpec, values: Array) -> Array:
+    return values if array.n_values is None else values == np.arange(array.low[0], array.low[0] + array.n_values)

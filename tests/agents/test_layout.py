@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+
+from hindsight.agents.layout import Layout, coding_of
+from hindsight.errors import GoalEnvError, OptionError
+from hindsight.records import ArraySpec
+
+
+def box(shape, low=-np.inf, high=np.inf, dtype="float32"):
+    return ArraySpec(shape, dtype, (low,), (high,))
+
+
+def choice(start, n_values):
+    return ArraySpec((), "int64", (float(start),), (float(start + n_values - 1),), n_values)
+
+
+BITS = box((3,), 0.0, 1.0, "int8")
+
+
+@pytest.mark.parametrize(
+    ("array", "coding"),
+    [
+        (box((3,)), "numbers"),
+        (box((3,), 0.0, 1.0), "numbers"),  # between 0 and 1 may lie anything
+        (box((3,), 0.0, 2.0, "int8"), "numbers"),
+        (box((2, 2), 0.0, 255.0, "uint8"), "numbers"),
+        (box((2, 2, 1), 0.0, 255.0, "uint8"), "image"),
+        (box((2, 2, 1), 0.0, 255.0), "numbers"),
+        (BITS, "bits"),
+        (box((2,), 0.0, 1.0, "bool"), "bits"),
+        (choice(0, 2), "one_hot"),
+    ],
+)
+def test_how_arrays_are_seen(array, coding):
+    assert coding_of(array) == coding
+
+
+def test_parts_lie_one_after_another():
+    layout = Layout(box((2, 2)), box((1,)), sees_achieved_goal=True)
+    one = layout.assemble((), np.array([[1.0, 2], [3, 4]]), np.array([9]), np.array([5], np.int8))
+    assert one.tolist() == [1, 2, 3, 4, 5, 9]
+    assert one.dtype == np.float32
+    rows = [np.zeros((3, 5, *shape)) for shape in ((2, 2), (1,), (1,))]
+    assert layout.assemble((3, 5), *rows, np.ones((3, 5, 2))).shape == (3, 5, 8)
+    assert Layout(box((2, 2)), box((1,))).size == 5
+
+
+def test_choices_take_a_column_each():
+    layout = Layout(choice(0, 3), choice(4, 2), sees_achieved_goal=True)
+    assert layout.assemble((), np.int64(2), np.int64(4), np.int64(5)).tolist() == [0, 0, 1, 0, 1, 1, 0]
+    rows = layout.assemble((2,), np.array([0, 1]), np.array([4, 4]), np.array([5, 4]))
+    assert rows.tolist() == [[1, 0, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1, 0]]
+
+
+def test_relative_features_are_the_way_to_the_goal():
+    layout = Layout(box((1,)), box((2,)), goal_features="relative")
+    assert layout.assemble((), np.zeros(1), np.array([1.0, 2.0]), np.array([4.0, 1.0])).tolist() == [0, 4, 1, 3, -1]
+    small = Layout(box((1,)), box((1,), 0.0, 255.0, "uint8"), goal_features="relative")
+    assert small.assemble((), np.zeros(1), np.array([9], np.uint8), np.array([7], np.uint8))[-1] == -2  # no wrapping round
+
+
+def test_learning_and_acting_see_the_same_bits():
+    layout = Layout(box((1,)), box((1,)), goal_features="relative")
+    achieved, goal = np.array([0.1]), np.array([1.0 / 3.0])
+    exact = layout.assemble((), achieved, achieved, goal)
+    stored = layout.assemble((), *(a.astype(np.float32) for a in (achieved, achieved, goal)))
+    assert exact.tobytes() == stored.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("goal", "achieved", "asked"),
+    [
+        (BITS, np.array([0, 1, 1], np.int8), np.array([1, 1, 0], np.int8)),
+        (box((3,), 0.0, 1.0), np.array([0.0, 1, 1]), np.array([1.0, 1, 0])),
+        (box((3,), -1.0, 1.0), np.array([-1.0, 1, 1]), np.array([1.0, 1, -1])),
+        (box((3,), 0.0, 1.0, "bool"), np.array([False, True, True]), np.array([True, True, False])),
+        (ArraySpec((3,), "uint8", (0.0, 0.0, 2.0), (255.0, 1.0, 4.0)), np.array([0, 1, 4]), np.array([255, 1, 2])),
+    ],
+)
+def test_agreement_tells_where_goals_of_two_values_agree(goal, achieved, asked):
+    layout = Layout(box((1,)), goal, goal_features="agreement")
+    seen = layout.assemble((), np.zeros(1), achieved.astype(goal.dtype), asked.astype(goal.dtype))
+    assert seen[-3:].tolist() == [-1, 1, -1]
+    assert layout.size == 7
+
+
+def test_agreement_of_choices_is_that_of_their_binary_digits():
+    layout = Layout(box((1,)), choice(2, 6), goal_features="agreement")  # counted from 0: 0 to 5, three digits
+    seen = layout.assemble((2,), np.zeros((2, 1)), np.array([2, 7]), np.array([6, 7]))  # 000 and 100; 101 and 101
+    assert seen[:, -3:].tolist() == [[1, 1, -1], [1, 1, 1]]  # the lowest digit first
+    assert layout.size == 1 + 6 + 3
+
+
+def image(*shape):
+    return box(shape, 0.0, 255.0, "uint8")
+
+
+def test_images_are_stacked_as_channels_wherever_their_channels_are():
+    layout = Layout(image(5, 4, 3), image(1, 5, 4), sees_achieved_goal=True, goal_features="relative")
+    encoding = layout.encoding((8,), n_others=2)
+    assert encoding.pixel_columns.shape == (3 + 1 + 1 + 1, 5, 4)
+    seen = np.arange(60).reshape(5, 4, 3).astype(np.uint8)
+    goals = [np.full((1, 5, 4), value, np.uint8) for value in (100, 90)]
+    pixels = layout.assemble((), seen, *goals, np.zeros(2))[encoding.pixel_columns]
+    np.testing.assert_array_equal(pixels[:3], np.moveaxis(seen, -1, 0))
+    assert [set(channel.ravel()) for channel in pixels[3:]] == [{90}, {100}, {-10}]
+    assert encoding.other_columns.tolist() == [120, 121]
+
+
+def test_only_images_are_encoded():
+    assert Layout(box((4,)), BITS).encoding((8,)) is None
+    encoding = Layout(box((4,)), image(5, 5, 1)).encoding((8,))
+    assert encoding.other_columns.tolist() == [0, 1, 2, 3]
+    assert encoding.pixel_columns.ravel().tolist() == list(range(4, 29))
+
+
+def test_pixels_agree_between_minus_one_and_one():
+    layout = Layout(box((1,)), image(1, 1, 1), goal_features="agreement")
+    achieved, goal = np.array([[[0]], [[255]], [[255]]], np.uint8)[..., None], np.full((3, 1, 1, 1), 255, np.uint8)
+    assert layout.assemble((3,), np.zeros((3, 1)), achieved, goal)[:, -1].tolist() == [-1, 1, 1]
+    assert layout.encoding((8,)).pixel_columns.shape == (2, 1, 1)
+
+
+def test_what_cannot_be_seen_is_refused():
+    with pytest.raises(GoalEnvError, match=r"observation is Discrete\(4097\).*4096.*wrap"):
+        Layout(choice(0, 4097), BITS)
+    with pytest.raises(GoalEnvError, match="goal is Discrete"):
+        Layout(BITS, choice(0, 5000))
+    with pytest.raises(OptionError, match=r"'relative'.*'agreement'"):
+        Layout(BITS, choice(0, 5), goal_features="relative")
+    with pytest.raises(OptionError, match=r"'agreement'.*bounds.*'relative'"):
+        Layout(BITS, box((3,)), goal_features="agreement")
+    with pytest.raises(GoalEnvError, match="36 x 36 and 84 x 84"):
+        Layout(image(84, 84, 3), image(36, 36, 1))
+    assert Layout(choice(0, 4096), BITS).size == 4099
