@@ -120,9 +120,9 @@ class HER:
     ) -> Array | tuple[Array, Array]:
         """How likely the actions of a stochastic policy are, for one observation or a batch, without exploration.
 
-        Discrete actions: the probability of each, (..., n). Others: mean and standard deviation before squashing, (..., size)
-        each. actions: give the probability (density) of these instead, or its logarithm where `logp`; (...,). state, mask:
-        as in `predict`. Raises InputError for a deterministic policy, whose action is the one that `predict` gives.
+        Discrete actions: the probability of each, (..., n). Others: mean and standard deviation before squashing, each
+        (..., size). actions: give the probability (density) of these instead, or its logarithm where `logp`; (...,). state,
+        mask: as in `predict`. Raises InputError for a deterministic policy, whose action is the one that `predict` gives.
         """
         (seen, achieved, desired), _ = self._checked(observation)
         if actions is None:

@@ -82,6 +82,7 @@ def quantile_error(value: Tensor, target: Tensor, weight: Tensor | None = None) 
     members, rows, quantiles = value.shape
     samples = target.shape[1]
     at_once = rows if value.is_cuda else max(1, PAIRS_AT_ONCE // (members * quantiles * samples))
+    value = value.contiguous()  # as networks give it, its rows lie across
     parts = [_pair_sums(value[:, i : i + at_once], target[i : i + at_once]) for i in range(0, rows, at_once)]
     loss, slope = (torch.cat(part, 1) for part in zip(*parts, strict=True))
     return _over_rows(loss / samples, slope, -1.0 / samples, weight)
