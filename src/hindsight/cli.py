@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 class TrainArguments:
     """What `train` takes besides the options of a run."""
 
-    agent: str = "td3"  # ddpg, td3 or sac; which options there are depends on it
+    agent: str = "td3"  # dqn, qrdqn, ddpg, td3, sac or tqc; which options there are depends on it
     recipe: str = "default"  # a built-in recipe, or a .toml file; chosen by the environment unless given
     folder: Path | None = None  # of the run; a new one under runs/ unless given
     resume: bool = False  # go on with the run in the folder (the newest of this environment, agent and seed); start if none

@@ -36,9 +36,9 @@ class HER:
     """An agent that learns to reach goals by Hindsight Experience Replay (Andrychowicz et al. 2017).
 
     env: an id, a callable that makes an environment, or an environment (which then serves training and evaluation in turn).
-    agent: "ddpg", "td3" or "sac"; the recipe's unless given. recipe: the name of one, or a .toml file; chosen by the
-    environment's id unless given. Every further keyword is an option by its name (`HER(env, seed=0, tau=0.01)`), the same
-    names as on the command line. Raises UnknownNameError and OptionError for names and values that cannot be.
+    agent: "dqn", "qrdqn", "ddpg", "td3", "sac" or "tqc"; the recipe's unless given. recipe: the name of one, or a .toml
+    file; chosen by the environment's id unless given. Every further keyword is an option by its name (`HER(env, seed=0,
+    tau=0.01)`), the same names as on the command line. Raises UnknownNameError and OptionError for what cannot be.
     """
 
     def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
