@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import itertools
 import json
 import os
+import re
+import shlex
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import __version__
-from .errors import HindsightError, MissingExtraError, UnknownNameError, nearest
+from .errors import (
+    CollectError,
+    FileError,
+    HindsightError,
+    MissingExtraError,
+    OptionError,
+    UnknownNameError,
+    nearest,
+)
 
 if TYPE_CHECKING:
     from .her import HER
@@ -35,6 +48,8 @@ hindsight COMMAND --help lists the arguments. RUN is a run folder (its best poli
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 for an error told in a sentence, 2 for wrong usage, 130, 143."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_HELP, end="")
         return 0
@@ -73,6 +88,9 @@ class PlayArguments:
     run: str  # a run folder (its best policy) or a policy file
     episodes: int = 10  # how many
     seed: int = 1_000_003  # of the episodes
+    env: str | None = (
+        None  # where its environment is not registered by itself: its id, with the module, as in mine:Reach-v0
+    )
     video: Path | None = None  # write the episodes to this file: .gif, .webp or .mp4
 
 
@@ -83,6 +101,9 @@ class EvaluateArguments:
     run: str  # a run folder (its best policy) or a policy file
     episodes: int = 100  # how many
     seed: int = 1_000_003  # of the episodes
+    env: str | None = (
+        None  # where its environment is not registered by itself: its id, with the module, as in mine:Reach-v0
+    )
     workers: int = 0  # processes that play them; the result is the same
     json: bool = False  # print the statistics as JSON
 
@@ -96,12 +117,22 @@ class CheckArguments:
 
 def train(arguments: list[str]) -> int:
     """hindsight train [ENV]"""
-    environment = arguments.pop(0) if arguments and not arguments[0].startswith("-") else DEFAULT_ENVIRONMENT
+    environment = _take_environment(arguments)
     own, options = _parse_train(arguments, environment)
     from .her import HER
 
+    _find_modules_here(environment)
     with HER(environment, own.agent, own.recipe, **options) as model:
-        return _train(model, own.folder or _folder_of(model, environment, own.resume), own.resume)
+        model.trainer  # noqa: B018 - made now, so that whatever is wrong with the options shows before there is a folder
+        return _train(model, own.folder or _folder_of(model, environment, own.resume), own.resume, environment)
+
+
+def _take_environment(arguments: list[str]) -> str:
+    """Take the environment's id out of the arguments: the first of all, or what looks like one; or else the default."""
+    for i, argument in enumerate(arguments):
+        if not argument.startswith("-") and (i == 0 or re.search(r"-v\d+$", argument)):
+            return arguments.pop(i)
+    return DEFAULT_ENVIRONMENT
 
 
 def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments, dict[str, Any]]:
@@ -110,64 +141,88 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
     from .training.settings import resolve_settings
 
     name = _peek(arguments, "--recipe")
-    recipe = load_recipe(name) if name else find_recipe(environment)
+    recipe = load_recipe(name) if name else find_recipe(environment.rpartition(":")[2])
     settings = resolve_settings(recipe, _peek(arguments, "--agent"), {})
-    own: list[Any] = [("agent", str, field(default=settings.agent)), ("recipe", str, field(default=name or recipe.name))]
-    groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in settings.records()]
-    kind = make_dataclass("Train", own + groups, bases=(TrainArguments,), frozen=True)
+    own = TrainArguments(agent=settings.agent, recipe=name or recipe.name)
+    groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in (own, *settings.records())]
+    kind = make_dataclass("Train", groups, frozen=True)
     kind.__doc__ = f"Train a policy for {environment}, by the recipe {recipe.name!r} unless you say otherwise."
     given = _parse(kind, arguments, "hindsight train [ENV]")
-    options = {f.name: getattr(getattr(given, r), f.name) for r, cls, _ in groups for f in fields(cls)}
-    return given, options
+    options = {f.name: getattr(getattr(given, r), f.name) for r, cls, _ in groups[1:] for f in fields(cls)}
+    return getattr(given, TrainArguments.__name__), options
 
 
 def _peek(arguments: Sequence[str], name: str) -> str | None:
-    """The value of an option that decides what the other options are."""
+    """The value of an option that decides what the other options are; the last one, where it is given again."""
+    found = None
     for i, argument in enumerate(arguments):
         if argument == name and i + 1 < len(arguments):
-            return arguments[i + 1]
-        if argument.startswith(f"{name}="):
-            return argument[len(name) + 1 :]
-    return None
+            found = arguments[i + 1]
+        elif argument.startswith(f"{name}="):
+            found = argument[len(name) + 1 :]
+    return found
+
+
+def _find_modules_here(environment: str | None) -> None:
+    """A module that is named with an environment may lie in the current folder, as with `python -m`."""
+    if environment and ":" in environment and "" not in sys.path:
+        sys.path.insert(0, "")
 
 
 def _folder_of(model: HER, environment: str, resume: bool) -> Path:
     """runs/ENV/AGENT-seedN-K: the newest where a run is to go on, else a new one."""
     base = Path("runs") / environment.replace("/", "_").replace(":", "_")
     stem = f"{model.settings.agent}-seed{model.settings.training.seed}"
-    numbers = [int(p.name[len(stem) + 1 :]) for p in base.glob(f"{stem}-*") if p.name[len(stem) + 1 :].isdigit()]
-    newest = max(numbers, default=0)
-    return base / f"{stem}-{newest if resume and newest else newest + 1}"
+    numbered = [(int(n), p) for p in base.glob(f"{stem}-*") if (n := p.name[len(stem) + 1 :]).isdigit()]
+    begun = [number for number, path in numbered if (path / "settings.json").exists()]
+    if resume and begun:
+        return base / f"{stem}-{max(begun)}"
+    base.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(max((number for number, _ in numbered), default=0) + 1):
+        with contextlib.suppress(FileExistsError):  # another process took the number meanwhile
+            (base / f"{stem}-{number}").mkdir()
+            return base / f"{stem}-{number}"
+    raise AssertionError("numbers do not end")
 
 
-def _train(model: HER, path: Path, resume: bool) -> int:
+def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
     from rich.console import Console
 
     from .terminal import Display
     from .training.run_folder import RunFolder
 
-    console = Console(soft_wrap=True)
-    settings, steps = model.settings, model.settings.training.steps
+    trainer, settings = model.trainer, model.settings
     with RunFolder(path, settings, model.spec) as folder:
-        trainer = model.trainer
         goes_on = resume and folder.holds_a_run
         if goes_on:
             folder.resume(trainer)
         else:
             folder.begin()
         _announce(model, path, goes_on)
-        with _stop_signals() as stop, Display(steps, console) as display:
-            for event in trainer.run(steps):
-                folder.listen(trainer, event)
-                display.show(trainer, event)
-                if stop:
-                    break
-        folder.save_checkpoint(trainer)
+        with _stop_signals() as stop, Display(settings.training.steps, Console(soft_wrap=True)) as display:
+            try:
+                for event in trainer.run(settings.training.steps):
+                    _unless_the_disk_fails(folder.listen, trainer, event)
+                    display.show(trainer, event)
+                    if stop:
+                        break
+            except CollectError:  # the trainer stands where the last job ended
+                folder.finish(trainer)
+                raise
+            folder.finish(trainer)
     if stop:
         print(f"stopped by {stop[0].name} at {trainer.counts.env_steps:,} steps; the same command with --resume goes on")
         return 128 + stop[0]
-    _conclude(model, path)
+    _conclude(model, path, environment)
     return 0
+
+
+def _unless_the_disk_fails(write: Callable[..., None], *arguments: Any) -> None:
+    """What could not be written is told, and training goes on: the next checkpoint may be written again."""
+    try:
+        write(*arguments)
+    except (OSError, FileError) as problem:
+        warnings.warn(f"the run's files could not be written ({problem}); training goes on", RuntimeWarning, stacklevel=2)
 
 
 def _announce(model: HER, path: Path, goes_on: bool) -> None:
@@ -188,17 +243,19 @@ def _announce(model: HER, path: Path, goes_on: bool) -> None:
         print("a lag of 0 leaves the workers idle while the learner updates: --lag 1 would let both go on at once")
 
 
-def _conclude(model: HER, path: Path) -> None:
+def _conclude(model: HER, path: Path, environment: str) -> None:
     trainer = model.trainer
     counts = trainer.counts
-    solved = f"solved at {counts.env_steps:,} steps" if trainer.is_solved else f"stopped after {counts.env_steps:,} steps"
+    done = f"stopped after {counts.env_steps:,} steps"
+    if trainer.is_solved:
+        first = trainer.history[-model.settings.training.solved_evaluations]
+        done = f"solved at {int(first['env_steps']):,} steps, held until {counts.env_steps:,}"
     print(
-        f"{solved}, {counts.updates:,} updates: {counts.collect_seconds:.1f} s of collecting and "
+        f"{done}; {counts.updates:,} updates: {counts.collect_seconds:.1f} s of collecting and "
         f"{counts.update_seconds:.1f} s of updating"
     )
-    print(f"the run is in {path}")
-    print(f"  hindsight play {path}")
-    print(f"  hindsight evaluate {path}")
+    words = shlex.quote(str(path)) + (f" --env {shlex.quote(environment)}" if ":" in environment else "")
+    print(f"the run is in {path}\n  hindsight play {words}\n  hindsight evaluate {words}")
 
 
 def evaluate(arguments: list[str]) -> int:
@@ -206,7 +263,8 @@ def evaluate(arguments: list[str]) -> int:
     given = _parse(EvaluateArguments, arguments, "hindsight evaluate")
     from .her import HER
 
-    with HER.load(given.run, workers=given.workers) as model:
+    _find_modules_here(given.env)
+    with HER.load(given.run, given.env, workers=given.workers) as model:
         result = model.evaluate(given.episodes, given.seed)
         facts = {"environment": model.spec.env_id, "agent": model.settings.agent, "seed": given.seed}
     print(json.dumps(facts | result.to_json()) if given.json else f"{facts['environment']}: {result}")
@@ -221,13 +279,19 @@ def play(arguments: list[str]) -> int:
     from .rollout.video import VideoFile, film
     from .training.evaluate import Evaluation, outcome_of
 
-    run, window = Path(given.run), given.video is None and _has_display()
-    with HER.load(run) as model:
-        env = make_goal_env(model.environment_id, render_mode="human" if window else "rgb_array")
-        video = None if window else VideoFile(given.video or run.with_suffix("") / "play.gif", env)
-        results = []
+    if given.episodes < 1:
+        raise OptionError(f"episodes is {given.episodes}, but at least 1 is needed to play")
+    _find_modules_here(given.env)
+    run, results = Path(given.run), []
+    with HER.load(run, given.env) as model:
+        name = given.env or model.environment_id
+        window = given.video is None and _has_display() and "human" in _render_modes(name)
+        env = make_goal_env(name, render_mode="human" if window else "rgb_array")
+        beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
+        video = None if window else VideoFile(given.video or beside, env)
         for number in range(given.episodes):
-            episode, seed = film(env, model.policy, given.seed, number, video)
+            limit = model.settings.rollout.max_episode_steps
+            episode, seed = film(env, model.policy, given.seed, number, limit, video)
             results.append(outcome_of(episode, seed))
             print(f"episode {number}: {results[-1]}")
         env.close()
@@ -236,6 +300,15 @@ def play(arguments: list[str]) -> int:
         video.close()
         print(f"the video is in {video.path}")
     return 0
+
+
+def _render_modes(environment: str) -> Sequence[str]:
+    """How an environment can be shown."""
+    from .envs.goal_env import make_goal_env
+
+    env = make_goal_env(environment)
+    env.close()
+    return list(env.metadata.get("render_modes") or ())
 
 
 def _has_display() -> bool:
@@ -266,7 +339,7 @@ def _parse(kind: Any, arguments: list[str], program: str) -> Any:
     )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _stop_signals() -> Iterator[list[signal.Signals]]:
     """Collects Ctrl-C and SIGTERM; the second one ends the process at once."""
     received: list[signal.Signals] = []

@@ -65,7 +65,11 @@ class RunFolderError(HindsightError, OSError):
     """A run folder is in use by another process, already holds a run, or holds none."""
 
 
-class WorkerError(HindsightError, RuntimeError):
+class CollectError(HindsightError, RuntimeError):
+    """An episode could not be collected: the environment failed, or the process that it ran in."""
+
+
+class WorkerError(CollectError):
     """Worker processes died more often than they are replaced."""
 
 

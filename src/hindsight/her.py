@@ -14,11 +14,12 @@ from .agents import Agent, make_agent
 from .agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from .callbacks import Callback, View
 from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
-from .errors import FileError, MissingExtraError, MissingKeyError, OptionError, ShapeError
+from .errors import FileError, HindsightError, MissingExtraError, MissingKeyError, OptionError, ShapeError
 from .recipes import find_recipe, load_recipe
 from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
 from .replay.files import save_bytes
+from .replay.sampler import compile_kernels
 from .rollout.collect import Stage
 from .rollout.source import LocalSource, Source, WorkerSource
 from .training.checkpoint import SavedModel
@@ -26,7 +27,7 @@ from .training.evaluate import UNSEEN_SEED, Evaluation, outcomes
 from .training.settings import Settings, resolve_settings
 
 if TYPE_CHECKING:
-    from .training.trainer import Trainer
+    from .training.trainer import Counts, Trainer
 
 Environment = str | Callable[[], gymnasium.Env[Any, Any]] | gymnasium.Env[Any, Any]
 _AGENT_STREAM, _REPLAY_STREAM = 3, 4  # beside the three of rollout.collect
@@ -43,17 +44,22 @@ class HER:
 
     def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
         environment = make_goal_env(env)
-        spec = read_spec(environment)
-        found = load_recipe(recipe) if recipe else find_recipe(spec.env_id)
-        self._begin(env, environment, spec, resolve_settings(found, agent, options))
+        try:
+            spec = read_spec(environment)
+            found = load_recipe(recipe) if recipe else find_recipe(spec.env_id)
+            self._begin(env, environment, spec, resolve_settings(found, agent, options))
+        except HindsightError:
+            if environment is not env:
+                environment.close()
+            raise
 
     def _begin(
         self, env: Environment | None, environment: gymnasium.Env[Any, Any] | None, spec: GoalSpec, settings: Settings
     ) -> None:
-        if isinstance(env, gymnasium.Env) and settings.rollout.workers:
+        if isinstance(env, gymnasium.Env) and (settings.rollout.workers or settings.rollout.remake_environment):
             raise OptionError(
-                f"workers is {settings.rollout.workers}, but an environment object cannot be in several processes: "
-                f"give its id, or a function that makes it"
+                "an environment object can neither be in several processes (workers) nor be made again "
+                "(remake_environment): give its id, or a function that makes it"
             )
         self.spec, self.settings = spec, settings
         self._env, self._environment = env, environment
@@ -62,13 +68,14 @@ class HER:
         self._trainer: Trainer | None = None
         self._source: Source | None = None
         self._policy: Policy | None = None
+        self._policy_learnt: tuple[int, int] | None = None  # episodes and updates when it was loaded
         self._steps_before = 0
         self._generator = np.random.default_rng(settings.training.seed)
 
     def learn(
         self,
         total_timesteps: int,
-        callback: Callback | Sequence[Callback] = (),
+        callback: Callback | Sequence[Callback] | None = None,
         log_interval: int | None = None,
         reset_num_timesteps: bool = True,
     ) -> Self:
@@ -76,20 +83,21 @@ class HER:
 
         callback: one, or several, called with a `View` after each job of episodes; False stops. log_interval: print a line
         every so many episodes. reset_num_timesteps: count `num_timesteps` from 0 again. May be called again and again;
-        returns the model.
+        returns the model. Evaluations, checkpoints and files are the matter of callbacks, or of `hindsight train`: the
+        options about them (eval_every, solved_at, steps, ...) change nothing here.
         """
         trainer = self.trainer
-        callbacks = [callback] if callable(callback) else list(callback)
+        callbacks = [callback] if callable(callback) else list(callback or ())
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
-        self._policy = None
         while goes_on and trainer.counts.env_steps < until:
             before = trainer.counts.episodes
             view = self._view(trainer.learn_from_next_job())
             if log_interval and view.episodes // log_interval > before // log_interval:
                 print(view)
-            goes_on = False not in [each(view) for each in callbacks]
+            answers = [each(view) for each in callbacks]
+            goes_on = all(answer is not False for answer in answers)
         return self
 
     def predict(
@@ -181,8 +189,9 @@ class HER:
     @property
     def policy(self) -> Policy:
         """The policy as it acts now, in NumPy."""
-        if self._policy is None:
-            self._policy = Policy(self._policy_spec)
+        learnt = (self._trainer.counts.episodes, self._trainer.counts.updates) if self._trainer else None
+        if self._policy is None or learnt != self._policy_learnt:
+            self._policy, self._policy_learnt = Policy(self._policy_spec), learnt
             self._policy.load(self.weights)
         return self._policy
 
@@ -209,17 +218,19 @@ class HER:
     def trainer(self) -> Trainer:
         """The trainer, made at first use."""
         if self._trainer is None:
-            from .training.trainer import Trainer
+            from .training.trainer import Counts, Trainer
 
-            self._trainer = Trainer(self.agent, self._make_buffer(), self.source, self.settings)
+            buffer = self._make_buffer()
+            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts_so_far(Counts))
+        elif self._source is None:  # it was closed
+            self._trainer.move_to(self.source)
         return self._trainer
 
     def saved_model(self) -> SavedModel:
         """The model as a file would hold it."""
         if self._saved and not self._trainer:
             return self._saved
-        counts = self._trainer.counts if self._trainer else None
-        facts = {"env_steps": counts.env_steps, "updates": counts.updates} if counts else {}
+        facts = self._trainer.facts() if self._trainer else {}
         return SavedModel.of(self.agent, self.settings, self.spec, facts)
 
     def close(self) -> None:
@@ -272,7 +283,19 @@ class HER:
             self._env = self.environment_id
         if self._environment is None:
             self._environment = make_goal_env(self._env)
+            found = read_spec(self._environment)
+            if found.max_episode_steps != self.spec.max_episode_steps or self.spec.difference(found):
+                raise OptionError(
+                    f"{self._env} as it is registered ({found.max_episode_steps} steps) is not what this policy learnt on "
+                    f"({self.spec.max_episode_steps} steps): give that, as HER.load(path, env=...)"
+                )
         return self._env, self._environment
+
+    def _counts_so_far(self, counts: type[Counts]) -> Counts:
+        """Those of the saved model that is learnt on with: no episode is played twice, and none at random any more."""
+        facts = self._saved.facts if self._saved else {}
+        known = {name: int(facts.get(name, 0)) for name in ("env_steps", "episodes", "updates")}
+        return counts(**known, submitted_episodes=known["episodes"])
 
     def _make_agent(self) -> Agent:
         try:
@@ -297,12 +320,13 @@ class HER:
             remake = maker is not None and not resets_exactly(maker)
         stage = Stage(maker, self._policy_spec, rollout.max_episode_steps, self.settings.replay.info_keys, remake)
         if rollout.workers:
-            return WorkerSource(stage, rollout.workers)
+            return WorkerSource(stage, rollout.workers, rollout.job_timeout)
         return LocalSource(stage, environment if maker is None else None)
 
     def _make_buffer(self) -> HindsightBuffer:
         _, environment = self._environment_of()
         replay = self.settings.replay
+        compile_kernels()
         return HindsightBuffer(
             replay.capacity,
             environment.observation_space,

@@ -23,24 +23,36 @@ class Display:
         )
         self._task = self._live.add_task("training", total=steps, text="starting")
         self._spoke_at = self._started = time.monotonic()
-        self._played = 0
+        self._played, self._is_silent = 0, False
+        self._first_step: int | None = None
         self._rates, self._success = "no updates yet", ""
         self._before = (0.0, 0)
 
     def show(self, trainer: Trainer, event: Event) -> None:
         """Tell of an event, now or with the next line."""
         self._played = self._played + 1 if isinstance(event, Outcome) else 0
+        if self._first_step is None:
+            self._first_step = trainer.counts.env_steps
+            self._live.reset(self._task, completed=self._first_step, text="")
         text = self._text(trainer)
         if isinstance(event, Evaluated):
             best = "  best so far" if event.is_best else ""
-            self._console.print(
-                f"evaluation at {trainer.counts.env_steps:,} steps: {event.evaluation}{best}", highlight=False
-            )
+            self._say(f"evaluation at {trainer.counts.env_steps:,} steps: {event.evaluation}{best}")
         if self._console.is_terminal:
             self._live.update(self._task, completed=min(trainer.counts.env_steps, self._steps), text=text)
         elif not isinstance(event, Outcome) and time.monotonic() - self._spoke_at > self._patience:
             self._spoke_at = time.monotonic()
-            self._console.print(f"{text}  left {self._time_left(trainer)}", highlight=False)
+            self._say(f"{text}  left {self._time_left(trainer)}")
+
+    def _say(self, line: str) -> None:
+        """A line for good. Where nobody listens any more, training goes on in silence."""
+        if self._console.is_terminal:
+            self._console.print(line, highlight=False)
+        elif not self._is_silent:
+            try:
+                print(line, flush=True)
+            except OSError:
+                self._is_silent = True
 
     def _text(self, trainer: Trainer) -> str:
         counts, means = trainer.counts, trainer.meter.means()
@@ -56,10 +68,10 @@ class Display:
         return f"{steps}  {counts.episodes:,} episodes{self._success}{best}  {self._rates}{playing}"
 
     def _time_left(self, trainer: Trainer) -> str:
-        done = trainer.counts.env_steps
+        done = trainer.counts.env_steps - (self._first_step or 0)
         if not done:
             return "unknown"
-        left = (time.monotonic() - self._started) / done * max(self._steps - done, 0)
+        left = (time.monotonic() - self._started) / done * max(self._steps - trainer.counts.env_steps, 0)
         return f"{int(left // 60)}:{int(left % 60):02d}"
 
     def __enter__(self) -> Self:

@@ -171,6 +171,7 @@ def test_the_distribution_over_choices_is_the_one_that_is_drawn_from():
     rows = np.zeros((2, 2)), np.zeros((2, 1)), np.zeros((2, 1))
     assert policy.distribution(*rows).tolist() == [[0, 1, 0], [0, 1, 0]]
     assert policy.log_probability(*rows, np.array([6, 7])).tolist() == [0, -np.inf]
+    assert policy.log_probability(*rows, np.array([4, 8]), Exploration(1.0, 0.0)).tolist() == [-np.inf, -np.inf]
     assert np.exp(policy.log_probability(*seen, np.int64(7), Exploration(0.3, 0.0))) == pytest.approx(0.1)
 
 

@@ -71,8 +71,11 @@ def encode(encoding: Encoding, convolutions: Sequence[tuple[Array, Array]], x: A
     """What the hidden layers see of inputs (*leading, columns): (*leading, output_size)."""
     image = x[..., encoding.pixel_columns].reshape(-1, *encoding.pixel_columns.shape)
     for weight, bias in convolutions:
-        bordered = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        rows, channels, height, width = image.shape
+        bordered = np.zeros((rows, channels, height + 2, width + 2), x.dtype)
+        bordered[:, :, 1:-1, 1:-1] = image
         windows = np.lib.stride_tricks.sliding_window_view(bordered, (3, 3), (2, 3))[:, :, ::2, ::2]
-        image = np.maximum(np.einsum("bcyxij,ocij->boyx", windows, weight, optimize=True) + bias[:, None, None], 0.0)
+        outputs = np.tensordot(windows, weight, ((1, 4, 5), (1, 2, 3))) + bias  # (rows, height, width, channels)
+        image = np.moveaxis(np.maximum(outputs, 0.0), 3, 1)
     features = image.reshape(*x.shape[:-1], encoding.n_features)
     return np.concatenate((features, x[..., encoding.other_columns]), -1)

@@ -106,7 +106,7 @@ def absolute_error(value: Tensor, target: Tensor) -> Tensor:
 
 
 def lowest_quantiles(values: Tensor, n_dropped: int) -> Tensor:
-    """An ensemble's quantiles (E, B, N) in one row, less the E * n_dropped largest (Kuznetsov et al. 2020), in any order."""
+    """An ensemble's quantiles (E, B, N) in one row, less the E * n_dropped largest (Kuznetsov et al. 2020); unsorted."""
     members, rows, quantiles = values.shape
     pooled = values.transpose(0, 1).reshape(rows, members * quantiles)
     return pooled.topk(members * (quantiles - n_dropped), largest=False, sorted=False).values

@@ -250,14 +250,16 @@ class Policy:
         """The log of how likely `action` is, in the environment's units; a () or (N,) array.
 
         A "discrete" policy: of its probability, by `distribution`. A "squashed_gaussian" one: of its density as the policy
-        samples, whatever else explores; -inf beyond the bounds. Raises InputError for a "deterministic" policy.
+        samples, whatever else explores. -inf for what is no action of the environment. Raises InputError for a
+        "deterministic" policy.
         """
         leading = self._leading(observation)
         parts = self.distribution(observation, achieved_goal, desired_goal, exploration)
         with np.errstate(divide="ignore"):
             if not isinstance(parts, tuple):
-                choice = np.asarray(action).reshape((*leading, 1)) - int(self.spec.action.low[0])
-                return np.asarray(np.log(np.take_along_axis(parts, choice, -1)[..., 0]))
+                actions = np.arange(self.spec.n_actions) + int(self.spec.action.low[0])
+                is_it = np.asarray(action).reshape((*leading, 1)) == actions
+                return np.asarray(np.log((parts * is_it).sum(-1)))
             unit = (np.asarray(action).reshape((*leading, self._size)) - self._center) / self._half_width
             return self._log_density(unit, *parts)
 

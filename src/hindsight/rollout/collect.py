@@ -11,7 +11,7 @@ import numpy as np
 
 from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from ..envs.goal_env import make_goal_env, read_success
-from ..errors import GoalEnvError, MissingKeyError
+from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode
 
 TRAINING, EVALUATION, NOISE = 0, 1, 2  # the three streams of seeds of a run; episode numbers count within each
@@ -55,6 +55,8 @@ class Job:
 
 def environment_seed(run_seed: int, stream: int, episode: int) -> int:
     """The seed of one episode's reset: a non-negative 31-bit number, since some simulators keep it in a C int."""
+    if run_seed < 0:
+        raise OptionError(f"a seed is {run_seed}, but it must not be negative")
     return int(np.random.SeedSequence(run_seed, spawn_key=(stream, episode)).generate_state(1)[0]) >> 1
 
 
@@ -67,9 +69,21 @@ class Collector:
         self._environment = environment
 
     def collect(self, job: Job) -> list[Episode]:
-        """The episodes of a job, in the order of their numbers."""
+        """The episodes of a job, in the order of their numbers. Raises CollectError where the environment fails."""
         self.policy.load(job.weights)
-        return [self._play(job, number) for number in job.episodes]
+        return [self._play_or_give_up(job, number) for number in job.episodes]
+
+    def _play_or_give_up(self, job: Job, number: int) -> Episode:
+        try:
+            return self._play(job, number)
+        except HindsightError:
+            raise
+        except Exception as problem:
+            if self.stage.environment is not None:
+                self.close()  # it may be in any state: the next episode gets a new one
+            raise CollectError(
+                f"episode {number} failed in the environment ({type(problem).__name__}: {problem})"
+            ) from problem
 
     def _play(self, job: Job, number: int) -> Episode:
         if self._environment is None or self.stage.remake_environment:

@@ -14,11 +14,18 @@ class RolloutOptions:
     workers: int = 0  # processes that collect while this one learns; 0 collects in this one; the result is the same
     episodes_per_job: int = 1  # episodes collected with the same weights before the learner sees them
     lag: int = 0  # how many jobs old the weights may be; each further job lets one more worker run during updates
+    job_timeout: float = 600.0  # seconds after which a worker that is still busy with one job is replaced
     max_episode_steps: int | None = None  # cut episodes here; needed where the environment has no time limit of its own
     remake_environment: bool | None = None  # a new environment per episode; None: only where a reset is not exact
 
     def __post_init__(self) -> None:
-        for name, lowest in (("workers", 0), ("episodes_per_job", 1), ("lag", 0), ("max_episode_steps", 1)):
+        for name, lowest in (
+            ("workers", 0),
+            ("episodes_per_job", 1),
+            ("lag", 0),
+            ("max_episode_steps", 1),
+            ("job_timeout", 1),
+        ):
             value = getattr(self, name)
             if value is not None and value < lowest:
                 raise OptionError(f"{name} is {value}, but it must be at least {lowest}")

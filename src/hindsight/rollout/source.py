@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import pickle
 import signal
+import time
 import traceback
 from collections import deque
 from multiprocessing.connection import Connection, wait
@@ -21,6 +22,12 @@ from .collect import EVALUATION, TRAINING, Collector, Job, Stage
 DEATHS_PER_JOB = 3  # a job that takes this many workers down with it is at fault itself
 
 
+NEVER_STARTED = (
+    "none ever started: guard a script by if __name__ == '__main__', and define what makes the environment in a module, "
+    "or run with workers = 0"
+)
+
+
 class Source(Protocol):
     """Takes jobs and gives their episodes."""
 
@@ -29,6 +36,9 @@ class Source(Protocol):
 
     def result(self, ticket: int) -> list[Episode]:
         """The episodes of a submitted job, once; waits for them."""
+
+    def drop(self, ticket: int) -> None:
+        """Forget a job, whose result nobody wants any more."""
 
     def close(self) -> None:
         """Give back environments and processes; jobs without a result are dropped."""
@@ -41,6 +51,7 @@ class LocalSource:
     """
 
     def __init__(self, stage: Stage, environment: gymnasium.Env[Any, Any] | None = None) -> None:
+        self._owns = environment is None
         if environment is None:
             self._collectors = {stream: Collector(stage) for stream in (TRAINING, EVALUATION)}
         else:
@@ -61,20 +72,25 @@ class LocalSource:
         del self._jobs[ticket]  # only now: a job that was interrupted can be asked for again
         return episodes
 
+    def drop(self, ticket: int) -> None:
+        """Forget the job."""
+        self._jobs.pop(ticket, None)
+
     def close(self) -> None:
-        """Close the environments."""
-        for collector in set(self._collectors.values()):
-            collector.close()
+        """Close the environments, but not one that was given."""
+        if self._owns:
+            for collector in self._collectors.values():
+                collector.close()
 
 
 class WorkerSource:
     """Runs jobs in processes of their own, in the order of submission, each as soon as a worker is free.
 
-    A worker that dies is replaced and its job run again, which gives the same episodes. An error that the environment
-    raises comes out of `result` with the worker's traceback.
+    A worker that dies, or that is busy with one job for more than `job_timeout` seconds, is replaced and its job run again,
+    which gives the same episodes. An error of the environment comes out of `result` with the worker's traceback.
     """
 
-    def __init__(self, stage: Stage, workers: int) -> None:
+    def __init__(self, stage: Stage, workers: int, job_timeout: float = 600.0) -> None:
         try:
             pickle.dumps(stage)
         except Exception as problem:
@@ -83,11 +99,13 @@ class WorkerSource:
                 f"the top of a module, in place of a lambda, a local function or an environment object"
             ) from None
         self.deaths = 0
-        self._stage = stage
+        self._stage, self._job_timeout = stage, job_timeout
         self._waiting: deque[int] = deque()
         self._jobs: dict[int, Job] = {}
         self._deaths_of: dict[int, int] = {}
         self._results: dict[int, list[Episode] | str] = {}
+        self._dropped: set[int] = set()
+        self._has_answered = False
         self._tickets = 0
         self._workers = [_Worker(stage) for _ in range(workers)]
 
@@ -106,21 +124,38 @@ class WorkerSource:
         return self._tickets
 
     def result(self, ticket: int) -> list[Episode]:
-        """Wait for the job's episodes. Raises WorkerError where it failed for good."""
+        """Wait for the job's episodes. Raises WorkerError where it failed; it is run again when it is asked for again."""
+        if not self._workers:
+            raise WorkerError("the workers were ended: make a new source")
         while ticket not in self._results:
             self._hand_out()
             self._receive(block=True)
         self._hand_out()
-        del self._jobs[ticket]
         result = self._results.pop(ticket)
         if isinstance(result, str):
+            self._deaths_of.pop(ticket, None)
+            self._waiting.appendleft(ticket)
             raise WorkerError(f"collecting failed in a worker process:\n{result}")
+        del self._jobs[ticket]
         return result
 
+    def drop(self, ticket: int) -> None:
+        """Forget a job: one that waits is not started, the result of another is thrown away."""
+        if ticket in self._waiting:
+            self._waiting.remove(ticket)
+            del self._jobs[ticket]
+        elif self._results.pop(ticket, None) is not None:
+            del self._jobs[ticket]
+        elif ticket in self._jobs:
+            self._dropped.add(ticket)
+
     def close(self) -> None:
-        """End the workers."""
+        """End the workers, all at once."""
         for worker in self._workers:
-            worker.end()
+            worker.connection.close()
+        deadline = time.monotonic() + 2
+        for worker in self._workers:
+            worker.end(deadline)
         self._workers.clear()
 
     def _hand_out(self) -> None:
@@ -129,17 +164,30 @@ class WorkerSource:
                 worker.start_job(ticket := self._waiting.popleft(), self._jobs[ticket])
 
     def _receive(self, block: bool) -> None:
-        """Take in what the workers sent, and replace those that died."""
-        busy = {worker.connection: worker for worker in self._workers if worker.ticket is not None}
-        for connection in wait(list(busy), timeout=None if block else 0):
-            worker = busy[connection]  # type: ignore[index]
-            try:
-                ticket, result = worker.connection.recv()
-            except (EOFError, ConnectionResetError, pickle.UnpicklingError):
+        """Take in what the workers sent, and replace those that died or hang."""
+        busy = [worker for worker in self._workers if worker.ticket is not None]
+        ready = wait([worker.connection for worker in busy], timeout=1.0 if block else 0)
+        for worker in busy:
+            if worker.connection in ready:
+                self._take_in(worker)
+            elif time.monotonic() - worker.started > self._job_timeout:
                 self._replace(worker)
+
+    def _take_in(self, worker: _Worker) -> None:
+        try:
+            ticket, result = worker.connection.recv()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            self._replace(worker)
+        except BaseException:  # interrupted in the middle of a message: what is left of it makes no sense
+            self._replace(worker)
+            raise
+        else:
+            worker.ticket, self._has_answered = None, True
+            if ticket in self._dropped:
+                self._dropped.remove(ticket)
+                del self._jobs[ticket]
             else:
                 self._results[ticket] = result
-                worker.ticket = None
 
     def _replace(self, worker: _Worker) -> None:
         ticket, ending = worker.ticket, worker.ending()
@@ -150,9 +198,10 @@ class WorkerSource:
         if self._deaths_of[ticket] < DEATHS_PER_JOB:
             self._waiting.appendleft(ticket)
             return
+        cure = "run with workers = 0 to see the cause" if self._has_answered else NEVER_STARTED
         self._results[ticket] = (
             f"{DEATHS_PER_JOB} workers died one after the other at episodes {self._jobs[ticket].episodes}, the last one "
-            f"{ending}: run with workers = 0 to see the cause"
+            f"{ending}: {cure}"
         )
 
     def __enter__(self) -> Self:
@@ -171,26 +220,31 @@ class _Worker:
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of torch in any state
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(theirs, stage), daemon=True, name="hindsight-worker")
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is the parent's to answer
         self.process.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.ticket: int | None = None
+        self.started = 0.0
 
     def start_job(self, ticket: int, job: Job) -> None:
-        self.ticket = ticket
+        self.ticket, self.started = ticket, time.monotonic()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it died: `_receive` finds out, and runs it again
             self.connection.send((ticket, job))
 
     def ending(self) -> str:
-        self.process.join(timeout=10)
+        """How it died, which it has at least now."""
+        self.connection.close()
+        self.process.join(timeout=1)
+        self.process.kill()
+        self.process.join()
         code = self.process.exitcode
         return f"by signal {signal.Signals(-code).name}" if code and code < 0 else f"with exit code {code}"
 
-    def end(self) -> None:
-        self.connection.close()
-        self.process.join(timeout=2)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+    def end(self, deadline: float) -> None:
+        self.process.join(timeout=max(0.0, deadline - time.monotonic()))
+        self.process.kill()
+        self.process.join()
         self.process.close()
 
 

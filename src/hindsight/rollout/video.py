@@ -47,9 +47,12 @@ class VideoFile:
 
 
 def film(
-    env: gymnasium.Env[Any, Any], policy: Policy, run_seed: int, number: int, video: VideoFile | None
+    env: gymnasium.Env[Any, Any], policy: Policy, run_seed: int, number: int, limit: int | None, video: VideoFile | None
 ) -> tuple[Episode, int]:
-    """Play one evaluation episode without noise, with a picture per step where there is a video; also returns its seed."""
+    """Play one evaluation episode, as `Collector` does, with a picture per step where there is a video.
+
+    limit: steps at most. Returns the episode and its seed.
+    """
 
     def act(observation: Mapping[str, Array]) -> Array:
         if video is not None:
@@ -58,7 +61,7 @@ def film(
         return policy.act(seen, achieved, desired)
 
     seed = environment_seed(run_seed, EVALUATION, number)
-    episode = play_episode(env, act, seed, number)
+    episode = play_episode(env, act, seed, number, limit)
     if video is not None:
         video.add(env.render())
     return episode, seed
@@ -69,7 +72,7 @@ def _picture(frame: Array) -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise MissingExtraError('writing .gif and .webp needs Pillow: pip install "hindsight-rl[video]"') from None
+        raise MissingExtraError('writing .gif and .webp needs Pillow: pip install "hindsight-rl[train]"') from None
     return Image.fromarray(np.asarray(frame, np.uint8)).quantize(256)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import safetensors
 import safetensors.numpy
 
 from ..agents import Agent
-from ..agents.policy import PolicySpec, PolicyWeights
+from ..agents.policy import Policy, PolicySpec, PolicyWeights
 from ..errors import FileError, OptionError
 from ..records import Array, GoalSpec
 from ..replay.files import parse_json
@@ -47,14 +47,14 @@ class SavedModel:
         """The file's content."""
         arrays = {f"policy/{k}": v for k, v in asdict(self.weights).items()}
         arrays |= {f"agent/{k}": v for k, v in self.agent_state.items()}
-        header = {
+        header: dict[str, Any] = {
             "format": FORMAT,
             "settings": self.settings.to_json(),
             "spec": self.spec.to_json(),
             "policy": self.policy.to_json(),
             "facts": dict(self.facts),
-            "sha256": _digest(arrays),
         }
+        header["sha256"] = _digest(json.loads(json.dumps(header)), arrays)
         return safetensors.numpy.save(arrays, metadata={"hindsight": json.dumps(header, allow_nan=False)})
 
     @classmethod
@@ -66,23 +66,28 @@ class SavedModel:
         except (safetensors.SafetensorError, ValueError, KeyError) as problem:
             raise FileError(f"{place} is damaged: {problem}") from None
         if header.get("format") != FORMAT:
-            raise FileError(
-                f"{place} is of format {header.get('format')!r}, this version reads {FORMAT}: use the version that wrote it"
-            )
-        if header.get("sha256") != _digest(arrays):
-            raise FileError(f"{place} is damaged: the SHA-256 of its arrays is not the one that was written")
-        settings = Settings.from_json(_get(header, "settings", place), **overrides)
+            raise FileError(f"{place} is of format {header.get('format')!r}, but this version of hindsight reads {FORMAT}")
+        if header.pop("sha256", None) != _digest(header, arrays):
+            raise FileError(f"{place} is damaged: its SHA-256 is not the one that was written")
         try:
-            return cls(
-                settings,
-                GoalSpec.from_json(_get(header, "spec", place)),
-                PolicySpec.from_json(_get(header, "policy", place)),
+            saved = cls(
+                Settings.from_json(header["settings"]),
+                GoalSpec.from_json(header["spec"]),
+                PolicySpec.from_json(header["policy"]),
                 PolicyWeights(**{k[7:]: v for k, v in arrays.items() if k.startswith("policy/")}),
                 {k[6:]: v for k, v in arrays.items() if k.startswith("agent/")},
-                _get(header, "facts", place),
+                dict(header["facts"]),
             )
-        except (KeyError, TypeError, ValueError) as problem:
-            raise FileError(f"{place} is malformed ({problem!r}): it is damaged, or not ours") from None
+            Policy(saved.policy).load(saved.weights)
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            IndexError,
+        ) as problem:  # our own errors are ValueErrors too
+            raise FileError(f"{place} is malformed ({problem}): it is damaged, or not ours") from None
+        return replace(saved, settings=Settings.from_json(header["settings"], **overrides))
 
     @classmethod
     def read(cls, path: Path, **overrides: Any) -> SavedModel:
@@ -94,8 +99,8 @@ class SavedModel:
         return cls.from_bytes(found.read_bytes(), str(found), **overrides)
 
 
-def _digest(arrays: Mapping[str, Array]) -> str:
-    digest = hashlib.sha256()
+def _digest(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(name.encode() + b"\0" + arrays[name].tobytes())
     return digest.hexdigest()
@@ -116,16 +121,9 @@ def _read_header(content: bytes, place: str) -> dict[str, Any]:
     return header
 
 
-def _get(header: Mapping[str, Any], key: str, place: str) -> Mapping[str, Any]:
-    value = header.get(key)
-    if not isinstance(value, dict):
-        raise FileError(f"{place} is malformed: it lacks {key!r}")
-    return value
-
-
 def refuse_other_settings(found: Mapping[str, Any], wanted: Mapping[str, Any], free: frozenset[str]) -> None:
     """Raise OptionError naming every option in which two settings (as JSON) differ, but for those in `free`."""
-    pairs = {"agent": (found["agent"], wanted["agent"])}
+    pairs = {"agent": (found.get("agent"), wanted["agent"])}
     pairs |= {k: (found["options"].get(k), v) for k, v in wanted["options"].items() if k not in free}
     differences = [f"{k} was {was!r} and is now {now!r}" for k, (was, now) in pairs.items() if was != now]
     if differences:

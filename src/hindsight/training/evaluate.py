@@ -100,9 +100,13 @@ def outcomes(source: Source, weights: PolicyWeights, run_seed: int, episodes: Se
     Every episode is a job of its own, so that all workers share in it.
     """
     tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
-    for ticket in tickets:
-        for episode in source.result(ticket):
-            yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
+    try:
+        for ticket in tickets:
+            for episode in source.result(ticket):
+                yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
+    finally:
+        for ticket in tickets:
+            source.drop(ticket)
 
 
 def outcome_of(episode: Episode, seed: int) -> Outcome:

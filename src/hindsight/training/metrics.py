@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..records import Episode
+from ..replay.files import parse_json
 
 
 @dataclass
@@ -74,8 +75,8 @@ class MetricsFiles:
 
     def rebuild(self) -> None:
         """Make the table from the lines."""
-        lines = self.lines.read_text(encoding="utf-8").splitlines() if self.lines.exists() else []
-        records = [json.loads(line) for line in lines]
+        lines = self.lines.read_text(encoding="utf-8", errors="replace").splitlines() if self.lines.exists() else []
+        records = [parse_json(line, str(self.lines)) for line in lines]
         self._columns = list(dict.fromkeys(name for record in records for name in record))
         with self.table.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, self._columns)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import platform
+import shutil
 import socket
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,7 +19,8 @@ from ..errors import FileError, RunFolderError
 from ..records import GoalSpec
 from ..replay.files import has_folder, load_folder, parse_json, save_bytes, save_folder
 from .checkpoint import SavedModel, refuse_other_settings
-from .metrics import MetricsFiles, append_line, cut
+from .evaluate import Evaluation
+from .metrics import Meter, MetricsFiles, append_line, cut
 from .settings import Settings
 from .trainer import Evaluated, Event, Learnt, Trainer
 
@@ -35,6 +37,7 @@ class RunFolder:
         self._checkpoint_at = 0
         path.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(path)
+        _remove_halves(path)
         self._metrics = MetricsFiles(path)
 
     @property
@@ -51,7 +54,10 @@ class RunFolder:
 
     def resume(self, trainer: Trainer) -> None:
         """Bring the trainer, and the files, to where the last good checkpoint was taken; to the start where none was."""
-        found = parse_json((self.path / "settings.json").read_bytes(), str(self.path / "settings.json"))
+        place = self.path / "settings.json"
+        found = parse_json(place.read_bytes(), str(place))
+        if not (isinstance(found, dict) and isinstance(found.get("options"), dict) and isinstance(found.get("spec"), dict)):
+            raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         refuse_other_settings(found, json.loads(json.dumps(self.settings.to_json())), FREE_ON_RESUME)
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
             raise FileError(f"{self.path} holds a run on another task: {difference}")
@@ -68,58 +74,73 @@ class RunFolder:
     def listen(self, trainer: Trainer, event: Event) -> None:
         """Write what an event calls for."""
         if isinstance(event, Learnt):
-            self._log(trainer, every=self.settings.training.log_every)
+            every = self.settings.training.log_every
+            if not event.evaluation_follows and trainer.counts.env_steps // every > self._logged_at // every:
+                self._log(trainer)
             every = self.settings.training.checkpoint_every
             if every and trainer.counts.env_steps // every > self._checkpoint_at // every:
                 self.save_checkpoint(trainer)
         elif isinstance(event, Evaluated):
-            self._log(trainer, every=1)
+            self._log(trainer, event.evaluation)
             for outcome in event.evaluation.outcomes:
                 record = {"env_steps": trainer.counts.env_steps} | asdict(outcome)
                 append_line(self.path / "evaluations.jsonl", json.dumps(record))
             self._save_policies(trainer, event)
 
     def save_checkpoint(self, trainer: Trainer) -> None:
-        """Everything needed to go on to the same bytes."""
+        """Everything needed to go on to the same bytes; and the policy as it is now, for those who want to look."""
         arrays, state = trainer.state()
         sizes = {name: (self.path / name).stat().st_size for name in _GROWING if (self.path / name).exists()}
         self._checkpoint_at = trainer.counts.env_steps
         save_folder(
             self.path / "checkpoint", "checkpoint", arrays, {"trainer": state, "logged_at": self._logged_at, "sizes": sizes}
         )
+        if trainer.counts.evaluated_at != trainer.counts.env_steps:  # or else it was saved with its evaluation
+            self._save_policy(trainer, {}, "latest")
+
+    def finish(self, trainer: Trainer) -> None:
+        """The last checkpoint, and a record of what was not logged yet; a run that goes on takes that one back."""
+        self.save_checkpoint(trainer)
+        if trainer.counts.env_steps > self._logged_at:
+            self._log(trainer)
 
     def close(self) -> None:
         """Let other processes have the folder."""
         os.close(self._lock)
 
-    def _log(self, trainer: Trainer, every: int) -> None:
+    def _log(self, trainer: Trainer, evaluation: Evaluation | None = None) -> None:
+        """One record: counts, means since the last record, and the evaluation that was made just now."""
         counts = trainer.counts
-        if counts.env_steps // every == self._logged_at // every:
-            return
         self._logged_at = counts.env_steps
         record: dict[str, float] = {
             "env_steps": counts.env_steps,
             "episodes": counts.episodes,
             "updates": counts.updates,
             "refused_episodes": counts.refused_episodes,
+            "failed_jobs": counts.failed_jobs,
             "seconds": counts.collect_seconds + counts.update_seconds,
             "collect_seconds": counts.collect_seconds,
             "update_seconds": counts.update_seconds,
         }
-        test = {f"test/{k}": v for k, v in trainer.history[-1].items() if k != "env_steps"} if trainer.history else {}
+        test = {}
+        if evaluation is not None:
+            low, high = evaluation.interval
+            plain = {k: v for k, v in evaluation.to_json().items() if k != "interval"}
+            test = {f"test/{k}": v for k, v in plain.items()} | {"test/success_low": low, "test/success_high": high}
         self._metrics.write(record | trainer.meter.means() | test)
-        trainer.meter = type(trainer.meter)()
+        trainer.meter = Meter()
 
     def _save_policies(self, trainer: Trainer, event: Evaluated) -> None:
-        counts = trainer.counts
-        facts = {"env_steps": counts.env_steps, "updates": counts.updates, **event.evaluation.to_json()}
-        content = SavedModel.of(trainer.agent, self.settings, self.spec, facts).to_bytes()
-        save_bytes(self.path / "policies" / "latest.safetensors", content)
-        if event.is_best:
-            save_bytes(self.path / "policies" / "best.safetensors", content)
         keep = self.settings.training.keep_every
-        if keep and len(trainer.history) % keep == 0:
-            save_bytes(self.path / "policies" / f"{trainer.counts.env_steps:08d}.safetensors", content)
+        names = ["latest"] + ["best"] * event.is_best
+        names += [f"{trainer.counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []
+        self._save_policy(trainer, event.evaluation.to_json(), *names)
+
+    def _save_policy(self, trainer: Trainer, facts: Mapping[str, Any], *names: str) -> None:
+        facts = {**trainer.facts(), **facts}
+        content = SavedModel.of(trainer.agent, self.settings, self.spec, facts).to_bytes()
+        for name in names:
+            save_bytes(self.path / "policies" / f"{name}.safetensors", content)
 
     def __enter__(self) -> Self:
         return self
@@ -146,6 +167,12 @@ def machine_facts() -> dict[str, Any]:
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
     }
+
+
+def _remove_halves(path: Path) -> None:
+    """What a killed process left half written; nobody else writes here while the folder is held."""
+    for half in [*path.glob("checkpoint.tmp-*"), *path.glob("policies/*.tmp-*"), *path.glob("settings.json.tmp-*")]:
+        shutil.rmtree(half) if half.is_dir() else half.unlink()
 
 
 def _lock(path: Path) -> int:

@@ -48,11 +48,23 @@ def resolve_settings(recipe: Recipe, agent: str | None, overrides: Mapping[str, 
     """The settings of a run. Raises UnknownNameError and OptionError for a name or a value that cannot be."""
     agent = agent or recipe.agent
     known = option_types(agent)
-    elsewhere = {name for other in AGENT_OPTIONS for name in option_types(other)}
-    from_recipe = recipe.options_for(agent)
-    _refuse_unknown(set(from_recipe) - elsewhere, elsewhere, f"recipe {recipe.name!r}")
+    _check_recipe(recipe)
     _refuse_unknown(set(overrides) - set(known), known, f"agent {agent!r}")
-    return _build(agent, recipe.name, {k: v for k, v in from_recipe.items() if k in known} | dict(overrides))
+    from_recipe = {k: v for k, v in recipe.options_for(agent).items() if k in known}
+    return _build(agent, recipe.name, from_recipe | dict(overrides))
+
+
+def _check_recipe(recipe: Recipe) -> None:
+    """Refuse a recipe with a name that means nothing, be it of an agent or of an option."""
+    elsewhere = {name for other in AGENT_OPTIONS for name in option_types(other)}
+    _refuse_unknown(set(recipe.options) - elsewhere, elsewhere, f"recipe {recipe.name!r}")
+    for agent, table in recipe.agent_options.items():
+        if agent not in AGENT_OPTIONS:
+            raise UnknownNameError(
+                f"recipe {recipe.name!r} has a table [{agent}], but tables are called options or by an agent."
+                f"{nearest(agent, ['options', *AGENT_OPTIONS])}"
+            )
+        _refuse_unknown(set(table) - set(option_types(agent)), option_types(agent), f"recipe {recipe.name!r}, [{agent}]")
 
 
 def option_types(agent: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import torch
 
 from ..agents import Agent
 from ..agents.policy import Exploration, PolicyWeights
-from ..errors import HindsightError, InputError
+from ..errors import CollectError, HindsightError, InputError
 from ..records import Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.collect import TRAINING, Job
@@ -24,14 +24,16 @@ from .metrics import Meter
 from .settings import Settings
 
 REFUSED_IN_A_ROW = 10  # episodes with bad values, one after the other, that end a run
+ATTEMPTS = 3  # at a job, before the environment's error ends the run
 UPDATES_PER_DRAW = 8  # batches drawn at once: the cost of a call is shared, and the batches still fit the cache
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """A job's episodes were taken in, and the updates that they made due are done."""
+    """A job's episodes were taken in, and the updates that they made due are done. An evaluation may follow at once."""
 
     episodes: list[Episode]
+    evaluation_follows: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Counts:
     updates: int = 0
     refused_episodes: int = 0
     refused_in_a_row: int = 0
+    failed_jobs: int = 0
     submitted_episodes: int = 0
     owed_updates: float = 0.0
     evaluated_at: int = 0
@@ -82,7 +85,8 @@ class Trainer:
             if self._evaluation_is_due(until):
                 yield from self._evaluate()
             elif self.counts.env_steps < until:
-                yield Learnt(self.learn_from_next_job())
+                episodes = self.learn_from_next_job()
+                yield Learnt(episodes, self._evaluation_is_due(until))
             else:
                 return
 
@@ -90,7 +94,7 @@ class Trainer:
         """Take in the oldest job's episodes and make the updates they are worth."""
         started = time.perf_counter()
         self._submit_jobs()
-        episodes = self.source.result(self.in_flight[0][0])
+        episodes = self._collect()
         self.in_flight.popleft()
         collected = time.perf_counter()
         for episode in episodes:
@@ -129,6 +133,20 @@ class Trainer:
             )
             self.in_flight.append((self.source.submit(job), job))
             self.counts = replace(self.counts, submitted_episodes=first + rollout.episodes_per_job)
+
+    def _collect(self) -> list[Episode]:
+        """The oldest job's episodes. A job that fails is tried again, on a new environment, before the run is given up."""
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return self.source.result(self.in_flight[0][0])
+            except CollectError:
+                self.counts = replace(self.counts, failed_jobs=self.counts.failed_jobs + 1)
+        return self.source.result(self.in_flight[0][0])
+
+    def move_to(self, source: Source) -> None:
+        """Go on with another source, to which the jobs under way are submitted again."""
+        self.source = source
+        self.in_flight = deque((source.submit(job), job) for _, job in self.in_flight)
 
     def _take(self, episode: Episode) -> None:
         """Into the timeline and the normaliser, whole; an episode that the timeline refuses is counted and left out."""
@@ -203,6 +221,10 @@ class Trainer:
         )
         yield Evaluated(evaluation, is_best)
 
+    def facts(self) -> dict[str, int]:
+        """How far the run is, as a policy file tells it."""
+        return {name: getattr(self.counts, name) for name in ("env_steps", "episodes", "updates")}
+
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything that decides how the run goes on: arrays, and plain data. Source and settings apart."""
         buffer_arrays, buffer_data = self.buffer.state_dict()
@@ -230,7 +252,7 @@ class Trainer:
         self.counts = Counts(**data["counts"])
         self.meter = Meter.from_state(data["meter"])
         self.history = list(data["history"])
-        self.in_flight.clear()
+        jobs = []
         for i, record in enumerate(data["jobs"]):
             job = Job(
                 self.settings.training.seed,
@@ -239,7 +261,9 @@ class Trainer:
                 PolicyWeights(**_part(arrays, f"job/{i}/")),
                 Exploration(**record["exploration"]) if record["exploration"] else None,
             )
-            self.in_flight.append((self.source.submit(job), job))
+            jobs.append((0, job))
+        self.in_flight = deque(jobs)
+        self.move_to(self.source)
 
 
 @contextmanager
