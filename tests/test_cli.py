@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,7 +191,9 @@ def test_play_tells_each_episode_and_leaves_a_video(run_folder, tmp_path, capsys
         (["train", "PointReech-v0"], "PointReach-v0"),
         (["train", "PointReach-v0", "--agent", "td4"], "Did you mean 'td3'"),
         (["train", "PointReach-v0", "--recipe", "point_rech"], "Did you mean 'point_reach'"),
-        (["train", "PointReach-v0", "--taus", "1"], "--tau"),
+        (["train", "PointReach-v0", "--taus", "1"], "tau FLOAT"),
+        (["train", "PointReach-v0", "--strategy", "futur"], "'future'"),
+        (["play", "nowhere", "--episodes", "0"], "at least 1"),
         (["evaluate", "nowhere"], "neither a policy file nor a run folder"),
     ],
 )
@@ -222,7 +223,70 @@ def test_the_help_of_train_shows_every_option_with_the_recipes_value(run_folder)
     for name, value in HER.load(run_folder).settings.flat().items():
         assert f"--{name.replace('_', '-')}" in said, (name, value)
     assert re.search(r"--random-steps INT[^-]*\(default: 200\)", said)
+    for own in ("--agent", "--recipe", "--folder", "--resume"):
+        assert own in said
+    assert "or a .toml file" in said
 
 
-def test_the_module_is_where_the_command_points():
-    assert Path(sys.modules["hindsight.cli"].__file__).name == "cli.py"
+def test_runs_are_numbered_and_the_newest_that_began_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["train", "--steps", "100", "--seed", "3", "PointReach-v0", *SMALL, "--eval-every", "0"]
+    assert main(arguments) == 0
+    assert main([*arguments, "--strategy", "futur"]) == 2
+    assert main(arguments) == 0
+    base = tmp_path / "runs" / "PointReach-v0"
+    assert sorted(p.name for p in base.iterdir()) == ["td3-seed3-1", "td3-seed3-2"]
+    (base / "td3-seed3-7").mkdir()
+    assert main([*arguments, "--resume", "--steps", "200"]) == 0
+    assert timeless(base / "td3-seed3-2")[-1]["env_steps"] == 200
+    assert main(arguments) == 0
+    assert (base / "td3-seed3-8" / "settings.json").exists()
+
+
+def test_play_plays_what_was_trained(tmp_path, capsys):
+    folder = tmp_path / "cut 0.5"
+    arguments = ["train", "PointReach-v0", "--folder", str(folder), "--max-episode-steps", "20", "--steps", "100"]
+    assert main([*arguments, *SMALL, "--eval-every", "0"]) == 0
+    assert f"hindsight play '{folder}'" in capsys.readouterr().out
+    assert main(["play", str(folder), "--episodes", "1"]) == 0
+    assert "20 steps" in capsys.readouterr().out
+    assert (folder / "play.gif").exists()
+
+
+def test_an_environment_of_a_module_beside_you(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import gymnasium\nfrom hindsight import PointReach\n"
+        "gymnasium.register('Mine-v0', entry_point=lambda **o: PointReach(max_steps=10, **o))\n"
+    )
+    run = tmp_path / "run"
+    arguments = ["train", "mine:Mine-v0", "--folder", run, "--steps", "40", "--random-steps", "10", *SMALL]
+    trained = hindsight(*arguments, cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    assert "--env mine:Mine-v0" in trained.stdout
+    evaluated = hindsight("evaluate", run, "--env", "mine:Mine-v0", "--episodes", "2", cwd=tmp_path)
+    assert evaluated.returncode == 0, evaluated.stderr
+
+
+def test_training_survives_a_reader_that_goes_away(tmp_path):
+    arguments = ["train", "PointReach-v0", "--folder", tmp_path / "run", *SHORT, *SMALL]
+    with subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(timeout=120)
+    assert timeless(tmp_path / "run")[-1]["env_steps"] == 1000
+
+
+def test_an_error_of_the_environment_leaves_a_checkpoint(tmp_path):
+    (tmp_path / "crash.py").write_text(
+        "import gymnasium\nfrom hindsight import PointReach\n"
+        "class Crash(PointReach):\n    steps = 0\n"
+        "    def step(self, action):\n        Crash.steps += 1\n"
+        "        if Crash.steps > 400: raise RuntimeError('the cable came off')\n        return super().step(action)\n"
+        "gymnasium.register('Crash-v0', entry_point=Crash)\n"
+    )
+    arguments = ["train", "crash:Crash-v0", "--folder", tmp_path / "run", "--eval-every", "0", *SMALL]
+    crashed = hindsight(*arguments, cwd=tmp_path)
+    assert crashed.returncode == 1
+    assert "the cable came off" in crashed.stderr
+    assert "Traceback" not in crashed.stderr
+    assert weights_of(tmp_path / "run")

@@ -223,3 +223,60 @@ def test_names_that_do_not_exist():
         HER("PointReach-v0", learning_rte=0.1)
     with pytest.raises(UnknownNameError, match="PointReach-v0"):
         HER("PointReech-v0")
+
+
+def test_no_callback_is_none(model):
+    assert model.learn(20, None, None, True).num_timesteps == 20
+
+
+def test_predict_follows_what_was_learnt_meanwhile(model):
+    seen = []
+    model.learn(100, callback=lambda view: seen.append(model.predict(observation())[0].tolist()))
+    assert np.array_equal(model.predict(observation())[0], model.agent.policy_weights() and seen[-1])
+    assert seen[0] != seen[-1]
+
+
+def test_a_closed_model_learns_on():
+    with HER("PointReach-v0", workers=1, **SMALL) as model:
+        model.learn(100)
+    with model:
+        model.learn(100)
+    with HER("PointReach-v0", **SMALL) as other:
+        assert weights_of(other.learn(200)) == weights_of(model)
+
+
+def test_an_environment_object_stays_open():
+    env = short()
+    closed = []
+    env.close = lambda: closed.append(True)
+    with HER(env, recipe="point_reach", **SMALL) as model:
+        model.learn(20)
+    assert not closed
+
+
+def test_learning_on_from_a_file_counts_on_and_acts_by_the_policy(model, tmp_path):
+    model.learn(80).save(tmp_path / "model")
+    loaded = HER.load(tmp_path / "model", env=short)
+    counts = loaded.trainer.counts
+    assert (counts.env_steps, counts.episodes, counts.submitted_episodes) == (80, 8, 8)
+    loaded.learn(10)
+    assert not loaded.trainer.agent.exploration(counts.env_steps < 50).is_random
+    assert loaded.trainer.counts.updates > counts.updates
+    loaded.close()
+
+
+def test_a_policy_is_not_taken_to_another_time_limit_unawares(tmp_path):
+    with HER(lambda: gymnasium.make("PointReach-v0", max_steps=7), recipe="point_reach", **SMALL) as model:
+        model.save(tmp_path / "model")
+    loaded = HER.load(tmp_path / "model")
+    with pytest.raises(OptionError, match=r"\(50 steps\) is not what this policy learnt on \(7 steps\)"):
+        loaded.evaluate(1)
+
+
+def test_a_forged_description_is_refused(model, tmp_path):
+    model.save(tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    forged = content.replace(b"clip_targets", b"clip_tragets")
+    assert forged != content
+    with pytest.raises(FileError, match="SHA-256"):
+        HER.load(io.BytesIO(forged))

@@ -199,6 +199,8 @@ def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
         else:
             folder.begin()
         _announce(model, path, goes_on)
+        if settings.training.eval_every:
+            model.evaluate(1)  # an environment that does not tell success says so now, not after hours
         with _stop_signals() as stop, Display(settings.training.steps, Console(soft_wrap=True)) as display:
             try:
                 for event in trainer.run(settings.training.steps):

@@ -219,3 +219,16 @@ def test_an_environment_that_is_handed_over_stays_open_and_keeps_its_random_numb
     env.close = None  # calling it would fail
     check_goal_env(env)
     assert np.array_equal(env.reset()[0]["observation"], other.reset()[0]["observation"])
+
+
+def test_an_episode_that_outlives_its_limit_is_an_error():
+    class Endless(Line):
+        max_episode_steps = 3
+
+        def step(self, action):
+            observation, reward, *_, info = super().step(action)
+            return observation, reward, False, False, info
+
+    level, sentence = finding(Endless(), "episode end")
+    assert level == "error"
+    assert sentence.startswith("an episode went on after 3 steps")

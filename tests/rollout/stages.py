@@ -83,6 +83,10 @@ def dies_always():
     return Sabotaged(short(), kill, once=False)
 
 
+def hangs_once():
+    return Sabotaged(short(), lambda: time.sleep(60), once=True)
+
+
 def fails():
     return Sabotaged(short(), fail, once=False)
 

@@ -7,7 +7,7 @@ import stages
 from test_collect import same
 
 from hindsight.agents.policy import Exploration
-from hindsight.errors import OptionError, WorkerError
+from hindsight.errors import CollectError, OptionError, WorkerError
 from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job
 from hindsight.rollout.source import LocalSource, WorkerSource
 
@@ -72,10 +72,11 @@ def test_a_job_that_kills_every_worker_is_given_up_with_the_signal_named(marker)
 
 def test_an_error_in_the_environment_comes_with_the_workers_traceback(marker):
     with WorkerSource(stages.stage(stages.fails), 2) as source:
-        with pytest.raises(WorkerError, match=r"(?s)def fail|the simulator exploded"):
-            source.result(source.submit(jobs(1)[0]))
+        ticket = source.submit(jobs(1)[0])
+        with pytest.raises(WorkerError, match=r"(?s)stages\.py.*RuntimeError: the simulator exploded"):
+            source.result(ticket)
         marker.unlink()
-        assert len(source.result(source.submit(jobs(1)[0]))) == 2
+        assert len(source.result(ticket)) == 2  # a job that failed can be asked for again
 
 
 def test_what_cannot_be_sent_is_refused_with_the_cure():
@@ -87,8 +88,34 @@ def test_an_interrupted_job_can_be_asked_for_again(marker):
     source = LocalSource(stages.stage(stages.fails))
     ticket = source.submit(jobs(1)[0])
     stages.Sabotaged.marker = marker
-    with pytest.raises(RuntimeError, match="exploded"):
+    with pytest.raises(CollectError, match=r"episode 0 failed in the environment \(RuntimeError: the simulator exploded\)"):
         source.result(ticket)
     marker.unlink()
     assert len(source.result(ticket)) == 2
     source.close()
+
+
+def test_a_worker_that_hangs_is_replaced_and_its_job_run_again(marker):
+    with WorkerSource(stages.stage(stages.hangs_once), 1, job_timeout=1.5) as source:
+        assert len(source.result(source.submit(jobs(1)[0]))) == 2
+        assert source.deaths == 1
+
+
+def test_dropped_jobs_are_forgotten():
+    with WorkerSource(stages.stage(stages.short), 1) as source:
+        tickets = [source.submit(job) for job in jobs(4)]
+        for ticket in tickets[:3]:
+            source.drop(ticket)
+        source.result(tickets[3])
+        assert not source._jobs
+        assert not source._dropped
+
+
+def test_an_environment_that_was_given_is_not_closed():
+    env = stages.short()
+    closed = []
+    env.close = lambda: closed.append(True)
+    source = LocalSource(stages.stage(None), env)
+    source.result(source.submit(jobs(1)[0]))
+    source.close()
+    assert not closed

@@ -58,6 +58,19 @@ def test_what_cannot_be_is_refused(overrides, error, said):
         resolve_settings(PLAIN, "td3", overrides)
 
 
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"option": {"tau": 0.5}}, "Did you mean 'options'"),
+        ({"td3": {"nosie": 0.9}}, "Did you mean 'noise'"),
+        ({"tdd3": {}}, "td3"),
+    ],
+)
+def test_a_recipe_with_names_that_mean_nothing_is_refused(tables, said):
+    with pytest.raises(UnknownNameError, match=said):
+        resolve_settings(Recipe("r", (), "td3", {}, tables), "sac", {})
+
+
 def test_an_unknown_agent_names_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean 'td3'"):
         resolve_settings(PLAIN, "td4", {})

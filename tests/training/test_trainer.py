@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hindsight import HER, PointReach
-from hindsight.errors import HindsightError
+from hindsight.errors import CollectError, HindsightError
 from hindsight.training.evaluate import Outcome
 from hindsight.training.trainer import REFUSED_IN_A_ROW, Evaluated, Learnt
 
@@ -189,3 +189,41 @@ def test_steps_and_updates_are_timed():
             counts = model.trainer.counts
             seconds.append(counts.collect_seconds + counts.update_seconds)
         assert all(later > earlier > 0 for earlier, later in pairwise(seconds))
+
+
+class Faulty(gymnasium.Wrapper):
+    """Raises in the steps of which `faulty` says so, counted over all environments of the test."""
+
+    count = 0
+
+    def __init__(self, env, faulty):
+        super().__init__(env)
+        self.faulty = faulty
+
+    def step(self, action):
+        type(self).count += 1
+        if self.faulty(type(self).count):
+            raise RuntimeError("the cable came off")
+        return self.env.step(action)
+
+
+def test_a_job_that_fails_is_tried_again_on_a_new_environment():
+    Faulty.count = -100  # what looks at the environment first
+    with her(lambda: Faulty(short(), lambda count: count in (25, 47))) as model:
+        model.trainer  # noqa: B018
+        Faulty.count = 0
+        model.learn(60)
+        assert model.trainer.counts.failed_jobs == 2
+        with her() as plain:
+            assert plain.learn(60).agent.state_dict()["weights"].tobytes() == model.agent.state_dict()["weights"].tobytes()
+
+
+def test_an_environment_that_always_fails_ends_the_run_with_its_error():
+    Faulty.count = -1000
+    with her(lambda: Faulty(short(), lambda count: count > 35)) as model:
+        model.trainer  # noqa: B018
+        Faulty.count = 0
+        with pytest.raises(CollectError, match=r"episode 3 failed.*the cable came off") as caught:
+            model.learn(100)
+        assert isinstance(caught.value.__cause__, RuntimeError)
+        assert (model.trainer.counts.episodes, model.trainer.counts.failed_jobs) == (3, 2)

@@ -266,6 +266,16 @@ def _goal_constant(facts: Facts) -> tuple[str, str]:
     return "ok", "desired_goal stays the same throughout an episode"
 
 
+def _end(facts: Facts) -> tuple[str, str]:
+    limit, longest = facts.spec.max_episode_steps, max(len(episode.rewards) for episode in facts.episodes)
+    if limit is None or limit > MAX_STEPS or longest <= limit:
+        return "ok", f"the longest of {len(facts.episodes)} episodes had {longest} steps"
+    return "error", (
+        f"an episode went on after {limit} steps, which the environment names as its limit: let step return truncated=True "
+        f"there, or wrap it in gymnasium.wrappers.TimeLimit"
+    )
+
+
 CHECKS: Mapping[str, Callable[[Facts], tuple[str, str]]] = {
     "reward values": _reward_values,
     "reward inputs": _reward_repeats,
@@ -273,4 +283,5 @@ CHECKS: Mapping[str, Callable[[Facts], tuple[str, str]]] = {
     "compute_terminated": _terminated,
     "seeded resets": _resets,
     "desired goal": _goal_constant,
+    "episode end": _end,
 }

@@ -1,0 +1,120 @@
+import json
+
+import pytest
+
+from hindsight import HER, PointReach
+from hindsight.errors import FileError, OptionError
+from hindsight.replay.files import has_folder
+from hindsight.training.checkpoint import SavedModel
+from hindsight.training.evaluate import Evaluation, Outcome
+from hindsight.training.run_folder import RunFolder
+from hindsight.training.trainer import Evaluated, Learnt
+
+OPTIONS = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
+
+
+def short():
+    return PointReach(max_steps=10)
+
+
+@pytest.fixture
+def model():
+    with HER(short, recipe="point_reach", eval_every=30, eval_episodes=4, log_every=10, keep_every=2, **OPTIONS) as model:
+        yield model
+
+
+def records(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def run(model, path, steps):
+    with RunFolder(path, model.settings, model.spec) as folder:
+        folder.begin()
+        for event in model.trainer.run(steps):
+            folder.listen(model.trainer, event)
+        folder.finish(model.trainer)
+
+
+def test_metrics_carry_the_evaluation_of_their_own_step(model, tmp_path):
+    run(model, tmp_path, 95)
+    lines = records(tmp_path / "metrics.jsonl")
+    assert [r["env_steps"] for r in lines] == list(range(10, 101, 10))
+    outcomes = records(tmp_path / "evaluations.jsonl")
+    for record in lines:
+        of_step = [o for o in outcomes if o["env_steps"] == record["env_steps"]]
+        assert ("test/success_rate" in record) == bool(of_step)
+        if of_step:
+            assert record["test/success_rate"] == sum(o["success"] for o in of_step) / 4
+            assert record["test/return_mean"] == pytest.approx(sum(o["episode_return"] for o in of_step) / 4)
+            assert record["test/success_low"] <= record["test/success_rate"] <= record["test/success_high"]
+    assert {o["env_steps"] for o in outcomes} == {30, 60, 90, 100}
+    table = (tmp_path / "progress.csv").read_text().splitlines()
+    assert len(table) == 11
+    assert {"train/critic_loss", "test/success_rate", "seconds"} <= set(table[0].split(","))
+
+
+def test_best_is_the_policy_of_the_best_evaluation(model, tmp_path):
+    def evaluation(rate):
+        return Evaluation(tuple(Outcome(i, i, (0.0,), (0.0,), i < 10 * rate, -1.0, 0.0, 1) for i in range(10)))
+
+    trainer, weights = model.trainer, []
+    with RunFolder(tmp_path, model.settings, model.spec) as folder:
+        folder.begin()
+        for rate, is_best in ((0.2, True), (0.9, True), (0.5, False)):
+            trainer.learn_from_next_job()
+            trainer.learn_from_next_job()
+            trainer.learn_from_next_job()
+            trainer.history.append({"env_steps": 0.0, "success_rate": rate, "return_mean": -1.0})
+            folder.listen(trainer, Evaluated(evaluation(rate), is_best))
+            weights.append(trainer.agent.policy_weights().flat.tobytes())
+    saved = {p.stem: SavedModel.read(p) for p in (tmp_path / "policies").iterdir()}
+    assert saved["best"].weights.flat.tobytes() == weights[1]
+    assert saved["latest"].weights.flat.tobytes() == weights[2]
+    assert sorted(saved) == ["00000060", "best", "latest"]  # the second of every two is kept under its steps
+
+
+def test_which_evaluation_is_the_best(model):
+    list(model.trainer.run(30))
+    trainer = model.trainer
+    trainer.history = [
+        {"env_steps": float(i), "success_rate": rate, "return_mean": mean}
+        for i, (rate, mean) in enumerate([(0.5, -3.0), (0.9, -5.0), (0.9, -4.0), (0.9, -4.0), (0.1, -1.0)])
+    ]
+    assert trainer.best["env_steps"] == 3.0
+
+
+def test_a_run_without_evaluations_leaves_a_policy(tmp_path):
+    with HER(short, recipe="point_reach", eval_every=0, **OPTIONS) as model:
+        run(model, tmp_path, 40)
+        assert SavedModel.read(tmp_path).facts["env_steps"] == 40
+    assert records(tmp_path / "metrics.jsonl")[-1]["env_steps"] == 40
+
+
+def test_checkpoints_come_every_so_many_steps(tmp_path):
+    with HER(short, recipe="point_reach", eval_every=0, checkpoint_every=30, **OPTIONS) as model:
+        with RunFolder(tmp_path, model.settings, model.spec) as folder:
+            folder.begin()
+            seen = []
+            for _ in range(4):
+                folder.listen(model.trainer, Learnt(model.trainer.learn_from_next_job()))
+                seen.append(has_folder(tmp_path / "checkpoint"))
+        assert seen == [False, False, True, True]
+
+
+def test_halves_of_killed_saves_are_removed(model, tmp_path):
+    (tmp_path / "checkpoint.tmp-77").mkdir(parents=True)
+    (tmp_path / "checkpoint.tmp-77" / "large-0.npy").touch()
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies" / "best.safetensors.tmp-77").touch()
+    with RunFolder(tmp_path, model.settings, model.spec):
+        assert not list(tmp_path.rglob("*tmp*"))
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"options": []}', "{", '{"options": {}, "spec": {}}'])
+def test_damaged_settings_are_named(model, tmp_path, content):
+    (tmp_path / "settings.json").write_text(content)
+    with (
+        RunFolder(tmp_path, model.settings, model.spec) as folder,
+        pytest.raises((FileError, OptionError), match=r"settings|malformed"),
+    ):
+        folder.resume(model.trainer)
