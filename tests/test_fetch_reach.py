@@ -22,7 +22,7 @@ def test_one_command_solves_it(tmp_path, seed):
         assert model.evaluate(200).success_rate >= 0.93
 
 
-@pytest.mark.parametrize("agent", ["ddpg", "sac"])
+@pytest.mark.parametrize("agent", ["ddpg", "td3", "tqc"])
 def test_the_other_agents_solve_it_too(agent):
     with HER("FetchReach-v4", agent=agent, seed=0, eval_every=0) as model:
         assert model.learn(1000).evaluate(100).success_rate >= 0.9
