@@ -223,3 +223,8 @@ def test_names_that_do_not_exist():
         HER("PointReach-v0", learning_rte=0.1)
     with pytest.raises(UnknownNameError, match="PointReach-v0"):
         HER("PointReech-v0")
+
+
+def test_a_mixture_reaches_the_buffer():
+    with HER("PointReach-v0", relabel="future=0.5,desired=0.25") as model:
+        assert model._make_buffer().her_probability == 0.75

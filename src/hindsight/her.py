@@ -19,6 +19,7 @@ from .recipes import find_recipe, load_recipe
 from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
 from .replay.files import save_bytes
+from .replay.goals import Relabel
 from .rollout.collect import Stage
 from .rollout.source import LocalSource, Source, WorkerSource
 from .training.checkpoint import SavedModel
@@ -308,8 +309,8 @@ class HER:
             environment.observation_space,
             environment.action_space,
             reward_function(environment),
-            n_sampled_goal=replay.n_sampled_goal,
-            strategy=replay.strategy,
+            n_sampled_goal=None if replay.relabel else replay.n_sampled_goal,
+            strategy=Relabel.parse(replay.relabel) if replay.relabel else replay.strategy,
             seed=_seed(self.settings.training.seed, _REPLAY_STREAM),
             compute_terminated=terminated_function(environment),
             info_keys=replay.info_keys,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ..errors import FileError
 from ..records import Array, Batch, Episode, GoalSpec
 from .files import load_folder, save_folder
-from .goals import Strategy
+from .goals import Relabel, Strategy
 from .rows import row_dtype, whole_number
 from .sampler import Judge, Sampler
 from .staging import OpenEpisodes
@@ -27,7 +28,8 @@ class HindsightBuffer:
     capacity: transitions kept, the oldest episodes leaving first. observation_space: a Dict space with observation,
     achieved_goal and desired_goal. compute_reward(next_achieved_goal, goal, info) -> (N,), vectorised; info holds an (N,)
     array for each of info_keys. n_sampled_goal: k hindsight goals per real one, a share of k/(k+1) of the samples, each
-    decided apart. strategy: future, final, episode, random, or a function (rows, steps_done, steps_left, u) -> goal rows.
+    decided apart; 4 unless given. strategy: future, final, episode, random, a `Relabel`, which says the shares itself, or a
+    function (rows, steps_done, steps_left, u) -> goal rows.
     n_envs: how many environments `add` serves at once. seed: a number, or a NumPy Generator to draw it from.
     compute_terminated: like compute_reward, for the ends under a new goal; without it they stay as stored.
     episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
@@ -39,8 +41,8 @@ class HindsightBuffer:
         observation_space: Any,
         action_space: Any,
         compute_reward: Judge,
-        n_sampled_goal: int = 4,
-        strategy: str | Strategy = "future",
+        n_sampled_goal: int | None = None,
+        strategy: str | Strategy | Relabel = "future",
         n_envs: int = 1,
         seed: int | np.random.Generator = 0,
         compute_terminated: Judge | None = None,
@@ -56,14 +58,14 @@ class HindsightBuffer:
             "info_keys": list(info_keys),
             "n_envs": n_envs,
             "n_sampled_goal": n_sampled_goal,
-            "strategy": None if callable(strategy) else strategy,
+            "strategy": asdict(strategy) if isinstance(strategy, Relabel) else None if callable(strategy) else strategy,
         }
         self._set_up(settings, strategy, seed, compute_reward, compute_terminated)
 
     def _set_up(
         self,
         settings: dict[str, Any],
-        strategy: str | Strategy,
+        strategy: str | Strategy | Relabel,
         seed: int | np.random.Generator,
         compute_reward: Judge,
         compute_terminated: Judge | None,
@@ -72,7 +74,9 @@ class HindsightBuffer:
         shape = (settings[name] for name in ("capacity", "episode_length", "info_keys", "dtype"))
         timeline = self._timeline = Timeline(GoalSpec.from_json(settings["spec"]), *shape)
         n_envs = whole_number("n_envs", settings["n_envs"], 1)
-        n_sampled_goal = whole_number("n_sampled_goal", settings["n_sampled_goal"], 0)
+        n_sampled_goal = settings["n_sampled_goal"]
+        if n_sampled_goal is not None:
+            n_sampled_goal = whole_number("n_sampled_goal", n_sampled_goal, 0)
         self._open = OpenEpisodes(timeline, n_envs)
         self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, compute_terminated)
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
@@ -94,7 +98,7 @@ class HindsightBuffer:
 
     @property
     def her_probability(self) -> float:
-        """The share of samples that are relabelled, k/(k+1)."""
+        """The share of samples that are relabelled: k/(k+1), or what a `Relabel` says."""
         return self._sampler.her_probability
 
     def add(
@@ -202,6 +206,8 @@ class HindsightBuffer:
                 raise FileError(
                     f"it is of {settings['n_envs']} environments, but of {len(arrays['open_steps'])} open episodes"
                 )
+            if isinstance(chosen, dict):
+                chosen = Relabel(**chosen)
             buffer = cls.__new__(cls)
             buffer._set_up(settings, chosen, 0, compute_reward, compute_terminated)
             buffer.load_state_dict(arrays, data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import OptionError
+from .goals import DEFAULT_N_SAMPLED_GOAL, Relabel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,8 +13,9 @@ class ReplayOptions:
     """Options of the replay buffer."""
 
     capacity: int = 1_000_000  # transitions kept; the oldest episodes leave first
-    n_sampled_goal: int = 4  # k hindsight goals per real one: a share of k/(k+1) of every batch; 0 for none
+    n_sampled_goal: int = DEFAULT_N_SAMPLED_GOAL  # k hindsight goals per real one: k/(k+1) of every batch; 0 for none
     strategy: str = "future"  # where a hindsight goal comes from: future, final, episode or random
+    relabel: str = ""  # a mixture instead of these two, by shares of the batch, such as future=0.5,desired=0.3,random=0.1
     batch_size: int = 256  # transitions per update
     info_keys: tuple[str, ...] = ()  # numeric entries of the environment's info that its reward needs
 
@@ -21,3 +23,12 @@ class ReplayOptions:
         for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1)):
             if getattr(self, name) < lowest:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least {lowest}")
+        if not self.relabel:
+            return
+        Relabel.parse(self.relabel)
+        for name in ("n_sampled_goal", "strategy"):
+            if getattr(self, name) != getattr(ReplayOptions, name):
+                raise OptionError(
+                    f"{name} is {getattr(self, name)!r}, but relabel ({self.relabel}) says already where goals come from: "
+                    f"give one of the two"
+                )

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import GoalEnvError, InputError, NothingToSampleError
 from ..records import Array, Batch
 from .batches import Form
-from .goals import STRATEGIES, Strategy, check_strategy
+from .goals import DESIRED, REAL, STRATEGIES, Relabel, Strategy, check_strategy, mixed_rows, relabelled_share
 from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, uniform
 from .timeline import Timeline
 
@@ -22,15 +22,15 @@ FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
-    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples, k/(k+1).
+    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples.
     """
 
     def __init__(
         self,
         timeline: Timeline,
         compute_reward: Judge,
-        n_sampled_goal: int,
-        strategy: str | Strategy,
+        n_sampled_goal: int | None,
+        strategy: str | Strategy | Relabel,
         seed: int | np.random.Generator,
         compute_terminated: Judge | None = None,
     ) -> None:
@@ -38,8 +38,9 @@ class Sampler:
         self.random_state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
         self.compute_reward, self.compute_terminated = compute_reward, compute_terminated
         self.strategy = check_strategy(strategy)
-        self.her_probability = n_sampled_goal / (n_sampled_goal + 1)
-        self._code = -1 if callable(strategy) else STRATEGIES.index(strategy)
+        self.her_probability = relabelled_share(strategy, n_sampled_goal)
+        name = strategy.only if isinstance(strategy, Relabel) else strategy
+        self._code = STRATEGIES.index(name) if isinstance(name, str) else -1
         self._ring: Array = timeline.rows.view(np.uint8)
         self._counts: Array = timeline.rows.view(np.int32)
         self._layout = row_layout(timeline.rows.dtype)
@@ -93,11 +94,13 @@ class Sampler:
         return is_done
 
     def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> None:
-        """The same for a user's strategy, for "random", and where few rows are live."""
+        """The same for a user's strategy, a mixture, for "random", and where few rows are live."""
         row, is_relabelled = batch.row, batch.is_relabelled
         row[:] = self._draw(len(row))
         if callable(self.strategy):
             self._choose_by(self.strategy, row, is_relabelled, goal_at)
+        elif self._code < 0 and isinstance(self.strategy, Relabel):
+            self._mix(self.strategy, row, is_relabelled, goal_at)
         else:
             other_row, u = self._draw(len(row)), self._random(len(row))
             settings = (self.her_probability, self._code)
@@ -129,6 +132,15 @@ class Sampler:
         if len(self._u) < count:
             self._u = np.zeros(count)
         return self._u
+
+    def _mix(self, relabel: Relabel, row: Array, is_relabelled: Array, goal_at: Array) -> None:
+        """As `choose_goals`, by shares of several sources."""
+        timeline, other_row, u = self.timeline, self._draw(len(row)), self._random(len(row))
+        *_, row_bytes, achieved_at, desired_at = self._layout.tolist()
+        counts = timeline.steps_done[row], timeline.steps_left[row]
+        goal_row, source = mixed_rows(relabel, row, *counts, u, other_row)
+        is_relabelled[:] = source < REAL
+        goal_at[:] = goal_row * row_bytes + np.where(source < DESIRED, achieved_at, desired_at)
 
     def _choose_by(self, strategy: Strategy, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """As `choose_goals`, by the user's own strategy."""
