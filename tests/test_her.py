@@ -1,6 +1,7 @@
 import io
 import subprocess
 import sys
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -179,7 +180,6 @@ def test_a_damaged_policy_file_is_named(model, tmp_path, harm):
 
 
 def test_an_id_from_a_file_never_imports_a_module(model, tmp_path):
-    from dataclasses import replace
 
     model.save(tmp_path / "model")
     loaded = HER.load(tmp_path / "model")
@@ -228,3 +228,11 @@ def test_names_that_do_not_exist():
 def test_a_mixture_reaches_the_buffer():
     with HER("PointReach-v0", relabel="future=0.5,desired=0.25") as model:
         assert model._make_buffer().her_probability == 0.75
+
+
+def test_hindsight_goals_end_only_where_it_is_known_what_success_pays():
+    with HER("PointReach-v0", relabel_terminated="success") as model:
+        assert model._success_reward() == 0.0
+        model.spec = replace(model.spec, reward_high=float("inf"))
+        with pytest.raises(OptionError, match="what success pays was not found out"):
+            model._make_buffer()

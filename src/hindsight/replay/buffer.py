@@ -11,10 +11,11 @@ import numpy as np
 
 from ..errors import FileError
 from ..records import Array, Batch, Episode, GoalSpec
+from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
 from .goals import Relabel, Strategy
 from .rows import row_dtype, whole_number
-from .sampler import Judge, Sampler
+from .sampler import Sampler
 from .staging import OpenEpisodes
 from .timeline import Timeline
 
@@ -32,6 +33,9 @@ class HindsightBuffer:
     function (rows, steps_done, steps_left, u) -> goal rows.
     n_envs: how many environments `add` serves at once. seed: a number, or a NumPy Generator to draw it from.
     compute_terminated: like compute_reward, for the ends under a new goal; without it they stay as stored.
+    relabel_terminated: otherwise "keep", as stored; "never"; or "success", where compute_success(next_achieved_goal, goal,
+    info) says so, or without it where the reward under the new goal is at least success_reward. Samples with their own goal
+    stay as stored; `replay.ends` says what suits which environments.
     episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
     """
 
@@ -49,6 +53,9 @@ class HindsightBuffer:
         info_keys: Sequence[str] = (),
         episode_length: int | None = None,
         dtype: str = "float32",
+        relabel_terminated: str | None = None,
+        compute_success: Judge | None = None,
+        success_reward: float = 0.0,
     ) -> None:
         settings = {
             "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
@@ -59,8 +66,10 @@ class HindsightBuffer:
             "n_envs": n_envs,
             "n_sampled_goal": n_sampled_goal,
             "strategy": asdict(strategy) if isinstance(strategy, Relabel) else None if callable(strategy) else strategy,
+            "relabel_terminated": relabel_terminated,
+            "success_reward": success_reward,
         }
-        self._set_up(settings, strategy, seed, compute_reward, compute_terminated)
+        self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
 
     def _set_up(
         self,
@@ -69,6 +78,7 @@ class HindsightBuffer:
         seed: int | np.random.Generator,
         compute_reward: Judge,
         compute_terminated: Judge | None,
+        compute_success: Judge | None,
     ) -> None:
         """Build the parts; settings: what a file keeps of the arguments of `__init__`."""
         shape = (settings[name] for name in ("capacity", "episode_length", "info_keys", "dtype"))
@@ -78,7 +88,9 @@ class HindsightBuffer:
         if n_sampled_goal is not None:
             n_sampled_goal = whole_number("n_sampled_goal", n_sampled_goal, 0)
         self._open = OpenEpisodes(timeline, n_envs)
-        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, compute_terminated)
+        rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
+        ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
+        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends)
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
         self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal}
 
@@ -188,10 +200,11 @@ class HindsightBuffer:
         compute_reward: Judge,
         compute_terminated: Judge | None = None,
         strategy: Strategy | None = None,
+        compute_success: Judge | None = None,
     ) -> HindsightBuffer:
         """The buffer that was saved at `path`; it goes on to the same bytes. Reading runs no code.
 
-        strategy: the user's own function, where there was one: it is not in the file.
+        The functions are not in the file and are given again; strategy only where it was the user's own.
         Raises FileError naming the file that is missing, damaged, foreign or of another version.
         """
         arrays, data = load_folder(Path(path), KIND)
@@ -209,7 +222,7 @@ class HindsightBuffer:
             if isinstance(chosen, dict):
                 chosen = Relabel(**chosen)
             buffer = cls.__new__(cls)
-            buffer._set_up(settings, chosen, 0, compute_reward, compute_terminated)
+            buffer._set_up(settings, chosen, 0, compute_reward, compute_terminated, compute_success)
             buffer.load_state_dict(arrays, data)
         except (KeyError, TypeError, AttributeError, ValueError, MemoryError) as problem:
             raise FileError(f"the buffer at {path} cannot be taken: {problem}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import OptionError
+from .ends import Rule
 from .goals import DEFAULT_N_SAMPLED_GOAL, Relabel
 
 
@@ -16,6 +17,7 @@ class ReplayOptions:
     n_sampled_goal: int = DEFAULT_N_SAMPLED_GOAL  # k hindsight goals per real one: k/(k+1) of every batch; 0 for none
     strategy: str = "future"  # where a hindsight goal comes from: future, final, episode or random
     relabel: str = ""  # a mixture instead of these two, by shares of the batch, such as future=0.5,desired=0.3,random=0.1
+    relabel_terminated: Rule | None = None  # whether a hindsight goal ends the episode; None: as the environment says
     batch_size: int = 256  # transitions per update
     info_keys: tuple[str, ...] = ()  # numeric entries of the environment's info that its reward needs
 

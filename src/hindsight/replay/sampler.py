@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ..errors import GoalEnvError, InputError, NothingToSampleError
 from ..records import Array, Batch
 from .batches import Form
+from .ends import AS_STORED, Ends, Judge
 from .goals import DESIRED, REAL, STRATEGIES, Relabel, Strategy, check_strategy, mixed_rows, relabelled_share
 from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, uniform
 from .timeline import Timeline
 
-Judge = Callable[[Array, Array, dict[str, Array]], Any]
+JUDGE_OF_ENDS = "compute_terminated (or compute_success)"
 FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are taken from the exact list
 
 
@@ -32,11 +31,11 @@ class Sampler:
         n_sampled_goal: int | None,
         strategy: str | Strategy | Relabel,
         seed: int | np.random.Generator,
-        compute_terminated: Judge | None = None,
+        ends: Ends = AS_STORED,
     ) -> None:
         self.timeline = timeline
         self.random_state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
-        self.compute_reward, self.compute_terminated = compute_reward, compute_terminated
+        self.compute_reward, self.ends = compute_reward, ends
         self.strategy = check_strategy(strategy)
         self.her_probability = relabelled_share(strategy, n_sampled_goal)
         name = strategy.only if isinstance(strategy, Relabel) else strategy
@@ -180,15 +179,17 @@ class Sampler:
                 "compute_reward returned NaN or infinity for a relabelled goal: the reward must be finite for every goal "
                 "that was ever achieved"
             )
-        if self.compute_terminated is not None:
-            ended = _call(self.compute_terminated, "compute_terminated", batch, info)
+        if self.ends.judge is not None:
+            ended = _call(self.ends.judge, JUDGE_OF_ENDS, batch, info)
             np.copyto(batch.terminated, ended.astype(np.bool_), where=batch.is_relabelled)
+        elif self.ends.reward is not None:
+            np.copyto(batch.terminated, batch.reward >= self.ends.reward, where=batch.is_relabelled)
 
     def _probe(self, batch: Batch, info: dict[str, Array]) -> None:
         """Once: refuse a compute_reward that writes into its arguments, which would spoil every batch."""
         arguments = [batch.next_achieved_goal, batch.goal, *info.values()]
         before = [argument.copy() for argument in arguments]
-        for name, judge in (("compute_reward", self.compute_reward), ("compute_terminated", self.compute_terminated)):
+        for name, judge in (("compute_reward", self.compute_reward), (JUDGE_OF_ENDS, self.ends.judge)):
             if judge is not None:
                 _call(judge, name, batch, info)
                 if not all(map(np.array_equal, before, arguments)):
