@@ -315,6 +315,8 @@ class HER:
             compute_terminated=terminated_function(environment),
             relabel_terminated=replay.relabel_terminated,
             success_reward=self._success_reward(),
+            n_steps=replay.n_steps,
+            discount=self.settings.agent_options.discount,
             info_keys=replay.info_keys,
             episode_length=self.settings.rollout.max_episode_steps or self.spec.max_episode_steps,
         )

@@ -14,6 +14,7 @@ from ..records import Array, Batch, Episode, GoalSpec
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
 from .goals import Relabel, Strategy
+from .returns import check_discount
 from .rows import row_dtype, whole_number
 from .sampler import Sampler
 from .staging import OpenEpisodes
@@ -36,6 +37,9 @@ class HindsightBuffer:
     relabel_terminated: otherwise "keep", as stored; "never"; or "success", where compute_success(next_achieved_goal, goal,
     info) says so, or without it where the reward under the new goal is at least success_reward. Samples with their own goal
     stay as stored; `replay.ends` says what suits which environments.
+    n_steps: above 1, rewards are discounted sums over up to so many steps under the sample's goal, to the episode's end
+    or to a termination; what comes next is seen after the last of them, and `discount` of a batch is discount**steps, or 0
+    where the last terminated. For 1 it is None.
     episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
     """
 
@@ -56,6 +60,8 @@ class HindsightBuffer:
         relabel_terminated: str | None = None,
         compute_success: Judge | None = None,
         success_reward: float = 0.0,
+        n_steps: int = 1,
+        discount: float = 0.98,
     ) -> None:
         settings = {
             "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
@@ -68,6 +74,8 @@ class HindsightBuffer:
             "strategy": asdict(strategy) if isinstance(strategy, Relabel) else None if callable(strategy) else strategy,
             "relabel_terminated": relabel_terminated,
             "success_reward": success_reward,
+            "n_steps": n_steps,
+            "discount": discount,
         }
         self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
 
@@ -90,9 +98,10 @@ class HindsightBuffer:
         self._open = OpenEpisodes(timeline, n_envs)
         rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
         ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
-        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends)
+        ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
+        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead)
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
-        self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal}
+        self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal, "n_steps": ahead[0]}
 
     def __len__(self) -> int:
         """The number of transitions that can be sampled: those of finished episodes."""

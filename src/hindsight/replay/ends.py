@@ -24,7 +24,7 @@ Rule = Literal["success", "keep", "never"]
 
 
 class Ends(NamedTuple):
-    """Who says whether a relabelled step ended its episode: `judge`, or a reward of `reward` or more, or what was stored."""
+    """Who says whether a relabelled step was an end: `judge`, or a reward of `reward` or more, or what was stored."""
 
     judge: Judge | None = None
     reward: float | None = None

@@ -18,11 +18,12 @@ class ReplayOptions:
     strategy: str = "future"  # where a hindsight goal comes from: future, final, episode or random
     relabel: str = ""  # a mixture instead of these two, by shares of the batch, such as future=0.5,desired=0.3,random=0.1
     relabel_terminated: Rule | None = None  # whether a hindsight goal ends the episode; None: as the environment says
+    n_steps: int = 1  # rewards of so many steps are summed before a value is asked, discounted as the agent does
     batch_size: int = 256  # transitions per update
     info_keys: tuple[str, ...] = ()  # numeric entries of the environment's info that its reward needs
 
     def __post_init__(self) -> None:
-        for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1)):
+        for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1), ("n_steps", 1)):
             if getattr(self, name) < lowest:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least {lowest}")
         if not self.relabel:

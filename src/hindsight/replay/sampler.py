@@ -12,6 +12,7 @@ from .batches import Form
 from .ends import AS_STORED, Ends, Judge
 from .goals import DESIRED, REAL, STRATEGIES, Relabel, Strategy, check_strategy, mixed_rows, relabelled_share
 from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, uniform
+from .returns import fold_steps
 from .timeline import Timeline
 
 JUDGE_OF_ENDS = "compute_terminated (or compute_success)"
@@ -32,10 +33,13 @@ class Sampler:
         strategy: str | Strategy | Relabel,
         seed: int | np.random.Generator,
         ends: Ends = AS_STORED,
+        n_steps: int = 1,
+        discount: float = 1.0,
     ) -> None:
         self.timeline = timeline
         self.random_state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
         self.compute_reward, self.ends = compute_reward, ends
+        self.n_steps, self.discount = n_steps, discount
         self.strategy = check_strategy(strategy)
         self.her_probability = relabelled_share(strategy, n_sampled_goal)
         name = strategy.only if isinstance(strategy, Relabel) else strategy
@@ -45,12 +49,14 @@ class Sampler:
         self._layout = row_layout(timeline.rows.dtype)
         self._u = np.zeros(0)
         self._forms: dict[tuple[int, ...], Form] = {}
+        self._forms_ahead: dict[int, Form] = {}
         self._is_probed = False
 
     @property
     def nbytes(self) -> int:
         """Memory of the sampler's own, without the timeline's."""
-        return self._u.nbytes + sum(form.plan.nbytes + form.goal_at.nbytes for form in self._forms.values())
+        forms = (*self._forms.values(), *self._forms_ahead.values())
+        return self._u.nbytes + sum(form.plan.nbytes + form.goal_at.nbytes for form in forms)
 
     def sample(self, shape: tuple[int, ...], out: Batch | None = None) -> Batch:
         """A batch with the leading axes `shape`, all of it independent draws, in fresh memory or in that of `out`.
@@ -63,11 +69,15 @@ class Sampler:
             )
         form = self._forms.get(shape)
         if form is None:
-            form = self._forms[shape] = Form(self.timeline.rows.dtype, shape)
+            extras = ("discount",) if self.n_steps > 1 else ()
+            form = self._forms[shape] = Form(self.timeline.rows.dtype, shape, extras)
         batch, flat, info, block, plan = form.fresh() if out is None else form.reuse(out)
         if not self._sample_at_once(flat, form.goal_at, plan, block):
             self._sample_in_parts(flat, form.goal_at, plan, block)
-        self._judge(flat, info)
+        if self.n_steps == 1:
+            self._judge(flat, info)
+        else:
+            self._look_ahead(flat, form.goal_at)
         return batch
 
     def _sample_at_once(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> bool:
@@ -184,6 +194,21 @@ class Sampler:
             np.copyto(batch.terminated, ended.astype(np.bool_), where=batch.is_relabelled)
         elif self.ends.reward is not None:
             np.copyto(batch.terminated, batch.reward >= self.ends.reward, where=batch.is_relabelled)
+
+    def _look_ahead(self, batch: Batch, goal_at: Array) -> None:
+        """Judge n steps of every sample, those that follow its own under its goal, and fold them into one."""
+        n, size, timeline = self.n_steps, len(goal_at), self.timeline
+        form = self._forms_ahead.get(size)
+        if form is None:
+            form = self._forms_ahead[size] = Form(timeline.rows.dtype, (n, size))
+        steps, flat, info, block, plan = form.fresh()
+        steps_left = timeline.steps_left[batch.row]
+        steps.row[:] = batch.row + np.minimum(np.arange(n)[:, None], steps_left - 1)
+        steps.is_relabelled[:] = batch.is_relabelled
+        form.goal_at.reshape(n, size)[:] = goal_at
+        gather(self._ring, timeline.rows.itemsize, flat.row, form.goal_at, plan, block)
+        self._judge(flat, info)
+        fold_steps(steps, steps_left, self.discount, batch)
 
     def _probe(self, batch: Batch, info: dict[str, Array]) -> None:
         """Once: refuse a compute_reward that writes into its arguments, which would spoil every batch."""
