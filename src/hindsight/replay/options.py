@@ -16,7 +16,7 @@ class ReplayOptions:
     capacity: int = 1_000_000  # transitions kept; the oldest episodes leave first
     n_sampled_goal: int = DEFAULT_N_SAMPLED_GOAL  # k hindsight goals per real one: k/(k+1) of every batch; 0 for none
     strategy: str = "future"  # where a hindsight goal comes from: future, final, episode or random
-    relabel: str = ""  # a mixture instead of these two, by shares of the batch, such as future=0.5,desired=0.3,random=0.1
+    relabel: str = ""  # instead of strategy and n_sampled_goal: shares of the batch, as in future=0.5,desired=0.3
     relabel_terminated: Rule | None = None  # whether a hindsight goal ends the episode; None: as the environment says
     n_steps: int = 1  # rewards of so many steps are summed before a value is asked, discounted as the agent does
     batch_size: int = 256  # transitions per update
