@@ -1,6 +1,7 @@
 import io
 import subprocess
 import sys
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -179,8 +180,6 @@ def test_a_damaged_policy_file_is_named(model, tmp_path, harm):
 
 
 def test_an_id_from_a_file_never_imports_a_module(model, tmp_path):
-    from dataclasses import replace
-
     model.save(tmp_path / "model")
     loaded = HER.load(tmp_path / "model")
     loaded.spec = replace(loaded.spec, env_id="antigravity:PointReach-v0")
@@ -280,3 +279,24 @@ def test_a_forged_description_is_refused(model, tmp_path):
     assert forged != content
     with pytest.raises(FileError, match="SHA-256"):
         HER.load(io.BytesIO(forged))
+
+
+def test_a_mixture_reaches_the_buffer():
+    with HER("PointReach-v0", relabel="future=0.5,desired=0.25") as model:
+        assert model._make_buffer().her_probability == 0.75
+
+
+def test_hindsight_goals_end_only_where_it_is_known_what_success_pays():
+    with HER("PointReach-v0", relabel_terminated="success") as model:
+        assert model._success_reward() == 0.0
+        model.spec = replace(model.spec, reward_high=float("inf"))
+        with pytest.raises(OptionError, match="what success pays was not found out"):
+            model._make_buffer()
+
+
+def test_several_steps_are_discounted_as_the_agent_does():
+    with HER(short(), recipe="point_reach", n_steps=2, discount=0.5, **SMALL) as model:
+        model.learn(60)
+        assert model.trainer.counts.updates > 0
+        sampler = model._make_buffer()._sampler
+        assert (sampler.n_steps, sampler.discount) == (2, 0.5)

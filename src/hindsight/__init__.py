@@ -16,6 +16,7 @@ _HOMES = {
     "Episode": "hindsight.records",
     "GoalSpec": "hindsight.records",
     "HindsightBuffer": "hindsight.replay.buffer",
+    "Relabel": "hindsight.replay.goals",
     "Timeline": "hindsight.replay.timeline",
     "PointReach": "hindsight.envs.point_reach",
     "check_goal_env": "hindsight.envs.goal_env",

@@ -19,6 +19,7 @@ from .recipes import find_recipe, load_recipe
 from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
 from .replay.files import save_bytes
+from .replay.goals import Relabel
 from .replay.sampler import compile_kernels
 from .rollout.collect import Stage
 from .rollout.source import LocalSource, Source, WorkerSource
@@ -332,13 +333,27 @@ class HER:
             environment.observation_space,
             environment.action_space,
             reward_function(environment),
-            n_sampled_goal=replay.n_sampled_goal,
-            strategy=replay.strategy,
+            n_sampled_goal=None if replay.relabel else replay.n_sampled_goal,
+            strategy=Relabel.parse(replay.relabel) if replay.relabel else replay.strategy,
             seed=_seed(self.settings.training.seed, _REPLAY_STREAM),
             compute_terminated=terminated_function(environment),
+            relabel_terminated=replay.relabel_terminated,
+            success_reward=self._success_reward(),
+            n_steps=replay.n_steps,
+            discount=self.settings.agent_options.discount,
             info_keys=replay.info_keys,
             episode_length=self.settings.rollout.max_episode_steps or self.spec.max_episode_steps,
         )
+
+    def _success_reward(self) -> float:
+        """What success pays; needed, and so known, only where it is to end episodes."""
+        highest = self.spec.reward_high
+        if self.settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
+            raise OptionError(
+                "relabel_terminated is 'success', but what success pays was not found out, since the reward is not one of "
+                "two values: choose 'keep' or 'never', or give the environment a compute_terminated"
+            )
+        return highest if np.isfinite(highest) else 0.0
 
 
 def _seed(run_seed: int, stream: int) -> int:

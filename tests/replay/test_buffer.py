@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 from tiny import ACTION_SPACE, OBSERVATION_SPACE, compute_reward, make_buffer, make_episode, play, step, vector_step
 
-from hindsight import HindsightBuffer
+from hindsight import HindsightBuffer, Relabel
 from hindsight.errors import FileError, GoalEnvError, NothingToSampleError, OptionError
 from hindsight.records import BATCH_FIELDS
 
@@ -52,6 +52,7 @@ def test_an_unusable_batch_size_is_refused(size):
         ({"n_envs": 0}, "n_envs is 0"),
         ({"n_sampled_goal": -1}, "n_sampled_goal is -1"),
         ({"n_sampled_goal": 0.5}, "n_sampled_goal is 0.5"),
+        ({"n_sampled_goal": 4, "strategy": Relabel(future=0.5)}, "n_sampled_goal is 4, but the Relabel"),
         ({"episode_length": 0}, "episode_length is 0"),
         ({"dtype": "half"}, "dtype is 'half'"),
         ({"strategy": "futures"}, "Did you mean 'future'"),
@@ -137,6 +138,15 @@ def test_a_saved_buffer_goes_on_to_the_same_bytes(tmp_path):
     first.save(tmp_path / "buffer")
     third = HindsightBuffer.load(str(tmp_path / "buffer"), compute_reward=compute_reward)
     assert_go_on_alike(first, second, third)
+
+
+def test_a_mixture_is_saved_with_the_buffer(tmp_path):
+    first = filled(strategy=Relabel(future=0.5, desired=0.25))
+    assert first.her_probability == 0.75
+    first.save(tmp_path / "buffer")
+    second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    assert second.her_probability == 0.75
+    assert_go_on_alike(first, second)
 
 
 def test_an_empty_buffer_can_be_saved(tmp_path):

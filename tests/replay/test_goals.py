@@ -1,8 +1,21 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hindsight.errors import OptionError, UnknownNameError
-from hindsight.replay.goals import check_strategy, episode_rows, final_rows, future_rows, goal_rows, random_rows
+from hindsight.replay.goals import (
+    SOURCES,
+    Relabel,
+    check_strategy,
+    episode_rows,
+    final_rows,
+    future_rows,
+    goal_rows,
+    mixed_rows,
+    random_rows,
+    relabelled_share,
+)
 
 # an episode of 4 steps in rows 10 .. 14, seen from its first, third and last transition
 ROW, DONE, LEFT = np.array([10, 12, 13]), np.array([0, 2, 3]), np.array([4, 2, 1])
@@ -43,3 +56,100 @@ def test_an_unknown_strategy_names_the_nearest():
         check_strategy("futur")
     with pytest.raises(OptionError, match="strategy is 3"):
         check_strategy(3)
+
+
+def plain_mixture(shares, row, done, left, u, other):
+    """One sample of a mixture: its goal row and the name of its source, None for the goal that was asked."""
+    start = 0.0
+    for name, share in shares:
+        if share and u < start + share:
+            rest = min((u - start) / share, np.nextafter(1.0, 0.0))
+            goal_row = {
+                "future": row + 1 + int(rest * left),
+                "final": row + left,
+                "episode": row - done + 1 + int(rest * (done + left)),
+                "random": other + 1,
+                "desired": other,
+            }[name]
+            return goal_row, name
+        start += share
+    return row, None
+
+
+eighths = st.lists(st.integers(0, 3), min_size=5, max_size=5).filter(lambda parts: sum(parts) <= 8)  # exact in binary
+samples = st.tuples(st.integers(0, 50), st.integers(1, 50), st.floats(0, 1, exclude_max=True), st.integers(0, 999))
+
+
+@given(eighths, st.lists(samples, min_size=1, max_size=20))
+def test_a_mixture_is_decided_sample_by_sample(parts, drawn):
+    shares = [(name, part / 8) for name, part in zip(SOURCES, parts, strict=True)]
+    done, left, u, other = map(np.array, zip(*drawn, strict=True))
+    goal_row, source = mixed_rows(Relabel(**dict(shares)), 100 + done, done, left, u, other)
+    names = [SOURCES[place] if place < len(SOURCES) else None for place in source]
+    expected = [plain_mixture(shares, 100 + d, d, s, v, o) for d, s, v, o in drawn]
+    assert list(zip(goal_row.tolist(), names, strict=True)) == expected
+
+
+@given(st.lists(st.floats(0, 1), min_size=5, max_size=5), st.floats(0, 1, exclude_max=True), st.integers(1, 10**6))
+def test_no_mixture_leaves_the_episode_by_rounding(parts, u, steps):
+    total = max(sum(parts), 1.0)
+    relabel = Relabel(**{name: part / total for name, part in zip(SOURCES, parts, strict=True)})
+    ends = np.cumsum(list(relabel.shares().values()))
+    u = np.clip([u, *np.nextafter(ends, 0), *ends], 0, np.nextafter(1.0, 0.0))
+    row, zero = np.full(len(u), 7), np.zeros(len(u), np.int64)
+    goal_row, _ = mixed_rows(relabel, row, zero, zero + steps, u, row)
+    assert (goal_row >= 7).all()
+    assert (goal_row <= 7 + steps).all()
+
+
+def test_a_mixture_is_written_and_read():
+    relabel = Relabel.parse("future=0.5, desired = 0.3,random=.1")
+    assert relabel == Relabel(future=0.5, desired=0.3, random=0.1)
+    assert str(relabel) == "future=0.5,random=0.1,desired=0.3"
+    assert Relabel.parse(str(relabel)) == relabel
+    assert relabelled_share(relabel, None) == pytest.approx(0.9)
+    assert Relabel(future=0.7, final=0.2, random=0.1).share == pytest.approx(1.0)
+
+
+def test_a_mixture_of_one_strategy_is_that_strategy():
+    assert [Relabel(**{name: 0.5}).only for name in SOURCES] == ["future", "final", "episode", "random", None]
+    assert (Relabel(future=0.5, final=0.1).only, Relabel().only) == (None, "future")
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ({"future": -0.1}, r"the share future of a Relabel is -0\.1"),
+        ({"final": 1.5}, r"the share final of a Relabel is 1\.5"),
+        ({"random": np.nan}, "the share random of a Relabel is nan"),
+        ({"random": True}, "the share random of a Relabel is True"),
+        ({"desired": "0.5"}, "the share desired of a Relabel is '0.5'"),
+        ({"future": 0.8, "desired": 0.3}, r"the shares future=0\.8,desired=0\.3 are 1\.1 together"),
+    ],
+)
+def test_shares_that_cannot_be(shares, words):
+    with pytest.raises(OptionError, match=words):
+        Relabel(**shares)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("futur=0.5", r"there is no source 'futur'.*Did you mean 'future'"),
+        ("", "there is no source ''"),
+        ("future=0.5,", "there is no source ''"),
+        ("future", "gives future the share '', but a number"),
+        ("future=half", "gives future the share 'half'"),
+        ("future=0.5,future=0.1", "names future twice"),
+        ("future=2", "the share future of a Relabel is 2.0"),
+    ],
+)
+def test_a_mixture_that_cannot_be_read(text, words):
+    with pytest.raises(OptionError, match=words):
+        Relabel.parse(text)
+
+
+def test_shares_and_a_count_cannot_both_be_given():
+    assert (relabelled_share("future", None), relabelled_share("future", 1)) == (0.8, 0.5)
+    with pytest.raises(OptionError, match=r"n_sampled_goal is 4, but the Relabel \(future=0.5\) says already"):
+        relabelled_share(Relabel(future=0.5), 4)

@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 from tiny import SPEC, compute_reward, live_episodes, make_episode, place
 
-from hindsight import Timeline
+from hindsight import Relabel, Timeline
 from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
 from hindsight.records import BATCH_FIELDS
+from hindsight.replay.ends import Ends
 from hindsight.replay.goals import STRATEGIES, future_rows
 from hindsight.replay.sampler import Sampler
 
@@ -219,6 +220,49 @@ def test_a_strategy_that_leaves_the_buffer_is_refused(answer, words):
         sampler.sample((100,))
 
 
+def mixture_law(relabel, timeline):
+    """By hand: how likely each (number, t, goal) is; no goal is both achieved and asked in these episodes."""
+    law, chance = Counter(), {}
+    for name in STRATEGIES:
+        chance[name] = expected_goals(name, timeline)
+    asked = [-float(number) for number, t in chance["future"]]
+    chance["desired"] = dict.fromkeys(chance["future"], asked)
+    for number, t in chance["future"]:
+        law[number, t, -float(number)] += 1 - relabel.share
+        for name, share in relabel.shares().items():
+            goals = chance[name][number, t]
+            for goal in goals:
+                law[number, t, goal] += share / len(goals)
+    return {key: p / len(asked) for key, p in law.items() if p}
+
+
+@pytest.mark.parametrize("lengths", [[4, 2, 3], [500, 3, 2]])
+@pytest.mark.parametrize(
+    "relabel",
+    [
+        Relabel(future=0.5, desired=0.3, random=0.1),
+        Relabel(final=0.25, episode=0.75),
+        Relabel(desired=0.4),
+        Relabel(future=0.6),
+    ],
+)
+def test_the_law_of_a_mixture(relabel, lengths):
+    sampler = make_sampler(lengths, capacity=500, k=None, strategy=relabel)
+    assert len(sampler.timeline) < 10  # of the second, the long episode has left: few rows are live
+    batch = sampler.sample((4000,))
+    keys = np.column_stack([batch.observation, batch.goal]).tolist()
+    assert_law(Counter((int(number), int(t), goal) for number, t, goal in keys), mixture_law(relabel, sampler.timeline))
+    assert sampler.her_probability == pytest.approx(relabel.share)
+    assert abs(batch.is_relabelled.mean() - relabel.share) < 0.04
+    judged = compute_reward(batch.next_achieved_goal, batch.goal, {})
+    assert (batch.reward == np.where(batch.is_relabelled, judged, batch.observation[:, 1] / 8)).all()
+
+
+def test_a_mixture_of_one_strategy_goes_the_quick_way():
+    one, other = make_sampler([4, 2, 7], k=1), make_sampler([4, 2, 7], k=None, strategy=Relabel(future=0.5))
+    assert all((a == b).all() for a, b in zip(*(arrays_of(s.sample((50,))) for s in (one, other)), strict=True))
+
+
 def test_an_evicted_row_is_no_goal():
     sampler = make_sampler([6, 2, 1], capacity=6, strategy=lambda rows, *_: np.zeros_like(rows) + 6)
     assert live_episodes(sampler.timeline) == {0: (2, 2), 3: (3, 1)}  # row 6 was the fence post of the first
@@ -275,7 +319,7 @@ def test_ends_stay_as_stored_or_are_judged_under_the_new_goal():
     def reached(achieved_goal, goal, info):
         return (achieved_goal == goal)[:, 0]
 
-    judged = make_sampler([3, 3], compute_terminated=reached).sample((200,))
+    judged = make_sampler([3, 3], ends=Ends(reached)).sample((200,))
     told = judged.is_relabelled
     assert (judged.terminated == (judged.next_achieved_goal == judged.goal)[:, 0])[told].all()
     assert (judged.terminated == ((judged.observation[:, 0] == 2) & (judged.observation[:, 1] == 2)))[~told].all()

@@ -40,16 +40,17 @@ Target = tuple[Batch, Batch, dict[str, Array], Array, Array]
 class Form:
     """Batches with the leading axes `shape`: one block of memory, seen as a record that has a field per array.
 
-    row: the dtype of the rows that are gathered from. size: samples in a batch. plan: what `gather` copies.
+    row: the dtype of the rows that are gathered from. size: samples in a batch. plan: what `gather` copies. extras: further
+    fields of a batch that are there, a number per sample each: for "discount".
     """
 
-    def __init__(self, row: np.dtype[Any], shape: tuple[int, ...]) -> None:
-        self.shape, self.size = shape, math.prod(shape)
+    def __init__(self, row: np.dtype[Any], shape: tuple[int, ...], extras: tuple[str, ...] = ()) -> None:
+        self.shape, self.size, self.extras = shape, math.prod(shape), extras
         places = {name: place for name, (_, place, *_) in (row.fields or {}).items()}
         self.info_keys = [name.removeprefix(INFO_PREFIX) for name in places if name.startswith(INFO_PREFIX)]
         sources = {**SOURCES, **{INFO_PREFIX + key: (INFO_PREFIX + key, 0) for key in self.info_keys}}
         parts = {name: row[field] for name, (field, _) in sources.items()}
-        parts |= {"row": np.dtype(np.int64), "is_relabelled": np.dtype(np.bool_)}
+        parts |= {"row": np.dtype(np.int64), "is_relabelled": np.dtype(np.bool_), **dict.fromkeys(extras, row["reward"])}
         sizes = (-(-self.size * part.itemsize // ALIGNMENT) * ALIGNMENT for part in parts.values())
         *into, self.nbytes = accumulate(sizes, initial=0)
         if self.nbytes >= LARGEST:
@@ -65,19 +66,27 @@ class Form:
         block = np.empty(self.nbytes, BYTE)
         record = np.ndarray((), self.record, block)
         batch = flat = Batch(*_arrays_of(record))
+        for name in self.extras:
+            setattr(batch, name, record[name])
         info = {}
         if self.info_keys or len(self.shape) > 1:
             record = np.ndarray((), self.flat, block)
             flat = Batch(*_arrays_of(record))
+            for name in self.extras:
+                setattr(flat, name, record[name])
             info = {key: record[INFO_PREFIX + key] for key in self.info_keys}
         return batch, flat, info, block, self.plan
 
     def reuse(self, out: Batch) -> Target:
         """The memory of `out`, looked at once: the same batch again costs nothing more. Raises InputError if unfit."""
         if self._known is None or self._known[0] is not out:
-            for name in BATCH_FIELDS:
+            for name in (*BATCH_FIELDS, *self.extras):
                 _check(getattr(out, name), name, self.record[name])
+            if out.discount is not None and "discount" not in self.extras:
+                raise InputError("out.discount is there, but one-step samples have none: give a batch of the same call")
             flat = Batch(*(getattr(out, name).reshape(self.flat[name].shape) for name in BATCH_FIELDS))
+            for name in self.extras:
+                setattr(flat, name, getattr(out, name).reshape(self.flat[name].shape))
             info = {key: np.zeros(self.size) for key in self.info_keys}
             plan = self.plan.copy()
             for line, array in zip(plan, [*(getattr(flat, name) for name in SOURCES), *info.values()], strict=True):

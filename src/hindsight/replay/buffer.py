@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 
 from ..errors import FileError
 from ..records import Array, Batch, Episode, GoalSpec
+from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
-from .goals import Strategy
+from .goals import Relabel, Strategy
+from .returns import check_discount
 from .rows import row_dtype, whole_number
-from .sampler import Judge, Sampler
+from .sampler import Sampler
 from .staging import OpenEpisodes
 from .timeline import Timeline
 
@@ -27,9 +30,16 @@ class HindsightBuffer:
     capacity: transitions kept, the oldest episodes leaving first. observation_space: a Dict space with observation,
     achieved_goal and desired_goal. compute_reward(next_achieved_goal, goal, info) -> (N,), vectorised; info holds an (N,)
     array for each of info_keys. n_sampled_goal: k hindsight goals per real one, a share of k/(k+1) of the samples, each
-    decided apart. strategy: future, final, episode, random, or a function (rows, steps_done, steps_left, u) -> goal rows.
+    decided apart; 4 unless given. strategy: future, final, episode, random, a `Relabel`, which says the shares itself, or a
+    function (rows, steps_done, steps_left, u) -> goal rows.
     n_envs: how many environments `add` serves at once. seed: a number, or a NumPy Generator to draw it from.
     compute_terminated: like compute_reward, for the ends under a new goal; without it they stay as stored.
+    relabel_terminated: otherwise "keep", as stored; "never"; or "success", where compute_success(next_achieved_goal, goal,
+    info) says so, or without it where the reward under the new goal is at least success_reward. Samples with their own goal
+    stay as stored; `replay.ends` says what suits which environments.
+    n_steps: above 1, rewards are discounted sums over up to so many steps under the sample's goal, to the episode's end
+    or to a termination; what comes next is seen after the last of them, and `discount` of a batch is discount**steps, or 0
+    where the last terminated. For 1 it is None.
     episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
     """
 
@@ -39,14 +49,19 @@ class HindsightBuffer:
         observation_space: Any,
         action_space: Any,
         compute_reward: Judge,
-        n_sampled_goal: int = 4,
-        strategy: str | Strategy = "future",
+        n_sampled_goal: int | None = None,
+        strategy: str | Strategy | Relabel = "future",
         n_envs: int = 1,
         seed: int | np.random.Generator = 0,
         compute_terminated: Judge | None = None,
         info_keys: Sequence[str] = (),
         episode_length: int | None = None,
         dtype: str = "float32",
+        relabel_terminated: str | None = None,
+        compute_success: Judge | None = None,
+        success_reward: float = 0.0,
+        n_steps: int = 1,
+        discount: float = 0.98,
     ) -> None:
         settings = {
             "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
@@ -56,27 +71,37 @@ class HindsightBuffer:
             "info_keys": list(info_keys),
             "n_envs": n_envs,
             "n_sampled_goal": n_sampled_goal,
-            "strategy": None if callable(strategy) else strategy,
+            "strategy": asdict(strategy) if isinstance(strategy, Relabel) else None if callable(strategy) else strategy,
+            "relabel_terminated": relabel_terminated,
+            "success_reward": success_reward,
+            "n_steps": n_steps,
+            "discount": discount,
         }
-        self._set_up(settings, strategy, seed, compute_reward, compute_terminated)
+        self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
 
     def _set_up(
         self,
         settings: dict[str, Any],
-        strategy: str | Strategy,
+        strategy: str | Strategy | Relabel,
         seed: int | np.random.Generator,
         compute_reward: Judge,
         compute_terminated: Judge | None,
+        compute_success: Judge | None,
     ) -> None:
         """Build the parts; settings: what a file keeps of the arguments of `__init__`."""
         shape = (settings[name] for name in ("capacity", "episode_length", "info_keys", "dtype"))
         timeline = self._timeline = Timeline(GoalSpec.from_json(settings["spec"]), *shape)
         n_envs = whole_number("n_envs", settings["n_envs"], 1)
-        n_sampled_goal = whole_number("n_sampled_goal", settings["n_sampled_goal"], 0)
+        n_sampled_goal = settings["n_sampled_goal"]
+        if n_sampled_goal is not None:
+            n_sampled_goal = whole_number("n_sampled_goal", n_sampled_goal, 0)
         self._open = OpenEpisodes(timeline, n_envs)
-        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, compute_terminated)
+        rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
+        ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
+        ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
+        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead)
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
-        self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal}
+        self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal, "n_steps": ahead[0]}
 
     def __len__(self) -> int:
         """The number of transitions that can be sampled: those of finished episodes."""
@@ -94,7 +119,7 @@ class HindsightBuffer:
 
     @property
     def her_probability(self) -> float:
-        """The share of samples that are relabelled, k/(k+1)."""
+        """The share of samples that are relabelled: k/(k+1), or what a `Relabel` says."""
         return self._sampler.her_probability
 
     def add(
@@ -184,10 +209,11 @@ class HindsightBuffer:
         compute_reward: Judge,
         compute_terminated: Judge | None = None,
         strategy: Strategy | None = None,
+        compute_success: Judge | None = None,
     ) -> HindsightBuffer:
         """The buffer that was saved at `path`; it goes on to the same bytes. Reading runs no code.
 
-        strategy: the user's own function, where there was one: it is not in the file.
+        The functions are not in the file and are given again; strategy only where it was the user's own.
         Raises FileError naming the file that is missing, damaged, foreign or of another version.
         """
         arrays, data = load_folder(Path(path), KIND)
@@ -202,8 +228,10 @@ class HindsightBuffer:
                 raise FileError(
                     f"it is of {settings['n_envs']} environments, but of {len(arrays['open_steps'])} open episodes"
                 )
+            if isinstance(chosen, dict):
+                chosen = Relabel(**chosen)
             buffer = cls.__new__(cls)
-            buffer._set_up(settings, chosen, 0, compute_reward, compute_terminated)
+            buffer._set_up(settings, chosen, 0, compute_reward, compute_terminated, compute_success)
             buffer.load_state_dict(arrays, data)
         except (KeyError, TypeError, AttributeError, ValueError, MemoryError) as problem:
             raise FileError(f"the buffer at {path} cannot be taken: {problem}") from None

@@ -6,7 +6,9 @@ floored (by the cast), never rounded: rounding would give the two ends half the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -15,6 +17,76 @@ from ..records import Array
 
 Strategy = Callable[[Array, Array, Array, Array], Array]
 STRATEGIES = ("future", "final", "episode", "random")
+DEFAULT_N_SAMPLED_GOAL = 4
+_SLACK = 1e-9  # by which shares written as decimals may exceed 1 in sum
+_LARGEST_U = math.nextafter(1.0, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relabel:
+    """A mixture of goals by shares of the batch; what is missing to 1 keeps the goal that was asked.
+
+    future, final, episode, random: as the strategies of that name. desired: goals that were really asked, the desired_goal
+    of a live row drawn apart, of any episode ("futureactual" in published code where it goes with future). Each sample is
+    decided apart. Raises OptionError for a share below 0, or where they exceed 1 together.
+    """
+
+    future: float = 0.0
+    final: float = 0.0
+    episode: float = 0.0
+    random: float = 0.0
+    desired: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, share in self.shares().items():
+            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+                raise OptionError(f"the share {name} of a Relabel is {share!r}, but a number from 0 to 1 is needed")
+        if sum(self.shares().values()) > 1 + _SLACK:
+            raise OptionError(
+                f"the shares {self} are {sum(self.shares().values()):g} together, but 1 is the most: lower one"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Relabel:
+        """The mixture written as "future=0.5,desired=0.3". Raises OptionError and UnknownNameError."""
+        shares: dict[str, float] = {}
+        for part in text.split(","):
+            name, _, share = (piece.strip() for piece in part.partition("="))
+            if name not in SOURCES:
+                raise UnknownNameError(
+                    f"there is no source {name!r} of goals in relabel {text!r}: write shares as in future=0.5,desired=0.3, "
+                    f"of {', '.join(SOURCES)}.{nearest(name, SOURCES)}"
+                )
+            try:
+                number = float(share)
+            except ValueError:
+                raise OptionError(f"relabel {text!r} gives {name} the share {share!r}, but a number is needed") from None
+            if name in shares:
+                raise OptionError(f"relabel {text!r} names {name} twice: give it one share")
+            shares[name] = number
+        return cls(**shares)
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={share}" for name, share in self.shares().items() if share)
+
+    def shares(self) -> dict[str, float]:
+        """The share of every source by its name."""
+        return {name: getattr(self, name) for name in SOURCES}
+
+    @property
+    def share(self) -> float:
+        """The share of samples whose goal is not their own."""
+        return min(float(sum(self.shares().values())), 1.0)
+
+    @property
+    def only(self) -> str | None:
+        """The strategy that alone has a share, the first where none has; None where several have, or `desired` does."""
+        used = [name for name, share in self.shares().items() if share] or [STRATEGIES[0]]
+        return used[0] if len(used) == 1 and used[0] in STRATEGIES else None
+
+
+SOURCES = tuple(field.name for field in fields(Relabel))
+DESIRED, REAL = SOURCES.index("desired"), len(SOURCES)
 
 
 def future_rows(row: Array, steps_left: Array, u: Array) -> Array:
@@ -61,13 +133,51 @@ def goal_rows(strategy: str, row: Array, steps_done: Array, steps_left: Array, u
             return random_rows(other_row)
 
 
-def check_strategy(strategy: str | Strategy) -> str | Strategy:
-    """Return `strategy` if it is a known name or a function; raises UnknownNameError or OptionError otherwise."""
-    if callable(strategy) or strategy in STRATEGIES:
+def mixed_rows(
+    relabel: Relabel, row: Array, steps_done: Array, steps_left: Array, u: Array, other_row: Array
+) -> tuple[Array, Array]:
+    """The goal row of every sample of a mixture, and its source: a place in SOURCES, or REAL. All (B,).
+
+    u: in [0, 1), says which source, and what is left of it, again uniform in [0, 1), which row. The goal is what was
+    achieved there, or from DESIRED on what was asked. `other_row` is read by random and desired.
+    """
+    shares = np.array(list(relabel.shares().values()))
+    ends = np.cumsum(shares)
+    source, goal_row = np.searchsorted(ends, u, side="right"), row.copy()
+    for place in np.flatnonzero(shares):
+        here = source == place
+        rest = np.minimum((u[here] - (ends[place - 1] if place else 0.0)) / shares[place], _LARGEST_U)
+        if place == DESIRED:
+            goal_row[here] = other_row[here]
+        else:
+            parts = (steps_done[here], steps_left[here], rest, other_row[here])
+            goal_row[here] = goal_rows(STRATEGIES[place], row[here], *parts)
+    return goal_row, source
+
+
+def relabelled_share(strategy: str | Strategy | Relabel, n_sampled_goal: int | None) -> float:
+    """The share of samples that get another goal: k/(k+1), k = 4 where None, or the sum of a mixture's shares.
+
+    Raises OptionError where both say it.
+    """
+    if not isinstance(strategy, Relabel):
+        k = DEFAULT_N_SAMPLED_GOAL if n_sampled_goal is None else n_sampled_goal
+        return k / (k + 1)
+    if n_sampled_goal is not None:
+        raise OptionError(
+            f"n_sampled_goal is {n_sampled_goal}, but the Relabel ({strategy}) says already how many goals are put in "
+            f"hindsight: give one of the two"
+        )
+    return strategy.share
+
+
+def check_strategy(strategy: str | Strategy | Relabel) -> str | Strategy | Relabel:
+    """`strategy` if it is a known name, a mixture or a function; raises UnknownNameError or OptionError otherwise."""
+    if callable(strategy) or isinstance(strategy, Relabel) or strategy in STRATEGIES:
         return strategy
     if not isinstance(strategy, str):
         raise OptionError(
-            f"strategy is {strategy!r}, but a name ({', '.join(STRATEGIES)}) or a function "
+            f"strategy is {strategy!r}, but a name ({', '.join(STRATEGIES)}), a Relabel or a function "
             f"(rows, steps_done, steps_left, u) -> goal rows is needed"
         )
     raise UnknownNameError(

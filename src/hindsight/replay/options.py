@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import OptionError
+from .ends import Rule
+from .goals import DEFAULT_N_SAMPLED_GOAL, Relabel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,12 +14,24 @@ class ReplayOptions:
     """Options of the replay buffer."""
 
     capacity: int = 1_000_000  # transitions kept; the oldest episodes leave first
-    n_sampled_goal: int = 4  # k hindsight goals per real one: a share of k/(k+1) of every batch; 0 for none
+    n_sampled_goal: int = DEFAULT_N_SAMPLED_GOAL  # k hindsight goals per real one: k/(k+1) of every batch; 0 for none
     strategy: str = "future"  # where a hindsight goal comes from: future, final, episode or random
+    relabel: str = ""  # instead of strategy and n_sampled_goal: shares of the batch, as in future=0.5,desired=0.3
+    relabel_terminated: Rule | None = None  # whether a hindsight goal ends the episode; None: as the environment says
+    n_steps: int = 1  # rewards of so many steps are summed before a value is asked, discounted as the agent does
     batch_size: int = 256  # transitions per update
     info_keys: tuple[str, ...] = ()  # numeric entries of the environment's info that its reward needs
 
     def __post_init__(self) -> None:
-        for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1)):
+        for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1), ("n_steps", 1)):
             if getattr(self, name) < lowest:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least {lowest}")
+        if not self.relabel:
+            return
+        Relabel.parse(self.relabel)
+        for name in ("n_sampled_goal", "strategy"):
+            if getattr(self, name) != getattr(ReplayOptions, name):
+                raise OptionError(
+                    f"{name} is {getattr(self, name)!r}, but relabel ({self.relabel}) says already where goals come from: "
+                    f"give one of the two"
+                )

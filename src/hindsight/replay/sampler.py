@@ -3,54 +3,60 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ..errors import GoalEnvError, InputError, NothingToSampleError
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
 from .batches import Form
-from .goals import STRATEGIES, Strategy, check_strategy
+from .ends import AS_STORED, Ends, Judge
+from .goals import DESIRED, REAL, STRATEGIES, Relabel, Strategy, check_strategy, mixed_rows, relabelled_share
 from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, uniform
+from .returns import fold_steps
 from .timeline import Timeline
 
-Judge = Callable[[Array, Array, dict[str, Array]], Any]
+JUDGE_OF_ENDS = "compute_terminated (or compute_success)"
 FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are taken from the exact list
 
 
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
-    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples, k/(k+1).
+    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples.
     """
 
     def __init__(
         self,
         timeline: Timeline,
         compute_reward: Judge,
-        n_sampled_goal: int,
-        strategy: str | Strategy,
+        n_sampled_goal: int | None,
+        strategy: str | Strategy | Relabel,
         seed: int | np.random.Generator,
-        compute_terminated: Judge | None = None,
+        ends: Ends = AS_STORED,
+        n_steps: int = 1,
+        discount: float = 1.0,
     ) -> None:
         self.timeline = timeline
         self.random_state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
-        self.compute_reward, self.compute_terminated = compute_reward, compute_terminated
+        self.compute_reward, self.ends = compute_reward, ends
+        self.n_steps, self.discount = n_steps, discount
         self.strategy = check_strategy(strategy)
-        self.her_probability = n_sampled_goal / (n_sampled_goal + 1)
-        self._code = -1 if callable(strategy) else STRATEGIES.index(strategy)
+        self.her_probability = relabelled_share(strategy, n_sampled_goal)
+        name = strategy.only if isinstance(strategy, Relabel) else strategy
+        self._code = STRATEGIES.index(name) if isinstance(name, str) else -1
         self._ring: Array = timeline.rows.view(np.uint8)
         self._counts: Array = timeline.rows.view(np.int32)
         self._layout = row_layout(timeline.rows.dtype)
         self._u = np.zeros(0)
         self._forms: dict[tuple[int, ...], Form] = {}
+        self._forms_ahead: dict[int, Form] = {}
         self._is_probed = False
 
     @property
     def nbytes(self) -> int:
         """Memory of the sampler's own, without the timeline's."""
-        return self._u.nbytes + sum(form.plan.nbytes + form.goal_at.nbytes for form in self._forms.values())
+        forms = (*self._forms.values(), *self._forms_ahead.values())
+        return self._u.nbytes + sum(form.plan.nbytes + form.goal_at.nbytes for form in forms)
 
     def sample(self, shape: tuple[int, ...], out: Batch | None = None) -> Batch:
         """A batch with the leading axes `shape`, all of it independent draws, in fresh memory or in that of `out`.
@@ -63,11 +69,15 @@ class Sampler:
             )
         form = self._forms.get(shape)
         if form is None:
-            form = self._forms[shape] = Form(self.timeline.rows.dtype, shape)
+            extras = ("discount",) if self.n_steps > 1 else ()
+            form = self._forms[shape] = Form(self.timeline.rows.dtype, shape, extras)
         batch, flat, info, block, plan = form.fresh() if out is None else form.reuse(out)
         if not self._sample_at_once(flat, form.goal_at, plan, block):
             self._sample_in_parts(flat, form.goal_at, plan, block)
-        self._judge(flat, info)
+        if self.n_steps == 1:
+            self._judge(flat, info)
+        else:
+            self._look_ahead(flat, form.goal_at)
         return batch
 
     def _sample_at_once(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> bool:
@@ -93,11 +103,13 @@ class Sampler:
         return is_done
 
     def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> None:
-        """The same for a user's strategy, for "random", and where few rows are live."""
+        """The same for a user's strategy, a mixture, for "random", and where few rows are live."""
         row, is_relabelled = batch.row, batch.is_relabelled
         row[:] = self._draw(len(row))
         if callable(self.strategy):
             self._choose_by(self.strategy, row, is_relabelled, goal_at)
+        elif self._code < 0 and isinstance(self.strategy, Relabel):
+            self._mix(self.strategy, row, is_relabelled, goal_at)
         else:
             other_row, u = self._draw(len(row)), self._random(len(row))
             settings = (self.her_probability, self._code)
@@ -129,6 +141,15 @@ class Sampler:
         if len(self._u) < count:
             self._u = np.zeros(count)
         return self._u
+
+    def _mix(self, relabel: Relabel, row: Array, is_relabelled: Array, goal_at: Array) -> None:
+        """As `choose_goals`, by shares of several sources."""
+        timeline, other_row, u = self.timeline, self._draw(len(row)), self._random(len(row))
+        *_, row_bytes, achieved_at, desired_at = self._layout.tolist()
+        counts = timeline.steps_done[row], timeline.steps_left[row]
+        goal_row, source = mixed_rows(relabel, row, *counts, u, other_row)
+        is_relabelled[:] = source < REAL
+        goal_at[:] = goal_row * row_bytes + np.where(source < DESIRED, achieved_at, desired_at)
 
     def _choose_by(self, strategy: Strategy, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """As `choose_goals`, by the user's own strategy."""
@@ -168,15 +189,32 @@ class Sampler:
                 "compute_reward returned NaN or infinity for a relabelled goal: the reward must be finite for every goal "
                 "that was ever achieved"
             )
-        if self.compute_terminated is not None:
-            ended = _call(self.compute_terminated, "compute_terminated", batch, info)
+        if self.ends.judge is not None:
+            ended = _call(self.ends.judge, JUDGE_OF_ENDS, batch, info)
             np.copyto(batch.terminated, ended.astype(np.bool_), where=batch.is_relabelled)
+        elif self.ends.reward is not None:
+            np.copyto(batch.terminated, batch.reward >= self.ends.reward, where=batch.is_relabelled)
+
+    def _look_ahead(self, batch: Batch, goal_at: Array) -> None:
+        """Judge n steps of every sample, those that follow its own under its goal, and fold them into one."""
+        n, size, timeline = self.n_steps, len(goal_at), self.timeline
+        form = self._forms_ahead.get(size)
+        if form is None:
+            form = self._forms_ahead[size] = Form(timeline.rows.dtype, (n, size))
+        steps, flat, info, block, plan = form.fresh()
+        steps_left = timeline.steps_left[batch.row]
+        steps.row[:] = batch.row + np.minimum(np.arange(n)[:, None], steps_left - 1)
+        steps.is_relabelled[:] = batch.is_relabelled
+        form.goal_at.reshape(n, size)[:] = goal_at
+        gather(self._ring, timeline.rows.itemsize, flat.row, form.goal_at, plan, block)
+        self._judge(flat, info)
+        fold_steps(steps, steps_left, self.discount, batch)
 
     def _probe(self, batch: Batch, info: dict[str, Array]) -> None:
         """Once: refuse a compute_reward that writes into its arguments, which would spoil every batch."""
         arguments = [batch.next_achieved_goal, batch.goal, *info.values()]
         before = [argument.copy() for argument in arguments]
-        for name, judge in (("compute_reward", self.compute_reward), ("compute_terminated", self.compute_terminated)):
+        for name, judge in (("compute_reward", self.compute_reward), (JUDGE_OF_ENDS, self.ends.judge)):
             if judge is not None:
                 _call(judge, name, batch, info)
                 if not all(map(np.array_equal, before, arguments)):
