@@ -314,6 +314,10 @@ class HER:
             compute_terminated=terminated_function(environment),
             info_keys=replay.info_keys,
             episode_length=self.settings.rollout.max_episode_steps or self.spec.max_episode_steps,
+            prioritized=replay.prioritized,
+            alpha=replay.alpha,
+            beta=replay.beta,
+            energy=replay.energy,
         )
 
 

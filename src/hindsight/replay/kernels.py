@@ -7,6 +7,7 @@ so the places are asked for ahead (prefetch).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ FRESH, OPEN, ENDED = range(3)  # phases of an environment: before a first step; 
 NOT_FINITE, NEEDS_CARE = -1, -2
 AHEAD = 16  # samples
 CACHE_LINE = 64  # bytes
+FAN = 16  # children of a node of the tree of sums: two cache lines
 GOLDEN, MIXERS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
@@ -387,3 +389,89 @@ def _count_bad(numbers: Array, start: int, floats: Array) -> int:
         for i in range(start + first, start + stop, step):
             n_bad += (numbers[i] & bits) >= limit
     return n_bad
+
+
+def tree_starts(n_leaves: int) -> Array:
+    """Where the levels of a tree over so many leaves start, the leaves first, and at last its length.
+
+    Above the leaves stands one number per FAN below. Levels are filled up to whole blocks of FAN, but for the last, which
+    is the one sum of all.
+    """
+    starts, count = [0], n_leaves
+    while len(starts) < 2 or count > 1:
+        starts.append(starts[-1] - -count // FAN * FAN)
+        count = -(-count // FAN)
+    return np.array([*starts, starts[-1] + 1], np.int64)
+
+
+def set_leaves_plain(tree: Array, starts: Array, row: Array, value: Array) -> None:
+    """Write `value` into the leaves `row`, the last where one is repeated, and sum up again all that stands above them.
+
+    tree: the levels, flat. starts: see `tree_starts`. Sums are taken from the left, and never corrected by a difference:
+    so nothing drifts, and equal leaves have equal sums.
+    """
+    last = dict(zip(row.tolist(), value.tolist(), strict=True))
+    tree[list(last)] = list(last.values())
+    node = row
+    for level, above in pairwise(starts[:-1].tolist()):
+        node = node // FAN
+        tree[above + node] = tree[level + FAN * node[:, None] + np.arange(FAN)].cumsum(axis=1)[:, -1]
+
+
+@compiled
+def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
+    """`set_leaves_plain`, compiled: level by level for all rows, neighbours of one block once."""
+    for i in range(len(row)):
+        _fetch(tree.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+    for i in range(len(row)):
+        tree[row[i]] = value[i]
+    size = 1
+    for level in range(len(starts) - 2):
+        size, last = size * FAN, -1
+        for i in range(len(row)):
+            node = row[i] // size
+            if node != last:
+                first, total, last = starts[level] + FAN * node, 0.0, node
+                for j in range(FAN):
+                    total += tree[first + j]
+                tree[starts[level + 1] + node] = total
+
+
+def draw_leaves_plain(tree: Array, starts: Array, u: Array, row: Array) -> None:
+    """Fill `row` with the leaves into which the shares `u` in [0, 1) of the whole sum fall: never one that holds 0.
+
+    tree, starts: see `set_leaves_plain`. The sum of all must be above 0.
+    """
+    *levels, root = starts[:-1].tolist()
+    row[:], rest = 0, u * tree[root]
+    for level in reversed(levels):
+        values = tree[level + FAN * row[:, None] + np.arange(FAN)]
+        passed = values.cumsum(axis=1)
+        holds = values > 0
+        is_there = holds & (rest[:, None] < passed)
+        last = FAN - 1 - holds[:, ::-1].argmax(axis=1)  # for a share that rounding has put behind the end
+        child = np.where(is_there.any(axis=1), is_there.argmax(axis=1), last)
+        rest = rest - np.where(child > 0, passed[np.arange(len(row)), child - 1], 0.0)
+        row[:] = FAN * row + child
+
+
+@compiled
+def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
+    """`draw_leaves_plain`, compiled: level by level for all shares, the blocks of the next level asked for meanwhile."""
+    root = len(starts) - 2
+    rest = u * tree[starts[root]]
+    row[:] = 0
+    for level in range(root - 1, -1, -1):
+        for i in range(len(row)):
+            first, passed, before, child = starts[level] + FAN * row[i], 0.0, 0.0, 0
+            for j in range(FAN):
+                value = tree[first + j]
+                if value > 0:
+                    child, before = j, passed
+                    passed += value
+                    if rest[i] < passed:
+                        break
+            rest[i] -= before
+            row[i] = FAN * row[i] + child
+            if level:
+                _fetch(tree.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)

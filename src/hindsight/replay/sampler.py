@@ -13,6 +13,7 @@ from ..records import Array, Batch
 from .batches import Form
 from .goals import STRATEGIES, Strategy, check_strategy
 from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, uniform
+from .priorities import Rule
 from .timeline import Timeline
 
 Judge = Callable[[Array, Array, dict[str, Array]], Any]
@@ -22,7 +23,8 @@ FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
-    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples, k/(k+1).
+    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples, k/(k+1). beta:
+    how far weights make up for rows that are drawn more often, where the timeline has priorities.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Sampler:
         self._u = np.zeros(0)
         self._forms: dict[tuple[int, ...], Form] = {}
         self._is_probed = False
+        self.beta = 1.0
 
     @property
     def nbytes(self) -> int:
@@ -66,14 +69,16 @@ class Sampler:
             form = self._forms[shape] = Form(self.timeline.rows.dtype, shape)
         batch, flat, info, block, plan = form.fresh() if out is None else form.reuse(out)
         if not self._sample_at_once(flat, form.goal_at, plan, block):
-            self._sample_in_parts(flat, form.goal_at, plan, block)
+            self._sample_in_parts(flat, form.goal_at, plan, block, shape[-1])
         self._judge(flat, info)
+        priorities = self.timeline.priorities
+        batch.weight = None if priorities is None else priorities.weights(batch.row, self.beta)
         return batch
 
     def _sample_at_once(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> bool:
         """One compiled loop, for most batches; False where it does not serve."""
         n_proposals = self._count_proposals(len(goal_at))
-        if not 0 <= self._code < RANDOM or not n_proposals:
+        if not 0 <= self._code < RANDOM or not n_proposals or self.timeline.priorities is not None:
             return False
         is_done: bool = sample(
             self._ring,
@@ -92,14 +97,18 @@ class Sampler:
         )
         return is_done
 
-    def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> None:
-        """The same for a user's strategy, for "random", and where few rows are live."""
+    def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array, batch_size: int) -> None:
+        """The same for a user's strategy, for "random", for priorities, and where few rows are live."""
         row, is_relabelled = batch.row, batch.is_relabelled
-        row[:] = self._draw(len(row))
+        row[:] = (
+            self._draw(len(row))
+            if self.timeline.priorities is None
+            else self._draw_by(self.timeline.priorities, len(row), batch_size)
+        )
         if callable(self.strategy):
             self._choose_by(self.strategy, row, is_relabelled, goal_at)
         else:
-            other_row, u = self._draw(len(row)), self._random(len(row))
+            other_row, u = self._draw(len(row)) if self._code == RANDOM else row, self._random(len(row))
             settings = (self.her_probability, self._code)
             choose_goals(self._counts, self._layout, u, *settings, row, other_row, is_relabelled, goal_at)
         gather(self._ring, self.timeline.rows.itemsize, row, goal_at, plan, block)
@@ -118,6 +127,11 @@ class Sampler:
                 return row
         live = self.timeline.live_rows()
         return live[(self._random(size) * len(live)).astype(np.int64)]
+
+    def _draw_by(self, priorities: Rule, size: int, batch_size: int) -> Array:
+        """So many rows in proportion to their priorities: of each batch one from each of its equal shares of the sum."""
+        share = np.tile(np.arange(batch_size), size // batch_size)
+        return priorities.draw((share + self._random(size)) / batch_size)
 
     def _random(self, count: int) -> Array:
         """So many numbers in [0, 1), in memory that the next call overwrites."""
