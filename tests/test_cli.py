@@ -218,7 +218,7 @@ def test_help_is_quick(arguments, seconds):
 
 
 def test_the_help_of_train_shows_every_option_with_the_recipes_value(run_folder):
-    said = hindsight("train", "PointReach-v0", "--help", env=os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}).stdout
+    said = hindsight("train", "PointReach-v0", "--help", env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}).stdout
     for name, value in HER.load(run_folder).settings.flat().items():
         assert f"--{name.replace('_', '-')}" in said, (name, value)
     assert re.search(r"--random-steps INT[^-]*\(default: 200\)", said)
