@@ -35,7 +35,7 @@ def leaves(buffer):
 def test_the_tree_equals_plain_sums(data, n_rows):
     tree, plain = Priorities(n_rows), np.zeros(n_rows)
     starts = kernels.tree_starts(n_rows)
-    slow = np.zeros(starts[-1])
+    slow = np.zeros((2, starts[-1]))
     for _ in range(data.draw(st.integers(1, 5))):
         rows = np.array(data.draw(st.lists(st.integers(0, n_rows - 1), min_size=1, max_size=40)))
         new = np.array(data.draw(st.lists(values, min_size=len(rows), max_size=len(rows))))

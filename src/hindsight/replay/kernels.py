@@ -407,24 +407,29 @@ def tree_starts(n_leaves: int) -> Array:
 def set_leaves_plain(tree: Array, starts: Array, row: Array, value: Array) -> None:
     """Write `value` into the leaves `row`, the last where one is repeated, and sum up again all that stands above them.
 
-    tree: the levels, flat. starts: see `tree_starts`. Sums are taken from the left, and never corrected by a difference:
-    so nothing drifts, and equal leaves have equal sums.
+    tree: (2, length), the numbers of all levels, and beside each the sum of its block so far. starts: see `tree_starts`.
+    Sums are taken from the left, and never corrected by a difference: nothing drifts, and equal leaves have equal sums.
     """
+    numbers, sums = tree
     last = dict(zip(row.tolist(), value.tolist(), strict=True))
-    tree[list(last)] = list(last.values())
+    numbers[list(last)] = list(last.values())
     node = row
     for level, above in pairwise(starts[:-1].tolist()):
         node = node // FAN
-        tree[above + node] = tree[level + FAN * node[:, None] + np.arange(FAN)].cumsum(axis=1)[:, -1]
+        block = level + FAN * node[:, None] + np.arange(FAN)
+        sums[block] = numbers[block].cumsum(axis=1)
+        numbers[above + node] = sums[block[:, -1]]
 
 
 @compiled
 def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
     """`set_leaves_plain`, compiled: level by level for all rows, neighbours of one block once."""
+    numbers, sums = tree[0], tree[1]
     for i in range(len(row)):
-        _fetch(tree.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+        _fetch(numbers.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+        _fetch(sums.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
     for i in range(len(row)):
-        tree[row[i]] = value[i]
+        numbers[row[i]] = value[i]
     size = 1
     for level in range(len(starts) - 2):
         size, last = size * FAN, -1
@@ -433,8 +438,9 @@ def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
             if node != last:
                 first, total, last = starts[level] + FAN * node, 0.0, node
                 for j in range(FAN):
-                    total += tree[first + j]
-                tree[starts[level + 1] + node] = total
+                    total += numbers[first + j]
+                    sums[first + j] = total
+                numbers[starts[level + 1] + node] = total
 
 
 def draw_leaves_plain(tree: Array, starts: Array, u: Array, row: Array) -> None:
@@ -443,35 +449,37 @@ def draw_leaves_plain(tree: Array, starts: Array, u: Array, row: Array) -> None:
     tree, starts: see `set_leaves_plain`. The sum of all must be above 0.
     """
     *levels, root = starts[:-1].tolist()
-    row[:], rest = 0, u * tree[root]
+    row[:], rest = 0, u * tree[0, root]
     for level in reversed(levels):
-        values = tree[level + FAN * row[:, None] + np.arange(FAN)]
-        passed = values.cumsum(axis=1)
-        holds = values > 0
-        is_there = holds & (rest[:, None] < passed)
-        last = FAN - 1 - holds[:, ::-1].argmax(axis=1)  # for a share that rounding has put behind the end
-        child = np.where(is_there.any(axis=1), is_there.argmax(axis=1), last)
-        rest = rest - np.where(child > 0, passed[np.arange(len(row)), child - 1], 0.0)
+        sums = tree[1, level + FAN * row[:, None] + np.arange(FAN)]
+        is_behind = rest >= sums[:, -1]  # by rounding: the last child that holds anything is meant
+        child = np.where(is_behind, (sums < sums[:, -1:]).sum(axis=1), (sums <= rest[:, None]).sum(axis=1))
+        rest = rest - np.where(child > 0, sums[np.arange(len(row)), child - 1], 0.0)
         row[:] = FAN * row + child
 
 
 @compiled
 def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
-    """`draw_leaves_plain`, compiled: level by level for all shares, the blocks of the next level asked for meanwhile."""
-    root = len(starts) - 2
-    rest = u * tree[starts[root]]
+    """`draw_leaves_plain`, compiled: level by level for all shares, the blocks of the next level asked for meanwhile.
+
+    Blocks are searched by halves, by sums instead of branches, which would be guessed wrong half of the time.
+    """
+    sums, root = tree[1], len(starts) - 2
+    rest = u * tree[0, starts[root]]
     row[:] = 0
     for level in range(root - 1, -1, -1):
         for i in range(len(row)):
-            first, passed, before, child = starts[level] + FAN * row[i], 0.0, 0.0, 0
-            for j in range(FAN):
-                value = tree[first + j]
-                if value > 0:
-                    child, before = j, passed
-                    passed += value
-                    if rest[i] < passed:
-                        break
-            rest[i] -= before
-            row[i] = FAN * row[i] + child
+            first = starts[level] + FAN * row[i]
+            at, share, total = first, rest[i], sums[first + FAN - 1]
+            if share < total:
+                at += 8 * (sums[at + 7] <= share)
+                at += 4 * (sums[at + 3] <= share)
+                at += 2 * (sums[at + 1] <= share)
+                at += sums[at] <= share
+            else:
+                while sums[at] < total:
+                    at += 1
+            rest[i] = share - (sums[at - 1] if at > first else 0.0)
+            row[i] = FAN * row[i] + at - first
             if level:
-                _fetch(tree.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
+                _fetch(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)

@@ -24,7 +24,7 @@ class Priorities:
 
     def __init__(self, n_rows: int) -> None:
         self.n_rows, self._starts = n_rows, tree_starts(n_rows)
-        self._tree = np.zeros(self._starts[-1])
+        self._tree = np.zeros((2, self._starts[-1]))
 
     @property
     def nbytes(self) -> int:
@@ -34,11 +34,11 @@ class Priorities:
     @property
     def total(self) -> float:
         """The sum of all."""
-        return float(self._tree[-1])
+        return float(self._tree[0, -1])
 
     def of(self, rows: Array) -> Array:
         """The numbers of `rows`, a copy, (B,) float64."""
-        values: Array = self._tree[rows]
+        values: Array = self._tree[0, rows]
         return values
 
     def set(self, rows: Array, values: Array) -> None:
@@ -57,7 +57,7 @@ class Priorities:
 
     def state(self, n_rows: int) -> dict[str, Array]:
         """All that `load` needs; the numbers of the first `n_rows` rows are a view."""
-        return {"priorities": self._tree[:n_rows]}
+        return {"priorities": self._tree[0, :n_rows]}
 
     def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
         """Raise FileError unless in `state` exactly those rows have a number that start a transition."""

@@ -77,8 +77,10 @@ class Sampler:
 
     def _sample_at_once(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> bool:
         """One compiled loop, for most batches; False where it does not serve."""
+        if not 0 <= self._code < RANDOM or self.timeline.priorities is not None:
+            return False
         n_proposals = self._count_proposals(len(goal_at))
-        if not 0 <= self._code < RANDOM or not n_proposals or self.timeline.priorities is not None:
+        if not n_proposals:
             return False
         is_done: bool = sample(
             self._ring,
