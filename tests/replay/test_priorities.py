@@ -194,6 +194,12 @@ def test_updates_for_rows_overwritten_since_the_last_draw_are_dropped():
         buffer.update_priorities([3], [1.0])
 
 
+def test_before_the_first_draw_no_update_is_out_of_date():
+    buffer, _ = held([4, 4, 4], capacity=8, alpha=1.0, episode_length=4)
+    buffer.update_priorities([0], [5.0])
+    assert leaves(buffer)[0] == pytest.approx(5.0, abs=1e-5)
+
+
 def test_energy_is_how_far_the_achieved_goal_moved():
     buffer, tree = held([2, 4, 1], prioritized=False, energy=True)
     assert leaves(buffer)[:9].tolist() == pytest.approx(
@@ -241,6 +247,14 @@ def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
         assert str(mine.weight) == str(theirs.weight)
         for each in (buffer, other):
             each.add_episode(make_episode(9, 3))
+
+
+def test_an_empty_buffer_is_saved_too(tmp_path):
+    buffer, _ = held([])
+    buffer.save(tmp_path / "b")
+    other = HindsightBuffer.load(tmp_path / "b", compute_reward)
+    other.add_episode(make_episode(1, 2))
+    assert leaves(other)[:3].tolist() == [1.0, 1.0, 0.0]
 
 
 def test_foreign_priorities_are_refused_when_loading():

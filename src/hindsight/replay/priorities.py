@@ -117,13 +117,12 @@ class ByError(Priorities):
     def update(self, rows: Any, errors: Any) -> None:
         """See `HindsightBuffer.update_priorities`."""
         rows, errors = self._checked(np.asarray(rows), np.asarray(errors))
-        is_dead = self.of(rows) == 0
-        if self._n_draws:
-            is_gone = self._left_at[rows] == self._n_draws
-            if is_gone.any():
-                is_dead, rows, errors = (each[~is_gone] for each in (is_dead, rows, errors))
-        if is_dead.any():
-            raise InputError(f"row {rows[is_dead][0]} starts no transition: give the rows of a batch, batch.row")
+        is_gone = self._left_at[rows] == (self._n_draws or -1)  # before the first draw nothing can be out of date
+        if is_gone.any():
+            rows, errors = rows[~is_gone], errors[~is_gone]
+        is_live = self.of(rows) > 0
+        if not is_live.all():
+            raise InputError(f"row {rows[~is_live][0]} starts no transition: give the rows of a batch, batch.row")
         if len(rows):
             values = (errors + SMALLEST_ERROR) ** self.alpha
             self.set(rows, values)

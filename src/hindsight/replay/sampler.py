@@ -132,8 +132,8 @@ class Sampler:
 
     def _draw_by(self, priorities: Rule, size: int, batch_size: int) -> Array:
         """So many rows in proportion to their priorities: of each batch one from each of its equal shares of the sum."""
-        share = np.tile(np.arange(batch_size), size // batch_size)
-        return priorities.draw((share + self._random(size)) / batch_size)
+        u = self._random(size).reshape(-1, batch_size)
+        return priorities.draw(((u + np.arange(batch_size)) / batch_size).ravel())
 
     def _random(self, count: int) -> Array:
         """So many numbers in [0, 1), in memory that the next call overwrites."""
