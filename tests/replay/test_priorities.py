@@ -166,6 +166,19 @@ def test_refused_updates_change_nothing(row, priority, said):
     with pytest.raises(InputError, match=said):
         buffer.update_priorities(row, priority)
     assert tree._tree.tobytes() == before
+    buffer.add_episode(make_episode(3, 59))  # evicts both, after which their rows are passed over, but nothing else
+    if "starts no" not in said:
+        with pytest.raises(InputError, match=said):
+            buffer.update_priorities(row, priority)
+
+
+@pytest.mark.parametrize("bad", [None, (5, 1.0), (-1, 1.0), (9, 1.0), (0, np.nan), (0, np.inf), (0, -1.0), (0, 2.5)])
+def test_the_compiled_check_equals_the_plain_one(bad):
+    numbers, row, error = np.array([1.0] * 5 + [0.0] * 4), np.arange(5), np.linspace(0, 2, 5)
+    if bad:
+        row[3], error[3] = bad
+    for check in (kernels.are_errors_plain, kernels.are_errors):
+        assert check(numbers, 9, row, error, 2.0) is (bad is None)
 
 
 def test_refused_settings():

@@ -483,3 +483,19 @@ def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
             row[i] = FAN * row[i] + at - first
             if level:
                 _fetch(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
+
+
+def are_errors_plain(numbers: Array, n_rows: int, row: Array, error: Array, largest: float) -> bool:
+    """Whether each of `row` is below n_rows and holds a number above 0, and each error lies between 0 and `largest`."""
+    is_row = (row >= 0) & (row < n_rows)
+    return bool(is_row.all() and numbers[row].all() and ((error >= 0) & (error <= largest)).all())
+
+
+@compiled
+def are_errors(numbers: Array, n_rows: int, row: Array, error: Array, largest: float) -> bool:
+    """`are_errors_plain`, compiled."""
+    is_good = True
+    for i in range(len(row)):
+        is_row = 0 <= row[i] < n_rows
+        is_good &= is_row and numbers[row[i] if is_row else 0] > 0 and 0 <= error[i] <= largest
+    return is_good

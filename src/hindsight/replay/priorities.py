@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import FileError, InputError, OptionError
 from ..records import Array
-from .kernels import draw_leaves, set_leaves, tree_starts
+from .kernels import are_errors, draw_leaves, set_leaves, tree_starts
 
 SMALLEST_ERROR = 1e-6  # added to every error, so that no transition is lost for good
 LARGEST = 1e100  # error or distance, whose sum over any ring is still finite
@@ -85,13 +85,9 @@ class ByError(Priorities):
             raise OptionError(f"alpha is {alpha}, but it must lie between 0 (all rows alike) and 1")
         super().__init__(n_rows)
         self.alpha, self.largest = alpha, 1.0
-        self._n_draws = 0
-        self._left_at = np.zeros(n_rows, np.int64)  # how many draws there had been when a row's transition was evicted
-
-    @property
-    def nbytes(self) -> int:
-        """All memory that is held."""
-        return super().nbytes + self._left_at.nbytes
+        self._gone: list[tuple[int, int]] | None = (
+            None  # rows evicted since the last draw, first and stop; None without one
+        )
 
     def enter(self, first: int, rows: Array) -> None:
         """Take in an episode, the T + 1 records that were written from row `first` on."""
@@ -101,11 +97,14 @@ class ByError(Priorities):
     def leave(self, first: int, steps: int) -> None:
         """As `Priorities.leave`; updates for these rows are dropped until the next draw."""
         super().leave(first, steps)
-        self._left_at[first : first + steps] = self._n_draws
+        if self._gone is not None:
+            is_next = self._gone and self._gone[-1][1] == first  # so that the list stays short, however many leave
+            start = self._gone.pop()[0] if is_next else first
+            self._gone.append((start, first + steps + 1))
 
     def draw(self, u: Array) -> Array:
         """As `Priorities.draw`."""
-        self._n_draws += 1
+        self._gone = []
         return super().draw(u)
 
     def weights(self, rows: Array, beta: float) -> Array:
@@ -116,26 +115,22 @@ class ByError(Priorities):
 
     def update(self, rows: Any, errors: Any) -> None:
         """See `HindsightBuffer.update_priorities`."""
-        rows, errors = self._checked(np.asarray(rows), np.asarray(errors))
-        is_gone = self._left_at[rows] == (self._n_draws or -1)  # before the first draw nothing can be out of date
-        if is_gone.any():
-            rows, errors = rows[~is_gone], errors[~is_gone]
-        is_live = self.of(rows) > 0
-        if not is_live.all():
-            raise InputError(f"row {rows[~is_live][0]} starts no transition: give the rows of a batch, batch.row")
-        if len(rows):
-            values = (errors + SMALLEST_ERROR) ** self.alpha
-            self.set(rows, values)
-            self.largest = max(self.largest, float(values.max()))
-
-    def _checked(self, rows: Array, errors: Array) -> tuple[Array, Array]:
-        """Both flat, int64 and float64."""
+        rows, errors = np.asarray(rows), np.asarray(errors)
         if rows.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or rows.shape != errors.shape:
             raise InputError(
                 f"row is {rows.shape} of {rows.dtype} and priority {errors.shape} of {errors.dtype}, but integers and "
                 f"numbers of one shape are needed"
             )
         rows, errors = rows.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
+        if self._gone or not are_errors(self._tree[0], self.n_rows, rows, errors, LARGEST):
+            is_left = self._check(rows, errors)
+            rows, errors = rows[is_left], errors[is_left]
+        values = (errors + SMALLEST_ERROR) ** self.alpha
+        self.set(rows, values)
+        self.largest = float(values.max(initial=self.largest))
+
+    def _check(self, rows: Array, errors: Array) -> Array:
+        """Refuse what is wrong, in words; returns which of the rows were not evicted since the last draw."""
         is_good, is_row = (errors >= 0) & (errors <= LARGEST), (rows >= 0) & (rows < self.n_rows)
         if not is_good.all():
             raise InputError(
@@ -144,7 +139,13 @@ class ByError(Priorities):
             )
         if not is_row.all():
             raise InputError(f"row {rows[~is_row][0]} is none of the {self.n_rows} rows: give those of a batch, batch.row")
-        return rows, errors
+        is_left = np.ones(len(rows), np.bool_)
+        for first, stop in self._gone or ():
+            is_left &= (rows < first) | (rows >= stop)
+        is_empty = is_left & (self.of(rows) == 0)
+        if is_empty.any():
+            raise InputError(f"row {rows[is_empty][0]} starts no transition: give the rows of a batch, batch.row")
+        return is_left
 
     def state(self, n_rows: int) -> dict[str, Array]:
         """As `Priorities.state`."""
@@ -161,7 +162,7 @@ class ByError(Priorities):
         """As `Priorities.load`."""
         super().load(state)
         self.largest = float(state["largest_priority"][0])
-        self._n_draws, self._left_at[:] = 0, 0
+        self._gone = None
 
 
 class ByEnergy(Priorities):

@@ -132,8 +132,10 @@ class Sampler:
 
     def _draw_by(self, priorities: Rule, size: int, batch_size: int) -> Array:
         """So many rows in proportion to their priorities: of each batch one from each of its equal shares of the sum."""
-        u = self._random(size).reshape(-1, batch_size)
-        return priorities.draw(((u + np.arange(batch_size)) / batch_size).ravel())
+        u = self._random(size)
+        u.reshape(-1, batch_size)[:] += np.arange(batch_size)
+        u *= 1 / batch_size
+        return priorities.draw(u)
 
     def _random(self, count: int) -> Array:
         """So many numbers in [0, 1), in memory that the next call overwrites."""
