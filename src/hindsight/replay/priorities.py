@@ -85,9 +85,7 @@ class ByError(Priorities):
             raise OptionError(f"alpha is {alpha}, but it must lie between 0 (all rows alike) and 1")
         super().__init__(n_rows)
         self.alpha, self.largest = alpha, 1.0
-        self._gone: list[tuple[int, int]] | None = (
-            None  # rows evicted since the last draw, first and stop; None without one
-        )
+        self._gone: list[tuple[int, int]] | None = None  # first and stop of rows evicted since the last draw, if any was
 
     def enter(self, first: int, rows: Array) -> None:
         """Take in an episode, the T + 1 records that were written from row `first` on."""
