@@ -343,6 +343,10 @@ class HER:
             discount=self.settings.agent_options.discount,
             info_keys=replay.info_keys,
             episode_length=self.settings.rollout.max_episode_steps or self.spec.max_episode_steps,
+            prioritized=replay.prioritized,
+            alpha=replay.alpha,
+            beta=replay.beta,
+            energy=replay.energy,
         )
 
     def _success_reward(self) -> float:

@@ -161,13 +161,16 @@ def test_weights_that_are_not_finite_end_the_run():
         model.learn(2000)
 
 
-def test_the_state_goes_on_to_the_same_bytes_even_with_jobs_under_way():
+@pytest.mark.parametrize("options", [{}, {"prioritized": True, "steps": 120}, {"energy": True}])
+def test_the_state_goes_on_to_the_same_bytes_even_with_jobs_under_way(options):
+    options = options | {"lag": 2, "agent": "sac"}
+
     def pieces(first):
-        with her(lag=2, agent="sac") as model:
+        with her(**options) as model:
             model.learn(first)
             if first == 60:
                 state = model.trainer.state()
-                with her(lag=2, agent="sac") as other:
+                with her(**options) as other:
                     other.trainer.load_state(*state)
                     other.learn(60)
                     return other.trainer.state()
@@ -179,6 +182,34 @@ def test_the_state_goes_on_to_the_same_bytes_even_with_jobs_under_way():
     for each in (data, expected_data):
         each["counts"] = {k: v for k, v in each["counts"].items() if "seconds" not in k}
     assert data == expected_data
+
+
+@pytest.mark.parametrize("options", [{"agent": "sac"}, {"agent": "td3", "policy_period": 2}])
+def test_the_errors_of_an_update_become_the_priorities_of_its_rows(options):
+    with her(prioritized=True, alpha=1.0, steps=200, **options) as model:
+        trainer, told = model.trainer, []
+        update = trainer.agent.update
+
+        def watched(batch):
+            metrics = update(batch)
+            told.append((batch.row.copy().ravel(), metrics["priority"].numpy().copy().ravel(), trainer.buffer.beta))
+            assert batch.weight.shape == batch.row.shape
+            return metrics
+
+        trainer.agent.update = watched
+        model.learn(100)
+        rows, errors = (np.concatenate(part) for part in list(zip(*told, strict=True))[:2])
+        last = dict(zip(rows.tolist(), errors.tolist(), strict=True))
+        found = trainer.buffer._timeline.priorities.of(np.array(list(last)))
+        assert found == pytest.approx(np.array(list(last.values())) + 1e-6)
+        assert not any("priority" in name for name in trainer.meter.means())
+        betas = [beta for *_, beta in told]
+        assert (betas[0], betas[-1]) == (pytest.approx(0.4 + 0.6 * 30 / 200), pytest.approx(0.4 + 0.6 * 100 / 200))
+
+
+def test_broken_weights_explain_themselves_before_broken_priorities_do():
+    with her(prioritized=True, learning_rate=1e30) as model, pytest.raises(HindsightError, match="no longer finite"):
+        model.learn(2000)
 
 
 def test_steps_and_updates_are_timed():

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError
+from ..errors import FileError, InputError, OptionError
 from ..records import Array, Batch, Episode, GoalSpec
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
 from .goals import Relabel, Strategy
+from .priorities import ByEnergy, ByError
 from .returns import check_discount
 from .rows import row_dtype, whole_number
 from .sampler import Sampler
@@ -21,7 +22,7 @@ from .staging import OpenEpisodes
 from .timeline import Timeline
 
 KIND = "hindsight buffer"
-MUST_AGREE = ("capacity", "episode_length", "dtype", "info_keys", "n_envs")
+MUST_AGREE = ("capacity", "episode_length", "dtype", "info_keys", "n_envs", "prioritized", "alpha", "energy")
 
 
 class HindsightBuffer:
@@ -41,6 +42,9 @@ class HindsightBuffer:
     or to a termination; what comes next is seen after the last of them, and `discount` of a batch is discount**steps, or 0
     where the last terminated. For 1 it is None.
     episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
+    prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
+    batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
+    proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018).
     """
 
     def __init__(
@@ -62,6 +66,10 @@ class HindsightBuffer:
         success_reward: float = 0.0,
         n_steps: int = 1,
         discount: float = 0.98,
+        prioritized: bool = False,
+        alpha: float = 0.6,
+        beta: float = 0.4,
+        energy: bool = False,
     ) -> None:
         settings = {
             "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
@@ -76,8 +84,12 @@ class HindsightBuffer:
             "success_reward": success_reward,
             "n_steps": n_steps,
             "discount": discount,
+            "prioritized": prioritized,
+            "alpha": alpha,
+            "energy": energy,
         }
         self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
+        self.beta = beta
 
     def _set_up(
         self,
@@ -95,6 +107,7 @@ class HindsightBuffer:
         n_sampled_goal = settings["n_sampled_goal"]
         if n_sampled_goal is not None:
             n_sampled_goal = whole_number("n_sampled_goal", n_sampled_goal, 0)
+        timeline.priorities = _make_rule(len(timeline.rows), settings["prioritized"], settings["alpha"], settings["energy"])
         self._open = OpenEpisodes(timeline, n_envs)
         rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
         ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
@@ -115,12 +128,36 @@ class HindsightBuffer:
     @property
     def nbytes(self) -> int:
         """All memory that the buffer owns: the ring, the open episodes, scratch."""
-        return self._timeline.nbytes + self._open.nbytes + self._sampler.nbytes
+        priorities = self._timeline.priorities
+        mine = 0 if priorities is None else priorities.nbytes
+        return self._timeline.nbytes + self._open.nbytes + self._sampler.nbytes + mine
 
     @property
     def her_probability(self) -> float:
         """The share of samples that are relabelled: k/(k+1), or what a `Relabel` says."""
         return self._sampler.her_probability
+
+    @property
+    def beta(self) -> float:
+        """How far weights make up for rows that are drawn more often: 0 not at all, 1 wholly."""
+        return self._sampler.beta
+
+    @beta.setter
+    def beta(self, beta: float) -> None:
+        if not 0 <= beta <= 1:
+            raise OptionError(f"beta is {beta}, but it must lie between 0 (no weights) and 1 (full ones)")
+        self._sampler.beta = float(beta)
+
+    def update_priorities(self, row: Any, priority: Any) -> None:
+        """Say how wrong the samples of the last draw were: integers, such as batch.row, and numbers of the same shape.
+
+        Of a row that comes twice the last counts; rows whose episode was evicted since the last draw are passed over.
+        Raises InputError for NaN, infinity, negative numbers, other shapes and rows that start no transition; nothing is
+        changed then.
+        """
+        if self._timeline.priorities is None:
+            raise InputError("this buffer draws all rows alike: make it with prioritized=True")
+        self._timeline.priorities.update(row, priority)
 
     def add(
         self,
@@ -155,6 +192,7 @@ class HindsightBuffer:
     def sample(self, batch_size: int, out: Batch | None = None) -> Batch:
         """A batch of independent draws, arrays (batch_size, ...), that never aliases the store.
 
+        With priorities, one from each of batch_size equal shares of their sum: in the order of the rows.
         out: a batch that was returned before for the same size: its memory is used again, and it is returned.
         Raises NothingToSampleError, InputError, or GoalEnvError where compute_reward is unusable.
         """
@@ -169,26 +207,36 @@ class HindsightBuffer:
 
         The arrays are views where they are large: write or copy them before the buffer changes.
         """
-        random_state = {"random_state": self._sampler.random_state.copy()}
-        return self._timeline.state() | self._open.state() | random_state, {"settings": self._settings}
+        arrays = self._timeline.state() | self._open.state() | {"random_state": self._sampler.random_state.copy()}
+        if self._timeline.priorities is not None:
+            arrays |= self._timeline.priorities.state(self._timeline.high_water)
+        return arrays, {"settings": self._settings, "beta": self.beta}
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
         """Take the contents and the random state of another buffer of the same task, capacity and n_envs.
 
         Raises FileError, naming what differs, and leaves the buffer as it was.
         """
+        priorities = self._timeline.priorities
         try:
             self._refuse_other_kind(data["settings"])
             self._timeline.check(arrays)
             self._open.check(arrays)
-            random_state = arrays["random_state"]
+            if priorities is not None:
+                priorities.check(arrays, arrays["rows"].reshape(-1).view(self._timeline.rows.dtype)["steps_left"])
+            random_state, beta = arrays["random_state"], data["beta"]
             if random_state.dtype != np.uint64 or random_state.shape != (1,):
                 raise FileError(f"the random state is {random_state.shape} of {random_state.dtype}, not one uint64")
+            if not 0 <= beta <= 1:
+                raise FileError(f"beta is {beta}, but it must lie between 0 and 1")
         except (KeyError, TypeError, AttributeError) as problem:
             raise FileError(f"the stored buffer is malformed ({problem!r}): it is not ours, or damaged") from None
         self._timeline.load(arrays)
         self._open.load(arrays)
+        if priorities is not None:
+            priorities.load(arrays)
         self._sampler.random_state[:] = random_state
+        self.beta = beta
 
     def _refuse_other_kind(self, settings: Mapping[str, Any]) -> None:
         mine, spec = self._settings, GoalSpec.from_json(settings["spec"])
@@ -236,3 +284,11 @@ class HindsightBuffer:
         except (KeyError, TypeError, AttributeError, ValueError, MemoryError) as problem:
             raise FileError(f"the buffer at {path} cannot be taken: {problem}") from None
         return buffer
+
+
+def _make_rule(n_rows: int, prioritized: bool, alpha: float, energy: bool) -> ByError | ByEnergy | None:
+    if prioritized and energy:
+        raise OptionError("prioritized and energy are two ways to draw rows: choose one")
+    if prioritized:
+        return ByError(n_rows, alpha)
+    return ByEnergy(n_rows) if energy else None

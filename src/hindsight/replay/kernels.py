@@ -7,6 +7,7 @@ so the places are asked for ahead (prefetch).
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ FRESH, OPEN, ENDED = range(3)  # phases of an environment: before a first step; 
 NOT_FINITE, NEEDS_CARE = -1, -2
 AHEAD = 16  # samples
 CACHE_LINE = 64  # bytes
+FAN = 16  # children of a node of the tree of sums: two cache lines
 GOLDEN, MIXERS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
@@ -387,3 +389,113 @@ def _count_bad(numbers: Array, start: int, floats: Array) -> int:
         for i in range(start + first, start + stop, step):
             n_bad += (numbers[i] & bits) >= limit
     return n_bad
+
+
+def tree_starts(n_leaves: int) -> Array:
+    """Where the levels of a tree over so many leaves start, the leaves first, and at last its length.
+
+    Above the leaves stands one number per FAN below. Levels are filled up to whole blocks of FAN, but for the last, which
+    is the one sum of all.
+    """
+    starts, count = [0], n_leaves
+    while len(starts) < 2 or count > 1:
+        starts.append(starts[-1] - -count // FAN * FAN)
+        count = -(-count // FAN)
+    return np.array([*starts, starts[-1] + 1], np.int64)
+
+
+def set_leaves_plain(tree: Array, starts: Array, row: Array, value: Array) -> None:
+    """Write `value` into the leaves `row`, the last where one is repeated, and sum up again all that stands above them.
+
+    tree: (2, length), the numbers of all levels, and beside each the sum of its block so far. starts: see `tree_starts`.
+    Sums are taken from the left, and never corrected by a difference: nothing drifts, and equal leaves have equal sums.
+    """
+    numbers, sums = tree
+    last = dict(zip(row.tolist(), value.tolist(), strict=True))
+    numbers[list(last)] = list(last.values())
+    node = row
+    for level, above in pairwise(starts[:-1].tolist()):
+        node = node // FAN
+        block = level + FAN * node[:, None] + np.arange(FAN)
+        sums[block] = numbers[block].cumsum(axis=1)
+        numbers[above + node] = sums[block[:, -1]]
+
+
+@compiled
+def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
+    """`set_leaves_plain`, compiled: level by level for all rows, neighbours of one block once."""
+    numbers, sums = tree[0], tree[1]
+    for i in range(len(row)):
+        _fetch(numbers.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+        _fetch(sums.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+    for i in range(len(row)):
+        numbers[row[i]] = value[i]
+    size = 1
+    for level in range(len(starts) - 2):
+        size, last = size * FAN, -1
+        for i in range(len(row)):
+            node = row[i] // size
+            if node != last:
+                first, total, last = starts[level] + FAN * node, 0.0, node
+                for j in range(FAN):
+                    total += numbers[first + j]
+                    sums[first + j] = total
+                numbers[starts[level + 1] + node] = total
+
+
+def draw_leaves_plain(tree: Array, starts: Array, u: Array, row: Array) -> None:
+    """Fill `row` with the leaves into which the shares `u` in [0, 1) of the whole sum fall: never one that holds 0.
+
+    tree, starts: see `set_leaves_plain`. The sum of all must be above 0.
+    """
+    *levels, root = starts[:-1].tolist()
+    row[:], rest = 0, u * tree[0, root]
+    for level in reversed(levels):
+        sums = tree[1, level + FAN * row[:, None] + np.arange(FAN)]
+        is_behind = rest >= sums[:, -1]  # by rounding: the last child that holds anything is meant
+        child = np.where(is_behind, (sums < sums[:, -1:]).sum(axis=1), (sums <= rest[:, None]).sum(axis=1))
+        rest = rest - np.where(child > 0, sums[np.arange(len(row)), child - 1], 0.0)
+        row[:] = FAN * row + child
+
+
+@compiled
+def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
+    """`draw_leaves_plain`, compiled: level by level for all shares, the blocks of the next level asked for meanwhile.
+
+    Blocks are searched by halves, by sums instead of branches, which would be guessed wrong half of the time.
+    """
+    sums, root = tree[1], len(starts) - 2
+    rest = u * tree[0, starts[root]]
+    row[:] = 0
+    for level in range(root - 1, -1, -1):
+        for i in range(len(row)):
+            first = starts[level] + FAN * row[i]
+            at, share, total = first, rest[i], sums[first + FAN - 1]
+            if share < total:
+                at += 8 * (sums[at + 7] <= share)
+                at += 4 * (sums[at + 3] <= share)
+                at += 2 * (sums[at + 1] <= share)
+                at += sums[at] <= share
+            else:
+                while sums[at] < total:
+                    at += 1
+            rest[i] = share - (sums[at - 1] if at > first else 0.0)
+            row[i] = FAN * row[i] + at - first
+            if level:
+                _fetch(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
+
+
+def are_errors_plain(numbers: Array, n_rows: int, row: Array, error: Array, largest: float) -> bool:
+    """Whether each of `row` is below n_rows and holds a number above 0, and each error lies between 0 and `largest`."""
+    is_row = (row >= 0) & (row < n_rows)
+    return bool(is_row.all() and numbers[row].all() and ((error >= 0) & (error <= largest)).all())
+
+
+@compiled
+def are_errors(numbers: Array, n_rows: int, row: Array, error: Array, largest: float) -> bool:
+    """`are_errors_plain`, compiled."""
+    is_good = True
+    for i in range(len(row)):
+        is_row = 0 <= row[i] < n_rows
+        is_good &= is_row and numbers[row[i] if is_row else 0] > 0 and 0 <= error[i] <= largest
+    return is_good

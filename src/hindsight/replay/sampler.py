@@ -12,6 +12,7 @@ from .batches import Form
 from .ends import AS_STORED, Ends, Judge
 from .goals import DESIRED, REAL, STRATEGIES, Relabel, Strategy, check_strategy, mixed_rows, relabelled_share
 from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, uniform
+from .priorities import Rule
 from .returns import fold_steps
 from .timeline import Timeline
 
@@ -22,7 +23,8 @@ FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
-    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples.
+    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples. beta: how far
+    weights make up for rows that are drawn more often, where the timeline has priorities.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Sampler:
         self._forms: dict[tuple[int, ...], Form] = {}
         self._forms_ahead: dict[int, Form] = {}
         self._is_probed = False
+        self.beta = 1.0
 
     @property
     def nbytes(self) -> int:
@@ -73,17 +76,21 @@ class Sampler:
             form = self._forms[shape] = Form(self.timeline.rows.dtype, shape, extras)
         batch, flat, info, block, plan = form.fresh() if out is None else form.reuse(out)
         if not self._sample_at_once(flat, form.goal_at, plan, block):
-            self._sample_in_parts(flat, form.goal_at, plan, block)
+            self._sample_in_parts(flat, form.goal_at, plan, block, shape[-1])
         if self.n_steps == 1:
             self._judge(flat, info)
         else:
             self._look_ahead(flat, form.goal_at)
+        priorities = self.timeline.priorities
+        batch.weight = None if priorities is None else priorities.weights(batch.row, self.beta)
         return batch
 
     def _sample_at_once(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> bool:
         """One compiled loop, for most batches; False where it does not serve."""
+        if not 0 <= self._code < RANDOM or self.timeline.priorities is not None:
+            return False
         n_proposals = self._count_proposals(len(goal_at))
-        if not 0 <= self._code < RANDOM or not n_proposals:
+        if not n_proposals:
             return False
         is_done: bool = sample(
             self._ring,
@@ -102,16 +109,20 @@ class Sampler:
         )
         return is_done
 
-    def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> None:
-        """The same for a user's strategy, a mixture, for "random", and where few rows are live."""
+    def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array, batch_size: int) -> None:
+        """The same for a user's strategy, a mixture, for "random", for priorities, and where few rows are live."""
         row, is_relabelled = batch.row, batch.is_relabelled
-        row[:] = self._draw(len(row))
+        row[:] = (
+            self._draw(len(row))
+            if self.timeline.priorities is None
+            else self._draw_by(self.timeline.priorities, len(row), batch_size)
+        )
         if callable(self.strategy):
             self._choose_by(self.strategy, row, is_relabelled, goal_at)
         elif self._code < 0 and isinstance(self.strategy, Relabel):
             self._mix(self.strategy, row, is_relabelled, goal_at)
         else:
-            other_row, u = self._draw(len(row)), self._random(len(row))
+            other_row, u = self._draw(len(row)) if self._code == RANDOM else row, self._random(len(row))
             settings = (self.her_probability, self._code)
             choose_goals(self._counts, self._layout, u, *settings, row, other_row, is_relabelled, goal_at)
         gather(self._ring, self.timeline.rows.itemsize, row, goal_at, plan, block)
@@ -130,6 +141,13 @@ class Sampler:
                 return row
         live = self.timeline.live_rows()
         return live[(self._random(size) * len(live)).astype(np.int64)]
+
+    def _draw_by(self, priorities: Rule, size: int, batch_size: int) -> Array:
+        """So many rows in proportion to their priorities: of each batch one from each of its equal shares of the sum."""
+        u = self._random(size)
+        u.reshape(-1, batch_size)[:] += np.arange(batch_size)
+        u *= 1 / batch_size
+        return priorities.draw(u)
 
     def _random(self, count: int) -> Array:
         """So many numbers in [0, 1), in memory that the next call overwrites."""

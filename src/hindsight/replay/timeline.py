@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .kernels import float_table, row_layout, seal
+from .priorities import Rule
 from .rows import INFO_PREFIX, Place, pick, put, refuse_non_finite, row_dtype, whole_number
 
 USUAL_EPISODE_LENGTH = 20  # steps, at least, where nobody says: each episode costs one row more than it has steps
@@ -30,7 +31,8 @@ class Timeline:
     capacity: transitions. episode_length: the usual number of steps of an episode, from the time limit where there is one;
     with it, `capacity` transitions of such episodes fit exactly; without it, or with others, as many as fit are kept.
     info_keys: numbers that the reward reads from the info. dtype: the widest float that is kept.
-    rows: the structured array itself. high_water: no row at or above it was ever written.
+    rows: the structured array itself. high_water: no row at or above it was ever written. priorities: what is told of every
+    episode that comes or goes, where rows are not drawn alike.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Timeline:
         self.oldest = 0  # first row of the oldest episode
         self.lap_end = 0  # where the rows of the lap before this one end, while it has live ones
         self._live: Array | None = None
+        self.priorities: Rule | None = None
 
     def __len__(self) -> int:
         """The number of live transitions."""
@@ -144,6 +147,8 @@ class Timeline:
         self.num_episodes += 1
         self.num_transitions += steps
         self._live = None
+        if self.priorities is not None:
+            self.priorities.enter(start, rows)
 
     def check_length(self, steps: int) -> None:
         """Raise EpisodeTooLongError where an episode of so many steps can never fit."""
@@ -173,6 +178,8 @@ class Timeline:
 
     def _evict_oldest(self) -> None:
         steps = int(self.steps_left[self.oldest])
+        if self.priorities is not None:
+            self.priorities.leave(self.oldest, steps)
         stop = self.oldest + steps + 1
         self.steps_left[self.oldest : stop] = 0
         self.steps_done[self.oldest : stop] = 0

@@ -177,18 +177,32 @@ class Trainer:
             for first in range(0, due, UPDATES_PER_DRAW):
                 count = min(UPDATES_PER_DRAW, due - first)
                 batches = self._draw(count * batches_each)
-                metrics += [self.agent.update(batches[i * batches_each : (i + 1) * batches_each]) for i in range(count)]
+                learnt = [self.agent.update(batches[i * batches_each : (i + 1) * batches_each]) for i in range(count)]
+                self._set_priorities(batches.row, [m.pop("priority") for m in learnt if "priority" in m])
+                metrics += learnt
         self.meter.add_updates(metrics)
+        self._refuse_broken_weights()
         updates = self.counts.updates + due * batches_each
-        if not self.agent.is_finite():
-            raise HindsightError(
-                f"the weights are no longer finite after {updates} updates: lower learning_rate, or set gradient_clip"
-            )
         self.counts = replace(self.counts, updates=updates, owed_updates=self.counts.owed_updates - due * batches_each)
 
+    def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
+        """Tell the buffer how wrong the samples of a draw were, where it asks for that: once for all of its batches."""
+        if priorities:
+            self._refuse_broken_weights()  # which explain themselves better than errors that are no numbers
+            self.buffer.update_priorities(row, torch.cat(priorities).cpu().numpy())
+
+    def _refuse_broken_weights(self) -> None:
+        if not self.agent.is_finite():
+            raise HindsightError(
+                f"the weights are no longer finite after {self.agent.n_updates} updates: lower learning_rate, or set "
+                f"gradient_clip"
+            )
+
     def _draw(self, count: int) -> Batch:
-        """`count` batches; the memory of full draws is used again."""
-        size = self.settings.replay.batch_size
+        """`count` batches; the memory of full draws is used again. Beta rises in a line, to 1 at the end of the run."""
+        size, beta = self.settings.replay.batch_size, self.settings.replay.beta
+        share = min(1.0, self.counts.env_steps / self.settings.training.steps)
+        self.buffer.beta = min(1.0, beta + (1.0 - beta) * share)
         if self._batches is None or len(self._batches) != count:
             self._batches = self.buffer.sample_many(count, size)
             return self._batches

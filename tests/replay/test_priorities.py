@@ -1,0 +1,289 @@
+"""Rows drawn in proportion to their priorities. Chi-square at one in a million."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from tiny import compute_reward, make_buffer, make_episode
+
+from hindsight import HindsightBuffer
+from hindsight.errors import FileError, InputError, OptionError
+from hindsight.replay import kernels
+from hindsight.replay.priorities import LARGEST, SMALLEST_ERROR, SMALLEST_MOVE, Priorities
+
+RARE = 1e-6
+values = st.sampled_from([0.0, 0.0, 1e-6, 0.1, 1.0, 3.7, 1e12])
+
+
+def held(lengths, capacity=60, seed=0, **options):
+    """A buffer with episodes of these lengths, and its tree."""
+    buffer = make_buffer(capacity, seed=seed, **({"prioritized": True} | options))
+    for number, steps in enumerate(lengths, start=1):
+        buffer.add_episode(make_episode(number, steps))
+    return buffer, buffer._timeline.priorities
+
+
+def leaves(buffer):
+    return buffer._timeline.priorities.of(np.arange(len(buffer._timeline.rows)))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.data(), st.sampled_from([1, 2, 15, 16, 17, 255, 256, 257, 300]))
+def test_the_tree_equals_plain_sums(data, n_rows):
+    tree, plain = Priorities(n_rows), np.zeros(n_rows)
+    starts = kernels.tree_starts(n_rows)
+    slow = np.zeros((2, starts[-1]))
+    for _ in range(data.draw(st.integers(1, 5))):
+        rows = np.array(data.draw(st.lists(st.integers(0, n_rows - 1), min_size=1, max_size=40)))
+        new = np.array(data.draw(st.lists(values, min_size=len(rows), max_size=len(rows))))
+        tree.set(rows, new)
+        kernels.set_leaves_plain(slow, starts, rows, new)
+        for row, value in zip(rows, new, strict=True):
+            plain[row] = value
+        assert (tree.of(np.arange(n_rows)) == plain).all()
+        assert tree._tree.tobytes() == slow.tobytes()
+        assert tree.total == pytest.approx(plain.sum(), rel=1e-12)
+    if plain.any():
+        u = np.array(data.draw(st.lists(st.floats(0, 1), min_size=1, max_size=40)))  # 1 itself, as rounding may give it
+        drawn, slowly = tree.draw(u), np.zeros(len(u), np.int64)
+        kernels.draw_leaves_plain(slow, starts, u, slowly)
+        assert drawn.tolist() == slowly.tolist()
+        assert (plain[drawn] > 0).all()
+        end, room = plain.cumsum()[drawn], 1e-9 * plain.sum()
+        assert (u * plain.sum() <= end + room).all()
+        assert (u * plain.sum() >= end - plain[drawn] - room).all()
+
+
+def test_shares_fall_where_a_hand_would_put_them():
+    tree = Priorities(40)
+    tree.set(np.array([3, 17, 39]), np.array([1.0, 2.0, 1.0]))
+    assert tree.total == 4.0
+    assert tree.draw(np.array([0.0, 0.249, 0.25, 0.749, 0.75, 0.999])).tolist() == [3, 3, 17, 17, 39, 39]
+
+
+def test_sums_do_not_drift():
+    tree, rng = Priorities(1000), np.random.default_rng(0)
+    for _ in range(200):
+        tree.set(rng.integers(1000, size=64), 10.0 ** rng.integers(-6, 12, 64))
+    tree.set(np.arange(1000), np.full(1000, 0.5))
+    assert tree.total == 500.0
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_rows_come_as_often_as_their_priorities_say(many):
+    buffer, tree = held([5, 9, 1, 4], alpha=1.0)
+    live = np.flatnonzero(leaves(buffer))
+    buffer.update_priorities(live, np.random.default_rng(1).uniform(0.1, 5, len(live)))
+    rows = buffer.sample_many(1000, 20).row if many else np.stack([buffer.sample(20).row for _ in range(1000)])
+    counts = Counter(rows.ravel().tolist())
+    assert set(counts) == set(live.tolist())
+    expected = tree.of(live) / tree.total * rows.size
+    seen = [counts[row] for row in live.tolist()]
+    assert stats.chisquare(seen, expected * sum(seen) / expected.sum()).pvalue > RARE
+    assert (np.diff(rows, axis=1) >= 0).all()
+    for row, share in zip(live, tree.of(live) / tree.total, strict=True):  # strata: never off by more than a sample or two
+        assert (np.abs((rows == row).sum(axis=1) - 20 * share) < 2).all()
+
+
+def test_every_place_in_the_batch_is_relabelled_alike():
+    buffer, _ = held([5, 9, 1, 4])
+    told = buffer.sample_many(4000, 8).is_relabelled
+    assert stats.chisquare(told.sum(axis=0)).pvalue > RARE
+    assert stats.binomtest(int(told.sum()), told.size, 0.8).pvalue > RARE
+    both = (told[:, :-1] & told[:, 1:]).sum()
+    assert stats.binomtest(int(both), told[:, 1:].size, 0.64).pvalue > RARE / 1000  # neighbours, not quite independent
+
+
+def test_goals_are_of_the_same_episode():
+    for strategy in ("future", "random"):
+        buffer, _ = held([5, 9, 1, 4], strategy=strategy)
+        batch = buffer.sample(200)
+        told = batch.is_relabelled
+        same = np.floor(batch.goal[told, 0] / 1000) == batch.observation[told, 0]
+        assert same.all() if strategy == "future" else 0 < same.sum() < told.sum()
+        assert (batch.reward[told] == compute_reward(batch.next_achieved_goal, batch.goal, {})[told]).all()
+
+
+def test_weights_by_hand():
+    buffer, _ = held([2], alpha=0.5, beta=1.0)
+    buffer.update_priorities(np.array([0, 1]), np.array([4.0, 1.0]) - SMALLEST_ERROR)
+    assert leaves(buffer)[:3].tolist() == pytest.approx([2.0, 1.0, 0.0])
+    batch = buffer.sample(300)
+    assert (batch.row == 0).sum() == 200
+    n, p = 2, np.array([2.0, 1.0]) / 3
+    by_hand = (n * p) ** -1.0
+    assert batch.weight.dtype == np.float32
+    assert batch.weight.tolist() == pytest.approx((by_hand / by_hand.max())[batch.row].tolist())
+    buffer.beta = 0.5
+    many = buffer.sample_many(2, 3)
+    assert many.weight.shape == (2, 3)
+    assert sorted(set(many.weight.ravel().round(6).tolist())) == pytest.approx([0.5**0.5, 1.0], abs=1e-6)
+    assert many[1].weight.tolist() == many.weight[1].tolist()
+    buffer.beta = 0.0
+    assert (buffer.sample(5, out=buffer.sample(5)).weight == 1).all()
+
+
+def test_new_transitions_count_as_much_as_the_largest_so_far():
+    buffer, _ = held([2], alpha=1.0)
+    assert leaves(buffer)[:3].tolist() == [1.0, 1.0, 0.0]
+    buffer.update_priorities([0], [7.0])
+    buffer.update_priorities([0, 1], [0.5, 0.25])
+    buffer.add_episode(make_episode(2, 1))
+    assert leaves(buffer)[:5].tolist() == pytest.approx([0.5, 0.25, 0.0, 7.0, 0.0], abs=1e-5)
+
+
+def test_the_last_of_repeated_rows_counts():
+    buffer, _ = held([3], alpha=1.0)
+    buffer.update_priorities([[0, 1], [0, 1]], [[5.0, 2.0], [0.0, 3.0]])
+    assert leaves(buffer)[:3].tolist() == [SMALLEST_ERROR, 3.0 + SMALLEST_ERROR, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("row", "priority", "said"),
+    [
+        ([0, 1], [1.0, np.nan], "nan"),
+        ([0, 1], np.float32([1.0, np.inf]), "inf"),
+        ([0, 1], [1.0, 2 * LARGEST], "2e"),
+        ([0, 1], [1.0, -1e-9], "-1e-09"),
+        ([0, 1], [1.0], r"\(2,\).*\(1,\)"),
+        ([0, 1], 1.0, r"\(2,\).*\(\)"),
+        ([0.0, 1.0], [1.0, 1.0], "float64"),
+        ([0, 1], ["1", "1"], "<U1"),
+        ([0, -1], [1.0, 1.0], "row -1"),
+        ([0, 10**6], [1.0, 1.0], "row 1000000"),
+        (np.array([0, 2**64 - 1], np.uint64), [1.0, 1.0], "row -1"),
+        ([0, 2], [1.0, 1.0], "row 2 starts no transition"),  # a fence post
+        ([0, 30], [1.0, 1.0], "row 30 starts no transition"),  # never written
+    ],
+)
+def test_refused_updates_change_nothing(row, priority, said):
+    buffer, tree = held([2, 3])
+    buffer.sample(4)
+    before = tree._tree.tobytes()
+    with pytest.raises(InputError, match=said):
+        buffer.update_priorities(row, priority)
+    assert tree._tree.tobytes() == before
+    buffer.add_episode(make_episode(3, 59))  # evicts both, after which their rows are passed over, but nothing else
+    if "starts no" not in said:
+        with pytest.raises(InputError, match=said):
+            buffer.update_priorities(row, priority)
+
+
+@pytest.mark.parametrize("bad", [None, (5, 1.0), (-1, 1.0), (9, 1.0), (0, np.nan), (0, np.inf), (0, -1.0), (0, 2.5)])
+def test_the_compiled_check_equals_the_plain_one(bad):
+    numbers, row, error = np.array([1.0] * 5 + [0.0] * 4), np.arange(5), np.linspace(0, 2, 5)
+    if bad:
+        row[3], error[3] = bad
+    for check in (kernels.are_errors_plain, kernels.are_errors):
+        assert check(numbers, 9, row, error, 2.0) is (bad is None)
+
+
+def test_refused_settings():
+    with pytest.raises(OptionError, match="choose one"):
+        held([], energy=True)
+    for name, value in (("alpha", -0.1), ("alpha", 1.1), ("beta", 2.0), ("beta", np.nan)):
+        with pytest.raises(OptionError, match=name):
+            held([], **{name: value})
+    for options in ({"prioritized": False}, {"prioritized": False, "energy": True}):
+        buffer, _ = held([2], **options)
+        assert buffer.sample(4).weight is None
+        with pytest.raises(InputError, match="prioritized=True"):
+            buffer.update_priorities([0], [1.0])
+
+
+def test_updates_for_rows_overwritten_since_the_last_draw_are_dropped():
+    buffer, _ = held([4, 4], capacity=8, alpha=1.0, episode_length=4)
+    buffer.sample(8)
+    buffer.add_episode(make_episode(3, 2))  # over rows 0 to 2; row 3 of the evicted episode stays empty
+    buffer.update_priorities([0, 3, 5, 1], [9.0, 9.0, 3.0, 9.0])
+    assert leaves(buffer).tolist() == pytest.approx([1, 1, 0, 0, 0, 3, 1, 1, 1, 0], abs=1e-5)
+    buffer.sample(8)
+    buffer.update_priorities([0], [2.0])
+    assert leaves(buffer)[0] == pytest.approx(2.0, abs=1e-5)
+    with pytest.raises(InputError, match="row 3 starts no transition"):
+        buffer.update_priorities([3], [1.0])
+
+
+def test_before_the_first_draw_no_update_is_out_of_date():
+    buffer, _ = held([4, 4, 4], capacity=8, alpha=1.0, episode_length=4)
+    buffer.update_priorities([0], [5.0])
+    assert leaves(buffer)[0] == pytest.approx(5.0, abs=1e-5)
+
+
+def test_energy_is_how_far_the_achieved_goal_moved():
+    buffer, tree = held([2, 4, 1], prioritized=False, energy=True)
+    assert leaves(buffer)[:9].tolist() == pytest.approx(
+        [2 + SMALLEST_MOVE] * 2 + [0] + [4 + SMALLEST_MOVE] * 4 + [0] + [1 + SMALLEST_MOVE]
+    )
+    rows = buffer.sample_many(500, 20).row.ravel()
+    live = np.flatnonzero(leaves(buffer))
+    assert stats.chisquare([(rows == r).sum() for r in live], tree.of(live) / tree.total * rows.size).pvalue > RARE
+
+
+@pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy": True}])
+@pytest.mark.parametrize("capacity", [4, 7, 12])
+def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
+    rng = np.random.default_rng(capacity)
+    buffer, tree = held([], capacity=capacity, episode_length=3, **options)
+    for number in range(150):
+        buffer.add_episode(make_episode(number, int(rng.integers(1, min(capacity, 5) + 1))))
+        live = buffer._timeline.live_rows()
+        assert np.flatnonzero(leaves(buffer)).tolist() == live.tolist()
+        assert tree.total == pytest.approx(leaves(buffer).sum(), rel=1e-12)
+        batch = buffer.sample(6)
+        assert set(batch.row) <= set(live)
+        if rng.random() < 0.5:
+            buffer.add_episode(make_episode(1000 + number, 2))
+        if options["prioritized"]:
+            was_live, before = set(live.tolist()), leaves(buffer)
+            buffer.update_priorities(batch.row, rng.exponential(size=6))
+            assert set(np.flatnonzero(leaves(buffer) != before)) <= was_live
+        assert tree.total == pytest.approx(leaves(buffer)[buffer._timeline.live_rows()].sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy": True}])
+def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
+    buffer, tree = held([5, 3, 4, 2], capacity=10, **options)
+    if options["prioritized"]:
+        buffer.update_priorities(buffer.sample(6).row, np.arange(6.0))
+    buffer.beta = 0.7
+    buffer.save(tmp_path / "b")
+    other = HindsightBuffer.load(tmp_path / "b", compute_reward)
+    assert (other.beta, other._timeline.priorities._tree.tobytes()) == (0.7, tree._tree.tobytes())
+    for _ in range(3):
+        mine, theirs = buffer.sample(9), other.sample(9)
+        assert mine.row.tobytes() == theirs.row.tobytes()
+        assert mine.goal.tobytes() == theirs.goal.tobytes()
+        assert str(mine.weight) == str(theirs.weight)
+        for each in (buffer, other):
+            each.add_episode(make_episode(9, 3))
+
+
+def test_an_empty_buffer_is_saved_too(tmp_path):
+    buffer, _ = held([])
+    buffer.save(tmp_path / "b")
+    other = HindsightBuffer.load(tmp_path / "b", compute_reward)
+    other.add_episode(make_episode(1, 2))
+    assert leaves(other)[:3].tolist() == [1.0, 1.0, 0.0]
+
+
+def test_foreign_priorities_are_refused_when_loading():
+    buffer, tree = held([5, 3])
+    arrays, data = buffer.state_dict()
+    values = arrays["priorities"]
+    one_more, not_finite = values.copy(), values.copy()
+    one_more[5], not_finite[0] = 1.0, np.inf
+    bad = [{"priorities": values[:-1]}, {"priorities": values.astype(np.float32)}, {"priorities": one_more}]
+    bad += [{"priorities": not_finite}, {"priorities": -values}, {"largest_priority": np.zeros(1)}]
+    before = tree._tree.tobytes()
+    for change in bad:
+        with pytest.raises(FileError, match="priorit"):
+            buffer.load_state_dict(arrays | change, data)
+    with pytest.raises(FileError, match="beta"):
+        buffer.load_state_dict(arrays, data | {"beta": 3.0})
+    with pytest.raises(FileError, match=r"alpha 0\.3 against 0\.6"):
+        held([5, 3], alpha=0.3)[0].load_state_dict(arrays, data)
+    assert tree._tree.tobytes() == before
