@@ -52,6 +52,7 @@ class Sampler:
         self._u = np.zeros(0)
         self._forms: dict[tuple[int, ...], Form] = {}
         self._forms_ahead: dict[int, Form] = {}
+        self._filling, self._n_proposals = (0, 0, 0), 0
         self._is_probed = False
         self.beta = 1.0
 
@@ -81,15 +82,18 @@ class Sampler:
             self._judge(flat, info)
         else:
             self._look_ahead(flat, form.goal_at)
-        priorities = self.timeline.priorities
-        batch.weight = None if priorities is None else priorities.weights(batch.row, self.beta)
+        if self.timeline.priorities is not None:
+            batch.weight = self.timeline.priorities.weights(batch.row, self.beta)
         return batch
 
     def _sample_at_once(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> bool:
         """One compiled loop, for most batches; False where it does not serve."""
         if not 0 <= self._code < RANDOM or self.timeline.priorities is not None:
             return False
-        n_proposals = self._count_proposals(len(goal_at))
+        filling = (self.timeline.num_transitions, self.timeline.high_water, len(goal_at))
+        if filling != self._filling:  # it changes with every episode, not with every batch
+            self._filling, self._n_proposals = filling, self._count_proposals(len(goal_at))
+        n_proposals = self._n_proposals
         if not n_proposals:
             return False
         is_done: bool = sample(
