@@ -9,15 +9,26 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
 from .errors import OptionError
 from .training.evaluate import UNSEEN_SEED, Evaluation
 
-if TYPE_CHECKING:
-    from .her import HER
+
+class Model(Protocol):
+    """What callbacks ask of a `HER`."""
+
+    @property
+    def trainer(self) -> Any:
+        """Its Trainer."""
+
+    def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
+        """Success on unseen episodes."""
+
+    def save(self, path_or_file: str | Path | BinaryIO) -> None:
+        """Write it to a file."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,7 @@ class View:
     updates: int
     success_rate: float | None
     episode_return: float
-    model: HER
+    model: Model
 
     def record(self, name: str, value: float) -> None:
         """Put a number among the metrics: the mean of what came since the last record is written with the next."""
