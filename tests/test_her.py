@@ -83,7 +83,7 @@ def test_how_likely_actions_are():
         expected = -np.log(deviation * np.sqrt(2 * np.pi)).sum() - np.log(1 - action**2).sum()
         assert log == pytest.approx(expected, rel=1e-4)
         assert model.action_probability(observation(), actions=action) == pytest.approx(np.exp(log))
-    with HER("BitFlipping-v0", agent="dqn", hidden=(8,), eval_every=0) as model:
+    with HER("BitFlipping-v0", hidden=(8,), eval_every=0) as model:
         bits = {k: np.zeros((3, 10), np.int8) for k in observation()}
         probabilities = model.action_probability(bits)
         assert probabilities.shape == (3, 10)
