@@ -286,6 +286,14 @@ def test_a_mixture_reaches_the_buffer():
         assert model._make_buffer().her_probability == 0.75
 
 
+def test_goals_can_be_drawn_when_episodes_end():
+    with HER(short(), recipe="point_reach", relabel_at="episode_end", **SMALL) as model:
+        model.learn(60)
+        told = model.trainer.buffer._told
+        assert told.entries["reward"].any()
+        assert model.trainer.buffer.sample(64).is_relabelled.any()
+
+
 def test_hindsight_goals_end_only_where_it_is_known_what_success_pays():
     with HER("PointReach-v0", relabel_terminated="success") as model:
         assert model._success_reward() == 0.0

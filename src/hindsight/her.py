@@ -384,6 +384,7 @@ class HER:
             alpha=replay.alpha,
             beta=replay.beta,
             energy=replay.energy,
+            relabel_at=replay.relabel_at,
         )
 
     def _success_reward(self) -> float:
