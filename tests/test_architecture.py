@@ -19,6 +19,7 @@ MAY_IMPORT = {  # folder or top module -> what it may import of the package; wha
     "rollout": {"records", "errors", "envs", "agents"},
     "recipes": {"errors"},
     "training": {"records", "errors", "envs", "replay", "agents", "rollout", "recipes"},
+    "compat": {"records", "errors", "replay"},
 }
 MAY_NOT_IMPORT = {  # packages that a layer must do without
     "records": {"torch", "numba"},
@@ -29,6 +30,7 @@ MAY_NOT_IMPORT = {  # packages that a layer must do without
     "agents.options": {"torch", "numpy", "gymnasium"},
     "agents": {"gymnasium", "numba"},
     "rollout": {"torch", "numba"},
+    "compat.cpprb": {"torch", "gymnasium", "cpprb"},
 }
 LONGEST_FUNCTION = 60
 
@@ -154,6 +156,7 @@ def test_no_pickle_and_no_eval_in_the_package():
     [
         ("hindsight", ["torch", "numba", "mujoco"]),
         ("hindsight.replay.buffer", ["torch", "mujoco", "hindsight.agents"]),
+        ("hindsight.compat.cpprb", ["torch", "mujoco", "cpprb", "hindsight.agents"]),
         ("hindsight.rollout.source", ["torch", "numba", "mujoco", "hindsight.replay"]),
         ("hindsight.cli", ["torch", "numba", "tyro", "rich", "hindsight.her"]),
         ("hindsight.training.settings", ["torch", "numba"]),
