@@ -41,13 +41,14 @@ from ..replay.files import load_arrays, save_arrays
 from ..replay.goals import STRATEGIES
 from ..replay.priorities import ByError
 from ..replay.rows import take_records
-from ..replay.timeline import USUAL_EPISODE_LENGTH, Timeline
+from ..replay.timeline import Timeline
 from ..replay.told import Told
 from .cpprb_fields import NUMBERS, MissingFieldError, as_array, as_count, as_shape, as_steps, cast, step_dtype
 
 RewardFunction = Callable[[Array, Array, Array], Any]
 GoalFunction = Callable[[Array], Any]
 KIND = "cpprb buffer"
+SHORT_EPISODE = 5  # steps, on average, down to which `size` is reached: each episode takes one row more than it has steps
 
 
 class NothingGivenError(InputError, TypeError):
@@ -124,8 +125,8 @@ class HindsightReplayBuffer:
         spec = GoalSpec(nothing, ArraySpec(self.goal_shape, self._goal_dtype.name), bytes_of_step)
         single = all(dtype.kind != "f" or dtype.itemsize <= 4 for dtype in (self._goal_dtype, self._reward_dtype))
         widest = "float32" if single and self._reward_dtype.kind == "f" else "float64"
-        usual_length = min(self.max_episode_len, USUAL_EPISODE_LENGTH)
-        return Timeline(spec, self._size // self._per_row, usual_length, (), widest)
+        shortest = min(self.max_episode_len, SHORT_EPISODE)
+        return Timeline(spec, self._size // self._per_row, shortest, (), widest)
 
     def _fill_timeline(self) -> None:
         """What lies beside the rows of the timeline."""
@@ -181,8 +182,8 @@ class HindsightReplayBuffer:
             return
         if count * self._per_row > self._size:
             raise EpisodeTooLongError(
-                f"{count} steps with {self.additional_goals} extra goals each take {count * self._per_row} places, but size "
-                f"is {self._size}: raise it"
+                f"{count} steps with {self.additional_goals} extra goals each take {count * self._per_row} places, but "
+                f"size is {self._size}: raise it"
             )
         steps = self._open[:count]
         states = np.array(steps[self.next_state])

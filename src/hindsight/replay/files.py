@@ -230,13 +230,22 @@ def save_arrays(file: str | Path | BinaryIO, kind: str, arrays: Mapping[str, Arr
 
 def load_arrays(file: str | Path | BinaryIO, kind: str) -> tuple[dict[str, Array], dict[str, Any]]:
     """The inverse of `save_arrays`. Raises FileError for what is missing, damaged, foreign or of another format."""
-    place = str(file) if isinstance(file, str | Path) else "the file"
+    if not isinstance(file, str | Path):
+        return _read_arrays(file, kind, "the file")
+    try:
+        with Path(file).open("rb") as opened:
+            return _read_arrays(opened, kind, str(file))
+    except OSError as problem:
+        raise FileError(f"{file} cannot be read: {problem}") from None
+
+
+def _read_arrays(file: BinaryIO, kind: str, place: str) -> tuple[dict[str, Array], dict[str, Any]]:
     try:
         with np.load(file, allow_pickle=False) as stored:
             arrays = {name: np.asarray(stored[name]) for name in stored.files}
         about = parse_json(arrays.pop("about").tobytes(), place)
         found = about["kind"], about["format"]
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, MemoryError, BadZipFile) as problem:
+    except (EOFError, ValueError, KeyError, TypeError, AttributeError, MemoryError, BadZipFile) as problem:
         raise FileError(f"{place} cannot be read as a saved {kind}: {problem}") from None
     if found != (kind, FORMAT) or not isinstance(about.get("data"), dict):
         raise FileError(f"{place} holds {found[0]!r} of format {found[1]!r}, but a {kind!r} of format {FORMAT} is needed")
