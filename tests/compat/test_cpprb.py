@@ -180,17 +180,33 @@ def test_weights_and_frequencies_by_hand():
     assert buffer.get_max_priority() == 17.0
 
 
+def assert_weights_are_against_the_least(buffer):
+    sample, tree = buffer.sample(4, 1.0), buffer._priorities
+    numbers = tree.of(np.arange(tree.n_numbers))
+    expected = numbers[numbers > 0].min() / tree.of(sample["indexes"].astype(int))
+    assert sample["weights"].tolist() == expected.astype(np.float32).tolist()
+
+
 def test_weights_are_measured_against_the_least_of_all():
-    """Whatever is updated, evicted or repeated, the least is that of a walk over all."""
+    """Whatever is updated, evicted or repeated, the least is that of a walk over all; errors grow, so that it changes."""
     rng, buffer = np.random.default_rng(0), make(60, additional_goals=1)
     for number in range(200):
         play(buffer, number, int(rng.integers(1, 6)))
         sample = buffer.sample(8)
-        buffer.update_priorities(np.repeat(sample["indexes"], 2), rng.integers(0, 3, 16))
-        sample, tree = buffer.sample(4, 1.0), buffer._priorities
-        numbers = tree.of(np.arange(tree.n_numbers))
-        expected = numbers[numbers > 0].min() / tree.of(sample["indexes"].astype(int))
-        assert sample["weights"].tolist() == expected.astype(np.float32).tolist()
+        buffer.update_priorities(np.repeat(sample["indexes"], 2), rng.integers(0, 3, 16) + number // 4)
+        assert_weights_are_against_the_least(buffer)
+
+
+def test_the_least_is_counted_once_however_often_it_is_given():
+    buffer, index = prioritized_buffer()
+    for indexes, priorities in [
+        (index[[0, 0]], [0, 0]),
+        (index[:1], [5.0]),
+        (index[[1, 1, 1]], [0, 0, 4]),
+        (index, np.ones(18)),
+    ]:
+        buffer.update_priorities(indexes, priorities)
+        assert_weights_are_against_the_least(buffer)
 
 
 def test_new_transitions_have_the_largest_priority_so_far():
@@ -333,6 +349,14 @@ def test_chance_is_handed_in():
     assert samples[0] == samples[1] != samples[2]
 
 
+def test_chance_goes_on_after_all_was_forgotten():
+    buffer = held([6])
+    before = buffer.get_all_transitions()["goal"]
+    buffer.clear()
+    play(buffer, 1, 6)
+    assert (buffer.get_all_transitions()["goal"] != before).any()
+
+
 def test_what_was_sampled_stays_as_it_was():
     buffer = held([6, 6])
     first = buffer.sample(9)
@@ -377,7 +401,7 @@ def test_priorities_are_any_array_like_and_come_too_late_for_what_left():
     buffer.update_priorities(index[:2, None], np.float32([[4], [3]]))
     play(buffer, 9, 3)
     before = buffer._priorities._tree.tobytes()
-    buffer.update_priorities(index[:3], [9.0, 9.0, 9.0])
+    buffer.update_priorities(index[:9], np.full(9, 9.0))
     assert buffer._priorities._tree.tobytes() == before
     assert set(buffer.sample(50)["obs"][:, 0].tolist()) == {2, 9}
 
