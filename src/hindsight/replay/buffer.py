@@ -126,6 +126,16 @@ class HindsightBuffer:
         return self._timeline.num_episodes
 
     @property
+    def timeline(self) -> Timeline:
+        """The finished episodes: to be read."""
+        return self._timeline
+
+    @property
+    def open_episodes(self) -> OpenEpisodes:
+        """The episodes that have not ended yet: to be read."""
+        return self._open
+
+    @property
     def nbytes(self) -> int:
         """All memory that the buffer owns: the ring, the open episodes, scratch."""
         priorities = self._timeline.priorities
@@ -197,6 +207,14 @@ class HindsightBuffer:
         Raises NothingToSampleError, InputError, or GoalEnvError where compute_reward is unusable.
         """
         return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
+
+    def sample_open(self, batch_size: int) -> Batch:
+        """As `sample`, from the steps of open episodes, with the goals of what has happened in them so far.
+
+        For learners that cannot wait for the first end; the open episodes are copied for it, every time.
+        """
+        sampler = self._sampler.over(self._open.as_ended())
+        return sampler.sample((whole_number("batch_size", batch_size, 1),))
 
     def sample_many(self, n: int, batch_size: int, out: Batch | None = None) -> Batch:
         """n batches in one draw, arrays (n, batch_size, ...): quicker than n calls; `batches[i]` is one of them."""

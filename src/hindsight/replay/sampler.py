@@ -56,6 +56,13 @@ class Sampler:
         self._is_probed = False
         self.beta = 1.0
 
+    def over(self, timeline: Timeline) -> Sampler:
+        """The same settings and the same source of chance, over another timeline of the same task."""
+        ahead = self.n_steps, self.discount
+        sampler = Sampler(timeline, self.compute_reward, None, self.strategy, 0, self.ends, *ahead)
+        sampler.random_state, sampler.her_probability = self.random_state, self.her_probability
+        return sampler
+
     @property
     def nbytes(self) -> int:
         """Memory of the sampler's own, without the timeline's."""
