@@ -7,14 +7,14 @@
 
 Works with every off-policy algorithm of stable-baselines3 (2.3 or newer) and sb3-contrib. What differs from SB3's own:
 
-- Floats are kept and sampled as float32 where a space is float64 (dtype="float64" keeps them); networks read float32 anyway.
+- Floats are kept and sampled as float32 where a space is float64 (dtype="float64" keeps them); networks read float32.
 - Each sample is relabelled apart, with the probability `her_ratio`; SB3 relabels exactly int(her_ratio * batch_size).
 - Open episodes are sampled, with the goals reached so far, as long as none has ended; afterwards finished ones alone.
 - A reset that nobody reported (a second `learn`) closes the open episode as cut off; `reset` forgets everything.
-- `next_observations["desired_goal"]` of a sample is the goal of the sample, also where an environment changes it on its way.
+- `next_observations["desired_goal"]` of a sample is its goal, also where the environment asked for another meanwhile.
 
-Saving and loading without pickle and without an environment: `model.replay_buffer.save_transitions(folder)` writes arrays and
-JSON; `HerReplayBuffer(size, observation_space, action_space).load_transitions(folder)` reads them, on any machine, and
+Saving and loading without pickle and without an environment: `model.replay_buffer.save_transitions(folder)` writes arrays
+and JSON; `HerReplayBuffer(size, observation_space, action_space).load_transitions(folder)` reads them, on any machine, and
 `set_env` gives the environment once rewards are needed. A policy to act with, from a file of SB3's, needs no environment
 either: `SAC.load(path, replay_buffer_class=None, replay_buffer_kwargs={}, buffer_size=1)`; its weights without pickle are
 `safetensors.torch.save_model(model.policy, file)` and `load_model`.
@@ -32,6 +32,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import torch
 from gymnasium import spaces
 from stable_baselines3 import HerReplayBuffer as TheirHerReplayBuffer
 from stable_baselines3.common.preprocessing import get_action_dim, get_obs_shape
@@ -98,14 +99,14 @@ class Judge:
     def __call__(self, achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
         """The rewards, (B,), of achieving `achieved_goal` where `goal` is asked, both (B, ...).
 
-        Raises GoalEnvError without an environment, or where it gives neither one reward per goal nor, for single goals, one.
+        Raises GoalEnvError without an environment. One that answers with a single number is asked goal by goal.
         """
         if self.env is None:
             raise GoalEnvError(
                 "the buffer has no environment to compute the rewards of new goals with: give it one, set_env(env)"
             )
         if self.infos is None:
-            infos: list[dict[str, Any]] = [{} for _ in range(len(goal))]
+            infos: list[dict[str, Any]] = [{}] * len(goal)
         else:
             infos = [dict(self.infos[number]) for number in info[NUMBER].astype(np.int64).tolist()]
         goals = as_declared(achieved_goal, self._dtype), as_declared(goal, self._dtype)
@@ -130,9 +131,9 @@ class HerReplayBuffer(TheirHerReplayBuffer):
     """A drop-in HerReplayBuffer of Stable-Baselines3 around a `HindsightBuffer`; the module says what differs.
 
     buffer_size: transitions kept, of all environments together. env: the vector environment that computes rewards under new
-    goals; the algorithm hands it over. device, n_envs, handle_timeout_termination, n_sampled_goal, copy_info_dict: as SB3's;
+    goals; the algorithm hands it over. device, n_envs, handle_timeout_termination, n_sampled_goal, copy_info_dict as SB3's;
     copies of the infos cost far more than the steps. goal_selection_strategy: "future", "final", "episode" or "random", or
-    an enum's. optimize_memory_usage: must be False, as in SB3; a state is never kept twice here anyway.
+    a member of our enum or SB3's. optimize_memory_usage: must be False, as in SB3; no state is kept twice here anyway.
     Older arguments: wrapped_env, the environment that computes rewards where `sample` is called without one, or where there
     is no other; online_sampling=False draws the goals when an episode ends; max_episode_length cuts longer episodes off
     there; env_info, which also may stand in the place of `env`, never meant anything, and a warning says so.
@@ -285,15 +286,20 @@ class HerReplayBuffer(TheirHerReplayBuffer):
             # SB3 clips the reward of one step, so that of n steps is clipped as their mean
             reward = self.n_steps * env.normalize_reward(reward / self.n_steps).astype(np.float32)
         samples = DictReplayBufferSamples(
-            observations={key: self.to_torch(value, copy=False) for key, value in now.items()},
-            actions=self.to_torch(as_declared(batch.action, self.action_space.dtype), copy=False),
-            next_observations={key: self.to_torch(value, copy=False) for key, value in after.items()},
-            dones=self.to_torch(batch.terminated[:, None].astype(np.float32), copy=False),
-            rewards=self.to_torch(reward, copy=False),
+            observations={key: self._tensor(value) for key, value in now.items()},
+            actions=self._tensor(as_declared(batch.action, self.action_space.dtype)),
+            next_observations={key: self._tensor(value) for key, value in after.items()},
+            dones=self._tensor(batch.terminated[:, None].astype(np.float32)),
+            rewards=self._tensor(reward),
         )
         if batch.discount is None:
             return samples
-        return samples._replace(discounts=self.to_torch(batch.discount[:, None].astype(np.float32), copy=False))
+        return samples._replace(discounts=self._tensor(batch.discount[:, None].astype(np.float32)))
+
+    def _tensor(self, array: Array) -> torch.Tensor:
+        """`array`, which is nobody else's, as a tensor: quicker than `to_torch`."""
+        tensor = torch.from_numpy(array)
+        return tensor if self.device.type == "cpu" else tensor.to(self.device)
 
     def _declared(self, values: dict[str, Array]) -> dict[str, Array]:
         return {key: as_declared(values[key], self.observation_space[key].dtype) for key in self.obs_shape}
@@ -407,7 +413,9 @@ class HerReplayBuffer(TheirHerReplayBuffer):
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: everything but the environments, as in SB3."""
-        state = {name: value for name, value in vars(self).items() if name not in ("env", "wrapped_env", "_store", "_judge")}
+        state = {
+            name: value for name, value in vars(self).items() if name not in ("env", "wrapped_env", "_store", "_judge")
+        }
         return state | {"_contents": self._store.state_dict(), "_infos": self._judge.infos}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -490,7 +498,9 @@ def find_strategy(given: Any) -> GoalSelectionStrategy:
     name = str(given.lower() if isinstance(given, str) else getattr(given, "name", given)).lower()
     if name not in KEY_TO_GOAL_STRATEGY:
         known = ", ".join(KEY_TO_GOAL_STRATEGY)
-        raise UnknownNameError(f"there is no strategy {given!r}: choose one of {known}.{nearest(name, KEY_TO_GOAL_STRATEGY)}")
+        raise UnknownNameError(
+            f"there is no strategy {given!r}: choose one of {known}.{nearest(name, KEY_TO_GOAL_STRATEGY)}"
+        )
     return KEY_TO_GOAL_STRATEGY[name]
 
 
@@ -508,27 +518,27 @@ def _refuse(observation_space: spaces.Space[Any], optimize_memory_usage: bool, c
             f"observation"
         )
     if optimize_memory_usage:
-        raise OptionError("optimize_memory_usage is True, which SB3 does not have for HER: no state is kept twice here anyway")
+        raise OptionError(
+            "optimize_memory_usage is True, which SB3 does not have for HER: no state is kept twice here anyway"
+        )
     if not isinstance(copy_info_dict, bool):
-        raise OptionError(f"copy_info_dict is {copy_info_dict!r}, but True or False is needed: name the arguments behind it")
+        raise OptionError(
+            f"copy_info_dict is {copy_info_dict!r}, but True or False is needed: name the arguments behind it"
+        )
     if n_steps != 1 and "discounts" not in DictReplayBufferSamples._fields:
         raise OptionError(f"n_steps is {n_steps}, but this stable-baselines3 reads one-step samples alone: upgrade it")
 
 
-def _as_box(space: spaces.Space[Any], shape: tuple[int, ...]) -> spaces.Box:
+def _as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
     """A box of the values that a space has in SB3's arrays, of the smallest integer that holds them where they are few."""
     if isinstance(space, spaces.Box):
         return spaces.Box(space.low.reshape(shape), space.high.reshape(shape), shape, space.dtype.type)
     if isinstance(space, spaces.MultiBinary):
         return spaces.Box(0, 1, shape, np.int8)
-    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
-        low = np.asarray(space.start)
-        high = low + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
-        dtype = np.result_type(np.min_scalar_type(low.min()), np.min_scalar_type(high.max()))
-        return spaces.Box(low.reshape(shape), high.reshape(shape), shape, dtype.type if dtype.itemsize < 8 else np.int64)
-    raise GoalEnvError(
-        f"a {type(space).__name__} space cannot be kept, but Box, Discrete, MultiDiscrete and MultiBinary can: flatten it"
-    )
+    low = np.asarray(space.start)
+    high = low + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
+    dtype = np.result_type(np.min_scalar_type(low.min()), np.min_scalar_type(high.max()))
+    return spaces.Box(low.reshape(shape), high.reshape(shape), shape, dtype.type if dtype.itemsize < 8 else np.int64)
 
 
 def _as_vec_env(env: Any) -> VecEnv | None:

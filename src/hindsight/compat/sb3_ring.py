@@ -106,7 +106,7 @@ class Ring:
         return out
 
     def _rows(self, store: HindsightBuffer) -> tuple[Array, Array, Array]:
-        """Of every step of finished episodes: its row, the length of its episode and the number of that one's first step."""
+        """Of every step of finished episodes: its row, its episode's length, the number of its episode's first step."""
         first_row = _first_rows(store.timeline)
         length = store.timeline.steps_left[first_row].astype(np.int64)
         step = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
