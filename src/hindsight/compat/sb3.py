@@ -186,7 +186,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self.goal_selection_strategy = find_strategy(goal_selection_strategy)
         self.env, self.wrapped_env = _as_vec_env(env), _as_vec_env(wrapped_env)
         self.max_episode_length, self.n_steps, self.gamma = max_episode_length, n_steps, gamma
-        self._options = {
+        self._options: dict[str, Any] = {
             "episode_length": max_episode_length or _time_limit(self.env or self.wrapped_env),
             "relabel_terminated": relabel_terminated,
             "success_reward": success_reward,
@@ -339,7 +339,9 @@ class HerReplayBuffer(TheirHerReplayBuffer):
             raise InputError("an episode without a step cannot be stored: give at least one transition")
         seen = [step[0] for step in episode_transitions] + [episode_transitions[-1][3]]
         steps = len(episode_transitions)
-        parts = {key: np.array([each[key] for each in seen]).reshape(-1, *self.obs_shape[key]) for key in OBSERVATION_KEYS}
+        parts: dict[str, Any] = {
+            key: np.array([each[key] for each in seen]).reshape(-1, *self.obs_shape[key]) for key in OBSERVATION_KEYS
+        }
         infos = [step[5] if len(step) > 5 else {} for step in episode_transitions]
         timeout = self.handle_timeout_termination and bool(infos[-1].get("TimeLimit.truncated", False))
         if self.n_envs == 1:
@@ -421,7 +423,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """The buffer without an environment: `set_env` gives one."""
         contents, infos = state.pop("_contents"), state.pop("_infos")
-        vars(self).update(state)
+        self.__dict__.update(state)
         self.env = self.wrapped_env = None
         self._judge = Judge(self.observation_space, self.copy_info_dict)
         self._judge.infos = infos
