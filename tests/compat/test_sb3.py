@@ -31,6 +31,7 @@ from hindsight.errors import (  # noqa: E402
     FileError,
     GoalEnvError,
     InputError,
+    NonFiniteError,
     NothingToSampleError,
     OptionError,
     UnknownNameError,
@@ -415,6 +416,51 @@ def test_the_wrapped_environment_judges_where_sample_is_called_without_one():
         wrong = is_relabelled & (1000 + t + 1 != goal)
         judged.append(set(samples.rewards.numpy()[wrong, 0] / np.abs(1000 + t + 1 - goal)[wrong]))
     assert judged == [{-2.0}, {-1.0}]
+
+
+@pytest.mark.parametrize("strategy", ["future", "final", "episode", "random"])
+def test_goals_that_are_drawn_once_when_an_episode_ends(strategy):
+    buffer = make(200, 3, online_sampling=False, goal_selection_strategy=strategy, n_sampled_goal=2)
+    twins = [buffer, make(200, 3)]
+    play_unequal(twins, 3, 60)
+    assert all((array == arrays_of(twins[1])[name]).all() for name, array in arrays_of(buffer).items())
+    samples = buffer.sample(3000)
+    check_rewards(samples)
+    number, t, goal, is_relabelled = numbers_of(samples)
+    assert abs(is_relabelled.mean() - 2 / 3) < 0.05
+    for step in set(zip(number, t, strict=True)):  # never more than two goals, however often it is sampled
+        assert len(set(goal[(number == step[0]) & (t == step[1]) & is_relabelled])) <= (1 if strategy == "final" else 2)
+    others = copy.deepcopy(buffer)
+    others.set_env(venv(3))
+    assert same(others.sample(50), buffer.sample(50))
+
+
+def test_goals_drawn_at_the_end_are_judged_with_the_infos():
+    buffer = make(12, env=Tolled, copy_info_dict=True, online_sampling=False, n_sampled_goal=99, max_episode_length=4)
+    for t in range(4):
+        play(buffer, [1], [t], t == 3, toll=10 + t)
+    buffer._store_episode([(*step, {"toll": 20 + t}) for t, step in enumerate(transitions(2, 4))], False)
+    samples = buffer.sample(200)
+    number, t, _, is_relabelled = numbers_of(samples)
+    assert (samples.rewards.numpy()[is_relabelled, 0] == (10 * number + t)[is_relabelled]).all()
+
+
+@pytest.mark.parametrize("online_sampling", [True, False])
+def test_a_refused_step_leaves_the_buffer_in_order(online_sampling):
+    buffer = make(100, 2, online_sampling=online_sampling)
+    for t in range(3):
+        play(buffer, [1, 2], [t, t], [t == 1, False])
+    bad = seen([5, 2], [0, 3]), {**seen([5, 2], [1, 4]), "observation": np.full((2, 2), np.nan)}
+    with pytest.raises(NonFiniteError):
+        buffer.add(*bad, np.zeros((2, 1)), np.zeros(2), np.zeros(2, bool), [{}, {}])
+    if not online_sampling:
+        buffer.set_env(None)
+        with pytest.raises(GoalEnvError):  # environment 0 was reset, and the end of 1 cannot be judged
+            play(buffer, [5, 2], [0, 3], [False, True])
+        buffer.set_env(venv(2))
+    play(buffer, [5, 2], [0, 3], [False, True])
+    assert buffer.ep_length[:4].tolist() == [[2, 4], [2, 4], [1, 4], [0, 4]]
+    check_rewards(buffer.sample(50))
 
 
 def transitions(number, steps):

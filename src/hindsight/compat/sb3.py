@@ -186,6 +186,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self.goal_selection_strategy = find_strategy(goal_selection_strategy)
         self.env, self.wrapped_env = _as_vec_env(env), _as_vec_env(wrapped_env)
         self.max_episode_length, self.n_steps, self.gamma = max_episode_length, n_steps, gamma
+        self.online_sampling = online_sampling
         self._options: dict[str, Any] = {
             "episode_length": max_episode_length or _time_limit(self.env or self.wrapped_env),
             "relabel_terminated": relabel_terminated,
@@ -212,6 +213,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
             info_keys=(NUMBER,) if self.copy_info_dict else (),
             n_steps=self.n_steps,
             discount=self.gamma,
+            relabel_at="sample" if self.online_sampling else "episode_end",
             **self._options,
         )
 
@@ -234,12 +236,14 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         truncated = done | (open_episodes.steps + 1 >= self._longest)
         numbers, action = self._ring.numbers(), np.asarray(action).reshape(self.n_envs, self.action_dim)
         info = {NUMBER: numbers} if self.copy_info_dict else None
-        self._judge.env = self._judging_env(None)
-        self._store.add(self._shaped(obs), action, reward, self._shaped(next_obs), terminated, truncated, info)
-        if self._judge.infos is not None:
+        if self._judge.infos is not None:  # a step that is refused leaves them to the next one, which has its numbers
             self._judge.infos |= zip(numbers.tolist(), copy.deepcopy(list(infos)), strict=True)
-        self._ring.n_added += 1
-        self._follow()
+        self._judge.env = self._judging_env(None)
+        try:
+            self._store.add(self._shaped(obs), action, reward, self._shaped(next_obs), terminated, truncated, info)
+            self._ring.n_added += 1
+        finally:  # an episode that an unreported reset closed has entered even where the step was refused
+            self._follow()
         open_episodes.forget_ends()
 
     @property
@@ -356,15 +360,14 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self._insert(episode, infos)
 
     def _insert(self, episode: Episode, infos: list[dict[str, Any]]) -> None:
-        self._judge.env = self._judging_env(None)
-        self._store.open_episodes.closed.clear()
-        if self._judge.infos is None:
-            self._store.add_episode(episode)
-            self._ring.insert(len(episode))
-        else:
-            numbers = self._ring.insert(len(episode))
+        if self._judge.infos is not None:
+            numbers = self._ring.numbers_of_whole(len(episode))
             self._judge.infos |= zip(numbers, copy.deepcopy(infos), strict=True)
-            self._store.add_episode(replace(episode, info={NUMBER: np.array(numbers, np.float64)}))
+            episode = replace(episode, info={NUMBER: np.array(numbers, np.float64)})
+        self._judge.env = self._judging_env(None)
+        self._store.add_episode(episode)
+        self._ring.insert(len(episode))
+        self._store.open_episodes.closed.clear()
         self._follow()
 
     def sample_goals(

@@ -47,21 +47,23 @@ class Ring:
             evicted += self._numbers_of(self._firsts.popleft(), self._lengths.popleft())
         return evicted
 
-    def insert(self, steps: int) -> list[int]:
-        """Note an episode of so many steps that comes whole; returns the numbers of its steps.
+    def numbers_of_whole(self, steps: int) -> list[int]:
+        """The numbers of the steps of an episode of so many that would come whole.
 
         With one environment they stand in the ring as if `add` had brought them; else it has no place for them.
         """
-        first = self.n_added
+        first = self.n_added if self.n_envs == 1 else -(self._n_foreign + steps) * self.n_envs
+        return self._numbers_of(first, steps)
+
+    def insert(self, steps: int) -> None:
+        """Note an episode of so many steps that came whole."""
+        self._firsts.append(self.numbers_of_whole(steps)[0])
+        self._lengths.append(steps)
         if self.n_envs == 1:
             self.n_added += steps
             self._starts[0] += steps
         else:
             self._n_foreign += steps
-            first = -self._n_foreign * self.n_envs
-        self._firsts.append(first)
-        self._lengths.append(steps)
-        return self._numbers_of(first, steps)
 
     def _numbers_of(self, first: int, steps: int) -> list[int]:
         return list(range(first, first + steps * self.n_envs, self.n_envs))
