@@ -14,14 +14,17 @@ FOLDER = Path(__file__).parents[1] / "examples"
 LONGEST = 90  # lines
 
 
-@pytest.fixture
-def own_registry(monkeypatch):
+@pytest.fixture(autouse=True)
+def forget_environments():
     """What an example registers is forgotten after it."""
-    monkeypatch.setattr(gymnasium.envs.registration, "registry", gymnasium.registry.copy())
+    before = dict(gymnasium.registry)
+    yield
+    gymnasium.registry.clear()
+    gymnasium.registry.update(before)
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path, own_registry):
+def run(monkeypatch, capsys, tmp_path):
     """Runs an example in an empty folder, as a reader would, and returns what it prints."""
 
     def run_example(example, *arguments):
@@ -71,7 +74,6 @@ def test_custom_goal_env(run):
     assert "return of 20 episodes: -" in run("custom_goal_env.py", "--steps", "120")
 
 
-@pytest.mark.usefixtures("own_registry")
 def test_the_custom_goal_env_passes_the_check(capsys, monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     assert main(["check", "custom_goal_env:Corner-v0"]) == 0
