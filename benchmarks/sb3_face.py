@@ -3,8 +3,8 @@
     python benchmarks/sb3_face.py [--transitions 1000000] [--json FILE]
 
 Both are called as SB3's algorithms call them, `sample(256)`, tensors included, in one process on one thread, in turns of 25
-calls; "cold" is one call right after a critic's update. Medians. Memory is what the process grows by while a buffer is made
-and filled. See sampling.py for the task.
+calls; "cold" is one call right after a critic's update. Medians. Memory is what a fresh process grows by while a buffer is
+made and filled, for spaces of float32 and of float64, as FetchPush has. See sampling.py for the task.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import multiprocessing
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,8 @@ from sampling import (
     time_calls,
 )
 
-N_ENVS, TURN, FED_AT_ONCE = 8, 25, 1000  # environments; calls in a row; episodes made at once
+TURN, FED_AT_ONCE = 25, 100  # calls in a row; episodes made at once
+KINDS = {"ours": HerReplayBuffer, "SB3": TheirHerReplayBuffer}
 
 
 class Wide(Silent):
@@ -54,15 +55,17 @@ class Wide(Silent):
     )
 
 
-def make(kind: type[TheirHerReplayBuffer], transitions: int, env: type[Silent]) -> TheirHerReplayBuffer:
-    """A full buffer, and the bytes per transition that the process grew by."""
-    venv = DummyVecEnv([env] * N_ENVS)
-    options: dict[str, Any] = {"max_episode_length": LENGTH} if kind is HerReplayBuffer else {}
-    buffer = kind(transitions, env.observation_space, ACTION_SPACE, env=venv, device="cpu", n_envs=N_ENVS, **options)
+WIDTHS = {"float32": Silent, "float64": Wide}
+
+
+def fill(name: str, width: str, transitions: int) -> Any:
+    """A buffer of one environment that holds so many transitions."""
+    env = WIDTHS[width]
+    options: dict[str, Any] = {"max_episode_length": LENGTH} if name == "ours" else {}
+    buffer = KINDS[name](transitions, env.observation_space, ACTION_SPACE, env=DummyVecEnv([env]), device="cpu", **options)
     for start in range(0, transitions // LENGTH, FED_AT_ONCE):
-        episodes = make_episodes(min(FED_AT_ONCE, transitions // LENGTH - start), seed=start)
-        for i in range(0, len(episodes), N_ENVS):
-            feed_sb3(buffer, steps_of(episodes[i : i + N_ENVS]))
+        for episode in make_episodes(min(FED_AT_ONCE, transitions // LENGTH - start), seed=start):
+            feed_sb3(buffer, steps_of([episode]))
     return buffer
 
 
@@ -73,19 +76,24 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def weigh(transitions: int) -> tuple[dict[str, Any], dict[str, float]]:
-    """The buffers whose batches are timed, and bytes per transition of these and of those with float64 observations."""
-    buffers: dict[str, Any] = {}
+def weigh(name: str, width: str, transitions: int) -> float:
+    """Bytes per transition that a process grows by while a buffer is made and filled."""
+    fill(name, width, 10 * LENGTH)  # compiles, and loads what is loaded late
+    before = resident()
+    buffer = fill(name, width, transitions)
+    grown = (resident() - before) / transitions
+    del buffer
+    return grown
+
+
+def weigh_all(transitions: int) -> dict[str, float]:
+    """The same for every buffer, each in a process of its own, whose memory nobody used before."""
     weights = {}
-    for name, kind in (("ours", HerReplayBuffer), ("SB3", TheirHerReplayBuffer)):
-        for width, env in (("float64", Wide), ("float32", Silent)):
-            print(f"filling {name}, {width}, with {transitions} transitions", file=sys.stderr)
-            before = resident()
-            buffers[name] = make(kind, transitions, env)
-            weights[f"{name}, {width}"] = (resident() - before) / transitions
-            if width == "float64":
-                del buffers[name]
-    return buffers, weights
+    for name in KINDS:
+        for width in WIDTHS:
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                weights[f"{name}, {width}"] = pool.apply(weigh, (name, width, transitions))
+    return weights
 
 
 def time_samples(buffers: dict[str, Any], calls: int) -> dict[str, dict[str, float]]:
@@ -108,10 +116,10 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=1000, help="timed calls of each; a tenth of it cold")
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
     options = parser.parse_args()
-    transitions = options.transitions // (N_ENVS * LENGTH) * N_ENVS * LENGTH
+    transitions = options.transitions // LENGTH * LENGTH
+    weights = weigh_all(transitions)
     np.random.seed(3)  # noqa: NPY002 - SB3 draws from the global state
-    make(HerReplayBuffer, N_ENVS * LENGTH, Silent).sample(BATCH)  # compiles
-    buffers, weights = weigh(transitions)
+    buffers = {name: fill(name, "float32", transitions) for name in KINDS}
     figures = {"machine": describe_machine(), "us": time_samples(buffers, options.calls), "bytes_per_transition": weights}
     print(f"\nsample({BATCH}) of {transitions} transitions, tensors included")
     for heat, times in figures["us"].items():
