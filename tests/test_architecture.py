@@ -16,6 +16,7 @@ MAY_IMPORT = {  # folder or top module -> what it may import of the package; wha
     "envs": {"records", "errors"},
     "replay": {"records", "errors"},
     "agents": {"records", "errors"},
+    "compat": {"records", "errors", "replay"},
     "rollout": {"records", "errors", "envs", "agents"},
     "recipes": {"errors"},
     "training": {"records", "errors", "envs", "replay", "agents", "rollout", "recipes"},
