@@ -1,9 +1,8 @@
-"""Double DQN with prioritised hindsight replay on flipping 10 bits, written as with cpprb: a buffer, a loop, nothing else.
+"""Double DQN with prioritised hindsight replay on flipping 10 bits, in cpprb's style: a buffer, a network and a loop.
 
     python examples/cpprb_style_dqn.py [--steps 15000] [--bits 10] [--seed 0] [--folder runs/bits]
 
-Needs torch and tensorboard. The curves of loss and success rate: tensorboard --logdir runs/bits. With
-`from cpprb import HindsightReplayBuffer` instead, and without `seed`, the same script runs on cpprb's buffer.
+Needs torch and tensorboard (tensorboard --logdir runs/bits). cpprb's own class does as well, but for seed=.
 """
 
 from __future__ import annotations
@@ -14,11 +13,9 @@ import copy
 import gymnasium
 import numpy as np
 import torch
-from torch.nn import Linear, ReLU, Sequential
-from torch.nn.functional import huber_loss
+from torch.nn import HuberLoss, Linear, ReLU, Sequential
 from torch.utils.tensorboard import SummaryWriter
 
-import hindsight  # noqa: F401 - registers BitFlipping-v0
 from hindsight.compat.cpprb import HindsightReplayBuffer
 
 BATCH, DISCOUNT, EPS, WARM_UP, TARGET_EVERY, EVALUATE_EVERY, EPISODES, LONGEST = 64, 0.99, 0.1, 100, 1000, 100, 20, 100
@@ -28,73 +25,64 @@ def inputs(state: np.ndarray, goal: np.ndarray) -> torch.Tensor:
     return torch.as_tensor(np.concatenate([state, goal], axis=-1), dtype=torch.float32)
 
 
+@torch.no_grad()
 def best_action(network: Sequential, seen: dict[str, np.ndarray]) -> int:
-    with torch.no_grad():
-        return int(network(inputs(seen["observation"], seen["desired_goal"])).argmax())
+    return int(network(inputs(seen["observation"], seen["desired_goal"])).argmax())
 
 
 def success_rate(network: Sequential, env: gymnasium.Env) -> float:
     successes = 0
     for _ in range(EPISODES):
-        seen, ended, truncated = env.reset()[0], False, False
-        while not (ended or truncated):
-            seen, _, ended, truncated, _ = env.step(best_action(network, seen))
-        successes += ended
+        seen, terminated, truncated = env.reset()[0], False, False
+        while not (terminated or truncated):
+            seen, _, terminated, truncated, _ = env.step(best_action(network, seen))
+        successes += terminated
     return successes / EPISODES
 
 
-def losses(network: Sequential, target: Sequential, sample: dict[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Huber loss and size of the error of each sample; the next action is the network's, its value the target's."""
-    reward, action = torch.as_tensor(sample["rew"]), torch.as_tensor(sample["act"], dtype=torch.int64)
-    value = network(inputs(sample["obs"], sample["goal"])).gather(1, action)
-    with torch.no_grad():
-        following = inputs(sample["next_obs"], sample["goal"])
-        next_value = target(following).gather(1, network(following).argmax(1, keepdim=True))
-        wanted = (
-            reward + DISCOUNT * next_value * -reward
-        )  # a reward of 0 is the goal, where the episode ends; others are -1
-    return huber_loss(value, wanted, reduction="none")[:, 0], (wanted - value.detach()).abs()[:, 0]
+def errors(network: Sequential, target: Sequential, sample: dict[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The value of each sample and what it should be: the network chooses what follows, the target says its worth."""
+    reward, following = torch.as_tensor(sample["rew"]), inputs(sample["next_obs"], sample["goal"])
+    value = network(inputs(sample["obs"], sample["goal"])).gather(1, torch.as_tensor(sample["act"].astype(np.int64)))
+    next_value = target(following).detach().gather(1, network(following).argmax(1, keepdim=True))
+    return value[:, 0], (reward - DISCOUNT * reward * next_value)[:, 0]  # paid is -1, or 0 at the goal, where all ends
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("steps", 15_000), ("bits", 10), ("seed", 0)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--folder", default="runs/bits", help="where the curves go")
+    for name, default in {"steps": 15_000, "bits": 10, "seed": 0, "folder": "runs/bits"}.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
     options = parser.parse_args()
-    torch.manual_seed(options.seed)
-    rng, bits = np.random.default_rng(options.seed), options.bits
-    env, test_env = (gymnasium.make("BitFlipping-v0", n_bits=bits, max_steps=LONGEST) for _ in range(2))
-    network = Sequential(Linear(2 * bits, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, bits))
+    rng, n, _ = np.random.default_rng(options.seed), options.bits, torch.manual_seed(options.seed)
+    env, test_env = (gymnasium.make("hindsight:BitFlipping-v0", n_bits=n, max_steps=LONGEST) for _ in range(2))
+    network = Sequential(Linear(2 * n, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, n))
     target, optimizer = copy.deepcopy(network), torch.optim.Adam(network.parameters())
-    env_dict = {"obs": {"shape": bits}, "act": {"dtype": np.ubyte}, "next_obs": {"shape": bits}}
-    reward = lambda state, action, goal: -1.0 * (state != goal).any(axis=1)  # noqa: E731
-    buffer = HindsightReplayBuffer(1e6, env_dict, LONGEST, reward, seed=options.seed)
-    seen, _ = env.reset(seed=options.seed)
-    test_env.reset(seed=options.seed + 1_000_000)
-    with SummaryWriter(options.folder) as writer:
-        for step in range(1, options.steps + 1):
-            action = int(rng.integers(bits)) if rng.random() < EPS else best_action(network, seen)
-            after, _, ended, truncated, _ = env.step(action)
-            buffer.add(obs=seen["observation"], act=action, next_obs=after["observation"])
-            if ended or truncated:
-                buffer.on_episode_end(seen["desired_goal"])
-            seen = env.reset()[0] if ended or truncated else after
-            if buffer.get_stored_size() >= WARM_UP:
-                sample = buffer.sample(BATCH, beta=0.4 + 0.6 * step / options.steps)
-                loss_of_each, error = losses(network, target, sample)
-                loss = (loss_of_each * torch.as_tensor(sample["weights"])).mean()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                buffer.update_priorities(sample["indexes"], error.numpy())
-                writer.add_scalar("loss", loss.item(), step)
-            if step % TARGET_EVERY == 0:
-                target.load_state_dict(network.state_dict())
-            if step % EVALUATE_EVERY == 0:
-                rate = success_rate(network, test_env)
-                writer.add_scalar("success rate", rate, step)
-                print(f"step {step}: {rate:.0%} of {EPISODES} episodes", flush=True)
+    env_dict = {"obs": {"shape": n}, "act": {"dtype": np.ubyte}, "next_obs": {"shape": n}}
+    buffer = HindsightReplayBuffer(1e6, env_dict, LONGEST, lambda s, a, g: -1.0 * (s != g).any(axis=1), seed=options.seed)
+    (seen, _), _ = env.reset(seed=options.seed), test_env.reset(seed=options.seed + 1_000_000)
+    writer = SummaryWriter(options.folder)
+    for step in range(1, options.steps + 1):
+        action = int(rng.integers(n)) if rng.random() < EPS else best_action(network, seen)
+        after, _, terminated, truncated, _ = env.step(action)
+        buffer.add(obs=seen["observation"], act=action, next_obs=after["observation"])
+        if terminated or truncated:
+            buffer.on_episode_end(seen["desired_goal"])
+        seen = env.reset()[0] if terminated or truncated else after
+        if buffer.get_stored_size() >= WARM_UP:
+            sample = buffer.sample(BATCH, beta=0.4 + 0.6 * step / options.steps)
+            value, wanted = errors(network, target, sample)
+            loss = (HuberLoss(reduction="none")(value, wanted) * torch.as_tensor(sample["weights"])).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            buffer.update_priorities(sample["indexes"], (wanted - value).abs().detach())
+            writer.add_scalar("loss", loss.item(), step)
+        if step % TARGET_EVERY == 0:
+            target.load_state_dict(network.state_dict())
+        if step % EVALUATE_EVERY == 0:
+            writer.add_scalar("success_rate", rate := success_rate(network, test_env), step)
+            print(f"step {step}: {rate:.0%} of {EPISODES} episodes", flush=True)
+    writer.close()
 
 
 if __name__ == "__main__":

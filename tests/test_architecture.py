@@ -20,7 +20,6 @@ MAY_IMPORT = {  # folder or top module -> what it may import of the package; wha
     "rollout": {"records", "errors", "envs", "agents"},
     "recipes": {"errors"},
     "training": {"records", "errors", "envs", "replay", "agents", "rollout", "recipes"},
-    "compat": {"records", "errors", "replay"},
 }
 MAY_NOT_IMPORT = {  # packages that a layer must do without
     "records": {"torch", "numba"},
