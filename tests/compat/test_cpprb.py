@@ -464,6 +464,12 @@ def test_steps_that_cannot_be():
         ({"reward_func": lambda s, a, g: 1.0}, (1, 2), GoalEnvError, r"reward_func returned shape \(\) of float64"),
         ({"reward_func": lambda s, a, g: np.full(3, np.nan)}, (1, 2), GoalEnvError, "reward_func returned NaN"),
         ({"reward_func": lambda s, a, g: np.where(g[:, 0] == 1, 0, np.inf)}, (1, 2), GoalEnvError, "NaN or infinity"),
+        (
+            {"default_dtype": np.uint8, "reward_func": lambda s, a, g: -np.ones(3)},
+            (0, 9),
+            CastError,
+            r"reward_func holds -1\.0, which is lost as uint8",
+        ),
         ({"size": 14}, (1, 2), EpisodeTooLongError, "3 steps with 4 extra goals each take 15 places, but size is 14"),
     ],
 )
@@ -494,6 +500,7 @@ def test_an_end_that_is_refused_changes_nothing(options, goal, error, words):
         ({"env_dict": {"obs": {}, "act": {}}}, KeyError, "env_dict has obs, act, but next_obs is missing"),
         ({"env_dict": ENV | {"rew": {}}}, OptionError, "'rew' of env_dict has the name of something that the buffer makes"),
         ({"env_dict": ENV | {"x": {"dtype": object}}}, OptionError, "'x' of env_dict is of object"),
+        ({"default_dtype": "U5"}, OptionError, "default_dtype is <U5"),
         ({"env_dict": ENV | {"x": {"shape": (2, 0)}}}, OptionError, "shape of x is 0"),
         ({"env_dict": {**ENV, "obs": {"dtype": "U5"}}}, OptionError, "goals would be of <U5"),
     ],
@@ -537,6 +544,16 @@ def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
                 buffer.update_priorities(results[-1]["indexes"], np.arange(8.0))
         for other in results[1:]:
             assert all((other[name] == array).all() for name, array in results[0].items())
+
+
+def test_a_loaded_least_takes_the_place_of_the_one_before(tmp_path):
+    high, low = held([3], alpha=1.0), held([3], alpha=1.0)
+    high.sample(15)
+    high.update_priorities([0, 1, 2, 3, 4], np.full(5, 7.0))
+    low.update_priorities([0], [0.0])
+    high.save_transitions(tmp_path / "buffer")
+    low.load_transitions(tmp_path / "buffer")
+    assert_weights_are_against_the_least(low)
 
 
 def test_a_file_that_does_not_fit_is_refused(tmp_path):

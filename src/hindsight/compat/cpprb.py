@@ -101,8 +101,10 @@ class HindsightReplayBuffer:
         self.additional_goals = 1 if strategy == "final" else as_count("additional_goals", additional_goals, 0)
         self.prioritized, self._alpha, self._eps = prioritized, alpha, eps
         self._size, self._reward_dtype = as_count("size", size, 1 + self.additional_goals), np.dtype(default_dtype or "f4")
+        if self._reward_dtype.kind not in NUMBERS:
+            raise OptionError(f"default_dtype is {self._reward_dtype}, but rewards are of it: a number is needed")
         self._step = step_dtype(env_dict, self._reward_dtype, (state, action, next_state))
-        self.goal_shape = as_shape(goal_shape, "goal_shape") if goal_shape else self._step[state].shape
+        self.goal_shape = as_shape(goal_shape, "goal_shape") if goal_shape is not None else self._step[state].shape
         self._goal_dtype = self._find_goal_dtype()
         self._open, self._open_steps = np.zeros(self.max_episode_len, self._step), 0
         self._timeline = self._make_timeline()
@@ -123,8 +125,8 @@ class HindsightReplayBuffer:
         """An empty ring; the record of a step lies as bytes where the action has its place."""
         nothing, bytes_of_step = ArraySpec((0,), "uint8"), ArraySpec((self._step.itemsize,), "uint8")
         spec = GoalSpec(nothing, ArraySpec(self.goal_shape, self._goal_dtype.name), bytes_of_step)
-        single = all(dtype.kind != "f" or dtype.itemsize <= 4 for dtype in (self._goal_dtype, self._reward_dtype))
-        widest = "float32" if single and self._reward_dtype.kind == "f" else "float64"
+        is_exact = self._goal_dtype.kind != "f" or np.can_cast(self._goal_dtype, np.float32)  # integers stay as they are
+        widest = "float32" if is_exact and np.can_cast(self._reward_dtype, np.float32) else "float64"
         shortest = min(self.max_episode_len, SHORT_EPISODE)
         return Timeline(spec, self._size // self._per_row, shortest, (), widest)
 
@@ -229,7 +231,7 @@ class HindsightReplayBuffer:
             )
         if not np.isfinite(paid).all():
             raise GoalEnvError("reward_func returned NaN or infinity: the reward must be finite for every goal")
-        return paid.reshape(len(steps))
+        return cast("reward_func", paid.reshape(len(steps)), self._reward_dtype)
 
     def _judge(self, rows: Array, entries: Array) -> None:
         """What the extra goals pay, all of the episode for one extra goal at a time."""
@@ -355,7 +357,12 @@ class HindsightReplayBuffer:
         """What must agree between a file and the buffer that takes it, as JSON."""
         names = ("max_episode_len", "additional_goals", "strategy", "prioritized", "state", "action", "next_state")
         dtypes = {"fields": str(self._step), "goal": str(self._goal_dtype), "reward": str(self._reward_dtype)}
-        numbers = {"size": self._size, "goal_shape": list(self.goal_shape), "alpha": self._alpha, "eps": self._eps}
+        numbers = {
+            "size": self._size,
+            "goal_shape": list(self.goal_shape),
+            "alpha": float(self._alpha),
+            "eps": float(self._eps),
+        }
         return {name: getattr(self, name) for name in names} | dtypes | numbers
 
     def _check(self, arrays: Mapping[str, Array]) -> None:
@@ -395,6 +402,11 @@ class ByErrorOfAll(ByError):
             self._least, self._n_least = lowest, 0
         if lowest == self._least:
             self._n_least += len(np.unique(rows[values == lowest]))
+
+    def load(self, state: Mapping[str, Array]) -> None:
+        """As `Priorities.load`."""
+        self._least, self._n_least = np.inf, 0
+        super().load(state)
 
     def weights(self, rows: Array, beta: float) -> Array:
         """(N * p / total)^-beta over the largest of all, (B,) float32: N and total cancel out."""
