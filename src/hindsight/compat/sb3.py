@@ -96,6 +96,10 @@ class Judge:
         self._dtype = observation_space["desired_goal"].dtype
         self._goes_row_by_row = False
 
+    def forget(self) -> None:
+        """Another environment is to be asked: it may well take many goals at once."""
+        self._goes_row_by_row = False
+
     def __call__(self, achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
         """The rewards, (B,), of achieving `achieved_goal` where `goal` is asked, both (B, ...).
 
@@ -193,7 +197,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
             "success_reward": success_reward,
             "dtype": dtype,
         }
-        seed = np.random.randint(2**32, dtype=np.uint64)  # noqa: NPY002 - the state that set_random_seed of SB3 seeds
+        seed = np.random.randint(2**32, size=4, dtype=np.uint32)  # noqa: NPY002 - the state that SB3's set_random_seed seeds
         self._generator = np.random.default_rng(seed)
         self._judge = Judge(observation_space, copy_info_dict)
         self._store = self._make_store()
@@ -311,6 +315,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
     def set_env(self, env: Any) -> None:
         """Let `env` compute the rewards of new goals from now on; it may be called at any time, as after model.set_env."""
         self.env = _as_vec_env(env)
+        self._judge.forget()
 
     def reset(self) -> None:
         """Forget everything."""
@@ -332,13 +337,19 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self._store.end_open_episodes()
         self._follow()
 
-    def store_episode(self, episode_transitions: Sequence[tuple[Any, ...]], is_success: bool | None = None) -> None:
+    def store_episode(
+        self, episode_transitions: Sequence[tuple[Any, ...]] | None = None, is_success: bool | None = None
+    ) -> None:
         """Take a whole episode: (obs, action, reward, next_obs, done) of every step, or with a sixth part, the info.
 
         Observations are dicts without an axis for environments. is_success: whether it reached its goal; it is not kept.
         Open episodes are closed where there is one environment alone. The arrays show it then too; of several, they cannot.
+        Without transitions, as up to SB3 1.7, open episodes are closed as cut off, and nothing else happens.
         Raises what `HindsightBuffer.add_episode` does.
         """
+        if episode_transitions is None:
+            self._end_open_episodes()
+            return
         if not episode_transitions:
             raise InputError("an episode without a step cannot be stored: give at least one transition")
         seen = [step[0] for step in episode_transitions] + [episode_transitions[-1][3]]
