@@ -1,4 +1,4 @@
-"""The command line: hindsight train | play | evaluate | check. Options are generated from the option records."""
+"""The command line: hindsight train | play | evaluate | report | check. Options are generated from the option records."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import shlex
 import signal
 import sys
 import warnings
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
@@ -39,6 +40,7 @@ usage: hindsight COMMAND [arguments]
   train [ENV]      train a policy ({DEFAULT_ENVIRONMENT} if no environment is named)
   play RUN         show what a policy does
   evaluate RUN     measure a policy on unseen episodes
+  report RUN...    draw what a run learnt, or compare several, as a page to look at
   check ENV        test whether an environment keeps to the goal interface
 
 hindsight COMMAND --help lists the arguments. RUN is a run folder (its best policy) or a policy file.
@@ -106,6 +108,16 @@ class EvaluateArguments:
     )
     workers: int = 0  # processes that play them; the result is the same
     json: bool = False  # print the statistics as JSON
+
+
+@dataclass(frozen=True)
+class ReportArguments:
+    """Draw what a run learnt, or compare several, as one page that needs no network."""
+
+    runs: tuple[Path, ...]  # run folders
+    output: Path | None = None  # the page; report.html in the run's folder, or comparison.html beside several, unless given
+    open: bool = False  # show it in a browser
+    standalone: bool = False  # all in one file of 5 MB, in place of a script file beside the page
 
 
 @dataclass(frozen=True)
@@ -188,6 +200,7 @@ def _folder_of(model: HER, environment: str, resume: bool) -> Path:
 def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
     from rich.console import Console
 
+    from .report.live import LiveReport
     from .terminal import Display
     from .training.run_folder import RunFolder
 
@@ -199,6 +212,7 @@ def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
         else:
             folder.begin()
         _announce(model, path, goes_on)
+        report = LiveReport(path)
         if settings.training.eval_every:
             model.evaluate(1)  # an environment that does not tell success says so now, not after hours
         with _stop_signals() as stop, Display(settings.training.steps, Console(soft_wrap=True)) as display:
@@ -206,16 +220,20 @@ def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
                 for event in trainer.run(settings.training.steps):
                     _unless_the_disk_fails(folder.listen, trainer, event)
                     display.show(trainer, event)
+                    report.refresh()
                     if stop:
                         break
             except CollectError:  # the trainer stands where the last job ended
                 folder.finish(trainer)
+                report.finish()
                 raise
             folder.finish(trainer)
+            page = report.finish()
     if stop:
         print(f"stopped by {stop[0].name} at {trainer.counts.env_steps:,} steps; the same command with --resume goes on")
         return 128 + stop[0]
     _conclude(model, path, environment)
+    print(f"what it learnt is drawn in {page}" if page else f"there is no report of it: {report.problem}")
     return 0
 
 
@@ -318,6 +336,18 @@ def _has_display() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+def report(arguments: list[str]) -> int:
+    """hindsight report RUN..."""
+    given = _parse(ReportArguments, arguments, "hindsight report")
+    from .report.write import write_report
+
+    page = write_report(given.runs, given.output, given.standalone)
+    print(f"the report is in {page}")
+    if given.open:
+        webbrowser.open(page.resolve().as_uri())
+    return 0
+
+
 def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
@@ -328,7 +358,13 @@ def check(arguments: list[str]) -> int:
     return 0 if report.ok else 1
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"train": train, "play": play, "evaluate": evaluate, "check": check}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "train": train,
+    "play": play,
+    "evaluate": evaluate,
+    "report": report,
+    "check": check,
+}
 
 
 def _parse(kind: Any, arguments: list[str], program: str) -> Any:
