@@ -1,4 +1,4 @@
-"""The command line: hindsight train | play | evaluate | report | check. Options are generated from the option records."""
+"""The command line: hindsight COMMAND. Its options are generated from the option records."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ usage: hindsight COMMAND [arguments]
   play RUN         show what a policy does
   evaluate RUN     measure a policy on unseen episodes
   report RUN...    draw what a run learnt, or compare several, as a page to look at
+  compare RUN...   tell how runs compare: median and range over seeds
   check ENV        test whether an environment keeps to the goal interface
 
 hindsight COMMAND --help lists the arguments. RUN is a run folder (its best policy) or a policy file.
@@ -118,6 +119,14 @@ class ReportArguments:
     output: Path | None = None  # the page; report.html in the run's folder, or comparison.html beside several, unless given
     open: bool = False  # show it in a browser
     standalone: bool = False  # all in one file of 5 MB, in place of a script file beside the page
+
+
+@dataclass(frozen=True)
+class CompareArguments:
+    """Tell how runs compare, by environment and agent: median and range over seeds, as text and as a page."""
+
+    runs: tuple[Path, ...]  # run folders
+    output: Path | None = None  # the page; comparison.html in the folder that all runs share unless given
 
 
 @dataclass(frozen=True)
@@ -348,6 +357,16 @@ def report(arguments: list[str]) -> int:
     return 0
 
 
+def compare(arguments: list[str]) -> int:
+    """hindsight compare RUN..."""
+    given = _parse(CompareArguments, arguments, "hindsight compare")
+    from .report.write import write_comparison
+
+    told, page = write_comparison(given.runs, given.output)
+    print(f"{told}\nthe curves are in {page}")
+    return 0
+
+
 def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
@@ -363,6 +382,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "play": play,
     "evaluate": evaluate,
     "report": report,
+    "compare": compare,
     "check": check,
 }
 

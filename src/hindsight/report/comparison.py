@@ -66,6 +66,16 @@ def rows(kinds: Sequence[Kind]) -> list[tuple[str, ...]]:
     return [_row(kind) for kind in kinds]
 
 
+def text(runs: Sequence[Run]) -> str:
+    """The same as lines of text, one kind after another: tables of ten columns are wider than a terminal."""
+    lines = []
+    for cells in rows(kinds_of(runs)):
+        environment, agent, *rest = cells
+        lines.append(f"{agent} on {environment}")
+        lines += [f"  {title:15}  {cell}" for title, cell in zip(HEAD[2:], rest, strict=True)]
+    return "\n".join(lines)
+
+
 def _row(kind: Kind) -> tuple[str, ...]:
     numbers, runs = kind.numbers(), kind.runs
     return (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import MissingExtraError, RunFolderError
-from .comparison import comparison_page
+from .comparison import comparison_page, text
 from .page import SCRIPT_NAME, Form, run_page
 from .run import Run, read_run
 
@@ -21,23 +21,39 @@ def write_report(folders: Sequence[Path], target: Path | None = None, standalone
     share. standalone: put Plotly's script inside the page, in place of a file beside it. Raises RunFolderError, FileError,
     and MissingExtraError without plotly.
     """
+    runs = read_runs(folders)
+    form = Form(_plotly()) if standalone else Form()
+    return write_page(runs, target or _place_of(folders), form)
+
+
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """The runs in these folders, at least one."""
     if not folders:
         raise RunFolderError("no run is named: name one folder that `hindsight train` has written, or several to compare")
-    runs = [read_run(folder) for folder in folders]
-    target = target or _place_of(folders)
-    form = Form(_plotly()) if standalone else Form()
-    return write_page(runs, target, form)
+    return [read_run(folder) for folder in folders]
+
+
+def write_comparison(folders: Sequence[Path], target: Path | None = None) -> tuple[str, Path]:
+    """Median and range over seeds of the runs, by environment and agent: as text, and as a page, also of a single one."""
+    runs = read_runs(folders)
+    target = target or _place_of(folders).with_name(COMPARISON_PAGE)
+    _write(comparison_page(runs, Form(), target.parent), target, Form())
+    return text(runs), target
 
 
 def write_page(runs: Sequence[Run], target: Path, form: Form) -> Path:
     """Write a page, whole or not at all, and Plotly's script beside it where the page needs it there."""
-    text = run_page(runs[0], form) if len(runs) == 1 else comparison_page(runs, form, target.parent)
+    page = run_page(runs[0], form) if len(runs) == 1 else comparison_page(runs, form, target.parent)
+    _write(page, target, form)
+    return target
+
+
+def _write(page: str, target: Path, form: Form) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     script = target.parent / SCRIPT_NAME
     if form.plotly is None and not script.exists():
         _replace(script, _plotly())
-    _replace(target, text)
-    return target
+    _replace(target, page)
 
 
 def _place_of(folders: Sequence[Path]) -> Path:
