@@ -208,6 +208,8 @@ def test_train_leaves_a_report_and_report_and_compare_draw_anew(run_folder, tmp_
         (["evaluate", "nowhere"], "neither a policy file nor a run folder"),
         (["report", "nowhere"], "nowhere holds no run"),
         (["compare"], "no run is named"),
+        (["export", "nowhere"], "--torchscript FILE"),
+        (["export", "nowhere", "--onnx", "x"], "neither a policy file nor a run folder"),
     ],
 )
 def test_mistakes_name_what_was_meant(arguments, said):
@@ -225,6 +227,8 @@ def test_mistakes_name_what_was_meant(arguments, said):
         (["play", "--help"], 0.8),
         (["evaluate", "--help"], 0.8),
         (["report", "--help"], 0.8),
+        (["export", "--help"], 0.8),
+        (["doctor"], 2.0),
     ],
 )
 def test_help_is_quick(arguments, seconds):

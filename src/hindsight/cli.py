@@ -42,6 +42,8 @@ usage: hindsight COMMAND [arguments]
   evaluate RUN     measure a policy on unseen episodes
   report RUN...    draw what a run learnt, or compare several, as a page to look at
   compare RUN...   tell how runs compare: median and range over seeds
+  export RUN       write a policy as ONNX or TorchScript, for a robot without this library
+  doctor           tell what is installed, what is missing for which command, and what cures it
   check ENV        test whether an environment keeps to the goal interface
 
 hindsight COMMAND --help lists the arguments. RUN is a run folder (its best policy) or a policy file.
@@ -127,6 +129,20 @@ class CompareArguments:
 
     runs: tuple[Path, ...]  # run folders
     output: Path | None = None  # the page; comparison.html in the folder that all runs share unless given
+
+
+@dataclass(frozen=True)
+class ExportArguments:
+    """Write a policy with its normaliser as one file for other programs: from an observation's three arrays to actions."""
+
+    run: str  # a run folder (its best policy) or a policy file
+    onnx: Path | None = None  # write it for ONNX Runtime and its like
+    torchscript: Path | None = None  # write it for torch.jit.load, in Python or C++
+
+
+@dataclass(frozen=True)
+class DoctorArguments:
+    """Tell what is installed, what is missing for which command, and the line that cures it."""
 
 
 @dataclass(frozen=True)
@@ -367,6 +383,35 @@ def compare(arguments: list[str]) -> int:
     return 0
 
 
+def export(arguments: list[str]) -> int:
+    """hindsight export RUN"""
+    given = _parse(ExportArguments, arguments, "hindsight export")
+    files = {name: path for name in ("onnx", "torchscript") if (path := getattr(given, name)) is not None}
+    if not files:
+        raise OptionError("nothing is to be written: name a file, by --onnx FILE or --torchscript FILE or both")
+    from .training.checkpoint import SavedModel
+
+    saved = SavedModel.read(Path(given.run))
+    try:
+        from .export import EXPORTS
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError(f'exporting needs torch ({problem}): pip install "hindsight-rl[train]"') from None
+    for name, path in files.items():
+        EXPORTS[name](saved, path)
+        print(f"the policy is in {path}")
+    return 0
+
+
+def doctor(arguments: list[str]) -> int:
+    """hindsight doctor"""
+    _parse(DoctorArguments, arguments, "hindsight doctor")
+    from .doctor import examine
+
+    findings = examine()
+    print("\n".join(map(str, findings)))
+    return 1 if any(finding.level == "missing" for finding in findings) else 0
+
+
 def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
@@ -383,6 +428,8 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "evaluate": evaluate,
     "report": report,
     "compare": compare,
+    "export": export,
+    "doctor": doctor,
     "check": check,
 }
 
