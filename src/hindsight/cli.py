@@ -84,6 +84,12 @@ class TrainArguments:
     recipe: str = "default"  # a built-in recipe, or a .toml file; chosen by the environment unless given
     folder: Path | None = None  # of the run; a new one under runs/ unless given
     resume: bool = False  # go on with the run in the folder (the newest of this environment, agent and seed); start if none
+    tensorboard: bool = False  # write the metrics for TensorBoard too, in the run's folder
+    wandb: bool = False  # send the metrics to Weights & Biases too; WANDB_MODE=offline keeps them in the run's folder
+
+    def trackers(self) -> list[str]:
+        """The names of those that are asked for."""
+        return [name for name in ("tensorboard", "wandb") if getattr(self, name)]
 
 
 @dataclass(frozen=True)
@@ -157,11 +163,13 @@ def train(arguments: list[str]) -> int:
     environment = _take_environment(arguments)
     own, options = _parse_train(arguments, environment)
     from .her import HER
+    from .trackers import refuse_missing
 
+    refuse_missing(own.trackers())
     _find_modules_here(environment)
     with HER(environment, own.agent, own.recipe, **options) as model:
         model.trainer  # noqa: B018 - made now, so that whatever is wrong with the options shows before there is a folder
-        return _train(model, own.folder or _folder_of(model, environment, own.resume), own.resume, environment)
+        return _train(model, own.folder or _folder_of(model, environment, own.resume), own, environment)
 
 
 def _take_environment(arguments: list[str]) -> str:
@@ -222,16 +230,17 @@ def _folder_of(model: HER, environment: str, resume: bool) -> Path:
     raise AssertionError("numbers do not end")
 
 
-def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
+def _train(model: HER, path: Path, own: TrainArguments, environment: str) -> int:
     from rich.console import Console
 
     from .report.live import LiveReport
     from .terminal import Display
+    from .trackers import Trackers
     from .training.run_folder import RunFolder
 
     trainer, settings = model.trainer, model.settings
     with RunFolder(path, settings, model.spec) as folder:
-        goes_on = resume and folder.holds_a_run
+        goes_on = own.resume and folder.holds_a_run
         if goes_on:
             folder.resume(trainer)
         else:
@@ -240,7 +249,13 @@ def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
         report = LiveReport(path)
         if settings.training.eval_every:
             model.evaluate(1)  # an environment that does not tell success says so now, not after hours
-        with _stop_signals() as stop, Display(settings.training.steps, Console(soft_wrap=True)) as display:
+        console = Console(soft_wrap=True)
+        with (
+            _stop_signals() as stop,
+            Trackers(own.trackers(), path, settings.flat(), trainer.counts.env_steps) as trackers,
+            Display(settings.training.steps, console) as display,
+        ):
+            folder.listeners.append(trackers.log)
             try:
                 for event in trainer.run(settings.training.steps):
                     _unless_the_disk_fails(folder.listen, trainer, event)

@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -44,6 +44,7 @@ class RunFolder:
         self._lock = _lock(path)
         _remove_halves(path)
         self._metrics = MetricsFiles(path)
+        self.listeners: list[Callable[[Mapping[str, float]], None]] = []  # are told of every record of the metrics
 
     @property
     def holds_a_run(self) -> bool:
@@ -147,8 +148,11 @@ class RunFolder:
             "update_seconds": counts.update_seconds,
         }
         test = {} if evaluation is None else _test_metrics(trainer, evaluation)
-        self._metrics.write(record | trainer.meter.means() | trainer.agent.input_statistics() | test)
+        record |= trainer.meter.means() | trainer.agent.input_statistics() | test
+        self._metrics.write(record)
         trainer.meter = Meter()
+        for listener in self.listeners:
+            listener(record)
 
     def _save_policies(self, trainer: Trainer, event: Evaluated) -> None:
         keep = self.settings.training.keep_every
