@@ -2,9 +2,9 @@
 
     python benchmarks/priorities.py [--transitions 1000000] [--json FILE]
 
-All hold the same real transitions, cpprb and its face with four extra goals to each, in one process on one thread. A call
-draws 256 and updates the priorities of the same; they take turns of 25 calls. Medians. Priorities were random to start with,
-from one distribution for all. See sampling.py for the task.
+All hold the same real transitions, cpprb and its face with four extra goals to each, in one process on one thread. A
+call draws 256 and updates the priorities of the same; they take turns of 25 calls. Medians. Priorities were random at
+first, from one distribution for all. See sampling.py for the task.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ def success_while_learning(steps=5_000):
     """6: every 1,000 steps 10 episodes: eval/success_rate and eval/mean_success_rate, in the run's files."""
     with HER("PointReach-v0", eval_every=0) as model:
         model.learn(steps, callback=[EvaluateEvery(1_000, 10), StopAtSuccess(0.98)], log_interval=10, folder="watched")
+        print(model.evaluate(100))
 
 
 def prioritized_double_dqn(steps=15_000):

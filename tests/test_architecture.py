@@ -20,6 +20,7 @@ MAY_IMPORT = {  # folder or top module -> what it may import of the package; wha
     "rollout": {"records", "errors", "envs", "agents"},
     "recipes": {"errors"},
     "training": {"records", "errors", "envs", "replay", "agents", "rollout", "recipes"},
+    "report": {"errors"},
 }
 MAY_NOT_IMPORT = {  # packages that a layer must do without
     "records": {"torch", "numba"},
@@ -31,6 +32,7 @@ MAY_NOT_IMPORT = {  # packages that a layer must do without
     "agents": {"gymnasium", "numba"},
     "rollout": {"torch", "numba"},
     "compat.cpprb": {"torch", "gymnasium", "cpprb"},
+    "report": {"torch", "numba", "gymnasium"},
 }
 LONGEST_FUNCTION = 60
 

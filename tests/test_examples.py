@@ -103,6 +103,22 @@ def test_cpprb_style_dqn(run, tmp_path):
     assert [event.step for event in curves.Scalars("loss")] == list(range(curves.Scalars("loss")[0].step, 201))
 
 
+def test_ddpg_from_parts(run, tmp_path, monkeypatch):
+    pytest.importorskip("plotly")
+    monkeypatch.syspath_prepend(str(FOLDER))  # for curves.py
+    assert "success " in run("ddpg_from_parts.py", "--episodes", "41")  # one more than are played before updates begin
+    page = (tmp_path / "ddpg_from_parts.html").read_text()
+    assert all(name in page for name in ("final distance", "critic loss", "mean Q", "gradient_clip"))
+
+
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.simulator), *range(2, 9)])
+def test_her_in_a_few_lines(run, tmp_path, monkeypatch, number):
+    monkeypatch.syspath_prepend(str(FOLDER))  # for the environment of the fifth
+    said = run("her_in_a_few_lines.py", str(number), "--steps", "60")
+    assert said.count("success ") >= 1 or said.count("return ") == 4
+    assert (tmp_path / {6: "watched", 7: "bits-prioritized"}.get(number, ".")).is_dir()
+
+
 def test_examples_are_short():
     assert [p.name for p in FOLDER.glob("*.py") if len(p.read_text().splitlines()) >= LONGEST] == []
 

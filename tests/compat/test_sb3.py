@@ -486,6 +486,13 @@ def test_whole_episodes(n_envs):
     assert buffer.pos == (6 if n_envs == 1 else 2)
 
 
+def test_storing_an_episode_without_transitions_ends_the_open_one():
+    buffer = make()
+    play_episode(buffer, 1, 2, is_ended=False)
+    buffer.store_episode()
+    assert buffer.timeouts[:3, 0].tolist() == [0, 1, 0]
+
+
 def test_goals_of_an_episode_by_hand():
     expected = {"future": {3003, 3004}, "final": {3004}, "episode": {3001, 3002, 3003, 3004}, "random": {1001, 1002}}
     for strategy, goals in expected.items():
@@ -640,6 +647,8 @@ def test_fault_6_a_reward_for_single_goals_is_asked_goal_by_goal():
     with pytest.warns(UserWarning, match="one number for 50 goals"):
         check_rewards(buffer.sample(50))
     check_rewards(buffer.sample(50))  # the warning comes once
+    buffer.set_env(venv())
+    assert buffer.sample(50).rewards.shape == (50, 1)
 
 
 def test_fault_7_n_steps():

@@ -96,6 +96,10 @@ class Judge:
         self._dtype = observation_space["desired_goal"].dtype
         self._goes_row_by_row = False
 
+    def forget(self) -> None:
+        """Another environment is to be asked: it may well take many goals at once."""
+        self._goes_row_by_row = False
+
     def __call__(self, achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
         """The rewards, (B,), of achieving `achieved_goal` where `goal` is asked, both (B, ...).
 
@@ -134,8 +138,8 @@ class HerReplayBuffer(TheirHerReplayBuffer):
     goals; the algorithm hands it over. device, n_envs, handle_timeout_termination, n_sampled_goal, copy_info_dict as SB3's;
     copies of the infos cost far more than the steps. goal_selection_strategy: "future", "final", "episode" or "random", or
     a member of our enum or SB3's. optimize_memory_usage: must be False, as in SB3; no state is kept twice here anyway.
-    Older arguments: wrapped_env, the environment that computes rewards where `sample` is called without one, or where there
-    is no other; online_sampling=False draws the goals when an episode ends; max_episode_length cuts longer episodes off
+    Older arguments: wrapped_env, the environment that computes rewards where `sample` is called without one, or where `env`
+    is missing; online_sampling=False draws the goals when an episode ends; max_episode_length cuts longer episodes off
     there; env_info, which also may stand in the place of `env`, never meant anything, and a warning says so.
     Ours: n_steps above 1 sums rewards under the goal of each sample, discounted by gamma, which must be that of the
     algorithm. relabel_terminated ("keep" as SB3, "never", or "success", with success_reward) says whether new goals end
@@ -193,11 +197,14 @@ class HerReplayBuffer(TheirHerReplayBuffer):
             "success_reward": success_reward,
             "dtype": dtype,
         }
-        seed = np.random.randint(2**32, dtype=np.uint64)  # noqa: NPY002 - the state that set_random_seed of SB3 seeds
+        seed = np.random.randint(2**32, size=4, dtype=np.uint32)  # noqa: NPY002 - the state that SB3's set_random_seed seeds
         self._generator = np.random.default_rng(seed)
         self._judge = Judge(observation_space, copy_info_dict)
         self._store = self._make_store()
         self._ring = Ring(self.buffer_size, self.n_envs)
+        kept = {key: self._store.timeline.rows[key].dtype for key in OBSERVATION_KEYS}
+        declared = {key: observation_space[key].dtype for key in OBSERVATION_KEYS}
+        self._small = {key: declared[key] for key in kept if kept[key].kind in "iu" and kept[key] != declared[key]}
         self.her_ratio = self._store.her_probability
 
     def _make_store(self) -> HindsightBuffer:
@@ -275,8 +282,9 @@ class HerReplayBuffer(TheirHerReplayBuffer):
 
     def _judging_env(self, env: VecNormalize | None) -> VecEnv | None:
         """The environment that is asked for rewards in `sample(env=env)`."""
-        candidates = (self.wrapped_env if env is None else None, self.env, env, self.wrapped_env)
-        return next((each for each in candidates if each is not None), None)
+        if self.wrapped_env is not None and (env is None or self.env is None):
+            return self.wrapped_env
+        return env if self.env is None else self.env
 
     def _to_samples(self, batch: Batch, env: VecNormalize | None) -> DictReplayBufferSamples:
         """Tensors of a fresh batch: its own memory where they stay in this machine's."""
@@ -284,15 +292,16 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         after = {"observation": batch.next_observation, "achieved_goal": batch.next_achieved_goal}
         after["desired_goal"] = batch.goal.copy()
         reward = batch.reward[:, None].astype(np.float32, copy=False)
-        now, after = self._declared(now), self._declared(after)
+        for key, dtype in self._small.items():
+            now[key], after[key] = now[key].astype(dtype), after[key].astype(dtype)
         if env is not None:
             now, after = env.normalize_obs(now), env.normalize_obs(after)
             # SB3 clips the reward of one step, so that of n steps is clipped as their mean
             reward = self.n_steps * env.normalize_reward(reward / self.n_steps).astype(np.float32)
         samples = DictReplayBufferSamples(
-            observations={key: self._tensor(value) for key, value in now.items()},
+            observations={key: self._tensor(now[key]) for key in self.obs_shape},
             actions=self._tensor(as_declared(batch.action, self.action_space.dtype)),
-            next_observations={key: self._tensor(value) for key, value in after.items()},
+            next_observations={key: self._tensor(after[key]) for key in self.obs_shape},
             dones=self._tensor(batch.terminated[:, None].astype(np.float32)),
             rewards=self._tensor(reward),
         )
@@ -305,12 +314,10 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         tensor = torch.from_numpy(array)
         return tensor if self.device.type == "cpu" else tensor.to(self.device)
 
-    def _declared(self, values: dict[str, Array]) -> dict[str, Array]:
-        return {key: as_declared(values[key], self.observation_space[key].dtype) for key in self.obs_shape}
-
     def set_env(self, env: Any) -> None:
         """Let `env` compute the rewards of new goals from now on; it may be called at any time, as after model.set_env."""
         self.env = _as_vec_env(env)
+        self._judge.forget()
 
     def reset(self) -> None:
         """Forget everything."""
@@ -332,13 +339,19 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self._store.end_open_episodes()
         self._follow()
 
-    def store_episode(self, episode_transitions: Sequence[tuple[Any, ...]], is_success: bool | None = None) -> None:
+    def store_episode(
+        self, episode_transitions: Sequence[tuple[Any, ...]] | None = None, is_success: bool | None = None
+    ) -> None:
         """Take a whole episode: (obs, action, reward, next_obs, done) of every step, or with a sixth part, the info.
 
         Observations are dicts without an axis for environments. is_success: whether it reached its goal; it is not kept.
         Open episodes are closed where there is one environment alone. The arrays show it then too; of several, they cannot.
+        Without transitions, as up to SB3 1.7, open episodes are closed as cut off, and nothing else happens.
         Raises what `HindsightBuffer.add_episode` does.
         """
+        if episode_transitions is None:
+            self._end_open_episodes()
+            return
         if not episode_transitions:
             raise InputError("an episode without a step cannot be stored: give at least one transition")
         seen = [step[0] for step in episode_transitions] + [episode_transitions[-1][3]]

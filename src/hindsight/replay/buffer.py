@@ -239,6 +239,19 @@ class HindsightBuffer:
         """n batches in one draw, arrays (n, batch_size, ...): quicker than n calls; `batches[i]` is one of them."""
         return self._sampler.sample((whole_number("n", n, 1), whole_number("batch_size", batch_size, 1)), out)
 
+    def trivial_share(self, batch: Batch) -> float | None:
+        """The share of the relabelled samples whose goal was achieved before their step, so that they teach little.
+
+        Achieved means that the reward there is as good as at the goal itself. None where nothing was relabelled, or where
+        the reward needs more than goals (info_keys).
+        """
+        is_told = batch.is_relabelled
+        if self._settings["info_keys"] or not is_told.any():
+            return None
+        before, goal = batch.achieved_goal[is_told], batch.goal[is_told]
+        judge = self._sampler.judging.compute_reward
+        return float(np.mean(np.asarray(judge(before, goal, {})) >= np.asarray(judge(goal, goal, {}))))
+
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and strict JSON from which `load_state_dict` goes on to the same bytes.
 
