@@ -15,8 +15,8 @@ from hindsight.replay.goals import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, goal_rows
 
 STEPS = (4, 7)  # of the two episodes that are drawn, one after the other on the timeline
 CHOSEN = 5 + 2  # the row that is relabelled: the second episode begins at row 5
-WIDTH, LEFT, PITCH = 760, 16, 56  # of the whole, before the first row, from row to row
-BOX, BAR = 36, 76  # the side of a row, the height of a probability of 1
+WIDTH, LEFT, PITCH = 790, 84, 54  # of the whole, before the first row, from row to row
+BOX, BAR = 36, 96  # the side of a row, the height of a probability of 1
 
 
 def counts() -> tuple[np.ndarray, np.ndarray]:
@@ -39,42 +39,49 @@ def law(strategy: str) -> list[Fraction]:
 
 def draw_law(strategy: str) -> str:
     """The timeline with a bar over every row that may give the goal, as high as it is probable."""
-    shares, height = law(strategy), BAR + BOX + 66
-    base = BAR + 22
+    shares = law(strategy)
+    base = float(max(shares)) * BAR + 26
     parts = _rows(base)
     for row, share in enumerate(shares):
         if share:
-            x, tall = LEFT + row * PITCH, max(4.0, float(share) * BAR)
+            x, tall = LEFT + row * PITCH, float(share) * BAR
             parts += [
                 f'<rect class="goal" x="{x}" y="{base - 4 - tall:.1f}" width="{BOX}" height="{tall:.1f}" rx="2"/>',
-                _text(x + BOX / 2, base - 9 - tall, str(share), "ink", 12),
+                _text(x + BOX / 2, base - 9 - tall, str(share), "ink", 13),
             ]
-    return _svg(height, parts, f"The law of the strategy {strategy}: probabilities {', '.join(map(str, shares))} by row.")
+    return _svg(base + BOX + 34, parts, f"The law of {strategy}: probabilities {', '.join(map(str, shares))} by row.")
 
 
 def draw_timeline() -> str:
     """Two episodes as rows, and the transition of the chosen row."""
     done, left = counts()
-    base = 34
-    parts = [_text(LEFT, 14, "two episodes, one row per step", "faint", 12, "start"), *_rows(base)]
-    for name, values, y in (("steps_done", done, base + BOX + 46), ("steps_left", left, base + BOX + 64)):
-        parts += [_text(LEFT + row * PITCH + BOX / 2, y, str(n), "ink", 12) for row, n in enumerate(values)]
-        parts.append(_text(LEFT + len(done) * PITCH - 8, y, name, "faint", 12, "start"))
-    return _svg(base + BOX + 76, parts, "Two episodes on the timeline, with steps_done and steps_left of each row.")
+    base, first, parts = 34, 0, []
+    for steps in STEPS:
+        start, stop = LEFT + first * PITCH, LEFT + (first + steps) * PITCH + BOX
+        parts += [
+            f'<path class="line" d="M{start} {base - 6} v-6 H{stop} v6"/>',
+            _text((start + stop) / 2, base - 18, f"an episode of {steps} steps", "ink", 13),
+        ]
+        first += steps + 1
+    parts += _rows(base)
+    for name, values, y in (("steps_done", done, base + BOX + 50), ("steps_left", left, base + BOX + 72)):
+        parts += [_text(LEFT + row * PITCH + BOX / 2, y, str(n), "ink", 13) for row, n in enumerate(values)]
+        parts.append(_text(LEFT - 12, y, name, "faint", 13, "end"))
+    return _svg(base + BOX + 82, parts, "Two episodes on the timeline, with steps_done and steps_left of each row.")
 
 
 def draw_share() -> str:
     """A batch, of which k in k + 1 samples are relabelled."""
-    k, width = DEFAULT_N_SAMPLED_GOAL, LEFT + 13 * PITCH - LEFT - 20
+    k, width = DEFAULT_N_SAMPLED_GOAL, 12 * PITCH + BOX
     told = relabelled_share("future", None) * width
     parts = [
-        f'<rect class="goal" x="{LEFT}" y="20" width="{told:.0f}" height="34" rx="3"/>',
-        f'<rect class="own" x="{LEFT + told + 3:.0f}" y="20" width="{width - told - 3:.0f}" height="34" rx="3"/>',
-        _text(LEFT + told / 2, 42, f"k/(k+1) = {k}/{k + 1}: goals put in hindsight", "on-colour", 13),
-        _text(LEFT + told + (width - told) / 2, 42, f"1/{k + 1}: as asked", "on-colour", 13),
-        _text(LEFT, 13, f"a batch, with n_sampled_goal = k = {k}", "faint", 12, "start"),
+        _text(LEFT - 12, 24, "a batch", "faint", 13, "end"),
+        f'<rect class="goal" x="{LEFT}" y="2" width="{told:.0f}" height="34" rx="3"/>',
+        f'<rect class="own" x="{LEFT + told + 3:.0f}" y="2" width="{width - told - 3:.0f}" height="34" rx="3"/>',
+        _text(LEFT + told / 2, 24, f"k/(k+1) = {k}/{k + 1}: goals put in hindsight", "on-colour", 14),
+        _text(LEFT + told + (width - told) / 2, 24, f"1/{k + 1}: as asked", "on-colour", 14),
     ]
-    return _svg(62, parts, f"Of a batch {k}/{k + 1} is relabelled and 1/{k + 1} keeps the goal that was asked.")
+    return _svg(38, parts, f"Of a batch {k}/{k + 1} is relabelled and 1/{k + 1} keeps the goal that was asked.")
 
 
 class Drawing(SphinxDirective):
@@ -102,7 +109,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def _rows(y: float) -> list[str]:
     """The boxes of the rows, fence posts dashed, the chosen transition as an arrow, and the numbers beneath."""
     done, left = counts()
-    parts = []
+    parts = [_text(LEFT - 12, y + BOX / 2 + 5, "row", "faint", 13, "end")]
     for row in range(len(done)):
         x = LEFT + row * PITCH
         kind, ink = ("own", "on-colour") if row == CHOSEN else ("fence" if left[row] == 0 else "row", "ink")
@@ -114,7 +121,7 @@ def _rows(y: float) -> list[str]:
     parts += [
         f'<path class="own-line" stroke-width="2" d="M{start} {under + 3} v8 H{stop} v-7"/>',
         f'<path class="own" d="M{stop - 5} {under + 8} h10 l-5 -7 z"/>',
-        _text((start + stop) / 2, under + 26, "the transition", "ink", 12),
+        _text((start + stop) / 2, under + 27, "the transition", "ink", 13),
     ]
     return parts
 
