@@ -154,7 +154,8 @@ def test_no_pickle_and_no_eval_in_the_package():
     [
         ("hindsight", ["torch", "numba", "mujoco"]),
         ("hindsight.replay.buffer", ["torch", "mujoco", "hindsight.agents"]),
-        ("hindsight.rollout.source", ["torch", "numba", "mujoco", "hindsight.replay"]),
+        ("hindsight.rollout.source", ["torch", "numba", "mujoco", "ray", "hindsight.replay"]),
+        ("hindsight.her", ["torch", "mujoco", "ray"]),
         ("hindsight.cli", ["torch", "numba", "tyro", "rich", "hindsight.her"]),
         ("hindsight.training.settings", ["torch", "numba"]),
     ],

@@ -266,7 +266,7 @@ def evaluate(arguments: list[str]) -> int:
     from .her import HER
 
     _find_modules_here(given.env)
-    with HER.load(given.run, given.env, workers=given.workers) as model:
+    with HER.load(given.run, given.env, workers=given.workers, engine="processes", ray_address=None) as model:
         result = model.evaluate(given.episodes, given.seed)
         facts = {"environment": model.spec.env_id, "agent": model.settings.agent, "seed": given.seed}
     print(json.dumps(facts | result.to_json()) if given.json else f"{facts['environment']}: {result}")

@@ -22,7 +22,10 @@ from .replay.files import save_bytes
 from .replay.goals import Relabel
 from .replay.sampler import compile_kernels
 from .rollout.collect import Stage
-from .rollout.source import LocalSource, Source, WorkerSource
+from .rollout.options import RolloutOptions
+from .rollout.processes import ProcessCrew
+from .rollout.ray_source import RayCrew
+from .rollout.source import Crew, LocalSource, Source, WorkerSource
 from .training.checkpoint import SavedModel
 from .training.evaluate import UNSEEN_SEED, Evaluation, outcomes
 from .training.settings import Settings, resolve_settings
@@ -48,7 +51,9 @@ class HER:
         try:
             spec = read_spec(environment)
             found = load_recipe(recipe) if recipe else find_recipe(spec.env_id)
-            self._begin(env, environment, spec, resolve_settings(found, agent, options))
+            settings = resolve_settings(found, agent, options)
+            _refuse_idle_engine(settings.rollout)
+            self._begin(env, environment, spec, settings)
         except HindsightError:
             if environment is not env:
                 environment.close()
@@ -320,9 +325,11 @@ class HER:
         if remake is None:
             remake = maker is not None and not resets_exactly(maker)
         stage = Stage(maker, self._policy_spec, rollout.max_episode_steps, self.settings.replay.info_keys, remake)
-        if rollout.workers:
-            return WorkerSource(stage, rollout.workers, rollout.job_timeout)
-        return LocalSource(stage, environment if maker is None else None)
+        if not rollout.workers:
+            return LocalSource(stage, environment if maker is None else None)
+        is_ray = rollout.engine == "ray"
+        crew: Crew = RayCrew(stage, rollout.workers, rollout.ray_address) if is_ray else ProcessCrew(stage)
+        return WorkerSource(crew, rollout.workers, rollout.job_timeout)
 
     def _make_buffer(self) -> HindsightBuffer:
         _, environment = self._environment_of()
@@ -358,6 +365,14 @@ class HER:
                 "two values: choose 'keep' or 'never', or give the environment a compute_terminated"
             )
         return highest if np.isfinite(highest) else 0.0
+
+
+def _refuse_idle_engine(rollout: RolloutOptions) -> None:
+    """Raise OptionError where somebody asks for an engine that would have nothing to do."""
+    if rollout.engine == "ray" and not rollout.workers:
+        raise OptionError("engine is 'ray', but workers is 0: say how many it shall run, as --workers 2")
+    if rollout.ray_address and rollout.engine != "ray":
+        raise OptionError(f"ray_address is {rollout.ray_address!r}, but engine is {rollout.engine!r}: add --engine ray")
 
 
 def _seed(run_seed: int, stream: int) -> int:

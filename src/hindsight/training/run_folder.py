@@ -24,7 +24,9 @@ from .metrics import Meter, MetricsFiles, append_line, cut
 from .settings import Settings
 from .trainer import Evaluated, Event, Learnt, Trainer
 
-FREE_ON_RESUME = frozenset({"steps", "workers", "checkpoint_every"})  # options that may change when a run goes on
+FREE_ON_RESUME = frozenset(
+    {"steps", "workers", "engine", "ray_address", "checkpoint_every"}
+)  # may change when a run goes on
 _GROWING = ("metrics.jsonl", "evaluations.jsonl")
 
 
