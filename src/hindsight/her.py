@@ -236,7 +236,7 @@ class HER:
         """The model as a file would hold it."""
         if self._saved and not self._trainer:
             return self._saved
-        facts = self._trainer.facts() if self._trainer else {}
+        facts = self._trainer.counts.facts() if self._trainer else {}
         return SavedModel.of(self.agent, self.settings, self.spec, facts)
 
     def close(self) -> None:

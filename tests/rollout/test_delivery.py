@@ -91,7 +91,7 @@ def test_bad_answers_are_dropped_and_counted_and_their_jobs_run_again():
             assert all(
                 same(a, b) for a, b in zip(episodes, Collector(stages.stage(stages.short)).collect(JOB), strict=True)
             )
-        assert source.take_tally() == Counter(foreign=1, truncated=1, duplicate=1)
+        assert source.take_tally() == Counter(foreign_answers=1, truncated_answers=1, duplicate_answers=1)
         assert not source.take_tally()
 
 

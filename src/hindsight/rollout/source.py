@@ -17,6 +17,7 @@ from .collect import EVALUATION, TRAINING, Collector, Job, Stage
 from .delivery import Delivery
 
 DEATHS_PER_JOB = 3  # a job that takes this many workers down with it is at fault itself
+FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")  # what a source makes up for
 START_SECONDS = 300.0  # without any worker that is ready, before waiting for one is given up
 
 
@@ -32,11 +33,14 @@ class Source(Protocol):
     def first_of(self, tickets: Sequence[int]) -> int:
         """The ticket whose result can be had first; waits for one."""
 
+    def has_result(self, ticket: int) -> bool:
+        """Whether `result` would not wait for others."""
+
     def drop(self, ticket: int) -> None:
         """Forget a job, whose result nobody wants any more."""
 
     def take_tally(self) -> Mapping[str, int]:
-        """What went wrong since the last call, and was made up for: lost_workers; foreign, duplicate, truncated answers."""
+        """What went wrong since the last call, and was made up for, by the names in FAULTS."""
 
     def close(self) -> None:
         """Give back environments and processes; jobs without a result are dropped."""
@@ -73,6 +77,10 @@ class LocalSource:
     def first_of(self, tickets: Sequence[int]) -> int:
         """The oldest, which is as good as any."""
         return min(tickets)
+
+    def has_result(self, ticket: int) -> bool:
+        """Yes: there are no others."""
+        return True
 
     def drop(self, ticket: int) -> None:
         """Forget the job."""
@@ -127,7 +135,7 @@ class LostError(Exception):
 
 
 class WorkerSource:
-    """Runs jobs in the workers of an engine, in the order of submission, each as soon as a worker is free.
+    """Runs jobs in the workers of an engine, training first, in the order of submission, each as soon as a worker is free.
 
     A worker that dies, or that is busy with one job for more than `job_timeout` seconds, is replaced and its job run again,
     which gives the same episodes; so is a job whose answer is damaged or not to it. An error of the environment comes out
@@ -182,6 +190,12 @@ class WorkerSource:
             self._receive(timeout=1.0)
             self._refuse_to_wait_for_nobody()
 
+    def has_result(self, ticket: int) -> bool:
+        """Whether its worker has answered."""
+        self._receive(timeout=0)
+        self._hand_out()
+        return ticket in self._results
+
     def drop(self, ticket: int) -> None:
         """Forget a job: one that waits is not started, the result of another is thrown away."""
         if ticket in self._waiting:
@@ -205,7 +219,8 @@ class WorkerSource:
     def _hand_out(self) -> None:
         for worker in self.workers:
             if worker.is_ready and worker not in self._busy and self._waiting:
-                ticket = self._waiting.popleft()
+                ticket = min(self._waiting, key=lambda ticket: self._jobs[ticket].stream)  # training before evaluation
+                self._waiting.remove(ticket)
                 self._busy[worker] = ticket, time.monotonic()
                 worker.start(self._name, ticket, self._jobs[ticket])
 
@@ -239,7 +254,7 @@ class WorkerSource:
     def _take_in(self, ticket: int, delivery: Delivery) -> None:
         fault = delivery.fault(self._name, ticket, self._jobs[ticket])
         if fault:
-            self.tally[fault] += 1
+            self.tally[f"{fault}_answers"] += 1
             self._run_again(ticket, f"{DEATHS_PER_JOB} answers in a row were not to be used, the last one was {fault}")
         elif ticket in self._dropped:
             self._forget(ticket)

@@ -94,19 +94,44 @@ def wilson_interval(successes: int, episodes: int, z: float = 1.959964) -> tuple
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def outcomes(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
-    """Play the evaluation episodes of these numbers and tell of each, in their order.
+class EvaluationJobs:
+    """The evaluation episodes of these numbers, given to a source: a job each, so that all workers share in it."""
 
-    Every episode is a job of its own, so that all workers share in it.
-    """
-    tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
+    def __init__(self, source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> None:
+        self._source, self._run_seed = source, run_seed
+        self._tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
+        self.outcomes: list[Outcome] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all is told."""
+        return len(self.outcomes) == len(self._tickets)
+
+    @property
+    def has_next(self) -> bool:
+        """Whether the next outcome can be told without waiting."""
+        return not self.is_over and self._source.has_result(self._tickets[len(self.outcomes)])
+
+    def next(self) -> Outcome:
+        """Tell of the next episode, in the order of the numbers; wait for it."""
+        [episode] = self._source.result(self._tickets[len(self.outcomes)])
+        self.outcomes.append(outcome_of(episode, environment_seed(self._run_seed, EVALUATION, episode.number)))
+        return self.outcomes[-1]
+
+    def drop(self) -> None:
+        """Forget what is left."""
+        for ticket in self._tickets:
+            self._source.drop(ticket)
+
+
+def outcomes(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
+    """Play the evaluation episodes of these numbers and tell of each, in their order."""
+    jobs = EvaluationJobs(source, weights, run_seed, episodes)
     try:
-        for ticket in tickets:
-            for episode in source.result(ticket):
-                yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
+        while not jobs.is_over:
+            yield jobs.next()
     finally:
-        for ticket in tickets:
-            source.drop(ticket)
+        jobs.drop()
 
 
 def outcome_of(episode: Episode, seed: int) -> Outcome:

@@ -19,7 +19,7 @@ from ..records import Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.collect import TRAINING, Job
 from ..rollout.source import Source
-from .evaluate import Evaluation, Outcome, outcomes
+from .evaluate import Evaluation, EvaluationJobs, Outcome
 from .metrics import Meter
 from .settings import Settings
 
@@ -37,19 +37,12 @@ class Learnt:
 
 
 @dataclass(frozen=True)
-class Evaluated:
-    """An evaluation is complete."""
-
-    evaluation: Evaluation
-    is_best: bool
-
-
-Event = Learnt | Outcome | Evaluated
-
-
-@dataclass(frozen=True)
 class Counts:
-    """How far a run has come. seconds: of collecting and of updating, as the learner waited for them."""
+    """How far a run has come, and what went wrong on the way.
+
+    seconds: of collecting and of updating, as the learner waited for them. stale_episodes: dropped, for their weights were
+    older than `lag`. lost_workers: replaced. foreign, duplicate and truncated answers: dropped, and their jobs run again.
+    """
 
     env_steps: int = 0
     episodes: int = 0
@@ -57,12 +50,48 @@ class Counts:
     refused_episodes: int = 0
     refused_in_a_row: int = 0
     failed_jobs: int = 0
+    stale_episodes: int = 0
+    lost_workers: int = 0
+    foreign_answers: int = 0
+    duplicate_answers: int = 0
+    truncated_answers: int = 0
+    learnt_jobs: int = 0
     submitted_episodes: int = 0
     owed_updates: float = 0.0
     evaluated_at: int = 0
     evaluated_episodes: int = 0
     collect_seconds: float = 0.0
     update_seconds: float = 0.0
+
+    def facts(self) -> dict[str, Any]:
+        """How far the run is, as a policy file tells it."""
+        return {name: getattr(self, name) for name in ("env_steps", "episodes", "updates")}
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """An agent as it was at one moment of a run."""
+
+    weights: PolicyWeights
+    agent_state: dict[str, Array]
+    counts: Counts
+
+    @classmethod
+    def of(cls, agent: Agent, counts: Counts) -> Snapshot:
+        """Copies of what it is now."""
+        return cls(agent.policy_weights(), agent.state_dict(), counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """An evaluation is complete; of the agent as it was when the evaluation began."""
+
+    evaluation: Evaluation
+    is_best: bool
+    snapshot: Snapshot = field(repr=False)
+
+
+Event = Learnt | Outcome | Evaluated
 
 
 @dataclass
@@ -78,30 +107,43 @@ class Trainer:
     in_flight: deque[tuple[int, Job]] = field(default_factory=deque)  # tickets and jobs, oldest first
     history: list[dict[str, float]] = field(default_factory=list)  # env_steps, success_rate, return_mean of evaluations
     _batches: Batch | None = None
+    _evaluation: tuple[EvaluationJobs, Snapshot] | None = None
+    _published: tuple[int, PolicyWeights] | None = None
 
     def run(self, until: int) -> Iterator[Event]:
-        """Train and evaluate until `until` environment steps, or until solved. May be left and taken up after any event."""
-        while not self.is_solved:
-            if self._evaluation_is_due(until):
-                yield from self._evaluate()
-            elif self.counts.env_steps < until:
-                episodes = self.learn_from_next_job()
-                yield Learnt(episodes, self._evaluation_is_due(until))
-            else:
-                return
+        """Train and evaluate until `until` environment steps, or until solved. May be left and taken up after any event.
+
+        An evaluation is waited for; with the free schedule it goes on beside the training, until the next one is due.
+        """
+        waits = self.settings.rollout.schedule == "deterministic"
+        try:
+            while not self.is_solved:
+                if self._evaluation and (waits or self._evaluation_is_due(until)):
+                    yield from self._tell_evaluation(to_the_end=True)
+                elif self._evaluation_is_due(until):
+                    self._begin_evaluation()
+                elif self.counts.env_steps < until:
+                    episodes = self.learn_from_next_job()
+                    yield Learnt(episodes, self._evaluation_is_due(until))
+                    yield from self._tell_evaluation(to_the_end=False)
+                elif self._evaluation:
+                    yield from self._tell_evaluation(to_the_end=True)
+                else:
+                    return
+        finally:
+            self._drop_evaluation()
 
     def learn_from_next_job(self) -> list[Episode]:
-        """Take in the oldest job's episodes and make the updates they are worth."""
+        """Take in the episodes of the next job, the oldest or the first that ends, and make the updates they are worth."""
         started = time.perf_counter()
-        self._submit_jobs()
-        episodes = self._collect()
-        self.in_flight.popleft()
+        episodes = self._fresh_episodes()
         collected = time.perf_counter()
         for episode in episodes:
             self._take(episode)
         self._update()
         self.counts = replace(
             self.counts,
+            learnt_jobs=self.counts.learnt_jobs + 1,
             collect_seconds=self.counts.collect_seconds + collected - started,
             update_seconds=self.counts.update_seconds + time.perf_counter() - collected,
         )
@@ -120,6 +162,15 @@ class Trainer:
         """The best evaluation so far: the highest success rate, then the highest return, then the latest."""
         return max(reversed(self.history), key=_score, default=None)
 
+    def _fresh_episodes(self) -> list[Episode]:
+        """The next job's episodes; those whose weights are too old, as may be with the free schedule, are dropped."""
+        while True:
+            self._submit_jobs()
+            job, episodes = self._collect()
+            if self.counts.learnt_jobs - job.version <= self.settings.rollout.lag:
+                return episodes
+            self.counts = replace(self.counts, stale_episodes=self.counts.stale_episodes + len(episodes))
+
     def _submit_jobs(self) -> None:
         rollout, training, counts = self.settings.rollout, self.settings.training, self.counts
         while len(self.in_flight) <= rollout.lag:
@@ -128,20 +179,41 @@ class Trainer:
                 training.seed,
                 TRAINING,
                 tuple(range(first, first + rollout.episodes_per_job)),
-                self.agent.policy_weights(),
+                self._publish(),
                 self.agent.exploration(counts.env_steps < training.random_steps, counts.env_steps),
+                counts.learnt_jobs,
             )
             self.in_flight.append((self.source.submit(job), job))
             self.counts = replace(self.counts, submitted_episodes=first + rollout.episodes_per_job)
 
-    def _collect(self) -> list[Episode]:
-        """The oldest job's episodes. A job that fails is tried again, on a new environment, before the run is given up."""
-        for _ in range(ATTEMPTS - 1):
+    def _publish(self) -> PolicyWeights:
+        """The policy's weights as they are now: one object for all jobs that have them."""
+        if self._published is None or self._published[0] != self.counts.learnt_jobs:
+            self._published = self.counts.learnt_jobs, self.agent.policy_weights()
+        return self._published[1]
+
+    def _collect(self) -> tuple[Job, list[Episode]]:
+        """The next job and its episodes. One that fails is tried again, on a new environment, before the run ends."""
+        place = 0
+        if self.settings.rollout.schedule == "free":
+            tickets = [ticket for ticket, _ in self.in_flight]
+            place = tickets.index(self.source.first_of(tickets))
+        ticket, job = self.in_flight[place]
+        for attempt in range(ATTEMPTS):
             try:
-                return self.source.result(self.in_flight[0][0])
+                episodes = self.source.result(ticket)
+                break
             except CollectError:
+                if attempt + 1 == ATTEMPTS:
+                    raise
                 self.counts = replace(self.counts, failed_jobs=self.counts.failed_jobs + 1)
-        return self.source.result(self.in_flight[0][0])
+        del self.in_flight[place]
+        self._count_faults()
+        return job, episodes
+
+    def _count_faults(self) -> None:
+        tally = self.source.take_tally()
+        self.counts = replace(self.counts, **{name: getattr(self.counts, name) + count for name, count in tally.items()})
 
     def move_to(self, source: Source) -> None:
         """Go on with another source, to which the jobs under way are submitted again."""
@@ -210,34 +282,51 @@ class Trainer:
 
     def _evaluation_is_due(self, until: int) -> bool:
         every, steps, last = self.settings.training.eval_every, self.counts.env_steps, self.counts.evaluated_at
+        if self._evaluation:
+            last = self._evaluation[1].counts.env_steps
         if not every or not self.counts.updates or steps == last:
             return False
         return steps // every > last // every or steps >= until
 
-    def _evaluate(self) -> Iterator[Outcome | Evaluated]:
-        """Nothing of the trainer changes before the last episode is in: an evaluation cut short is made again."""
+    def _begin_evaluation(self) -> None:
+        """Nothing that is kept changes before the last episode is in: an evaluation cut short is made again."""
         options, first = self.settings.training, self.counts.evaluated_episodes
         numbers = range(first, first + options.eval_episodes)
-        results: list[Outcome] = []
-        for outcome in outcomes(self.source, self.agent.policy_weights(), options.seed, numbers):
-            results.append(outcome)
-            yield outcome
-        evaluation = Evaluation(tuple(results))
+        snapshot = Snapshot.of(self.agent, self.counts)
+        self._evaluation = EvaluationJobs(self.source, snapshot.weights, options.seed, numbers), snapshot
+
+    def _tell_evaluation(self, to_the_end: bool) -> Iterator[Outcome | Evaluated]:
+        """The outcomes that are there; or `to_the_end`, waiting for them."""
+        if self._evaluation is None:
+            return
+        jobs, snapshot = self._evaluation
+        while jobs.has_next or (to_the_end and not jobs.is_over):
+            yield jobs.next()
+        if jobs.is_over:
+            self._evaluation = None
+            yield self._conclude(Evaluation(tuple(jobs.outcomes)), snapshot)
+
+    def _conclude(self, evaluation: Evaluation, snapshot: Snapshot) -> Evaluated:
+        """Take an evaluation up into what is kept."""
         record = {
-            "env_steps": float(self.counts.env_steps),
+            "env_steps": float(snapshot.counts.env_steps),
             "success_rate": evaluation.success_rate,
             "return_mean": evaluation.return_mean,
         }
         is_best = self.best is None or _score(record) >= _score(self.best)
         self.history.append(record)
+        self._count_faults()
         self.counts = replace(
-            self.counts, evaluated_at=self.counts.env_steps, evaluated_episodes=first + options.eval_episodes
+            self.counts,
+            evaluated_at=snapshot.counts.env_steps,
+            evaluated_episodes=self.counts.evaluated_episodes + len(evaluation.outcomes),
         )
-        yield Evaluated(evaluation, is_best)
+        return Evaluated(evaluation, is_best, snapshot)
 
-    def facts(self) -> dict[str, int]:
-        """How far the run is, as a policy file tells it."""
-        return {name: getattr(self.counts, name) for name in ("env_steps", "episodes", "updates")}
+    def _drop_evaluation(self) -> None:
+        if self._evaluation:
+            self._evaluation[0].drop()
+            self._evaluation = None
 
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything that decides how the run goes on: arrays, and plain data. Source and settings apart."""
@@ -248,7 +337,11 @@ class Trainer:
         for i, (_, job) in enumerate(self.in_flight):
             arrays |= {f"job/{i}/{k}": v for k, v in asdict(job.weights).items()}
             jobs.append(
-                {"episodes": list(job.episodes), "exploration": asdict(job.exploration) if job.exploration else None}
+                {
+                    "episodes": list(job.episodes),
+                    "exploration": asdict(job.exploration) if job.exploration else None,
+                    "version": job.version,
+                }
             )
         data = {
             "counts": asdict(self.counts),
@@ -266,6 +359,7 @@ class Trainer:
         self.counts = Counts(**data["counts"])
         self.meter = Meter.from_state(data["meter"])
         self.history = list(data["history"])
+        self._published = None
         jobs = []
         for i, record in enumerate(data["jobs"]):
             job = Job(
@@ -274,6 +368,7 @@ class Trainer:
                 tuple(record["episodes"]),
                 PolicyWeights(**_part(arrays, f"job/{i}/")),
                 Exploration(**record["exploration"]) if record["exploration"] else None,
+                int(record["version"]),
             )
             jobs.append((0, job))
         self.in_flight = deque(jobs)
