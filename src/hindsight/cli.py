@@ -11,7 +11,6 @@ import re
 import shlex
 import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from . import __version__
 from .errors import (
     CollectError,
-    FileError,
     HindsightError,
     MissingExtraError,
     OptionError,
@@ -30,6 +28,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .her import HER
+    from .recipes import Recipe
 
 DEFAULT_ENVIRONMENT = "FetchReach-v4"
 _HELP = f"""hindsight {__version__}: teach agents to reach goals from sparse success signals
@@ -142,7 +141,7 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
 
     name = _peek(arguments, "--recipe")
     recipe = load_recipe(name) if name else find_recipe(environment.rpartition(":")[2])
-    settings = resolve_settings(recipe, _peek(arguments, "--agent"), {})
+    settings = resolve_settings(recipe, _peek(arguments, "--agent") or _agent_for(recipe, environment), {})
     own = TrainArguments(agent=settings.agent, recipe=name or recipe.name)
     groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in (own, *settings.records())]
     kind = make_dataclass("Train", groups, frozen=True)
@@ -150,6 +149,16 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
     given = _parse(kind, arguments, "hindsight train [ENV]")
     options = {f.name: getattr(getattr(given, r), f.name) for r, cls, _ in groups[1:] for f in fields(cls)}
     return getattr(given, TrainArguments.__name__), options
+
+
+def _agent_for(recipe: Recipe, environment: str) -> str:
+    """The recipe's agent; the environment is made to look at its actions only where that matters."""
+    if recipe.discrete_agent is None:
+        return recipe.agent
+    from .envs.goal_env import make_goal_env, read_spec
+
+    with contextlib.closing(make_goal_env(environment)) as env:
+        return recipe.agent_for(is_discrete=read_spec(env).action.n_values is not None)
 
 
 def _peek(arguments: Sequence[str], name: str) -> str | None:
@@ -204,7 +213,7 @@ def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
         with _stop_signals() as stop, Display(settings.training.steps, Console(soft_wrap=True)) as display:
             try:
                 for event in trainer.run(settings.training.steps):
-                    _unless_the_disk_fails(folder.listen, trainer, event)
+                    folder.listen(trainer, event)
                     display.show(trainer, event)
                     if stop:
                         break
@@ -217,14 +226,6 @@ def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
         return 128 + stop[0]
     _conclude(model, path, environment)
     return 0
-
-
-def _unless_the_disk_fails(write: Callable[..., None], *arguments: Any) -> None:
-    """What could not be written is told, and training goes on: the next checkpoint may be written again."""
-    try:
-        write(*arguments)
-    except (OSError, FileError) as problem:
-        warnings.warn(f"the run's files could not be written ({problem}); training goes on", RuntimeWarning, stacklevel=2)
 
 
 def _announce(model: HER, path: Path, goes_on: bool) -> None:

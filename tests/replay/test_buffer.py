@@ -77,7 +77,7 @@ def test_memory_counts_all_that_is_owned():
         buffer._timeline._scratch,
         buffer._open.rows,
         buffer._open._incoming,
-        buffer._sampler._u,
+        buffer._sampler.chance._u,
     ]
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
 

@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import socket
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import metadata
@@ -75,7 +76,15 @@ class RunFolder:
         self._metrics.rebuild()
 
     def listen(self, trainer: Trainer, event: Event) -> None:
-        """Write what an event calls for."""
+        """Write what an event calls for; a disk that fails is told of, and training may go on: the next may be written."""
+        try:
+            self._write(trainer, event)
+        except (OSError, FileError) as problem:
+            warnings.warn(
+                f"the run's files could not be written ({problem}); training goes on", RuntimeWarning, stacklevel=2
+            )
+
+    def _write(self, trainer: Trainer, event: Event) -> None:
         if isinstance(event, Learnt):
             every = self.settings.training.log_every
             if not event.evaluation_follows and trainer.counts.env_steps // every > self._logged_at // every:
