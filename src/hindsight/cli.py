@@ -122,7 +122,10 @@ def train(arguments: list[str]) -> int:
 
     _find_modules_here(environment)
     with HER(environment, own.agent, own.recipe, **options) as model:
-        model.trainer  # noqa: B018 - made now, so that whatever is wrong with the options shows before there is a folder
+        trainer = model.trainer  # made now, so that whatever is wrong with the options shows before there is a folder
+        if model.learners.rank:
+            trainer.follow()
+            return 0
         return _train(model, own.folder or _folder_of(model, environment, own.resume), own.resume, environment)
 
 

@@ -18,13 +18,15 @@ from ..errors import CollectError, HindsightError, InputError
 from ..records import Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.collect import TRAINING, Job
-from ..rollout.source import Source
+from ..rollout.source import FAULTS, Source
 from .evaluate import Evaluation, EvaluationJobs, Outcome
+from .learners import GATHER, LEARN, LOAD, STOP, Alone, Learners
 from .metrics import Meter
 from .settings import Settings
 
 REFUSED_IN_A_ROW = 10  # episodes with bad values, one after the other, that end a run
 ATTEMPTS = 3  # at a job, before the environment's error ends the run
+SUMMED = ("env_steps", "episodes", "refused_episodes", "failed_jobs", "stale_episodes", *FAULTS, "owed_updates")
 UPDATES_PER_DRAW = 8  # batches drawn at once: the cost of a call is shared, and the batches still fit the cache
 
 
@@ -96,7 +98,11 @@ Event = Learnt | Outcome | Evaluated
 
 @dataclass
 class Trainer:
-    """Trains an agent on the episodes of a source. `run` tells the whole story; `learn_from_next_job` is one step of it."""
+    """Trains an agent on the episodes of a source. `run` tells the whole story; `learn_from_next_job` is one step of it.
+
+    Where several learn together, the first one runs, evaluates and is saved; the others `follow` it, each with a buffer and
+    a source of its own. Counts are those of all.
+    """
 
     agent: Agent
     buffer: HindsightBuffer
@@ -106,9 +112,14 @@ class Trainer:
     meter: Meter = field(default_factory=Meter)
     in_flight: deque[tuple[int, Job]] = field(default_factory=deque)  # tickets and jobs, oldest first
     history: list[dict[str, float]] = field(default_factory=list)  # env_steps, success_rate, return_mean of evaluations
+    learners: Learners = field(default_factory=Alone)
     _batches: Batch | None = None
     _evaluation: tuple[EvaluationJobs, Snapshot] | None = None
     _published: tuple[int, PolicyWeights] | None = None
+
+    def __post_init__(self) -> None:
+        if self.learners.count > 1:
+            self.agent.share_gradients(self.learners.average)
 
     def run(self, until: int) -> Iterator[Event]:
         """Train and evaluate until `until` environment steps, or until solved. May be left and taken up after any event.
@@ -135,11 +146,29 @@ class Trainer:
 
     def learn_from_next_job(self) -> list[Episode]:
         """Take in the episodes of the next job, the oldest or the first that ends, and make the updates they are worth."""
-        started = time.perf_counter()
+        self.learners.tell(LEARN)
+        return self._learn()
+
+    def follow(self) -> None:
+        """Do what the first learner says, until it stops."""
+        while (command := self.learners.hear()) != STOP:
+            if command == LEARN:
+                self._learn()
+            elif command == GATHER:
+                self.learners.send(0, *self._shard())
+            elif command == LOAD:
+                self._load(*self.learners.receive(0))
+
+    def lead(self) -> None:
+        """Bring the other learners to where this one is; their buffers stay as they are."""
+        self._tell_to_load({}, {})
+
+    def _learn(self) -> list[Episode]:
+        started, before = time.perf_counter(), self.counts
         episodes = self._fresh_episodes()
         collected = time.perf_counter()
-        for episode in episodes:
-            self._take(episode)
+        self._observe([episode for episode in episodes if self._take(episode)])
+        self._add_up(before)
         self._update()
         self.counts = replace(
             self.counts,
@@ -174,7 +203,7 @@ class Trainer:
     def _submit_jobs(self) -> None:
         rollout, training, counts = self.settings.rollout, self.settings.training, self.counts
         while len(self.in_flight) <= rollout.lag:
-            first = self.counts.submitted_episodes
+            first = self.counts.submitted_episodes + self.learners.rank * rollout.episodes_per_job
             job = Job(
                 training.seed,
                 TRAINING,
@@ -184,7 +213,8 @@ class Trainer:
                 counts.learnt_jobs,
             )
             self.in_flight.append((self.source.submit(job), job))
-            self.counts = replace(self.counts, submitted_episodes=first + rollout.episodes_per_job)
+            submitted = self.counts.submitted_episodes + self.learners.count * rollout.episodes_per_job
+            self.counts = replace(self.counts, submitted_episodes=submitted)
 
     def _publish(self) -> PolicyWeights:
         """The policy's weights as they are now: one object for all jobs that have them."""
@@ -220,8 +250,8 @@ class Trainer:
         self.source = source
         self.in_flight = deque((source.submit(job), job) for _, job in self.in_flight)
 
-    def _take(self, episode: Episode) -> None:
-        """Into the timeline and the normaliser, whole; an episode that the timeline refuses is counted and left out."""
+    def _take(self, episode: Episode) -> bool:
+        """Into the timeline, whole; an episode that the timeline refuses is counted and left out."""
         counts = replace(self.counts, env_steps=self.counts.env_steps + len(episode), episodes=self.counts.episodes + 1)
         try:
             self.buffer.add_episode(episode)
@@ -233,12 +263,29 @@ class Trainer:
             self.counts = replace(
                 counts, refused_episodes=counts.refused_episodes + 1, refused_in_a_row=counts.refused_in_a_row + 1
             )
-            return
-        self.agent.observe(episode)
+            return False
         self.meter.add_episode(episode)
         options = self.settings.training
         owed = options.updates_per_step * len(episode) if counts.env_steps > options.random_steps else 0.0
         self.counts = replace(counts, refused_in_a_row=0, owed_updates=counts.owed_updates + owed)
+        return True
+
+    def _observe(self, episodes: list[Episode]) -> None:
+        """Into the normaliser: what all learners saw, in the order of their ranks."""
+        if self.learners.count == 1:
+            for episode in episodes:
+                self.agent.observe(episode)
+        else:
+            for moments in self.learners.gather(self.agent.moments_of(episodes)):
+                self.agent.observe_moments(moments)
+
+    def _add_up(self, before: Counts) -> None:
+        """Let the counts grow by what all learners did since `before`."""
+        if self.learners.count > 1:
+            grown = self.learners.total([getattr(self.counts, name) - getattr(before, name) for name in SUMMED])
+            sums = {name: getattr(before, name) + more for name, more in zip(SUMMED, grown, strict=True)}
+            whole = {name: value if name == "owed_updates" else int(value) for name, value in sums.items()}
+            self.counts = replace(self.counts, **whole)
 
     def _update(self) -> None:
         """Make the updates that are owed; a fraction of one is carried over."""
@@ -330,36 +377,51 @@ class Trainer:
 
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Everything that decides how the run goes on: arrays, and plain data. Source and settings apart."""
-        buffer_arrays, buffer_data = self.buffer.state_dict()
-        arrays = {f"agent/{k}": v for k, v in self.agent.state_dict().items()}
-        arrays |= {f"buffer/{k}": v for k, v in buffer_arrays.items()}
-        jobs = []
-        for i, (_, job) in enumerate(self.in_flight):
-            arrays |= {f"job/{i}/{k}": v for k, v in asdict(job.weights).items()}
-            jobs.append(
-                {
-                    "episodes": list(job.episodes),
-                    "exploration": asdict(job.exploration) if job.exploration else None,
-                    "version": job.version,
-                }
-            )
-        data = {
-            "counts": asdict(self.counts),
-            "meter": self.meter.state(),
-            "history": self.history,
-            "jobs": jobs,
-            "buffer": buffer_data,
-        }
+        arrays, data = self._shard()
+        arrays |= {f"agent/{k}": v for k, v in self.agent.state_dict().items()}
+        data |= {"counts": asdict(self.counts), "meter": self.meter.state(), "history": self.history, "learners": []}
+        self.learners.tell(GATHER)
+        for rank in range(1, self.learners.count):
+            theirs, their_data = self.learners.receive(rank)
+            arrays |= {f"learner/{rank}/{k}": v for k, v in theirs.items()}
+            data["learners"].append(their_data)
         return arrays, data
 
     def load_state(self, arrays: dict[str, Array], data: dict[str, Any]) -> None:
         """Go on where `state` was taken; jobs that were under way are submitted again."""
-        self.agent.load_state_dict(_part(arrays, "agent/"))
-        self.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
-        self.counts = Counts(**data["counts"])
+        self._load(arrays, data)
         self.meter = Meter.from_state(data["meter"])
         self.history = list(data["history"])
+        self._tell_to_load(arrays, data)
+
+    def _tell_to_load(self, arrays: dict[str, Array], data: dict[str, Any]) -> None:
+        """Give the other learners the agent as it is, and their parts of a state."""
+        self.learners.tell(LOAD)
+        for rank in range(1, self.learners.count):
+            common = {f"agent/{k}": v for k, v in self.agent.state_dict().items()}
+            mine = data["learners"][rank - 1] if data else {}
+            part = _part(arrays, f"learner/{rank}/") | common
+            self.learners.send(rank, part, mine | {"counts": asdict(self.counts)})
+
+    def _shard(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """What one of several learners has for itself: its buffer, and the jobs under way."""
+        buffer_arrays, buffer_data = self.buffer.state_dict()
+        arrays = {f"buffer/{k}": v for k, v in buffer_arrays.items()}
+        jobs = []
+        for i, (_, job) in enumerate(self.in_flight):
+            arrays |= {f"job/{i}/{k}": v for k, v in asdict(job.weights).items()}
+            exploration = asdict(job.exploration) if job.exploration else None
+            jobs.append({"episodes": list(job.episodes), "exploration": exploration, "version": job.version})
+        return arrays, {"jobs": jobs, "buffer": buffer_data}
+
+    def _load(self, arrays: dict[str, Array], data: dict[str, Any]) -> None:
+        """Take the agent, the counts and, where they are there, the parts of a `_shard`."""
+        self.agent.load_state_dict(_part(arrays, "agent/"))
+        self.counts = Counts(**data["counts"])
         self._published = None
+        if "buffer" not in data:
+            return
+        self.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
         jobs = []
         for i, record in enumerate(data["jobs"]):
             job = Job(
