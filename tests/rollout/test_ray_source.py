@@ -167,6 +167,17 @@ def test_what_cannot_work_is_refused_with_the_cure():
         )
 
 
+def test_sources_of_one_process_share_its_ray_which_the_last_one_ends():
+    first = WorkerSource(RayCrew(stages.stage(stages.short), 1), 1)
+    second = WorkerSource(RayCrew(stages.stage(stages.short), 2), 2)
+    for source in (first, second):
+        assert len(source.result(source.submit(job(0)))) == 1
+    first.close()
+    assert len(second.result(second.submit(job(1)))) == 1
+    second.close()
+    assert not ray.is_initialized()
+
+
 def test_what_cannot_be_sent_to_actors_is_refused():
     connect(1, None)
     lock = threading.Lock()

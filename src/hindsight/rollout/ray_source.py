@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,11 +34,14 @@ _NO_WEIGHTS = PolicyWeights(*(np.zeros(0, np.float32) for _ in range(3)))
 class RayCrew:
     """Hires actors from a Ray: the one at `address` ("auto" for the one of this machine), or else one of its own.
 
-    A Ray that this process is connected to already is used, and left running. One of its own has `workers` places whatever
-    the number of cores, listens on this machine alone, asks for a token that only this process knows, shows no dashboard
-    and reports no usage. At an address the token is RAY_AUTH_TOKEN, or what `ray get-auth-token` shows. A worker takes one
-    core; those for which there is none yet start when a node joins. Raises MissingExtraError, OptionError, WorkerError.
+    A process has one Ray: one that it is connected to already is used, and left running. One of its own has a place for
+    every worker whatever the number of cores, listens on this machine alone, asks for a token that only this process knows,
+    shows no dashboard and reports no usage. At an address the token is RAY_AUTH_TOKEN, or what `ray get-auth-token` shows;
+    a worker takes one core there, and those for which there is none yet start when a node joins. Raises MissingExtraError,
+    OptionError, WorkerError.
     """
+
+    users: ClassVar[int] = 0  # crews of this process on a Ray that one of them connected, which the last one shuts down
 
     cure = (
         "look whether the cluster has a free core (ray status) and whether hindsight, the environment's packages and your "
@@ -49,8 +52,11 @@ class RayCrew:
         self._hired: list[_Actor] = []
         self._weights: PolicyWeights | None = None
         self._put_weights: Any = None
-        self.ray, self._connected = connect(workers, address)
-        self._actor_class = self.ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=0)(RayCollector)
+        self.ray, is_new = connect(workers, address)
+        self._shares = is_new or RayCrew.users > 0
+        RayCrew.users += self._shares
+        cores = 0 if self._shares and not address else 1
+        self._actor_class = self.ray.remote(num_cpus=cores, max_restarts=-1, max_task_retries=0)(RayCollector)
         try:
             self._stage = self.ray.cloudpickle.dumps(stage)
         except Exception as problem:
@@ -90,13 +96,16 @@ class RayCrew:
         return [answers[answer] for answer in (*first, *more)]
 
     def close(self) -> None:
-        """End the actors, and the Ray where it is ours."""
+        """End the actors, and the Ray where it is ours and nobody else's."""
         with contextlib.suppress(Exception):  # a Ray that is gone has ended them already
             for worker in self._hired:
                 self.ray.kill(worker.actor)
         self._hired.clear()
-        if self._connected:
-            self.ray.shutdown()
+        if self._shares:
+            self._shares = False
+            RayCrew.users -= 1
+            if not RayCrew.users:
+                self.ray.shutdown()
 
 
 class RayCollector:
