@@ -5,22 +5,26 @@
     python benchmarks/scale.py predict [--step 0.001] [--update 0.003] [--lag-per-worker 1] [--schedule free] ...
 
 collect: steps/s of collecting alone, beside a bare loop (reset, act, step; nothing is kept) of the same environment and
-policy in this process, by turns; medians, of rates and of the ratios within a round. check: whole training runs, against what the simulation says of them. Their
-environment sleeps through its steps, so that it needs no core of its own and any number of workers can be had on a small
-machine; the time of a step, an update, a message is measured beforehand, with no workers and with one. predict: the
-simulation alone, for 1 to 1,000 workers with a core each. Times are seconds.
+policy in this process, by turns; medians, of rates and of the ratios within a round. Where others use the machine too, the
+steps per second of a core that the collecting processes had say more. check: whole training runs, against what the
+simulation says of them. Their environment sleeps through its steps, so that it needs no core of its own and any number of
+workers can be had on a small machine; the time of a step, an update, a message is measured beforehand, with no workers and
+with one. predict: the simulation alone, for 1 to 1,000 workers with a core each. Times are seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import itertools
+import os
 import statistics
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +32,7 @@ import numpy as np
 from hindsight import HER, PointReach
 from hindsight.envs.goal_env import make_goal_env
 from hindsight.rollout.collect import TRAINING, Job, environment_seed
-from hindsight.rollout.source import Source
+from hindsight.rollout.source import WorkerSource
 
 EPISODE = 50  # steps
 SLICE = 1.0  # seconds of a contender's turn
@@ -198,35 +202,50 @@ def measure_run(
 
 
 def collect(env: str, engine: str, workers: list[int], seconds: float) -> None:
-    """Print steps/s of a bare loop and of workers, which take turns in slices of some seconds."""
-    models = {
-        count: HER(env, workers=count, engine=engine if count else "processes", eval_every=0) for count in [0, *workers]
-    }
+    """Print steps/s of a bare loop and of workers, which take turns, in another order each round."""
+    models = {n: HER(env, workers=n, engine=engine if n else "processes", eval_every=0) for n in [0, *workers]}
     environment, policy = make_goal_env(env), models[0].policy
     try:
-        contenders: dict[str, Callable[[float], float]] = {"bare loop": partial(bare_rate, environment, policy)}
-        contenders["in process"] = partial(source_rate, models[0].source, models[0], 1)
-        contenders |= {f"{engine}, {n}": partial(source_rate, models[n].source, models[n], n) for n in workers}
-        rates: dict[str, list[float]] = {name: [] for name in contenders}
-        for rate in contenders.values():
-            rate(1.0)
+        contenders: dict[str, Callable[[float], Slice]] = {"bare loop": partial(bare_slice, environment, policy)}
+        contenders |= {f"{engine}, {n}" if n else "in process": partial(source_slice, models[n], n) for n in models}
+        slices: dict[str, list[Slice]] = {name: [] for name in contenders}
+        for play in contenders.values():
+            play(1.0)
+        generator = np.random.default_rng(0)
         for _ in range(max(3, round(seconds / SLICE / len(contenders)))):
-            for name, rate in contenders.items():
-                rates[name].append(rate(SLICE))
-        bare, inside = np.array(rates["bare loop"]), np.array(rates["in process"])
-        print(f"{env}, {len(bare)} rounds of {SLICE} s each: medians      steps/s   of a bare loop   of one in process")
-        for name, values in rates.items():
-            shares = (statistics.median(values / other) for other in (bare, inside))
-            print(f"  {name:44} {statistics.median(values):11.0f} {next(shares):16.3f} {next(shares):19.3f}")
+            for name in generator.permutation(list(contenders)):
+                slices[name].append(contenders[name](SLICE))
     finally:
         environment.close()
         for model in models.values():
             model.close()
+    print(f"{env}, {len(slices['bare loop'])} rounds of {SLICE} s each")
+    print("                  steps/s   of bare   of in process   per core-s   of bare")
+    rates = {name: np.array([each.steps / each.seconds for each in of_one]) for name, of_one in slices.items()}
+    per_core = {
+        name: sum(each.all_steps for each in s) / sum(each.core_seconds for each in s) for name, s in slices.items()
+    }
+    for name, values in rates.items():
+        shares = [statistics.median(values / rates[other]) for other in ("bare loop", "in process")]
+        print(
+            f"  {name:14} {statistics.median(values):8.0f} {shares[0]:9.3f} {shares[1]:15.3f} {per_core[name]:12.0f} "
+            f"{per_core[name] / per_core['bare loop']:9.3f}"
+        )
 
 
-def bare_rate(environment: Any, policy: Any, seconds: float) -> float:
-    """Steps per second of acting and stepping."""
-    started, steps, number = time.perf_counter(), 0, 0
+@dataclass(frozen=True)
+class Slice:
+    """What a contender made of its turn; and all that it made, in how many seconds of a core of those who collected."""
+
+    steps: int
+    seconds: float
+    all_steps: int
+    core_seconds: float
+
+
+def bare_slice(environment: Any, policy: Any, seconds: float) -> Slice:
+    """Acting and stepping."""
+    started, worked, steps, number = time.perf_counter(), time.process_time(), 0, 0
     while time.perf_counter() - started < seconds:
         observation, _ = environment.reset(seed=environment_seed(0, TRAINING, number))
         ended, number = False, number + 1
@@ -234,23 +253,29 @@ def bare_rate(environment: Any, policy: Any, seconds: float) -> float:
             action = policy.act(*(observation[key] for key in ("observation", "achieved_goal", "desired_goal")))
             observation, _, terminated, truncated, _ = environment.step(action)
             ended, steps = terminated or truncated, steps + 1
-    return steps / (time.perf_counter() - started)
+    return Slice(steps, time.perf_counter() - started, steps, time.process_time() - worked)
 
 
-def source_rate(source: Source, model: HER, workers: int, seconds: float) -> float:
-    """Steps per second of a source that always has one more job than workers."""
-    weights, numbers = model.weights, iter(range(10**9))
+def source_slice(model: HER, workers: int, seconds: float) -> Slice:
+    """A source that always has one more job than workers; at the end none is left at work."""
+    source, weights, numbers = model.source, model.weights, itertools.count()
+    collecting = source.process_ids if isinstance(source, WorkerSource) else [os.getpid()]
+    before, started, steps = core_seconds(collecting), time.perf_counter(), 0
     tickets = deque(source.submit(Job(0, TRAINING, (next(numbers),), weights)) for _ in range(workers + 1))
-    started, steps = time.perf_counter(), 0
     while time.perf_counter() - started < seconds:
         ticket = source.first_of(tickets)
         tickets.remove(ticket)
         steps += sum(map(len, source.result(ticket)))
         tickets.append(source.submit(Job(0, TRAINING, (next(numbers),), weights)))
-    rate = steps / (time.perf_counter() - started)
-    for ticket in tickets:  # no worker is left at work: the next contender has the cores for itself
-        source.result(ticket)
-    return rate
+    wall = time.perf_counter() - started
+    rest = sum(len(episode) for ticket in tickets for episode in source.result(ticket))
+    return Slice(steps, wall, steps + rest, core_seconds(collecting) - before)
+
+
+def core_seconds(processes: list[int]) -> float:
+    """What processes of this machine have had of a core since they began."""
+    fields = [Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split() for number in processes]
+    return sum(int(user) + int(system) for *_, user, system in (f[:13] for f in fields)) / os.sysconf("SC_CLK_TCK")
 
 
 def predict(plan: Plan, lag_per_worker: float) -> None:

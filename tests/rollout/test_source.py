@@ -69,10 +69,6 @@ def nothing_is_left_behind():
     assert set(os.listdir("/dev/shm")) <= before
 
 
-def process_ids(source):
-    return source._crew.process_ids
-
-
 def test_workers_give_what_this_process_gives_in_any_order_of_asking(hire):
     local = LocalSource(stages.stage(stages.short))
     expected = [local.result(local.submit(job)) for job in jobs(5)]
@@ -87,17 +83,17 @@ def test_workers_give_what_this_process_gives_in_any_order_of_asking(hire):
 def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(hire, marker):
     expected = Collector(stages.stage(stages.short)).collect(jobs(1)[0])
     with hire(stages.dies_once, 1) as source:
-        first = process_ids(source)
+        first = source.process_ids
         episodes = source.result(source.submit(jobs(1)[0]))
         assert source.take_tally() == {"lost_workers": 1}
-        assert process_ids(source) != first
+        assert source.process_ids != first
     assert all(same(a, b) for a, b in zip(episodes, expected, strict=True))
 
 
 def test_an_idle_worker_that_dies_is_replaced(hire):
     with hire(stages.short, 1) as source:
         source.result(source.submit(jobs(1)[0]))
-        os.kill(process_ids(source)[0], 9)
+        os.kill(source.process_ids[0], 9)
         time.sleep(0.2)
         assert len(source.result(source.submit(jobs(1)[0]))) == 2
 

@@ -120,6 +120,10 @@ class Crew(Protocol):
 
     cure: str
 
+    @property
+    def process_ids(self) -> list[int]:
+        """The operating system's numbers of the workers, each on its own machine."""
+
     def hire(self) -> Worker:
         """One more worker."""
 
@@ -157,6 +161,11 @@ class WorkerSource:
         self.workers = [crew.hire() for _ in range(workers)]
         self._busy: dict[Worker, tuple[int, float]] = {}  # with which ticket, and since when
         self._ready_at = time.monotonic()  # when a worker was last known to be ready
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The operating system's numbers of the workers, each on its own machine."""
+        return self._crew.process_ids
 
     def submit(self, job: Job) -> int:
         """Hand the job to a free worker, or keep it until there is one."""
