@@ -481,3 +481,22 @@ def test_agents_are_made_by_name():
         make_agent("td33", make_spec(), DDPGOptions(), 0)
     with pytest.raises(OptionError, match="TD3Options, got DDPGOptions"):
         make_agent("td3", make_spec(), DDPGOptions(), 0)
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_values_are_what_the_critics_say_of_the_policys_own_actions(name):
+    agent, episode = make(name, n_quantiles=5) if "q" in name[:3] and name != "dqn" else make(name), make_episode(3)
+    agent.observe(episode)
+    algorithm, policy = agent.algorithm, Policy(agent.policy_spec)
+    policy.load(agent.policy_weights())
+    seen = [getattr(episode, key)[:-1] for key in ("observation", "achieved_goal", "desired_goal")]
+    action = policy.predict(*seen)
+    inputs = torch.from_numpy(policy.inputs((len(action),), tuple(seen)))
+    if name in DISCRETE_AGENTS:
+        quantiles = critics_of(agent)(inputs)[0].view(len(action), N_ACTIONS, -1).mean(2)
+        expected = quantiles[np.arange(len(action)), action - FIRST_ACTION]
+    else:
+        critics = algorithm.critics(torch.cat((inputs, torch.from_numpy(action.astype(np.float32))), 1))
+        expected = sum(critic.mean(1) for critic in critics) / len(critics)
+    assert agent.values(episode) == pytest.approx(expected.numpy(), abs=1e-5)
+    assert agent.values(episode).shape == (5,)

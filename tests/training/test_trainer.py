@@ -263,6 +263,14 @@ def test_an_environment_that_always_fails_ends_the_run_with_its_error():
         assert (model.trainer.counts.episodes, model.trainer.counts.failed_jobs) == (3, 2)
 
 
+def test_goals_that_were_achieved_already_are_counted_once_a_record():
+    with her() as model:
+        model.learn(40)
+        share = model.trainer.meter.means()["train/trivial_goals"]
+        assert model.trainer.meter.counts["train/trivial_goals"] == 1
+        assert 0.0 < share < 1.0
+
+
 class Uneven(Watched):
     """A source whose results come in the order that `first` chooses, and that plays evaluations only when asked to."""
 

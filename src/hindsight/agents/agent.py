@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FileError
+from ..records import OBSERVATION_KEYS
 from .policy import Exploration, PolicySpec, PolicyWeights
 
 if TYPE_CHECKING:  # loading torch is left to the algorithms
@@ -44,6 +45,9 @@ class Algorithm(Protocol):
 
         Returns metrics, () tensors, and where transitions are weighted "priority", (P, B): how far each value was off.
         """
+
+    def value(self, inputs: Tensor) -> Tensor:
+        """What the critics expect of acting as the policy does, without noise, (N,); inputs: (N, n), as networks see."""
 
     def policy(self) -> Tensor:
         """The flat weights that acting needs."""
@@ -100,10 +104,19 @@ class Agent:
         """How to act while collecting; `is_random` for the warm-up. env_steps: how many the run has made."""
         return replace(self.algorithm.exploration(env_steps), is_random=is_random)
 
+    def values(self, episode: Episode) -> Array:
+        """What the critics expected before each step of an episode, if the policy acted without noise, (T,)."""
+        rows = (getattr(episode, key)[:-1] for key in OBSERVATION_KEYS)
+        return np.asarray(self.algorithm.value(self.algorithm.inputs.rows(*rows)).cpu().numpy())
+
     def policy_weights(self) -> PolicyWeights:
         """Copies of what acting needs."""
         flat = self.algorithm.policy().cpu().numpy().copy()
         return PolicyWeights(flat, *self.algorithm.inputs.normalizer.mean_and_scale())
+
+    def input_statistics(self) -> dict[str, float]:
+        """Means over the numbers of an observation (`stats_o`) and of a goal (`stats_g`) of their running mean and std."""
+        return self.algorithm.inputs.normalizer.summary()
 
     def is_finite(self) -> bool:
         """Whether no weight is NaN or infinite; waits for the device."""

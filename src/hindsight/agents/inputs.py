@@ -114,6 +114,10 @@ class Inputs:
             weight=None if batch.weight is None else self._tensor(batch.weight),
         )
 
+    def rows(self, observation: Array, achieved_goal: Array, desired_goal: Array) -> Tensor:
+        """What a policy sees of so many rows, (N, ...) each: (N, n)."""
+        return self._seen(observation[None], achieved_goal[None], desired_goal[None])[0]
+
     def _seen(self, observation: Array, achieved_goal: Array, goal: Array, action: Array | None = None) -> Tensor:
         """Bounds do to an action what moments do to an observation: one operation serves both."""
         leading = goal.shape[:2]

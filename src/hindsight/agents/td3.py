@@ -84,6 +84,11 @@ class TD3:
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
 
+    def value(self, inputs: Tensor) -> Tensor:
+        """What the critics expect of the policy's action, on average; inputs: (N, n). (N,)."""
+        action = self.actor(inputs)[0].tanh_()
+        return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
+
     def policy(self) -> Tensor:
         """The flat weights that acting needs."""
         return self.actor.flat

@@ -103,6 +103,11 @@ class TQC:
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss, sample.log_density
 
+    def value(self, inputs: Tensor) -> Tensor:
+        """What the critics expect of the policy's middle action, on average; inputs: (N, n). (N,)."""
+        action = self.actor(inputs)[0].chunk(2, -1)[0].tanh()
+        return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
+
     def policy(self) -> Tensor:
         """The flat weights that acting needs."""
         return self.actor.flat

@@ -121,6 +121,7 @@ class HindsightBuffer:
         ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
         ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
         check_relabel_at(settings["relabel_at"], ahead[0])
+        self._strategy = strategy
         self._told: Told | None = None
         if settings["relabel_at"] == "sample":
             self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead)
@@ -139,6 +140,16 @@ class HindsightBuffer:
     def num_episodes(self) -> int:
         """The number of finished episodes held."""
         return self._timeline.num_episodes
+
+    @property
+    def timeline(self) -> Timeline:
+        """The finished episodes: to be read."""
+        return self._timeline
+
+    @property
+    def open_episodes(self) -> OpenEpisodes:
+        """The episodes that have not ended yet: to be read."""
+        return self._open
 
     @property
     def nbytes(self) -> int:
@@ -212,9 +223,33 @@ class HindsightBuffer:
         """
         return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
 
+    def sample_open(self, batch_size: int) -> Batch:
+        """As `sample`, from the steps of open episodes, with the goals of what has happened in them so far.
+
+        For learners that cannot wait for the first end; the open episodes are copied for it, every time.
+        """
+        mine, k = self._sampler, self._settings["n_sampled_goal"]
+        rules = (mine.judging.compute_reward, k, self._strategy, 0, mine.judging.ends, mine.n_steps, mine.discount)
+        sampler = Sampler(self._open.as_ended(), *rules)
+        sampler.chance.state = mine.chance.state
+        return sampler.sample((whole_number("batch_size", batch_size, 1),))
+
     def sample_many(self, n: int, batch_size: int, out: Batch | None = None) -> Batch:
         """n batches in one draw, arrays (n, batch_size, ...): quicker than n calls; `batches[i]` is one of them."""
         return self._sampler.sample((whole_number("n", n, 1), whole_number("batch_size", batch_size, 1)), out)
+
+    def trivial_share(self, batch: Batch) -> float | None:
+        """The share of the relabelled samples whose goal was achieved before their step, so that they teach little.
+
+        Achieved means that the reward there is as good as at the goal itself. None where nothing was relabelled, or where
+        the reward needs more than goals (info_keys).
+        """
+        is_told = batch.is_relabelled
+        if self._settings["info_keys"] or not is_told.any():
+            return None
+        before, goal = batch.achieved_goal[is_told], batch.goal[is_told]
+        judge = self._sampler.judging.compute_reward
+        return float(np.mean(np.asarray(judge(before, goal, {})) >= np.asarray(judge(goal, goal, {}))))
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and strict JSON from which `load_state_dict` goes on to the same bytes.

@@ -21,6 +21,7 @@ class OpenEpisodes:
 
     Of environment i, `rows[i, : steps[i]]` is the open episode and `rows[i, steps[i]]` holds what was seen last.
     phase: FRESH where nothing was seen, or a reset is known; OPEN inside an episode; ENDED right after one.
+    closed: the environment and the steps of every episode that the last call handed over, in that order.
     """
 
     def __init__(self, timeline: Timeline, n_envs: int) -> None:
@@ -28,6 +29,7 @@ class OpenEpisodes:
         row = timeline.rows.dtype
         self.steps = np.zeros(n_envs, np.int64)
         self.phase = np.zeros(n_envs, np.int64)
+        self.closed: list[tuple[int, int]] = []
         self._incoming = np.zeros((2, n_envs), row)  # one step of each: before, after
         self._truncated = np.zeros(n_envs, np.bool_)
         self._set_rows(np.zeros((n_envs, min(FIRST_ROOM, timeline.capacity + 1)), row))
@@ -48,6 +50,7 @@ class OpenEpisodes:
 
         Every check comes before anything is written; see `HindsightBuffer.add`.
         """
+        self.closed.clear()
         before, after = look(observation, "observation"), look(next_observation, "next_observation")
         is_bare = self.n_envs == 1 and np.ndim(before[0]) == self._bare_dimensions
         places = self._bare_places if is_bare else self._places
@@ -66,9 +69,21 @@ class OpenEpisodes:
 
     def close_all(self) -> None:
         """Close every open episode as truncated, after resets that nobody reported."""
+        self.closed.clear()
         self._close(np.flatnonzero(self.steps), FRESH)
         self.phase[:] = FRESH
         self.timeline.warn_of_goals()
+
+    def forget_ends(self) -> None:
+        """Let the next step of every ended environment start an episode, whatever it shows: its reset is known."""
+        self.phase[self.phase == ENDED] = FRESH
+
+    def as_ended(self) -> Timeline:
+        """A timeline of copies of the open episodes, as if they had been cut off now."""
+        mine, steps = self.timeline, max(1, int(self.steps.sum()))
+        cut = Timeline(mine.spec, steps, 1, mine.info_keys, mine.rows["reward"].dtype.name)
+        cut.append_rows([self.rows[i, : self.steps[i] + 1].copy() for i in np.flatnonzero(self.steps)])
+        return cut
 
     def _set_rows(self, rows: Array) -> None:
         """Let `rows` hold the open episodes, and prepare what the kernel is called with."""
@@ -95,6 +110,7 @@ class OpenEpisodes:
         """Hand the open episodes of these environments to the timeline, all or none."""
         episodes = [self.rows[i, : self.steps[i] + 1] for i in envs]
         self.timeline.append_rows(episodes)
+        self.closed += zip(envs.tolist(), self.steps[envs].tolist(), strict=True)
         for i, rows in zip(envs, episodes, strict=True):
             self.rows[i, 0] = rows[-1]
         self.steps[envs], self.phase[envs] = 0, phase

@@ -30,6 +30,7 @@ class Outcome:
     episode_return: float
     final_distance: float  # Euclidean, between the last achieved and desired goal
     steps: int
+    final_goal: tuple[float, ...] = ()  # the last achieved one
 
     def __str__(self) -> str:
         word = "success" if self.success else "failure"
@@ -38,9 +39,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The outcomes of some episodes, and what they amount to."""
+    """The outcomes of some episodes, and what they amount to. q_mean: what the critics expected, where they were asked."""
 
     outcomes: tuple[Outcome, ...]
+    q_mean: float | None = None
 
     @property
     def success_rate(self) -> float:
@@ -95,28 +97,28 @@ def wilson_interval(successes: int, episodes: int, z: float = 1.959964) -> tuple
 
 
 class EvaluationJobs:
-    """The evaluation episodes of these numbers, given to a source: a job each, so that all workers share in it."""
+    """The evaluation episodes of these numbers, without noise, given to a source: a job each, so that all workers share."""
 
     def __init__(self, source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> None:
-        self._source, self._run_seed = source, run_seed
+        self._source = source
         self._tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
-        self.outcomes: list[Outcome] = []
+        self._told = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether all is told."""
-        return len(self.outcomes) == len(self._tickets)
+        """Whether there is no next one."""
+        return self._told == len(self._tickets)
 
     @property
     def has_next(self) -> bool:
-        """Whether the next outcome can be told without waiting."""
-        return not self.is_over and self._source.has_result(self._tickets[len(self.outcomes)])
+        """Whether the next one can be had without waiting."""
+        return not self.is_over and self._source.has_result(self._tickets[self._told])
 
-    def next(self) -> Outcome:
-        """Tell of the next episode, in the order of the numbers; wait for it."""
-        [episode] = self._source.result(self._tickets[len(self.outcomes)])
-        self.outcomes.append(outcome_of(episode, environment_seed(self._run_seed, EVALUATION, episode.number)))
-        return self.outcomes[-1]
+    def next(self) -> Episode:
+        """The next episode, in the order of the numbers; waits for it."""
+        [episode] = self._source.result(self._tickets[self._told])
+        self._told += 1
+        return episode
 
     def drop(self) -> None:
         """Forget what is left."""
@@ -129,7 +131,8 @@ def outcomes(source: Source, weights: PolicyWeights, run_seed: int, episodes: Se
     jobs = EvaluationJobs(source, weights, run_seed, episodes)
     try:
         while not jobs.is_over:
-            yield jobs.next()
+            episode = jobs.next()
+            yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
     finally:
         jobs.drop()
 
@@ -141,14 +144,16 @@ def outcome_of(episode: Episode, seed: int) -> Outcome:
             "the environment's info holds neither 'is_success' nor 'success', so no success rate can be told: "
             "wrap the environment so that step() puts a boolean info['is_success']"
         )
+    first, final = (episode.achieved_goal[row].astype(np.float64) for row in (0, -1))
     last = episode.desired_goal[-1].astype(np.float64)
     return Outcome(
         episode=episode.number,
         seed=seed,
-        achieved_goal=tuple(episode.achieved_goal[0].astype(np.float64).ravel().tolist()),
+        achieved_goal=tuple(first.ravel().tolist()),
         desired_goal=tuple(last.ravel().tolist()),
         success=episode.success,
         episode_return=float(episode.reward.sum()),
-        final_distance=float(np.linalg.norm(episode.achieved_goal[-1].astype(np.float64) - last)),
+        final_distance=float(np.linalg.norm(final - last)),
         steps=len(episode),
+        final_goal=tuple(final.ravel().tolist()),
     )

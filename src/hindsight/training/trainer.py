@@ -17,9 +17,9 @@ from ..agents.policy import Exploration, PolicyWeights
 from ..errors import CollectError, HindsightError, InputError
 from ..records import Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
-from ..rollout.collect import TRAINING, Job
+from ..rollout.collect import EVALUATION, TRAINING, Job, environment_seed
 from ..rollout.source import FAULTS, Source
-from .evaluate import Evaluation, EvaluationJobs, Outcome
+from .evaluate import Evaluation, EvaluationJobs, Outcome, outcome_of
 from .learners import GATHER, LEARN, LOAD, STOP, Alone, Learners
 from .metrics import Meter
 from .settings import Settings
@@ -97,6 +97,16 @@ Event = Learnt | Outcome | Evaluated
 
 
 @dataclass
+class _Evaluating:
+    """An evaluation under way. values: what the critics, as they are when it is told, say of each episode."""
+
+    jobs: EvaluationJobs
+    snapshot: Snapshot
+    outcomes: list[Outcome] = field(default_factory=list)
+    values: list[Array] = field(default_factory=list)
+
+
+@dataclass
 class Trainer:
     """Trains an agent on the episodes of a source. `run` tells the whole story; `learn_from_next_job` is one step of it.
 
@@ -114,7 +124,7 @@ class Trainer:
     history: list[dict[str, float]] = field(default_factory=list)  # env_steps, success_rate, return_mean of evaluations
     learners: Learners = field(default_factory=Alone)
     _batches: Batch | None = None
-    _evaluation: tuple[EvaluationJobs, Snapshot] | None = None
+    _evaluation: _Evaluating | None = None
     _published: tuple[int, PolicyWeights] | None = None
 
     def __post_init__(self) -> None:
@@ -296,6 +306,7 @@ class Trainer:
             for first in range(0, due, UPDATES_PER_DRAW):
                 count = min(UPDATES_PER_DRAW, due - first)
                 batches = self._draw(count * batches_each)
+                self._measure_goals(batches)
                 learnt = [self.agent.update(batches[i * batches_each : (i + 1) * batches_each]) for i in range(count)]
                 self._set_priorities(batches.row, [m.pop("priority") for m in learnt if "priority" in m])
                 metrics += learnt
@@ -303,6 +314,11 @@ class Trainer:
         self._refuse_broken_weights()
         updates = self.counts.updates + due * batches_each
         self.counts = replace(self.counts, updates=updates, owed_updates=self.counts.owed_updates - due * batches_each)
+
+    def _measure_goals(self, batches: Batch) -> None:
+        """Once between two records: how many of the goals put in hindsight were achieved already."""
+        if "train/trivial_goals" not in self.meter.sums and (share := self.buffer.trivial_share(batches)) is not None:
+            self.meter.add("train/trivial_goals", share)
 
     def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
         """Tell the buffer how wrong the samples of a draw were, where it asks for that: once for all of its batches."""
@@ -330,7 +346,7 @@ class Trainer:
     def _evaluation_is_due(self, until: int) -> bool:
         every, steps, last = self.settings.training.eval_every, self.counts.env_steps, self.counts.evaluated_at
         if self._evaluation:
-            last = self._evaluation[1].counts.env_steps
+            last = self._evaluation.snapshot.counts.env_steps
         if not every or not self.counts.updates or steps == last:
             return False
         return steps // every > last // every or steps >= until
@@ -340,18 +356,23 @@ class Trainer:
         options, first = self.settings.training, self.counts.evaluated_episodes
         numbers = range(first, first + options.eval_episodes)
         snapshot = Snapshot.of(self.agent, self.counts)
-        self._evaluation = EvaluationJobs(self.source, snapshot.weights, options.seed, numbers), snapshot
+        jobs = EvaluationJobs(self.source, snapshot.weights, options.seed, numbers)
+        self._evaluation = _Evaluating(jobs, snapshot)
 
     def _tell_evaluation(self, to_the_end: bool) -> Iterator[Outcome | Evaluated]:
         """The outcomes that are there; or `to_the_end`, waiting for them."""
-        if self._evaluation is None:
+        if (under_way := self._evaluation) is None:
             return
-        jobs, snapshot = self._evaluation
+        jobs, seed = under_way.jobs, self.settings.training.seed
         while jobs.has_next or (to_the_end and not jobs.is_over):
-            yield jobs.next()
+            episode = jobs.next()
+            under_way.outcomes.append(outcome_of(episode, environment_seed(seed, EVALUATION, episode.number)))
+            under_way.values.append(self.agent.values(episode))
+            yield under_way.outcomes[-1]
         if jobs.is_over:
             self._evaluation = None
-            yield self._conclude(Evaluation(tuple(jobs.outcomes)), snapshot)
+            value = float(np.concatenate(under_way.values).mean())
+            yield self._conclude(Evaluation(tuple(under_way.outcomes), value), under_way.snapshot)
 
     def _conclude(self, evaluation: Evaluation, snapshot: Snapshot) -> Evaluated:
         """Take an evaluation up into what is kept."""
@@ -372,7 +393,7 @@ class Trainer:
 
     def _drop_evaluation(self) -> None:
         if self._evaluation:
-            self._evaluation[0].drop()
+            self._evaluation.jobs.drop()
             self._evaluation = None
 
     def state(self) -> tuple[dict[str, Array], dict[str, Any]]:
