@@ -166,7 +166,10 @@ def train(arguments: list[str]) -> int:
     refuse_missing(own.trackers())
     _find_modules_here(environment)
     with HER(environment, own.agent, own.recipe, **options) as model:
-        model.trainer  # noqa: B018 - made now, so that whatever is wrong with the options shows before there is a folder
+        trainer = model.trainer  # made now, so that whatever is wrong with the options shows before there is a folder
+        if model.learners.rank:
+            trainer.follow()
+            return 0
         return _train(model, own.folder or _folder_of(model, environment, own.resume), own, environment)
 
 
@@ -324,7 +327,7 @@ def evaluate(arguments: list[str]) -> int:
     from .her import HER
 
     _find_modules_here(given.env)
-    with HER.load(given.run, given.env, workers=given.workers) as model:
+    with HER.load(given.run, given.env, workers=given.workers, engine="processes", ray_address=None) as model:
         result = model.evaluate(given.episodes, given.seed)
         facts = {"environment": model.spec.env_id, "agent": model.settings.agent, "seed": given.seed}
     print(json.dumps(facts | result.to_json()) if given.json else f"{facts['environment']}: {result}")

@@ -25,6 +25,7 @@ PURPOSES = {  # of the extras that this module knows more of than their names
     "train": "train, play, evaluate",
     "robotics": "Fetch, Hand and Maze environments",
     "report": "report, compare",
+    "ray": "train --engine ray",
     "video": "play --video FILE.mp4",
     "tensorboard": "train --tensorboard",
     "wandb": "train --wandb",

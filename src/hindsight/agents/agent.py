@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # loading torch is left to the algorithms
 
     from ..records import Batch, Episode
     from .inputs import Inputs, Transitions
+    from .networks import Adam
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +28,8 @@ class Algorithm(Protocol):
     """What a file such as `td3` must provide; an Agent does the rest.
 
     batches_per_update: how many batches one `learn` takes. weights: of all its networks that are not targets. tensors: all
-    that it must remember to go on bit for bit, besides normalizer and generator.
+    that it must remember to go on bit for bit, besides normalizer and generator. optimizers: through which every gradient
+    reaches the weights.
     """
 
     batches_per_update: int
@@ -36,6 +38,7 @@ class Algorithm(Protocol):
     generator: torch.Generator
     weights: Tensor
     tensors: dict[str, Tensor]
+    optimizers: tuple[Adam, ...]
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
         """One update, always the same operations, all on the device: fit for a CUDA graph.
@@ -83,6 +86,19 @@ class Agent:
     def observe(self, episode: Episode) -> None:
         """Take an episode up into the statistics that inputs are normalised by."""
         self.algorithm.inputs.observe(episode)
+
+    def moments_of(self, episodes: Sequence[Episode]) -> Array:
+        """What episodes add to those statistics, as one float64 vector, without taking them up."""
+        return self.algorithm.inputs.moments_of(episodes)
+
+    def observe_moments(self, moments: Array) -> None:
+        """Take up what `moments_of` gave, here or elsewhere."""
+        self.algorithm.inputs.observe_moments(moments)
+
+    def share_gradients(self, average: Callable[[Tensor], None]) -> None:
+        """Let `average` change every gradient, in place, before it is used."""
+        for optimizer in self.algorithm.optimizers:
+            optimizer.average = average
 
     def exploration(self, is_random: bool, env_steps: int = 0) -> Exploration:
         """How to act while collecting; `is_random` for the warm-up. env_steps: how many the run has made."""

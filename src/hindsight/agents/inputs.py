@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,18 @@ class Inputs:
         if self.options.normalize:
             self.normalizer.update(episode)
             self.refresh()
+
+    def moments_of(self, episodes: Sequence[Episode]) -> Array:
+        """The statistics of these episodes alone, as one vector; empty ones where inputs are not normalised by them."""
+        alone = Normalizer(self.spec.layout, self.options.normalizer_eps)
+        for episode in episodes if self.options.normalize else ():
+            alone.update(episode)
+        return alone.to_vector()
+
+    def observe_moments(self, moments: Array) -> None:
+        """Take the statistics of some episodes up into the running ones."""
+        self.normalizer.merge_vector(moments)
+        self.refresh()
 
     def refresh(self) -> None:
         """Bring the tensors in line with the normalizer, after it changed."""

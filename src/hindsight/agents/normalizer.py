@@ -31,11 +31,14 @@ class RunningMoments:
         if len(rows) == 0:
             return
         mean = rows.mean(axis=0, dtype=np.float64)
-        squares = np.square(rows - mean).sum(axis=0)
-        total = self.count + len(rows)
+        self.merge(len(rows), mean, np.square(rows - mean).sum(axis=0))
+
+    def merge(self, count: float, mean: Array, squares: Array) -> None:
+        """Take up `count` rows of which mean and sum of squared distances from it are known, (size,) each."""
+        total = self.count + count
         distance = mean - self.mean
-        self.mean += distance * (len(rows) / total)
-        self.squares += squares + np.square(distance) * (self.count * len(rows) / total)
+        self.mean += distance * (count / total)
+        self.squares += squares + np.square(distance) * (self.count * count / total)
         self.count[...] = total
 
     def deviation(self) -> Array:
@@ -66,6 +69,23 @@ class Normalizer:
         self._take("observation", episode.observation)
         self._take("goal", episode.achieved_goal)
         self._take("goal", episode.desired_goal)
+
+    def to_vector(self) -> Array:
+        """All moments, one after another, float64."""
+        return np.concatenate([array.ravel() for array in self._arrays().values()])
+
+    def merge_vector(self, vector: Array) -> None:
+        """Take up the rows that a `to_vector` of the same task tells of."""
+        for moments in self.moments.values():
+            size = moments.mean.size
+            count, mean, squares, vector = (
+                vector[0],
+                vector[1 : size + 1],
+                vector[size + 1 : 2 * size + 1],
+                vector[2 * size + 1 :],
+            )
+            if count:
+                moments.merge(float(count), mean, squares)
 
     def mean_and_scale(self) -> tuple[Array, Array]:
         """float32 mean and scale of a network's input, (layout.size,) each."""

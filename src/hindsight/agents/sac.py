@@ -54,6 +54,7 @@ class SAC:
         self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
         self.entropy_adam = Adam(self.log_coefficient, entropy_rate)
+        self.optimizers = (self.actor_adam, self.critic_adam, self.entropy_adam)
         self.target_step = TargetStep(self.targets, self.critics.flat, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= {"log_coefficient": self.log_coefficient} | self.entropy_adam.tensors("entropy_adam")

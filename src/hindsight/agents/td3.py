@@ -39,6 +39,7 @@ class TD3:
         actor_rate = options.actor_learning_rate or options.learning_rate
         self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
+        self.optimizers = (self.actor_adam, self.critic_adam)
         self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")

@@ -44,6 +44,7 @@ class Job:
     """Everything that decides what is collected: the same job gives the same episodes, wherever and whenever it runs.
 
     stream: TRAINING or EVALUATION. episodes: their numbers within the stream. exploration: None acts without noise.
+    version: which of the weights that a run has published these are.
     """
 
     run_seed: int
@@ -51,6 +52,7 @@ class Job:
     episodes: tuple[int, ...]
     weights: PolicyWeights
     exploration: Exploration | None = None
+    version: int = 0
 
 
 def environment_seed(run_seed: int, stream: int, episode: int) -> int:
