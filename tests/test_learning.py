@@ -15,6 +15,7 @@ def test_point_reach_is_solved_with_hindsight(agent):
         assert model.evaluate(100).success_rate >= 0.9
 
 
+@HEAVY
 def test_point_reach_is_not_solved_without():
     with HER("PointReach-v0", seed=0, n_sampled_goal=0, eval_every=0) as model:
         model.learn(BUDGET)

@@ -27,7 +27,7 @@ def story(display):
         trainer.meter.add("train/success_rate", 0.5)
         display.show(trainer, Learnt([]))
         trainer.best = {"success_rate": 0.9}
-        display.show(trainer, Evaluated(EVALUATION, is_best=True))
+        display.show(trainer, Evaluated(EVALUATION, is_best=True, snapshot=None))
 
 
 def test_a_log_file_gets_plain_lines(capsys):
