@@ -65,7 +65,7 @@ class Judge:
             infos = [dict(self.infos[number]) for number in info[NUMBER].astype(np.int64).tolist()]
         goals = as_declared(achieved_goal, self._dtype), as_declared(goal, self._dtype)
         if not self._goes_row_by_row:
-            reward = np.asarray(self._ask(*goals, infos))
+            reward = np.asarray(_ask(self.env, *goals, infos))
             if reward.size != 1 or len(goal) == 1:
                 return reward.reshape(len(goal)) if reward.size == len(goal) else reward
             self._goes_row_by_row = True
@@ -74,11 +74,12 @@ class Judge:
                 f"slow; let it take arrays with a leading axis and return a number for each",
                 stacklevel=2,
             )
-        return np.array([self._ask(*each) for each in zip(*goals, infos, strict=True)], np.float64).reshape(len(goal))
+        rewards = [_ask(self.env, *each) for each in zip(*goals, infos, strict=True)]
+        return np.array(rewards, np.float64).reshape(len(goal))
 
-    def _ask(self, achieved_goal: Array, goal: Array, info: Any) -> Any:
-        assert self.env is not None
-        return self.env.env_method("compute_reward", achieved_goal, goal, info, indices=[0])[0]
+
+def _ask(env: VecEnv, achieved_goal: Array, goal: Array, info: Any) -> Any:
+    return env.env_method("compute_reward", achieved_goal, goal, info, indices=[0])[0]
 
 
 def as_declared(values: Array, dtype: Any) -> Array:
@@ -104,9 +105,7 @@ def as_vec_env(env: Any) -> VecEnv | None:
 
 
 def time_limit(env: VecEnv | None) -> int | None:
-    """The time limit that an environment was registered with, where it says one."""
-    try:
-        spec = None if env is None else env.get_attr("spec", indices=[0])[0]
-    except (AttributeError, NotImplementedError):
+    """The time limit that an environment of this process was registered with; others cannot be asked without risk."""
+    if env is None or not isinstance(env.unwrapped, DummyVecEnv):
         return None
-    return getattr(spec, "max_episode_steps", None)
+    return getattr(env.unwrapped.envs[0].spec, "max_episode_steps", None)
