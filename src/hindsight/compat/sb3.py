@@ -46,7 +46,7 @@ from ..replay.buffer import HindsightBuffer
 from ..replay.files import load_folder, save_folder
 from ..replay.goals import goal_rows
 from ..replay.rows import whole_number
-from .sb3_envs import NUMBER, GoalVecNormalize, Judge, as_box, as_declared, as_vec_env, time_limit
+from .sb3_envs import NUMBER, GoalVecNormalize, Judge, as_box, as_declared, as_vec_env, is_small, time_limit
 from .sb3_ring import Ring
 
 __all__ = [
@@ -123,7 +123,8 @@ class HerReplayBuffer(TheirHerReplayBuffer):
             env, env_info = None, env
         if env_info is not None:
             warnings.warn("env_info never had a meaning and is ignored: leave it out", stacklevel=2)
-        _refuse(observation_space, optimize_memory_usage, copy_info_dict, n_steps)
+        _refuse(observation_space, optimize_memory_usage, copy_info_dict)
+        _refuse_n_steps(n_steps, online_sampling)
         self.n_envs = whole_number("n_envs", n_envs, 1)
         self.buffer_size = max(int(buffer_size) // self.n_envs, 1)
         self.observation_space, self.action_space = observation_space, action_space
@@ -135,6 +136,8 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self.goal_selection_strategy = find_strategy(goal_selection_strategy)
         self.env, self.wrapped_env = as_vec_env(env), as_vec_env(wrapped_env)
         self.max_episode_length, self.n_steps, self.gamma = max_episode_length, n_steps, gamma
+        if max_episode_length is not None:
+            self.max_episode_length = whole_number("max_episode_length", max_episode_length, 1)
         self.online_sampling = online_sampling
         self._options: dict[str, Any] = {
             "episode_length": max_episode_length or time_limit(self.env or self.wrapped_env),
@@ -147,10 +150,15 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self._judge = Judge(observation_space, copy_info_dict)
         self._store = self._make_store()
         self._ring = Ring(self.buffer_size, self.n_envs)
-        kept = {key: self._store.timeline.rows[key].dtype for key in OBSERVATION_KEYS}
-        declared = {key: observation_space[key].dtype for key in OBSERVATION_KEYS}
-        self._small = {key: declared[key] for key in kept if kept[key].kind in "iu" and kept[key] != declared[key]}
         self.her_ratio = self._store.her_probability
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """What every step or every batch asks for: how long episodes may be, which values have another shape or dtype."""
+        space, rows = self.observation_space, self._store.timeline.rows
+        self._longest = min(self.max_episode_length or len(rows), self.buffer_size * self.n_envs)
+        self._discrete = [key for key in OBSERVATION_KEYS if isinstance(space[key], spaces.Discrete)]
+        self._small = {key: space[key].dtype for key in OBSERVATION_KEYS if is_small(rows[key].dtype, space[key].dtype)}
 
     def _make_store(self) -> HindsightBuffer:
         return HindsightBuffer(
@@ -182,32 +190,34 @@ class HerReplayBuffer(TheirHerReplayBuffer):
 
         Raises what `HindsightBuffer.add` does: for NaN, other shapes, values that do not survive; nothing is stored then.
         """
-        done, open_episodes = np.asarray(done, np.bool_).reshape(self.n_envs), self._store.open_episodes
-        timeout = [self.handle_timeout_termination and bool(info.get("TimeLimit.truncated", False)) for info in infos]
-        terminated = done & ~np.array(timeout, np.bool_)
-        truncated = done | (open_episodes.steps + 1 >= self._longest)
-        numbers, action = self._ring.numbers(), np.asarray(action).reshape(self.n_envs, self.action_dim)
-        info = {NUMBER: numbers} if self.copy_info_dict else None
+        open_episodes = self._store.open_episodes
+        ended = np.asarray(done, np.bool_).reshape(self.n_envs)
+        truncated = ended | (open_episodes.steps >= self._longest - 1)
+        terminated = ended & ~self._timeouts(infos) if ended.any() else ended
+        info = None
         if self._judge.infos is not None:  # a step that is refused leaves them to the next one, which has its numbers
-            self._judge.infos |= zip(numbers.tolist(), copy.deepcopy(list(infos)), strict=True)
+            info = {NUMBER: self._ring.numbers()}
+            self._judge.infos |= zip(info[NUMBER].tolist(), copy.deepcopy(list(infos)), strict=True)
+        if self._discrete:
+            obs, next_obs = self._shaped(obs), self._shaped(next_obs)
+        action = np.asarray(action).reshape(self.n_envs, self.action_dim)
         self._judge.env = self._judging_env(None)
         try:
-            self._store.add(self._shaped(obs), action, reward, self._shaped(next_obs), terminated, truncated, info)
+            self._store.add(obs, action, reward, next_obs, terminated, truncated, info)
             self._ring.n_added += 1
         finally:  # an episode that an unreported reset closed has entered even where the step was refused
-            self._follow()
-        open_episodes.forget_ends()
+            if open_episodes.closed:
+                self._follow()
+                open_episodes.forget_ends()
 
-    @property
-    def _longest(self) -> int:
-        """The steps at which an episode is cut off."""
-        longest = self.buffer_size * self.n_envs
-        return longest if self.max_episode_length is None else min(longest, self.max_episode_length)
+    def _timeouts(self, infos: Sequence[dict[str, Any]]) -> Array:
+        """Which environments were cut off by a time limit, (n_envs,) bool, as far as that is to be known."""
+        cut = [self.handle_timeout_termination and bool(info.get("TimeLimit.truncated", False)) for info in infos]
+        return np.array(cut, np.bool_)
 
     def _shaped(self, obs: Mapping[str, Any]) -> Mapping[str, Any]:
         """`obs` with the axis that SB3 gives to the values of Discrete spaces."""
-        discrete = [key for key in OBSERVATION_KEYS if isinstance(self.observation_space[key], spaces.Discrete)]
-        return {**obs, **{key: np.asarray(obs[key]).reshape(self.n_envs, 1) for key in discrete}} if discrete else obs
+        return {**obs, **{key: np.asarray(obs[key]).reshape(self.n_envs, 1) for key in self._discrete}}
 
     def _follow(self) -> None:
         """Keep up with the store: which episodes ended, and which left, with their infos."""
@@ -467,7 +477,7 @@ def find_strategy(given: Any) -> GoalSelectionStrategy:
     return KEY_TO_GOAL_STRATEGY[name]
 
 
-def _refuse(observation_space: spaces.Space[Any], optimize_memory_usage: bool, copy_info_dict: bool, n_steps: int) -> None:
+def _refuse(observation_space: spaces.Space[Any], optimize_memory_usage: bool, copy_info_dict: bool) -> None:
     """Raise for what cannot be."""
     if not isinstance(observation_space, spaces.Dict) or set(observation_space.spaces) != set(OBSERVATION_KEYS):
         got = ", ".join(observation_space.spaces) if isinstance(observation_space, spaces.Dict) else observation_space
@@ -483,5 +493,13 @@ def _refuse(observation_space: spaces.Space[Any], optimize_memory_usage: bool, c
         raise OptionError(
             f"copy_info_dict is {copy_info_dict!r}, but True or False is needed: name the arguments behind it"
         )
+
+
+def _refuse_n_steps(n_steps: int, online_sampling: bool) -> None:
+    """Raise where rewards of several steps cannot be summed."""
     if n_steps != 1 and "discounts" not in DictReplayBufferSamples._fields:
         raise OptionError(f"n_steps is {n_steps}, but this stable-baselines3 reads one-step samples alone: upgrade it")
+    if n_steps != 1 and not online_sampling:
+        raise OptionError(
+            f"n_steps is {n_steps}, but online_sampling=False keeps the reward of one step per goal: choose one of the two"
+        )

@@ -82,9 +82,14 @@ def _ask(env: VecEnv, achieved_goal: Array, goal: Array, info: Any) -> Any:
     return env.env_method("compute_reward", achieved_goal, goal, info, indices=[0])[0]
 
 
+def is_small(kept: np.dtype[Any], declared: Any) -> bool:
+    """Whether values are integers that are kept smaller than their space says."""
+    return kept.kind in "iu" and kept != declared
+
+
 def as_declared(values: Array, dtype: Any) -> Array:
     """Integers that are kept smaller than their space says, as their space says."""
-    return values.astype(dtype) if values.dtype.kind in "iu" and values.dtype != dtype else values
+    return values.astype(dtype) if is_small(values.dtype, dtype) else values
 
 
 def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
