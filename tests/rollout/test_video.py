@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hindsight import PointReach
+from hindsight.envs.goal_env import make_goal_env
 from hindsight.errors import GoalEnvError, MissingExtraError, OptionError
 from hindsight.rollout.video import Filmed, VideoFile, captioned
 
@@ -74,3 +75,22 @@ def test_what_cannot_be_drawn_names_the_line_that_cures_it(tmp_path):
     env = Dark(max_steps=4, render_mode="rgb_array")
     with pytest.raises(GoalEnvError, match=r"Cannot initialize a EGL.*apt-get install -y libegl1"):
         Filmed(env, VideoFile(tmp_path / "film.gif", env), 0).reset()
+
+
+@pytest.mark.simulator
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:gymnasium_robotics")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:mujoco")
+def test_a_simulator_is_filmed_without_a_display(tmp_path, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    env = make_goal_env("FetchReach-v4", render_mode="rgb_array")
+    video = VideoFile(tmp_path / "arm.webp", env)
+    with_film = Filmed(env, video, 0)
+    with_film.reset(seed=0)
+    for _ in range(3):
+        with_film.step(np.ones(4, np.float32))
+    video.close()
+    env.close()
+    with Image.open(video.path) as picture:
+        assert picture.size == (480, 520)
+        assert picture.n_frames == 4

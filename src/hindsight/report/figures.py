@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .curves import known, moving_mean, rate, window_of
-from .panel import Axis, Drawing, Panel, axes
+from .panel import Axis, Drawing, Panel, axes, logarithmic_ticks
 from .run import Run
 from .verdict import possible_returns, solved_at
 
@@ -73,11 +73,11 @@ def returns(run: Run, axis: Axis) -> Panel:
 def health(run: Run) -> list[Panel]:
     """The losses, mean Q, and whatever else diverges where something is wrong."""
     panels = [
-        _metric(run, "critic_loss", "Critic loss", "var:orange", type="log", nticks=5),
+        _metric(run, "critic_loss", "Critic loss", "var:orange", type="log"),
         _metric(run, "actor_loss", "Actor loss", "var:green"),
         _values(run),
         _metric(run, "trivial_goals", "Goals achieved already", "var:pink", range=[-0.04, 1.08]),
-        _metric(run, "entropy_coefficient", "Entropy coefficient", "var:sky", type="log", nticks=5),
+        _metric(run, "entropy_coefficient", "Entropy coefficient", "var:sky", type="log"),
     ]
     return [panel for panel in panels if panel.traces]
 
@@ -117,7 +117,11 @@ def _metric(run: Run, name: str, title: str, colour: str, **y_axis: Any) -> Pane
     tell = PERCENT if "range" in y_axis else ".3g"
     drawing = Drawing(steps, tell)
     values = run.column(f"train/{name}")
-    drawing.measured(np.where(values > 0, values, np.nan) if "type" in y_axis else values, title.lower(), colour, tell)
+    if "type" in y_axis:
+        values = np.where(values > 0, values, np.nan)
+    drawing.measured(values, title.lower(), colour, tell)
+    if "type" in y_axis and drawing.traces:
+        y_axis["tickvals"] = logarithmic_ticks(np.nanmin(values), np.nanmax(values))
     layout = drawing.layout(PERCENT if "range" in y_axis else ".3~g", **y_axis)
     return Panel(name.replace("_", "-"), title, NOTES[name], drawing.traces, layout)
 

@@ -47,7 +47,7 @@ def verdict(run: Run) -> Verdict:
     if best < len(rate) - 1:
         text += f" Best so far: {rate[best]:.0%}, at {steps[best]:,.0f} steps."
     if rate[best] == 0:
-        return Verdict("bad", "It has not learnt the task: no evaluated episode has succeeded", text)
+        return Verdict("bad", "It has not learnt the task so far: no evaluated episode has succeeded", text)
     if rate[best] - now > FORGOT:
         return Verdict("bad", f"It forgot: {now:.0%} of unseen episodes succeed, {rate[best]:.0%} did at best", text)
     if now < 0.5:
