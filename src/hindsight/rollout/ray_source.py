@@ -220,6 +220,7 @@ def _start(ray: ModuleType, workers: int) -> None:
     os.environ[name], constants.ENABLE_RAY_CLUSTER = "0", False
     try:
         ray.init(
+            "local",  # and no other that may be found running
             num_cpus=workers,
             num_gpus=0,
             include_dashboard=False,
