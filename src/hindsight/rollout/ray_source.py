@@ -87,7 +87,8 @@ class RayCrew:
 
     def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
         """Those whose answer, or end, has come."""
-        answers = {worker.answer: worker for worker in self._hired if worker in workers}
+        chosen = set(workers)
+        answers = {worker.answer: worker for worker in self._hired if worker in chosen}
         if not answers:
             time.sleep(timeout)
             return []
