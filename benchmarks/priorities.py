@@ -1,10 +1,10 @@
-"""How fast prioritised hindsight batches come, and take their new priorities: ours beside cpprb's.
+"""How fast prioritised hindsight batches come, and take their new priorities: ours, and our face of cpprb, beside cpprb's.
 
     python benchmarks/priorities.py [--transitions 1000000] [--json FILE]
 
-Both hold the same real transitions (cpprb five rows for each, as it keeps the relabelled ones) in one process on one
-thread. A call draws 256 and updates the priorities of the same; the two take turns of 25 calls. Medians. Priorities were
-random to start with, from one distribution for both. See sampling.py for the task.
+All hold the same real transitions, cpprb and its face with four extra goals to each, in one process on one thread. A
+call draws 256 and updates the priorities of the same; they take turns of 25 calls. Medians. Priorities were random at
+first, from one distribution for all. See sampling.py for the task.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import cpprb
 import numpy as np
 
 from hindsight import HindsightBuffer
+from hindsight.compat.cpprb import HindsightReplayBuffer
 from sampling import (
     ACHIEVED,
     ACTION,
@@ -45,9 +46,10 @@ def make_ours(transitions: int, **options: Any) -> HindsightBuffer:
     )
 
 
-def make_cpprb(transitions: int) -> Any:
+def make_cpprb(buffer: Callable[..., Any], transitions: int) -> Any:
+    """cpprb's buffer, or ours that takes its place."""
     fields = {"obs": {"shape": OBSERVATION}, "act": {"shape": ACTION}, "next_obs": {"shape": OBSERVATION}}
-    return cpprb.HindsightReplayBuffer(
+    return buffer(
         5 * transitions,
         fields,
         LENGTH,
@@ -67,15 +69,18 @@ def spread(update: Callable[[np.ndarray, np.ndarray], None], rows: np.ndarray) -
 
 def measure(transitions: int, calls: int) -> dict[str, Any]:
     """Fill the buffers, give every row a priority and take every figure."""
-    print(f"filling three buffers with {transitions} transitions each", file=sys.stderr)
-    ours, plain, cpp = make_ours(transitions, prioritized=True), make_ours(transitions), make_cpprb(transitions)
+    print(f"filling four buffers with {transitions} transitions each", file=sys.stderr)
+    ours, plain = make_ours(transitions, prioritized=True), make_ours(transitions)
+    cpp, face = (make_cpprb(each, transitions) for each in (cpprb.HindsightReplayBuffer, HindsightReplayBuffer))
     for start in range(0, transitions // LENGTH, 1000):
         for episode in make_episodes(min(1000, transitions // LENGTH - start), seed=start):
             ours.add_episode(episode)
             plain.add_episode(episode)
             feed_cpprb(cpp, episode)
+            feed_cpprb(face, episode)
     spread(ours.update_priorities, ours._timeline.live_rows())
     spread(cpp.update_priorities, np.arange(cpp.get_stored_size()))
+    spread(face.update_priorities, np.add.outer(5 * face._timeline.live_rows(), np.arange(5)).ravel())
     errors = np.random.default_rng(6).exponential(size=BATCH)
 
     def both_ours() -> None:
@@ -84,12 +89,17 @@ def measure(transitions: int, calls: int) -> dict[str, Any]:
     def both_cpprb() -> None:
         cpp.update_priorities(cpp.sample(BATCH, beta=BETA)["indexes"], errors)
 
+    def both_face() -> None:
+        face.update_priorities(face.sample(BATCH, beta=BETA)["indexes"], errors)
+
     row, index = ours.sample(BATCH).row, cpp.sample(BATCH, beta=BETA)["indexes"].copy()
     candidates: dict[str, Callable[[], Any]] = {
         "ours, sample and update": both_ours,
         "cpprb, sample and update": both_cpprb,
+        "ours as cpprb, sample and update": both_face,
         "ours, sample": lambda: ours.sample(BATCH),
         "cpprb, sample": lambda: cpp.sample(BATCH, beta=BETA),
+        "ours as cpprb, sample": lambda: face.sample(BATCH, beta=BETA),
         "ours, update, same rows": lambda: ours.update_priorities(row, errors),
         "cpprb, update, same rows": lambda: cpp.update_priorities(index, errors),
         "ours, sample, all rows alike": lambda: plain.sample(BATCH),
@@ -110,10 +120,12 @@ def main() -> None:
     figures = {"machine": describe_machine(), **measure(options.transitions, options.calls)}
     print(f"\n{BATCH} of {figures['transitions']} transitions")
     for name, value in figures["us"].items():
-        print(f"{name:32}{value:9.1f} us")
-    print(f"cpprb / ours, both: {figures['us']['cpprb, sample and update'] / figures['us']['ours, sample and update']:.1f}")
+        print(f"{name:34}{value:9.1f} us")
+    for name in ("ours", "ours as cpprb"):
+        both = "sample and update"
+        print(f"cpprb / {name}, both: {figures['us'][f'cpprb, {both}'] / figures['us'][f'{name}, {both}']:.1f}")
     for name, value in figures["bytes_per_transition"].items():
-        print(f"{name:32}{value:9.0f} bytes per transition")
+        print(f"{name:34}{value:9.0f} bytes per transition")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 

@@ -31,6 +31,7 @@ MAY_NOT_IMPORT = {  # packages that a layer must do without
     "agents.options": {"torch", "numpy", "gymnasium"},
     "agents": {"gymnasium", "numba"},
     "rollout": {"torch", "numba"},
+    "compat.cpprb": {"torch", "gymnasium", "cpprb"},
     "report": {"torch", "numba", "gymnasium"},
 }
 LONGEST_FUNCTION = 60
@@ -157,6 +158,7 @@ def test_no_pickle_and_no_eval_in_the_package():
     [
         ("hindsight", ["torch", "numba", "mujoco"]),
         ("hindsight.replay.buffer", ["torch", "mujoco", "hindsight.agents"]),
+        ("hindsight.compat.cpprb", ["torch", "mujoco", "cpprb", "hindsight.agents"]),
         ("hindsight.rollout.source", ["torch", "numba", "mujoco", "ray", "hindsight.replay"]),
         ("hindsight.her", ["torch", "mujoco", "ray"]),
         ("hindsight.cli", ["torch", "numba", "tyro", "rich", "hindsight.her"]),

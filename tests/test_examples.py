@@ -92,6 +92,17 @@ def test_sb3_success_rate(run, tmp_path):
         assert [event.step for event in curves.Scalars(name)] == [100, 200]
 
 
+def test_cpprb_style_dqn(run, tmp_path):
+    pytest.importorskip("tensorboard")
+    said = run("cpprb_style_dqn.py", "--steps", "200", "--bits", "3", "--folder", "curves")
+    assert re.fullmatch(r"step 100: \d+% of 20 episodes\nstep 200: \d+% of 20 episodes\n", said)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    curves = EventAccumulator(str(tmp_path / "curves")).Reload()
+    assert [event.step for event in curves.Scalars("success_rate")] == [100, 200]
+    assert [event.step for event in curves.Scalars("loss")] == list(range(curves.Scalars("loss")[0].step, 201))
+
+
 def test_ddpg_from_parts(run, tmp_path, monkeypatch):
     pytest.importorskip("plotly")
     monkeypatch.syspath_prepend(str(FOLDER))  # for curves.py

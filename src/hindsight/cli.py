@@ -6,7 +6,6 @@ import contextlib
 import io
 import itertools
 import json
-import os
 import re
 import shlex
 import signal
@@ -339,6 +338,7 @@ def play(arguments: list[str]) -> int:
     """hindsight play RUN"""
     given = _parse(PlayArguments, arguments, "hindsight play")
     from .envs.goal_env import make_goal_env
+    from .envs.ids import has_display
     from .her import HER
     from .rollout.video import VideoFile, film
     from .training.evaluate import Evaluation, outcome_of
@@ -349,7 +349,7 @@ def play(arguments: list[str]) -> int:
     run, results = Path(given.run), []
     with HER.load(run, given.env) as model:
         name = given.env or model.environment_id
-        window = given.video is None and _has_display() and "human" in _render_modes(name)
+        window = given.video is None and has_display() and "human" in _render_modes(name)
         env = make_goal_env(name, render_mode="human" if window else "rgb_array")
         beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
         video = None if window else VideoFile(given.video or beside, env)
@@ -363,7 +363,16 @@ def play(arguments: list[str]) -> int:
     if video:
         video.close()
         print(f"the video is in {video.path}")
+        _show_in_report(run, video.path)
     return 0
+
+
+def _show_in_report(run: Path, video: Path) -> None:
+    """The page of a run shows the video that lies in its folder."""
+    from .report.live import LiveReport
+
+    if run.is_dir() and video.resolve().parent == run.resolve() and (page := LiveReport(run).finish()):
+        print(f"and in {page}")
 
 
 def _render_modes(environment: str) -> Sequence[str]:
@@ -373,11 +382,6 @@ def _render_modes(environment: str) -> Sequence[str]:
     env = make_goal_env(environment)
     env.close()
     return list(env.metadata.get("render_modes") or ())
-
-
-def _has_display() -> bool:
-    """Whether a window can be opened."""
-    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def report(arguments: list[str]) -> int:

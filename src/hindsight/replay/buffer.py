@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import FileError, InputError, OptionError
 from ..records import Array, Batch, Episode, GoalSpec
+from .chance import check_state
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
 from .goals import Relabel, RelabelAt, Strategy, check_relabel_at
@@ -278,8 +279,7 @@ class HindsightBuffer:
             if self._told is not None:
                 self._told.check(arrays, len(arrays["rows"]))
             random_state, beta = arrays["random_state"], data["beta"]
-            if random_state.dtype != np.uint64 or random_state.shape != (1,):
-                raise FileError(f"the random state is {random_state.shape} of {random_state.dtype}, not one uint64")
+            check_state(random_state)
             if not 0 <= beta <= 1:
                 raise FileError(f"beta is {beta}, but it must lie between 0 and 1")
         except (KeyError, TypeError, AttributeError) as problem:
@@ -290,7 +290,7 @@ class HindsightBuffer:
             priorities.load(arrays)
         if self._told is not None:
             self._told.load(arrays)
-        self._sampler.chance.state[:] = random_state
+        self._sampler.chance.load(random_state)
         self.beta = beta
 
     def _refuse_other_kind(self, settings: Mapping[str, Any]) -> None:

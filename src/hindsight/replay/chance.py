@@ -6,11 +6,18 @@ import math
 
 import numpy as np
 
+from ..errors import FileError
 from ..records import Array
 from .kernels import draw_rows, row_layout, uniform
 from .timeline import Timeline
 
 FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are taken from the exact list
+
+
+def check_state(state: Array) -> None:
+    """Raise FileError unless `state` is one of `Chance`."""
+    if state.dtype != np.uint64 or state.shape != (1,):
+        raise FileError(f"the random state is {state.shape} of {state.dtype}, not one uint64")
 
 
 class Chance:
@@ -34,6 +41,13 @@ class Chance:
         uniform(self.state, u)
         return u
 
+    def shares(self, size: int, batch_size: int) -> Array:
+        """The same, of each batch one in each of batch_size equal shares of [0, 1), in order; size: of all batches."""
+        u = self.numbers(size)
+        u.reshape(-1, batch_size)[:] += np.arange(batch_size)
+        u *= 1 / batch_size
+        return u
+
     def rows(self, size: int) -> Array:
         """So many live rows, each equally likely: proposed and kept if live, or else from the exact list."""
         row, n_proposals = np.empty(size, np.int64), self.count_proposals(size)
@@ -48,6 +62,10 @@ class Chance:
         """How many rows to propose so that nearly always `size` of them are live; 0 where the exact list is better."""
         share = self.timeline.num_transitions / self.timeline.high_water
         return int((size + 6 * math.sqrt(size * (1 - share))) / share) + 1 if share > FEWEST_LIVE else 0
+
+    def load(self, state: Array) -> None:
+        """Go on from a state of another, after `check_state`."""
+        self.state[:] = state
 
     def room(self, count: int) -> Array:
         """Memory for at least so many numbers."""

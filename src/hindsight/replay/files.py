@@ -10,9 +10,10 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import BadZipFile
 
 import numpy as np
 import safetensors
@@ -81,10 +82,19 @@ def has_folder(folder: Path) -> bool:
 
 def save_bytes(path: Path, content: bytes) -> None:
     """Write a file, atomically."""
+
+    def put(file: BinaryIO) -> None:
+        file.write(content)
+
+    save_file(path, put)
+
+
+def save_file(path: Path, put: Callable[[BinaryIO], Any]) -> None:
+    """Write what `put` writes into an open file as the file `path`, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = _beside(path, f"tmp-{os.getpid()}")
     try:
-        _write(fresh, lambda file: file.write(content))
+        _write(fresh, put)
         os.replace(fresh, path)
     except BaseException:
         fresh.unlink(missing_ok=True)
@@ -202,3 +212,43 @@ def _read_npy(path: Path) -> Array:
             raise FileError(f"{path} declares {shape} of {dtype}, which is not what it holds")
         file.seek(0)
         return np.asarray(np.load(file, allow_pickle=False))
+
+
+def save_arrays(file: str | Path | BinaryIO, kind: str, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
+    """Write `arrays` and `data` (strict JSON) as one .npz, without pickle; a path is written atomically."""
+    text = json.dumps({"format": FORMAT, "kind": kind, "data": data}, allow_nan=False).encode()
+    parts: Any = {**arrays, "about": np.frombuffer(text, np.uint8)}
+
+    def put(out: BinaryIO) -> None:
+        np.savez(out, **parts)
+
+    if isinstance(file, str | Path):
+        save_file(Path(file), put)
+    else:
+        put(file)
+
+
+def load_arrays(file: str | Path | BinaryIO, kind: str) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The inverse of `save_arrays`. Raises FileError for what is missing, damaged, foreign or of another format."""
+    if not isinstance(file, str | Path):
+        return _read_arrays(file, kind, "the file")
+    try:
+        with Path(file).open("rb") as opened:
+            return _read_arrays(opened, kind, str(file))
+    except OSError as problem:
+        raise FileError(f"{file} cannot be read: {problem}") from None
+
+
+def _read_arrays(file: BinaryIO, kind: str, place: str) -> tuple[dict[str, Array], dict[str, Any]]:
+    try:
+        with np.load(file, allow_pickle=False) as stored:
+            arrays = {name: np.asarray(stored[name]) for name in stored.files}
+        about = parse_json(arrays.pop("about").tobytes(), place)
+        found = about["kind"], about["format"]
+    except (EOFError, ValueError, KeyError, TypeError, AttributeError, MemoryError, BadZipFile) as problem:
+        raise FileError(
+            f"{place} is damaged, or no saved {kind}: {type(problem).__name__} when read as plain arrays"
+        ) from None
+    if found != (kind, FORMAT) or not isinstance(about.get("data"), dict):
+        raise FileError(f"{place} holds {found[0]!r} of format {found[1]!r}, but a {kind!r} of format {FORMAT} is needed")
+    return arrays, about["data"]

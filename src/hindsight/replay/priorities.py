@@ -19,11 +19,13 @@ SMALLEST_MOVE = 1e-3  # in the goal's units, added to every distance, so that ep
 class Priorities:
     """One number per row, and the sums of these, 16 to a node: setting and drawing cost the same few steps in any ring.
 
-    n_rows: rows of the ring. All numbers start at 0, which is never drawn.
+    n_rows: rows of the ring. All numbers start at 0, which is never drawn. per_row: above 1, every row has so many numbers,
+    one after the other, and wherever "rows" are drawn or set, these are meant: row * per_row + 0, 1, ...
     """
 
-    def __init__(self, n_rows: int) -> None:
-        self.n_rows, self._starts = n_rows, tree_starts(n_rows)
+    def __init__(self, n_rows: int, per_row: int = 1) -> None:
+        self.per_row, self.n_numbers = per_row, n_rows * per_row
+        self._starts = tree_starts(self.n_numbers)
         self._tree = np.zeros((2, self._starts[-1]))
 
     @property
@@ -53,19 +55,24 @@ class Priorities:
 
     def leave(self, first: int, steps: int) -> None:
         """Forget an evicted episode of so many steps, whose first row was `first`."""
-        self.set(np.arange(first, first + steps), np.zeros(steps))
+        self.fill(first, steps, 0.0)
+
+    def fill(self, first: int, steps: int, value: float) -> None:
+        """Give all numbers of `steps` rows from `first` on the same value."""
+        rows = np.arange(first * self.per_row, (first + steps) * self.per_row)
+        self.set(rows, np.full(len(rows), value))
 
     def state(self, n_rows: int) -> dict[str, Array]:
         """All that `load` needs; the numbers of the first `n_rows` rows are a view."""
-        return {"priorities": self._tree[0, :n_rows]}
+        return {"priorities": self._tree[0, : n_rows * self.per_row]}
 
     def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
         """Raise FileError unless in `state` exactly those rows have a number that start a transition."""
-        values = state["priorities"]
-        if values.dtype != np.float64 or values.shape != steps_left.shape:
-            raise FileError(f"the priorities are {values.shape} of {values.dtype}, not {steps_left.shape} of float64")
+        values, is_row_live = state["priorities"], np.repeat(steps_left > 0, self.per_row)
+        if values.dtype != np.float64 or values.shape != is_row_live.shape:
+            raise FileError(f"the priorities are {values.shape} of {values.dtype}, not {is_row_live.shape} of float64")
         is_live = values > 0
-        if not np.isfinite(values.sum()) or (is_live != (steps_left > 0)).any() or values[~is_live].any():
+        if not np.isfinite(values.sum()) or (is_live != is_row_live).any() or values[~is_live].any():
             raise FileError("the priorities do not belong to the stored rows, or are not finite")
 
     def load(self, state: Mapping[str, Array]) -> None:
@@ -77,20 +84,22 @@ class Priorities:
 class ByError(Priorities):
     """Rows count by how wrong their value was when last learnt from, to the power alpha (Schaul et al. 2016).
 
-    Transitions that were not learnt from yet count as much as the largest so far.
+    Transitions that were not learnt from yet count as much as the largest error so far, 1 at first. smallest_error: is
+    added to every error.
     """
 
-    def __init__(self, n_rows: int, alpha: float) -> None:
+    names = "row", "those of a batch, batch.row"  # what a refusal calls the rows, and where they come from
+
+    def __init__(self, n_rows: int, alpha: float, per_row: int = 1, smallest_error: float = SMALLEST_ERROR) -> None:
         if not 0 <= alpha <= 1:
             raise OptionError(f"alpha is {alpha}, but it must lie between 0 (all rows alike) and 1")
-        super().__init__(n_rows)
-        self.alpha, self.largest = alpha, 1.0
+        super().__init__(n_rows, per_row)
+        self.alpha, self.smallest_error, self.largest_error = alpha, smallest_error, 1.0
         self._gone: list[tuple[int, int]] | None = None  # first and stop of rows evicted since the last draw, if any was
 
     def enter(self, first: int, rows: Array) -> None:
         """Take in an episode, the T + 1 records that were written from row `first` on."""
-        steps = len(rows) - 1
-        self.set(np.arange(first, first + steps), np.full(steps, self.largest))
+        self.fill(first, len(rows) - 1, (self.largest_error + self.smallest_error) ** self.alpha)
 
     def leave(self, first: int, steps: int) -> None:
         """As `Priorities.leave`; updates for these rows are dropped until the next draw."""
@@ -116,50 +125,50 @@ class ByError(Priorities):
         rows, errors = np.asarray(rows), np.asarray(errors)
         if rows.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or rows.shape != errors.shape:
             raise InputError(
-                f"row is {rows.shape} of {rows.dtype} and priority {errors.shape} of {errors.dtype}, but integers and "
-                f"numbers of one shape are needed"
+                f"{self.names[0]} is {rows.shape} of {rows.dtype} and priority {errors.shape} of {errors.dtype}, but "
+                f"integers and numbers of one shape are needed"
             )
         rows, errors = rows.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
-        if self._gone or not are_errors(self._tree[0], self.n_rows, rows, errors, LARGEST):
+        if self._gone or not are_errors(self._tree[0], self.n_numbers, rows, errors, LARGEST):
             is_left = self._check(rows, errors)
             rows, errors = rows[is_left], errors[is_left]
-        values = (errors + SMALLEST_ERROR) ** self.alpha
-        self.set(rows, values)
-        self.largest = float(values.max(initial=self.largest))
+        self.set(rows, (errors + self.smallest_error) ** self.alpha)
+        self.largest_error = float(errors.max(initial=self.largest_error))
 
     def _check(self, rows: Array, errors: Array) -> Array:
         """Refuse what is wrong, in words; returns which of the rows were not evicted since the last draw."""
-        is_good, is_row = (errors >= 0) & (errors <= LARGEST), (rows >= 0) & (rows < self.n_rows)
+        name, source = self.names
+        is_good, is_row = (errors >= 0) & (errors <= LARGEST), (rows >= 0) & (rows < self.n_numbers)
         if not is_good.all():
             raise InputError(
                 f"a priority is {errors[~is_good][0]}, but all must lie between 0 and {LARGEST:g}: give the size of "
                 f"each sample's error"
             )
         if not is_row.all():
-            raise InputError(f"row {rows[~is_row][0]} is none of the {self.n_rows} rows: give those of a batch, batch.row")
+            raise InputError(f"{name} {rows[~is_row][0]} is none of the {self.n_numbers} {name}s: give {source}")
         is_left = np.ones(len(rows), np.bool_)
         for first, stop in self._gone or ():
-            is_left &= (rows < first) | (rows >= stop)
+            is_left &= (rows < first * self.per_row) | (rows >= stop * self.per_row)
         is_empty = is_left & (self.of(rows) == 0)
         if is_empty.any():
-            raise InputError(f"row {rows[is_empty][0]} starts no transition: give the rows of a batch, batch.row")
+            raise InputError(f"{name} {rows[is_empty][0]} starts no transition: give {source}")
         return is_left
 
     def state(self, n_rows: int) -> dict[str, Array]:
         """As `Priorities.state`."""
-        return super().state(n_rows) | {"largest_priority": np.array([self.largest])}
+        return super().state(n_rows) | {"largest_error": np.array([self.largest_error])}
 
     def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
         """As `Priorities.check`."""
         super().check(state, steps_left)
-        largest = state["largest_priority"]
+        largest = state["largest_error"]
         if largest.dtype != np.float64 or largest.shape != (1,) or not 0 < largest[0] < np.inf:
             raise FileError(f"the largest priority is {largest} of {largest.dtype}, not one finite float64 above 0")
 
     def load(self, state: Mapping[str, Array]) -> None:
         """As `Priorities.load`."""
         super().load(state)
-        self.largest = float(state["largest_priority"][0])
+        self.largest_error = float(state["largest_error"][0])
         self._gone = None
 
 
@@ -175,7 +184,7 @@ class ByEnergy(Priorities):
         steps = len(rows) - 1
         moves = np.diff(rows["achieved_goal"].reshape(steps + 1, -1).astype(np.float64), axis=0)
         length = min(float(np.linalg.norm(moves, axis=1).sum()), LARGEST)
-        self.set(np.arange(first, first + steps), np.full(steps, length + SMALLEST_MOVE))
+        self.fill(first, steps, length + SMALLEST_MOVE)
 
     def weights(self, rows: Array, beta: float) -> None:
         """None: all samples count alike."""

@@ -147,6 +147,12 @@ def look(observation: Mapping[str, Any], name: str) -> Sequence[Any]:
         return pick(observation, OBSERVATION_KEYS, name)
 
 
+def take_records(records: Array, row: Array) -> Array:
+    """A copy of some records of a contiguous array, (B,): as bytes, since NumPy is ten times slower field by field."""
+    taken: Array = records.view(np.dtype((np.void, records.itemsize)))[row].view(records.dtype)
+    return taken
+
+
 def whole_number(name: str, value: Any, lowest: int) -> int:
     """`value` as an int; raises OptionError unless it is a whole number of at least `lowest`."""
     if type(value) is int and value >= lowest:

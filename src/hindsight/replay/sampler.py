@@ -23,7 +23,6 @@ from .goals import (
 )
 from .judging import Judging
 from .kernels import RANDOM, choose_goals, gather, row_layout, sample
-from .priorities import Rule
 from .returns import fold_steps
 from .timeline import Timeline
 from .told import Told
@@ -126,12 +125,11 @@ class Sampler:
 
     def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array, batch_size: int) -> None:
         """The same for a user's strategy, a mixture, for "random", for priorities, and where few rows are live."""
-        row, is_relabelled = batch.row, batch.is_relabelled
-        row[:] = (
-            self.chance.rows(len(row))
-            if self.timeline.priorities is None
-            else self._draw_by(self.timeline.priorities, len(row), batch_size)
-        )
+        row, is_relabelled, priorities = batch.row, batch.is_relabelled, self.timeline.priorities
+        if priorities is None:
+            row[:] = self.chance.rows(len(row))
+        else:
+            row[:] = priorities.draw(self.chance.shares(len(row), batch_size))
         if callable(self.strategy):
             self._choose_by(self.strategy, row, is_relabelled, goal_at)
         elif self._code < 0 and isinstance(self.strategy, Relabel):
@@ -141,13 +139,6 @@ class Sampler:
             settings = (self.her_probability, self._code)
             choose_goals(self._counts, self._layout, u, *settings, row, other_row, is_relabelled, goal_at)
         gather(self._ring, self.timeline.rows.itemsize, row, goal_at, plan, block)
-
-    def _draw_by(self, priorities: Rule, size: int, batch_size: int) -> Array:
-        """So many rows in proportion to their priorities: of each batch one from each of its equal shares of the sum."""
-        u = self.chance.numbers(size)
-        u.reshape(-1, batch_size)[:] += np.arange(batch_size)
-        u *= 1 / batch_size
-        return priorities.draw(u)
 
     def _mix(self, relabel: Relabel, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """As `choose_goals`, by shares of several sources."""

@@ -28,7 +28,7 @@ from .goals import (
 )
 from .judging import Judging, Steps
 from .kernels import pick_entries
-from .rows import INFO_PREFIX
+from .rows import INFO_PREFIX, take_records
 from .timeline import zero_rows
 
 _WITHIN = 1 - 1e-12  # so that rounding never asks a mixture for a goal outside its shares
@@ -48,7 +48,7 @@ def judge_entries(judging: Judging) -> JudgeEntries:
         names = [name for name in rows.dtype.names or () if name.startswith(INFO_PREFIX)]
         info = {name.removeprefix(INFO_PREFIX): np.repeat(rows[name][:-1], k) for name in names}
         reward, terminated = np.zeros(steps * k, rows["reward"].dtype), np.repeat(rows["terminated"][:-1], k)
-        goal = entries["goal"].reshape(achieved.shape)
+        goal = np.ascontiguousarray(entries["goal"]).reshape(achieved.shape)
         judging.judge(Steps(achieved, goal, np.ones(steps * k, np.bool_), reward, terminated), info)
         entries["reward"], entries["terminated"] = reward.reshape(steps, k), terminated.reshape(steps, k)
 
@@ -112,6 +112,10 @@ class Told:
         u = self._chance.numbers(len(batch.row))
         into = _as_bytes(batch.goal), _as_bytes(batch.reward), _as_bytes(batch.terminated)
         pick_entries(self._bytes, self._parts, self._k, self.share, u, batch.row, batch.is_relabelled, into)
+
+    def of(self, row: Array, which: Array) -> Array:
+        """A copy of one entry of each row, (B,) records. which: (B,) integers below k."""
+        return take_records(self.entries.reshape(-1), row * self._k + which)
 
     def _goals(self, rows: Array) -> Array:
         """A goal for each of the T * k entries of an episode, whose rows are numbered from behind the ring's."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ NOTES = {
     "trivial_goals": "Of the goals put in hindsight, the share achieved before the step: they teach little.",
     "entropy_coefficient": "What unpredictable actions are worth, in rewards.",
 }
+NEAR = 1.5  # times the height of the curves, from where a bound is drawn
 SURE = 1.96  # standard errors on either side that hold a mean with 95% confidence
 
 
@@ -104,10 +104,10 @@ def _values(run: Run) -> Panel:
     drawing = Drawing(steps)
     drawing.measured(run.column("train/q_mean"), "of what was learnt from", "var:blue", ".3g")
     drawing.measured(run.column("test/mean_q"), "of evaluated episodes", "var:orange", ".3g")
-    if drawing.traces:
-        for bound, word in zip(possible_returns(run), ("lowest", "highest"), strict=True):
-            if math.isfinite(bound):
-                drawing.level(bound, f"{word} possible return")
+    values = np.concatenate([trace["y"] for trace in drawing.traces]).astype(np.float64) if drawing.traces else np.zeros(0)
+    for bound, word in zip(possible_returns(run), ("lowest", "highest"), strict=True):
+        if len(values) and np.abs(values - bound).min() <= NEAR * np.ptp(values):  # or else it would squeeze the curves
+            drawing.level(bound, f"{word} possible return")
     note = "The discounted return that the critics expect. Blue: in the batches learnt from. Orange: in evaluated episodes."
     return Panel("q", "Mean Q", note, drawing.traces, drawing.layout())
 

@@ -62,7 +62,7 @@
     const { evaluated, trained, steps, shown } = panel.goals;
     const until = steps[slider ? Number(slider.value) : steps.length - 1];
     const seen = evaluated.step.filter((step) => step <= until).length;
-    const isShown = (row) => row < seen && row >= seen - shown;
+    const isShown = (row) => row < seen && (row >= seen - shown || evaluated.step[row] === until);
     const tell = (row) => `${evaluated.success[row] ? "success" : "failure"} at ${evaluated.step[row].toLocaleString()} steps` +
       (evaluated.distance[row] === null ? "" : `<br>final distance ${evaluated.distance[row]}`);
     return [

@@ -1,0 +1,89 @@
+"""Double DQN with prioritised hindsight replay on flipping 10 bits, in cpprb's style: a buffer, a network and a loop.
+
+    python examples/cpprb_style_dqn.py [--steps 15000] [--bits 10] [--seed 0] [--folder runs/bits]
+
+Needs torch and tensorboard (tensorboard --logdir runs/bits). cpprb's own class does as well, but for seed=.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+
+import gymnasium
+import numpy as np
+import torch
+from torch.nn import HuberLoss, Linear, ReLU, Sequential
+from torch.utils.tensorboard import SummaryWriter
+
+from hindsight.compat.cpprb import HindsightReplayBuffer
+
+BATCH, DISCOUNT, EPS, WARM_UP, TARGET_EVERY, EVALUATE_EVERY, EPISODES, LONGEST = 64, 0.99, 0.1, 100, 1000, 100, 20, 100
+
+
+def inputs(state: np.ndarray, goal: np.ndarray) -> torch.Tensor:
+    return torch.as_tensor(np.concatenate([state, goal], axis=-1), dtype=torch.float32)
+
+
+@torch.no_grad()
+def best_action(network: Sequential, seen: dict[str, np.ndarray]) -> int:
+    return int(network(inputs(seen["observation"], seen["desired_goal"])).argmax())
+
+
+def success_rate(network: Sequential, env: gymnasium.Env) -> float:
+    successes = 0
+    for _ in range(EPISODES):
+        seen, terminated, truncated = env.reset()[0], False, False
+        while not (terminated or truncated):
+            seen, _, terminated, truncated, _ = env.step(best_action(network, seen))
+        successes += terminated
+    return successes / EPISODES
+
+
+def errors(network: Sequential, target: Sequential, sample: dict[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The value of each sample and what it should be: the network chooses what follows, the target says its worth."""
+    reward, following = torch.as_tensor(sample["rew"]), inputs(sample["next_obs"], sample["goal"])
+    value = network(inputs(sample["obs"], sample["goal"])).gather(1, torch.as_tensor(sample["act"].astype(np.int64)))
+    next_value = target(following).detach().gather(1, network(following).argmax(1, keepdim=True))
+    return value[:, 0], (reward - DISCOUNT * reward * next_value)[:, 0]  # paid is -1, or 0 at the goal, where all ends
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in {"steps": 15_000, "bits": 10, "seed": 0, "folder": "runs/bits"}.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    options = parser.parse_args()
+    rng, n, _ = np.random.default_rng(options.seed), options.bits, torch.manual_seed(options.seed)
+    env, test_env = (gymnasium.make("hindsight:BitFlipping-v0", n_bits=n, max_steps=LONGEST) for _ in range(2))
+    network = Sequential(Linear(2 * n, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, n))
+    target, optimizer = copy.deepcopy(network), torch.optim.Adam(network.parameters())
+    env_dict = {"obs": {"shape": n}, "act": {"dtype": np.ubyte}, "next_obs": {"shape": n}}
+    buffer = HindsightReplayBuffer(1e6, env_dict, LONGEST, lambda s, a, g: -1.0 * (s != g).any(axis=1), seed=options.seed)
+    (seen, _), _ = env.reset(seed=options.seed), test_env.reset(seed=options.seed + 1_000_000)
+    writer = SummaryWriter(options.folder)
+    for step in range(1, options.steps + 1):
+        action = int(rng.integers(n)) if rng.random() < EPS else best_action(network, seen)
+        after, _, terminated, truncated, _ = env.step(action)
+        buffer.add(obs=seen["observation"], act=action, next_obs=after["observation"])
+        if terminated or truncated:
+            buffer.on_episode_end(seen["desired_goal"])
+        seen = env.reset()[0] if terminated or truncated else after
+        if buffer.get_stored_size() >= WARM_UP:
+            sample = buffer.sample(BATCH, beta=0.4 + 0.6 * step / options.steps)
+            value, wanted = errors(network, target, sample)
+            loss = (HuberLoss(reduction="none")(value, wanted) * torch.as_tensor(sample["weights"])).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            buffer.update_priorities(sample["indexes"], (wanted - value).abs().detach())
+            writer.add_scalar("loss", loss.item(), step)
+        if step % TARGET_EVERY == 0:
+            target.load_state_dict(network.state_dict())
+        if step % EVALUATE_EVERY == 0:
+            writer.add_scalar("success_rate", rate := success_rate(network, test_env), step)
+            print(f"step {step}: {rate:.0%} of {EPISODES} episodes", flush=True)
+    writer.close()
+
+
+if __name__ == "__main__":
+    main()
