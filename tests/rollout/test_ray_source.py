@@ -167,7 +167,8 @@ def test_what_cannot_work_is_refused_with_the_cure():
         )
 
 
-def test_sources_of_one_process_share_its_ray_which_the_last_one_ends():
+def test_sources_of_one_process_share_its_own_ray_which_the_last_one_ends(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")  # some other Ray, which nobody asked for
     first = WorkerSource(RayCrew(stages.stage(stages.short), 1), 1)
     second = WorkerSource(RayCrew(stages.stage(stages.short), 2), 2)
     for source in (first, second):

@@ -47,8 +47,9 @@ class ProcessCrew:
 
     def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
         """Those that sent something, or whose pipe is broken."""
-        listened = [worker for worker in self._hired if worker in workers]
-        speaking = wait([worker.connection for worker in listened], timeout)
+        chosen = set(workers)
+        listened = [worker for worker in self._hired if worker in chosen]
+        speaking = set(wait([worker.connection for worker in listened], timeout))
         return [worker for worker in listened if worker.connection in speaking]
 
     def close(self) -> None:

@@ -87,7 +87,8 @@ class RayCrew:
 
     def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
         """Those whose answer, or end, has come."""
-        answers = {worker.answer: worker for worker in self._hired if worker in workers}
+        chosen = set(workers)
+        answers = {worker.answer: worker for worker in self._hired if worker in chosen}
         if not answers:
             time.sleep(timeout)
             return []
@@ -220,6 +221,7 @@ def _start(ray: ModuleType, workers: int) -> None:
     os.environ[name], constants.ENABLE_RAY_CLUSTER = "0", False
     try:
         ray.init(
+            "local",  # and no other that may be found running
             num_cpus=workers,
             num_gpus=0,
             include_dashboard=False,

@@ -236,7 +236,7 @@ class WorkerSource:
     def _receive(self, timeout: float) -> None:
         """Take in what the workers say, and replace those that died or hang."""
         listened = [worker for worker in self.workers if worker in self._busy or not worker.is_ready]
-        speaking = self._crew.wait(listened, timeout)
+        speaking = set(self._crew.wait(listened, timeout))
         now = time.monotonic()
         for worker in listened:
             if worker in speaking:
