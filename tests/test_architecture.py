@@ -13,8 +13,9 @@ ROOT = Path(hindsight.__file__).parent
 MAY_IMPORT = {  # folder or top module -> what it may import of the package; what is not listed may import everything
     "errors": set(),
     "records": {"errors"},
-    "envs": {"records", "errors"},
-    "replay": {"records", "errors"},
+    "symmetries": {"records", "errors"},
+    "envs": {"records", "errors", "symmetries"},
+    "replay": {"records", "errors", "symmetries"},
     "agents": {"records", "errors"},
     "rollout": {"records", "errors", "envs", "agents"},
     "recipes": {"errors"},

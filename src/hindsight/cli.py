@@ -110,9 +110,10 @@ class EvaluateArguments:
 
 @dataclass(frozen=True)
 class CheckArguments:
-    """Test whether an environment keeps to the goal interface, and say what does not."""
+    """Test whether an environment keeps to the goal interface, and to what its recipe says of it; say what does not."""
 
     env: str  # the id of a registered environment
+    recipe: str | None = None  # a built-in recipe, or a .toml file; chosen by the environment unless given
 
 
 def train(arguments: list[str]) -> int:
@@ -322,8 +323,10 @@ def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
     from .envs.goal_env import check_goal_env
+    from .recipes import find_recipe, load_recipe
 
-    report = check_goal_env(given.env)
+    recipe = load_recipe(given.recipe) if given.recipe else find_recipe(given.env.rpartition(":")[2])
+    report = check_goal_env(given.env, symmetries=recipe.options.get("symmetries", ()))
     print(report)
     return 0 if report.ok else 1
 

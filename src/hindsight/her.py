@@ -347,6 +347,7 @@ class HER:
             alpha=replay.alpha,
             beta=replay.beta,
             energy=replay.energy,
+            symmetries=replay.symmetries,
         )
 
     def _success_reward(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import FileError, InputError, OptionError
 from ..records import Array, Batch, Episode, GoalSpec
+from ..symmetries import Symmetries
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
 from .goals import Relabel, Strategy
@@ -45,6 +46,8 @@ class HindsightBuffer:
     prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
     batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
     proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018).
+    symmetries: turns and mirrors under which the world is the same, see `hindsight.symmetries`; each sample is seen from a
+    side of its own. They must leave every reward as it is.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class HindsightBuffer:
         alpha: float = 0.6,
         beta: float = 0.4,
         energy: bool = False,
+        symmetries: Sequence[str] = (),
     ) -> None:
         settings = {
             "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
@@ -87,6 +91,7 @@ class HindsightBuffer:
             "prioritized": prioritized,
             "alpha": alpha,
             "energy": energy,
+            "symmetries": list(symmetries),
         }
         self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
         self.beta = beta
@@ -102,7 +107,8 @@ class HindsightBuffer:
     ) -> None:
         """Build the parts; settings: what a file keeps of the arguments of `__init__`."""
         shape = (settings[name] for name in ("capacity", "episode_length", "info_keys", "dtype"))
-        timeline = self._timeline = Timeline(GoalSpec.from_json(settings["spec"]), *shape)
+        spec = GoalSpec.from_json(settings["spec"])
+        timeline = self._timeline = Timeline(spec, *shape)
         n_envs = whole_number("n_envs", settings["n_envs"], 1)
         n_sampled_goal = settings["n_sampled_goal"]
         if n_sampled_goal is not None:
@@ -112,7 +118,8 @@ class HindsightBuffer:
         rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
         ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
         ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
-        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead)
+        symmetries = Symmetries(settings["symmetries"], spec)
+        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries)
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
         self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal, "n_steps": ahead[0]}
 
@@ -136,6 +143,11 @@ class HindsightBuffer:
     def her_probability(self) -> float:
         """The share of samples that are relabelled: k/(k+1), or what a `Relabel` says."""
         return self._sampler.her_probability
+
+    @property
+    def symmetries(self) -> Symmetries:
+        """The sides from which samples are seen; there is always one, from which all is as it was."""
+        return self._sampler.symmetries
 
     @property
     def beta(self) -> float:

@@ -26,6 +26,8 @@ class ReplayOptions:
     beta: float = 0.4  # with prioritized: how far weights make up for it at first; rises to 1, wholly, over the run
     energy: bool = False  # draw episodes more often where the achieved goal moved far (Zhao and Tresp 2018)
 
+    symmetries: tuple[str, ...] = ()  # turns and mirrors that change nothing, as in "o0=-o0 g0=-g0 a0=-a0"
+
     def __post_init__(self) -> None:
         for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1), ("n_steps", 1)):
             if getattr(self, name) < lowest:

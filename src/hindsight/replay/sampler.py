@@ -8,21 +8,31 @@ import numpy as np
 
 from ..errors import GoalEnvError, InputError, NothingToSampleError
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
+from ..symmetries import Symmetries
 from .batches import Form
 from .ends import AS_STORED, Ends, Judge
 from .goals import DESIRED, REAL, STRATEGIES, Relabel, Strategy, check_strategy, mixed_rows, relabelled_share
-from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, uniform
+from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, turn, uniform
 from .priorities import Rule
 from .returns import fold_steps
 from .timeline import Timeline
 
 JUDGE_OF_ENDS = "compute_terminated (or compute_success)"
+TURNED = {  # what a symmetry turns in a batch: its field, and which columns these are
+    "observation": "observation",
+    "next_observation": "observation",
+    "achieved_goal": "goal",
+    "next_achieved_goal": "goal",
+    "goal": "goal",
+    "action": "action",
+}
 FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are taken from the exact list
 
 
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
+    symmetries: sides from which the world looks the same; each sample is shown from one drawn at random.
     random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples. beta: how far
     weights make up for rows that are drawn more often, where the timeline has priorities.
     """
@@ -37,8 +47,10 @@ class Sampler:
         ends: Ends = AS_STORED,
         n_steps: int = 1,
         discount: float = 1.0,
+        symmetries: Symmetries | None = None,
     ) -> None:
         self.timeline = timeline
+        self.symmetries = symmetries or Symmetries((), timeline.spec)
         self.random_state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
         self.compute_reward, self.ends = compute_reward, ends
         self.n_steps, self.discount = n_steps, discount
@@ -82,6 +94,8 @@ class Sampler:
             self._judge(flat, info)
         else:
             self._look_ahead(flat, form.goal_at)
+        if len(self.symmetries) > 1:
+            self._turn(flat)
         if self.timeline.priorities is not None:
             batch.weight = self.timeline.priorities.weights(batch.row, self.beta)
         return batch
@@ -232,6 +246,13 @@ class Sampler:
         self._judge(flat, info)
         fold_steps(steps, steps_left, self.discount, batch)
 
+    def _turn(self, batch: Batch) -> None:
+        """Show each sample from a side of its own. Rewards were judged before: no side changes them."""
+        element = (self._random(len(batch)) * len(self.symmetries)).astype(np.int64)
+        for field, name in TURNED.items():
+            maps = self.symmetries.maps[name]
+            turn(getattr(batch, field), element, maps.source, maps.sign, maps.offset)
+
     def _probe(self, batch: Batch, info: dict[str, Array]) -> None:
         """Once: refuse a compute_reward that writes into its arguments, which would spoil every batch."""
         arguments = [batch.next_achieved_goal, batch.goal, *info.values()]
@@ -247,9 +268,11 @@ class Sampler:
 def compile_kernels() -> None:
     """Compile the loops now, by way of a tiny timeline, rather than within what is timed; they are kept on disk."""
     part, rows = ArraySpec((1,), "float32"), np.zeros((3, 1), np.float32)
-    timeline = Timeline(GoalSpec(part, part, part), capacity=4)
+    spec = GoalSpec(part, part, part)
+    timeline = Timeline(spec, capacity=4)
     timeline.append(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
-    Sampler(timeline, lambda achieved, goal, info: goal[:, 0], 4, "future", 0).sample((1,))
+    mirror = Symmetries(("o0=-o0 g0=-g0 a0=-a0",), spec)
+    Sampler(timeline, lambda achieved, goal, info: goal[:, 0], 4, "future", 0, symmetries=mirror).sample((1,))
 
 
 def _call(judge: Judge, name: str, batch: Batch, info: dict[str, Array]) -> Array:

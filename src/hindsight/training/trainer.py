@@ -162,7 +162,8 @@ class Trainer:
                 counts, refused_episodes=counts.refused_episodes + 1, refused_in_a_row=counts.refused_in_a_row + 1
             )
             return
-        self.agent.observe(episode)
+        for side in self.buffer.symmetries.sides(episode):
+            self.agent.observe(side)
         self.meter.add_episode(episode)
         options = self.settings.training
         owed = options.updates_per_step * len(episode) if counts.env_steps > options.random_steps else 0.0
