@@ -348,6 +348,8 @@ class HER:
             beta=replay.beta,
             energy=replay.energy,
             symmetries=replay.symmetries,
+            stages=self._policy_spec.stages,
+            stage_share=replay.stage_share,
         )
 
     def _success_reward(self) -> float:

@@ -11,7 +11,7 @@ from hindsight.agents import AGENT_NAMES, make_agent
 from hindsight.agents.inputs import actor_architecture
 from hindsight.agents.networks import Network
 from hindsight.agents.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
-from hindsight.agents.policy import Policy, PolicySpec
+from hindsight.agents.policy import Exploration, Policy, PolicySpec
 from hindsight.errors import FileError, GoalEnvError, OptionError, UnknownNameError
 from hindsight.records import ArraySpec, Episode, GoalSpec
 
@@ -425,13 +425,27 @@ def test_a_gpu_is_used_where_asked(name):
 
 def test_exploration_says_how_each_agent_explores():
     td3, sac = make("td3", noise=0.3, random_eps=0.1), make("sac")
-    assert vars(td3.exploration(False)) == {"random_eps": 0.1, "noise": 0.3, "is_random": False, "samples": False}
-    assert vars(sac.exploration(True, 9)) == {"random_eps": 0.0, "noise": 0.0, "is_random": True, "samples": True}
+    assert td3.exploration(False) == Exploration(random_eps=0.1, noise=0.3, is_random=False, samples=False)
+    assert sac.exploration(True, 9) == Exploration(random_eps=0.0, noise=0.0, is_random=True, samples=True)
     dqn = make("dqn", initial_eps=0.9, random_eps=0.1, eps_steps=100)
-    assert vars(dqn.exploration(False, 0)) == {"random_eps": 0.9, "noise": 0.0, "is_random": False, "samples": False}
+    assert dqn.exploration(False, 0) == Exploration(random_eps=0.9, noise=0.0, is_random=False, samples=False)
     assert dqn.exploration(False, 50).random_eps == pytest.approx(0.5)
     assert dqn.exploration(False, 1000).random_eps == 0.1
     assert make("qrdqn", random_eps=0.1).exploration(False, 0).random_eps == 0.1
+
+
+@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
+def test_the_next_action_is_chosen_by_what_acts_and_valued_by_what_is_learnt(name):
+    stages = ("near achieved=0,1 goal=2,3 tolerance=0.1 handover=0.5",)
+    errors = []
+    for handover in (None, "next_acting_inputs", "next_inputs"):
+        agent = make(name, stages=stages)
+        batch = make_batch(agent)
+        transitions = agent.algorithm.inputs.transitions(batch, agent.batches_per_update)
+        if handover:
+            setattr(transitions, handover, getattr(transitions, handover).flip(-2))
+        errors.append(float(agent.algorithm.learn(transitions)["critic_loss"]))
+    assert len(set(errors)) == 3
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)

@@ -19,6 +19,7 @@ from .priorities import ByEnergy, ByError
 from .returns import check_discount
 from .rows import row_dtype, whole_number
 from .sampler import Sampler
+from .stage_goals import StageGoals
 from .staging import OpenEpisodes
 from .timeline import Timeline
 
@@ -48,6 +49,8 @@ class HindsightBuffer:
     proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018).
     symmetries: turns and mirrors under which the world is the same, see `hindsight.symmetries`; each sample is seen from a
     side of its own. They must leave every reward as it is.
+    stages: goals on the way, see `hindsight.stages`; a share stage_share of the samples is told under their goals instead
+    of the task's, which `stage` of a batch says, and paid success_reward where the stage is met, one less elsewhere.
     """
 
     def __init__(
@@ -74,6 +77,8 @@ class HindsightBuffer:
         beta: float = 0.4,
         energy: bool = False,
         symmetries: Sequence[str] = (),
+        stages: Sequence[str] = (),
+        stage_share: float = 0.2,
     ) -> None:
         settings = {
             "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
@@ -92,6 +97,8 @@ class HindsightBuffer:
             "alpha": alpha,
             "energy": energy,
             "symmetries": list(symmetries),
+            "stages": list(stages),
+            "stage_share": stage_share,
         }
         self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
         self.beta = beta
@@ -119,7 +126,8 @@ class HindsightBuffer:
         ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
         ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
         symmetries = Symmetries(settings["symmetries"], spec)
-        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries)
+        stages = StageGoals(timeline, settings["stages"], settings["stage_share"], success_reward, symmetries)
+        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages)
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
         self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal, "n_steps": ahead[0]}
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..errors import GoalEnvError, InputError, NothingToSampleError
+from ..errors import GoalEnvError, InputError, NothingToSampleError, OptionError
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
 from ..symmetries import Symmetries
 from .batches import Form
@@ -15,6 +15,7 @@ from .goals import DESIRED, REAL, STRATEGIES, Relabel, Strategy, check_strategy,
 from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, turn, uniform
 from .priorities import Rule
 from .returns import fold_steps
+from .stage_goals import StageGoals
 from .timeline import Timeline
 
 JUDGE_OF_ENDS = "compute_terminated (or compute_success)"
@@ -48,9 +49,13 @@ class Sampler:
         n_steps: int = 1,
         discount: float = 1.0,
         symmetries: Symmetries | None = None,
+        stages: StageGoals | None = None,
     ) -> None:
         self.timeline = timeline
         self.symmetries = symmetries or Symmetries((), timeline.spec)
+        self.stages = stages or StageGoals(timeline, (), 0.0, 0.0, self.symmetries)
+        if self.stages.stages and n_steps > 1:
+            raise OptionError(f"n_steps is {n_steps}, but stages are learnt one step at a time: set n_steps=1 or stages=()")
         self.random_state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
         self.compute_reward, self.ends = compute_reward, ends
         self.n_steps, self.discount = n_steps, discount
@@ -94,6 +99,8 @@ class Sampler:
             self._judge(flat, info)
         else:
             self._look_ahead(flat, form.goal_at)
+        if self.stages.stages:
+            batch.stage = self.stages.tell(flat, form.goal_at, self._random(len(flat))).reshape(shape)
         if len(self.symmetries) > 1:
             self._turn(flat)
         if self.timeline.priorities is not None:

@@ -25,6 +25,7 @@ from .settings import Settings
 
 REFUSED_IN_A_ROW = 10  # episodes with bad values, one after the other, that end a run
 ATTEMPTS = 3  # at a job, before the environment's error ends the run
+RECENT = 0.1  # what the newest episode counts in the mean success of those that are not led
 UPDATES_PER_DRAW = 8  # batches drawn at once: the cost of a call is shared, and the batches still fit the cache
 
 
@@ -49,7 +50,10 @@ Event = Learnt | Outcome | Evaluated
 
 @dataclass(frozen=True)
 class Counts:
-    """How far a run has come. seconds: of collecting and of updating, as the learner waited for them."""
+    """How far a run has come. seconds: of collecting and of updating, as the learner waited for them.
+
+    success_alone: the running mean success of the episodes that were not led to the stages.
+    """
 
     env_steps: int = 0
     episodes: int = 0
@@ -61,6 +65,7 @@ class Counts:
     owed_updates: float = 0.0
     evaluated_at: int = 0
     evaluated_episodes: int = 0
+    success_alone: float = 0.0
     collect_seconds: float = 0.0
     update_seconds: float = 0.0
 
@@ -121,7 +126,7 @@ class Trainer:
         return max(reversed(self.history), key=_score, default=None)
 
     def _submit_jobs(self) -> None:
-        rollout, training, counts = self.settings.rollout, self.settings.training, self.counts
+        rollout, training = self.settings.rollout, self.settings.training
         while len(self.in_flight) <= rollout.lag:
             first = self.counts.submitted_episodes
             job = Job(
@@ -129,10 +134,20 @@ class Trainer:
                 TRAINING,
                 tuple(range(first, first + rollout.episodes_per_job)),
                 self.agent.policy_weights(),
-                self.agent.exploration(counts.env_steps < training.random_steps, counts.env_steps),
+                self._exploration(),
             )
             self.in_flight.append((self.source.submit(job), job))
             self.counts = replace(self.counts, submitted_episodes=first + rollout.episodes_per_job)
+
+    def _exploration(self) -> Exploration:
+        """How the next job explores; the better the episodes that are not led succeed, the fewer are led."""
+        counts, rollout = self.counts, self.settings.rollout
+        is_random = counts.env_steps < self.settings.training.random_steps
+        exploration = self.agent.exploration(is_random, counts.env_steps)
+        if is_random or not self.agent.policy_spec.stages:
+            return exploration
+        led_episodes = rollout.led_episodes * (1.0 - counts.success_alone)
+        return replace(exploration, led_episodes=led_episodes, led_steps=rollout.led_steps)
 
     def _collect(self) -> list[Episode]:
         """The oldest job's episodes. A job that fails is tried again, on a new environment, before the run is given up."""
@@ -165,6 +180,9 @@ class Trainer:
         for side in self.buffer.symmetries.sides(episode):
             self.agent.observe(side)
         self.meter.add_episode(episode)
+        if not episode.is_led:
+            rise = float(bool(episode.success)) - counts.success_alone
+            counts = replace(counts, success_alone=counts.success_alone + RECENT * rise)
         options = self.settings.training
         owed = options.updates_per_step * len(episode) if counts.env_steps > options.random_steps else 0.0
         self.counts = replace(counts, refused_in_a_row=0, owed_updates=counts.owed_updates + owed)
