@@ -495,3 +495,16 @@ def test_agents_are_made_by_name():
         make_agent("td33", make_spec(), DDPGOptions(), 0)
     with pytest.raises(OptionError, match="TD3Options, got DDPGOptions"):
         make_agent("td3", make_spec(), DDPGOptions(), 0)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
+def test_a_running_mean_of_the_actor_acts_where_that_is_wished(name):
+    agent, plain = make(name, acting_share=0.25), make(name)
+    start = agent.policy_weights().flat
+    for each in (agent, plain):
+        each.update(make_batch(each))
+    actor = plain.policy_weights().flat
+    assert agent.policy_weights().flat == pytest.approx(start + 0.25 * (actor - start), abs=1e-7)
+    other = make(name, seed=1, acting_share=0.25)
+    other.load_state_dict(agent.state_dict())
+    assert other.policy_weights().flat.tobytes() == agent.policy_weights().flat.tobytes()

@@ -122,6 +122,7 @@ class ActorCriticOptions(AgentOptions):
     actor_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the actor
     action_l2: float = 0.1  # weight of the mean squared action in the actor's loss; keeps it off the bounds
     noise: float = 0.1  # standard deviation of the exploration noise, in half widths of the action range
+    acting_share: float = 1.0  # what acts is a running mean that takes over this share of the actor at each update
     stages: tuple[str, ...] = ()  # goals on the way, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 handover=0.15"
 
     def __post_init__(self) -> None:
@@ -134,6 +135,7 @@ class ActorCriticOptions(AgentOptions):
             lambda n: n is None or (_is_count(n) and n <= self.n_critics),
             f"a whole number from 1 to n_critics = {self.n_critics}, or None",
         )
+        self._require("acting_share", lambda x: 0 < x <= 1, "a number above 0, at most 1")
         self._require("actor_layer_norm", lambda x: isinstance(x, bool), "true or false")
         for name in ("action_l2", "noise"):
             self._require(name, lambda x: 0 <= x < math.inf, "a number of at least 0")

@@ -20,7 +20,7 @@ from .losses import (
     soft_policy_loss,
     td_target,
 )
-from .networks import Adam, TargetStep, allocate, initialize
+from .networks import Adam, RunningMean, TargetStep, allocate, initialize
 from .options import TQCOptions
 from .policy import Exploration
 
@@ -58,6 +58,8 @@ class TQC:
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= {"log_coefficient": self.log_coefficient} | self.entropy_adam.tensors("entropy_adam")
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
+        self.acting = RunningMean(self.actor.flat, options.acting_share)
+        self.tensors |= self.acting.tensors("acting")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
         """One step of the critics, of the actor, of the entropy coefficient and of the targets."""
@@ -67,6 +69,7 @@ class TQC:
         actor_loss, log_density = self._update_actor(batch.inputs, coefficient)
         self.entropy_adam.step(entropy_coefficient_gradient(log_density, self.target_entropy))
         self.target_step.step()
+        self.acting.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         metrics |= {"entropy_coefficient": coefficient, "entropy": -log_density.mean()}
         if batch.weight is not None:
@@ -104,7 +107,7 @@ class TQC:
 
     def policy(self) -> Tensor:
         """The flat weights that acting needs."""
-        return self.actor.flat
+        return self.acting.flat
 
     def exploration(self, env_steps: int) -> Exploration:
         """How to act while collecting: always alike."""
