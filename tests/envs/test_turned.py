@@ -1,6 +1,7 @@
 """A declared symmetry is tried: true ones hold, wrong ones are told."""
 
 import numpy as np
+import pytest
 from line_env import Line
 
 from hindsight import PointReach
@@ -61,3 +62,11 @@ def test_where_steps_cannot_be_begun_elsewhere_that_is_said():
         "ok",
         "steps were not tried: it is not known how an episode is begun from another side here",
     )
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize("name", ["FetchReach-v4", "FetchPush-v4", "FetchPickAndPlace-v4", "FetchSlide-v4"])
+def test_fetch_is_nearly_the_same_from_the_sides_of_its_recipe(name):
+    pytest.importorskip("gymnasium_robotics")
+    told = found(name, find_recipe(name).options["symmetries"])
+    assert {level for level, _ in told.values()} == {"ok"}, told
