@@ -2,8 +2,8 @@
 
 A stage has an achieved goal and a goal of its own, both columns of the observation. An agent learns to reach them beside
 the goals that are asked, with the same networks; while a stage is not met, what it learnt of that acts. Declared as text:
-"reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 handover=0.15". What is no column of the observation is made one first,
-with a gymnasium.wrappers.TransformObservation. After RHER (Luo et al. 2023).
+"reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 handover=0.15". What is a function of the observation becomes columns of it
+first, by `AddColumns`. After RHER (Luo et al. 2023).
 """
 
 from __future__ import annotations
