@@ -18,9 +18,11 @@ MAY_IMPORT = {  # folder or top module -> what it may import of the package; wha
     "envs": {"records", "errors", "symmetries"},
     "replay": {"records", "errors", "symmetries", "stages"},
     "agents": {"records", "errors", "stages"},
+    "compat": {"records", "errors", "replay"},
     "rollout": {"records", "errors", "envs", "agents"},
     "recipes": {"errors"},
     "training": {"records", "errors", "envs", "replay", "agents", "rollout", "recipes"},
+    "report": {"errors"},
 }
 MAY_NOT_IMPORT = {  # packages that a layer must do without
     "records": {"torch", "numba"},
@@ -31,6 +33,7 @@ MAY_NOT_IMPORT = {  # packages that a layer must do without
     "agents.options": {"torch", "numpy", "gymnasium"},
     "agents": {"gymnasium", "numba"},
     "rollout": {"torch", "numba"},
+    "report": {"torch", "numba", "gymnasium"},
 }
 LONGEST_FUNCTION = 60
 

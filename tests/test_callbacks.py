@@ -1,8 +1,11 @@
+import json
+from dataclasses import replace
+
 import pytest
 
 from hindsight import HER, PointReach
 from hindsight.callbacks import EvaluateEvery, KeepEvery, StopAtSuccess, View
-from hindsight.errors import OptionError
+from hindsight.errors import OptionError, RunFolderError
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20}
 
@@ -49,3 +52,26 @@ def test_what_makes_no_sense_is_refused():
     ):
         with pytest.raises(OptionError, match="needed"):
             make()
+
+
+def test_what_a_callback_records_lands_in_the_files_of_the_run(model, tmp_path):
+    evaluate = EvaluateEvery(30, episodes=2)
+    model.settings = replace(model.settings, training=replace(model.settings.training, log_every=20))
+    model.learn(
+        50, callback=[evaluate, lambda view: view.record("mine/steps", view.num_timesteps)], folder=tmp_path / "run"
+    )
+    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [(r["env_steps"], r["mine/steps"]) for r in records] == [(20, 15), (40, 35), (50, 50)]
+    assert ["eval/success_rate" in r for r in records] == [False, True, False]
+    assert records[1]["eval/success_rate"] == evaluate.history[0][1].success_rate
+    header = (tmp_path / "run" / "progress.csv").read_text().splitlines()[0].split(",")
+    assert {"mine/steps", "eval/mean_success_rate", "train/return"} <= set(header)
+    model.learn(30, folder=tmp_path / "run")  # the same model goes on in its folder
+    assert (tmp_path / "run" / "metrics.jsonl").read_text().count("\n") == 5
+    assert HER.load(tmp_path / "run").saved_model().facts["env_steps"] == 80
+    with HER(lambda: PointReach(max_steps=10), recipe="point_reach", **SMALL) as other:
+        with pytest.raises(RunFolderError, match="in use"):
+            other.learn(10, folder=tmp_path / "run")
+        model.close()
+        with pytest.raises(RunFolderError, match="already holds a run"):
+            other.learn(10, folder=tmp_path / "run")

@@ -184,6 +184,17 @@ def test_play_tells_each_episode_and_leaves_a_video(run_folder, tmp_path, capsys
         assert picture.n_frames > 10
 
 
+def test_train_leaves_a_report_and_report_and_compare_draw_anew(run_folder, tmp_path, capsys):
+    pytest.importorskip("plotly")
+    assert "PointReach-v0" in (run_folder / "report.html").read_text()
+    page = tmp_path / "page.html"
+    assert main(["report", str(run_folder), "--output", str(page), "--standalone"]) == 0
+    assert f"the report is in {page}" in capsys.readouterr().out
+    assert page.stat().st_size > 1_000_000
+    assert main(["compare", str(run_folder), "--output", str(page)]) == 0
+    assert "td3 on PointReach-v0" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -195,6 +206,10 @@ def test_play_tells_each_episode_and_leaves_a_video(run_folder, tmp_path, capsys
         (["train", "PointReach-v0", "--strategy", "futur"], "'future'"),
         (["play", "nowhere", "--episodes", "0"], "at least 1"),
         (["evaluate", "nowhere"], "neither a policy file nor a run folder"),
+        (["report", "nowhere"], "nowhere holds no run"),
+        (["compare"], "no run is named"),
+        (["export", "nowhere"], "--torchscript FILE"),
+        (["export", "nowhere", "--onnx", "x"], "neither a policy file nor a run folder"),
     ],
 )
 def test_mistakes_name_what_was_meant(arguments, said):
@@ -206,7 +221,15 @@ def test_mistakes_name_what_was_meant(arguments, said):
 
 @pytest.mark.parametrize(
     ("arguments", "seconds"),
-    [(["--help"], 0.6), (["train", "--help"], 0.8), (["play", "--help"], 0.8), (["evaluate", "--help"], 0.8)],
+    [
+        (["--help"], 0.6),
+        (["train", "--help"], 0.8),
+        (["play", "--help"], 0.8),
+        (["evaluate", "--help"], 0.8),
+        (["report", "--help"], 0.8),
+        (["export", "--help"], 0.8),
+        (["doctor"], 2.0),
+    ],
 )
 def test_help_is_quick(arguments, seconds):
     times = []  # of the processor, so that what else goes on does not count

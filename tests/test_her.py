@@ -83,7 +83,7 @@ def test_how_likely_actions_are():
         expected = -np.log(deviation * np.sqrt(2 * np.pi)).sum() - np.log(1 - action**2).sum()
         assert log == pytest.approx(expected, rel=1e-4)
         assert model.action_probability(observation(), actions=action) == pytest.approx(np.exp(log))
-    with HER("BitFlipping-v0", agent="dqn", hidden=(8,), eval_every=0) as model:
+    with HER("BitFlipping-v0", hidden=(8,), eval_every=0) as model:
         bits = {k: np.zeros((3, 10), np.int8) for k in observation()}
         probabilities = model.action_probability(bits)
         assert probabilities.shape == (3, 10)
@@ -284,6 +284,14 @@ def test_a_forged_description_is_refused(model, tmp_path):
 def test_a_mixture_reaches_the_buffer():
     with HER("PointReach-v0", relabel="future=0.5,desired=0.25") as model:
         assert model._make_buffer().her_probability == 0.75
+
+
+def test_goals_can_be_drawn_when_episodes_end():
+    with HER(short(), recipe="point_reach", relabel_at="episode_end", **SMALL) as model:
+        model.learn(60)
+        told = model.trainer.buffer._told
+        assert told.entries["reward"].any()
+        assert model.trainer.buffer.sample(64).is_relabelled.any()
 
 
 def test_hindsight_goals_end_only_where_it_is_known_what_success_pays():

@@ -2,17 +2,16 @@
 
 import pytest
 
-from hindsight import HER
+from hindsight import HER, BitFlipping
 
 BUDGET = 2_500
+HEAVY = pytest.mark.learning
 
 
-@pytest.mark.parametrize("agent", ["td3", "ddpg", "sac"])
+@pytest.mark.parametrize("agent", ["td3", *(pytest.param(name, marks=HEAVY) for name in ("ddpg", "sac", "tqc"))])
 def test_point_reach_is_solved_with_hindsight(agent):
     with HER("PointReach-v0", agent=agent, seed=0, eval_episodes=100) as model:
-        for _ in model.trainer.run(BUDGET):
-            pass
-        assert model.trainer.is_solved, model.trainer.history
+        assert is_solved(model, BUDGET)
         assert model.evaluate(100).success_rate >= 0.9
 
 
@@ -31,3 +30,38 @@ def test_point_reach_seen_from_every_side_needs_fewer_steps():
 
     assert solved_by({})  # by the recipe's symmetries
     assert not solved_by({"symmetries": ()})
+
+
+@pytest.mark.parametrize("agent", ["dqn", "qrdqn"])
+def test_fifteen_bits_are_solved_with_hindsight(agent):
+    with HER(bits(15), agent, "bit_flipping", eval_every=250) as model:
+        assert is_solved(model, 2_000)
+
+
+@pytest.mark.parametrize("steps", [2_000, pytest.param(11_000, marks=HEAVY)])
+def test_fifteen_bits_are_not_solved_without(steps):
+    with HER(bits(15), recipe="bit_flipping", n_sampled_goal=0) as model:
+        assert model.learn(steps).evaluate(200).success_rate < 0.05
+
+
+@HEAVY
+def test_fifteen_bits_are_solved_from_plain_inputs():
+    with HER(bits(15), recipe="bit_flipping", goal_features="none") as model:
+        assert is_solved(model, 11_000)
+
+
+@HEAVY
+@pytest.mark.parametrize(("agent", "budget"), [("ddpg", 4_000), ("td3", 4_000), ("sac", 10_000)])
+def test_continuous_bits_are_solved(agent, budget):
+    with HER(bits(8, continuous=True), agent, "bit_flipping") as model:
+        assert is_solved(model, budget)
+
+
+def bits(n_bits, continuous=False):
+    return lambda: BitFlipping(n_bits, continuous)
+
+
+def is_solved(model, budget):
+    for _ in model.trainer.run(budget):
+        pass
+    return model.trainer.is_solved

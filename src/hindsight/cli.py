@@ -1,4 +1,4 @@
-"""The command line: hindsight train | play | evaluate | check. Options are generated from the option records."""
+"""The command line: hindsight COMMAND. Its options are generated from the option records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import re
 import shlex
 import signal
 import sys
-import warnings
+import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from . import __version__
 from .errors import (
     CollectError,
-    FileError,
     HindsightError,
     MissingExtraError,
     OptionError,
@@ -30,6 +29,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .her import HER
+    from .recipes import Recipe
 
 DEFAULT_ENVIRONMENT = "FetchReach-v4"
 _HELP = f"""hindsight {__version__}: teach agents to reach goals from sparse success signals
@@ -39,6 +39,10 @@ usage: hindsight COMMAND [arguments]
   train [ENV]      train a policy ({DEFAULT_ENVIRONMENT} if no environment is named)
   play RUN         show what a policy does
   evaluate RUN     measure a policy on unseen episodes
+  report RUN...    draw what a run learnt, or compare several, as a page to look at
+  compare RUN...   tell how runs compare: median and range over seeds
+  export RUN       write a policy as ONNX or TorchScript, for a robot without this library
+  doctor           tell what is installed, what is missing for which command, and what cures it
   check ENV        test whether an environment keeps to the goal interface
 
 hindsight COMMAND --help lists the arguments. RUN is a run folder (its best policy) or a policy file.
@@ -79,6 +83,12 @@ class TrainArguments:
     recipe: str = "default"  # a built-in recipe, or a .toml file; chosen by the environment unless given
     folder: Path | None = None  # of the run; a new one under runs/ unless given
     resume: bool = False  # go on with the run in the folder (the newest of this environment, agent and seed); start if none
+    tensorboard: bool = False  # write the metrics for TensorBoard too, in the run's folder
+    wandb: bool = False  # send the metrics to Weights & Biases too; WANDB_MODE=offline keeps them in the run's folder
+
+    def trackers(self) -> list[str]:
+        """The names of those that are asked for."""
+        return [name for name in ("tensorboard", "wandb") if getattr(self, name)]
 
 
 @dataclass(frozen=True)
@@ -109,6 +119,38 @@ class EvaluateArguments:
 
 
 @dataclass(frozen=True)
+class ReportArguments:
+    """Draw what a run learnt, or compare several, as one page that needs no network."""
+
+    runs: tuple[Path, ...]  # run folders
+    output: Path | None = None  # the page; report.html in the run's folder, or comparison.html beside several, unless given
+    open: bool = False  # show it in a browser
+    standalone: bool = False  # all in one file of 5 MB, in place of a script file beside the page
+
+
+@dataclass(frozen=True)
+class CompareArguments:
+    """Tell how runs compare, by environment and agent: median and range over seeds, as text and as a page."""
+
+    runs: tuple[Path, ...]  # run folders
+    output: Path | None = None  # the page; comparison.html in the folder that all runs share unless given
+
+
+@dataclass(frozen=True)
+class ExportArguments:
+    """Write a policy with its normaliser as one file for other programs: from an observation's three arrays to actions."""
+
+    run: str  # a run folder (its best policy) or a policy file
+    onnx: Path | None = None  # write it for ONNX Runtime and its like
+    torchscript: Path | None = None  # write it for torch.jit.load, in Python or C++
+
+
+@dataclass(frozen=True)
+class DoctorArguments:
+    """Tell what is installed, what is missing for which command, and the line that cures it."""
+
+
+@dataclass(frozen=True)
 class CheckArguments:
     """Test whether an environment keeps to the goal interface, and to what its recipe says of it; say what does not."""
 
@@ -121,11 +163,13 @@ def train(arguments: list[str]) -> int:
     environment = _take_environment(arguments)
     own, options = _parse_train(arguments, environment)
     from .her import HER
+    from .trackers import refuse_missing
 
+    refuse_missing(own.trackers())
     _find_modules_here(environment)
     with HER(environment, own.agent, own.recipe, **options) as model:
         model.trainer  # noqa: B018 - made now, so that whatever is wrong with the options shows before there is a folder
-        return _train(model, own.folder or _folder_of(model, environment, own.resume), own.resume, environment)
+        return _train(model, own.folder or _folder_of(model, environment, own.resume), own, environment)
 
 
 def _take_environment(arguments: list[str]) -> str:
@@ -143,7 +187,7 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
 
     name = _peek(arguments, "--recipe")
     recipe = load_recipe(name) if name else find_recipe(environment.rpartition(":")[2])
-    settings = resolve_settings(recipe, _peek(arguments, "--agent"), {})
+    settings = resolve_settings(recipe, _peek(arguments, "--agent") or _agent_for(recipe, environment), {})
     own = TrainArguments(agent=settings.agent, recipe=name or recipe.name)
     groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in (own, *settings.records())]
     kind = make_dataclass("Train", groups, frozen=True)
@@ -151,6 +195,16 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
     given = _parse(kind, arguments, "hindsight train [ENV]")
     options = {f.name: getattr(getattr(given, r), f.name) for r, cls, _ in groups[1:] for f in fields(cls)}
     return getattr(given, TrainArguments.__name__), options
+
+
+def _agent_for(recipe: Recipe, environment: str) -> str:
+    """The recipe's agent; the environment is made to look at its actions only where that matters."""
+    if recipe.discrete_agent is None:
+        return recipe.agent
+    from .envs.goal_env import make_goal_env, read_spec
+
+    with contextlib.closing(make_goal_env(environment)) as env:
+        return recipe.agent_for(is_discrete=read_spec(env).action.n_values is not None)
 
 
 def _peek(arguments: Sequence[str], name: str) -> str | None:
@@ -186,46 +240,51 @@ def _folder_of(model: HER, environment: str, resume: bool) -> Path:
     raise AssertionError("numbers do not end")
 
 
-def _train(model: HER, path: Path, resume: bool, environment: str) -> int:
+def _train(model: HER, path: Path, own: TrainArguments, environment: str) -> int:
     from rich.console import Console
 
+    from .report.live import LiveReport
     from .terminal import Display
+    from .trackers import Trackers
     from .training.run_folder import RunFolder
 
     trainer, settings = model.trainer, model.settings
     with RunFolder(path, settings, model.spec) as folder:
-        goes_on = resume and folder.holds_a_run
+        goes_on = own.resume and folder.holds_a_run
         if goes_on:
             folder.resume(trainer)
         else:
             folder.begin()
         _announce(model, path, goes_on)
+        report = LiveReport(path)
         if settings.training.eval_every:
             model.evaluate(1)  # an environment that does not tell success says so now, not after hours
-        with _stop_signals() as stop, Display(settings.training.steps, Console(soft_wrap=True)) as display:
+        console = Console(soft_wrap=True)
+        with (
+            _stop_signals() as stop,
+            Trackers(own.trackers(), path, settings.flat(), trainer.counts.env_steps) as trackers,
+            Display(settings.training.steps, console) as display,
+        ):
+            folder.listeners.append(trackers.log)
             try:
                 for event in trainer.run(settings.training.steps):
-                    _unless_the_disk_fails(folder.listen, trainer, event)
+                    folder.listen(trainer, event)
                     display.show(trainer, event)
+                    report.refresh()
                     if stop:
                         break
             except CollectError:  # the trainer stands where the last job ended
                 folder.finish(trainer)
+                report.finish()
                 raise
             folder.finish(trainer)
+            page = report.finish()
     if stop:
         print(f"stopped by {stop[0].name} at {trainer.counts.env_steps:,} steps; the same command with --resume goes on")
         return 128 + stop[0]
     _conclude(model, path, environment)
+    print(f"what it learnt is drawn in {page}" if page else f"there is no report of it: {report.problem}")
     return 0
-
-
-def _unless_the_disk_fails(write: Callable[..., None], *arguments: Any) -> None:
-    """What could not be written is told, and training goes on: the next checkpoint may be written again."""
-    try:
-        write(*arguments)
-    except (OSError, FileError) as problem:
-        warnings.warn(f"the run's files could not be written ({problem}); training goes on", RuntimeWarning, stacklevel=2)
 
 
 def _announce(model: HER, path: Path, goes_on: bool) -> None:
@@ -319,6 +378,57 @@ def _has_display() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
+def report(arguments: list[str]) -> int:
+    """hindsight report RUN..."""
+    given = _parse(ReportArguments, arguments, "hindsight report")
+    from .report.write import write_report
+
+    page = write_report(given.runs, given.output, given.standalone)
+    print(f"the report is in {page}")
+    if given.open:
+        webbrowser.open(page.resolve().as_uri())
+    return 0
+
+
+def compare(arguments: list[str]) -> int:
+    """hindsight compare RUN..."""
+    given = _parse(CompareArguments, arguments, "hindsight compare")
+    from .report.write import write_comparison
+
+    told, page = write_comparison(given.runs, given.output)
+    print(f"{told}\nthe curves are in {page}")
+    return 0
+
+
+def export(arguments: list[str]) -> int:
+    """hindsight export RUN"""
+    given = _parse(ExportArguments, arguments, "hindsight export")
+    files = {name: path for name in ("onnx", "torchscript") if (path := getattr(given, name)) is not None}
+    if not files:
+        raise OptionError("nothing is to be written: name a file, by --onnx FILE or --torchscript FILE or both")
+    from .training.checkpoint import SavedModel
+
+    saved = SavedModel.read(Path(given.run))
+    try:
+        from .export import EXPORTS
+    except ModuleNotFoundError as problem:
+        raise MissingExtraError(f'exporting needs torch ({problem}): pip install "hindsight-rl[train]"') from None
+    for name, path in files.items():
+        EXPORTS[name](saved, path)
+        print(f"the policy is in {path}")
+    return 0
+
+
+def doctor(arguments: list[str]) -> int:
+    """hindsight doctor"""
+    _parse(DoctorArguments, arguments, "hindsight doctor")
+    from .doctor import examine
+
+    findings = examine()
+    print("\n".join(map(str, findings)))
+    return 1 if any(finding.level == "missing" for finding in findings) else 0
+
+
 def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
@@ -331,7 +441,16 @@ def check(arguments: list[str]) -> int:
     return 0 if report.ok else 1
 
 
-COMMANDS: dict[str, Callable[[list[str]], int]] = {"train": train, "play": play, "evaluate": evaluate, "check": check}
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "train": train,
+    "play": play,
+    "evaluate": evaluate,
+    "report": report,
+    "compare": compare,
+    "export": export,
+    "doctor": doctor,
+    "check": check,
+}
 
 
 def _parse(kind: Any, arguments: list[str], program: str) -> Any:

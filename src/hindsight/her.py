@@ -28,6 +28,7 @@ from .training.evaluate import UNSEEN_SEED, Evaluation, outcomes
 from .training.settings import Settings, resolve_settings
 
 if TYPE_CHECKING:
+    from .training.run_folder import RunFolder
     from .training.trainer import Counts, Trainer
 
 Environment = str | Callable[[], gymnasium.Env[Any, Any]] | gymnasium.Env[Any, Any]
@@ -38,9 +39,10 @@ class HER:
     """An agent that learns to reach goals by Hindsight Experience Replay (Andrychowicz et al. 2017).
 
     env: an id, a callable that makes an environment, or an environment (which then serves training and evaluation in turn).
-    agent: "dqn", "qrdqn", "ddpg", "td3", "sac" or "tqc"; the recipe's unless given. recipe: the name of one, or a .toml
-    file; chosen by the environment's id unless given. Every further keyword is an option by its name (`HER(env, seed=0,
-    tau=0.01)`), the same names as on the command line. Raises UnknownNameError and OptionError for what cannot be.
+    agent: "dqn", "qrdqn", "ddpg", "td3", "sac" or "tqc"; the recipe's, for actions of this kind, unless given. recipe: the
+    name of one, or a .toml file; chosen by the environment's id unless given. Every further keyword is an option by its
+    name (`HER(env, seed=0, tau=0.01)`), the same names as on the command line. Raises UnknownNameError and OptionError for
+    what cannot be.
     """
 
     def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
@@ -48,7 +50,12 @@ class HER:
         try:
             spec = read_spec(environment)
             found = load_recipe(recipe) if recipe else find_recipe(spec.env_id)
-            self._begin(env, environment, spec, resolve_settings(found, agent, options))
+            self._begin(
+                env,
+                environment,
+                spec,
+                resolve_settings(found, agent or found.agent_for(is_discrete=spec.action.n_values is not None), options),
+            )
         except HindsightError:
             if environment is not env:
                 environment.close()
@@ -68,6 +75,7 @@ class HER:
         self._agent: Agent | None = None
         self._trainer: Trainer | None = None
         self._source: Source | None = None
+        self._record: RunFolder | None = None
         self._policy: Policy | None = None
         self._policy_learnt: tuple[int, int] | None = None  # episodes and updates when it was loaded
         self._steps_before = 0
@@ -79,26 +87,36 @@ class HER:
         callback: Callback | Sequence[Callback] | None = None,
         log_interval: int | None = None,
         reset_num_timesteps: bool = True,
+        folder: str | Path | None = None,
     ) -> Self:
         """Train for `total_timesteps` more environment steps; the episode under way at the end is finished and counts too.
 
         callback: one, or several, called with a `View` after each job of episodes; False stops. log_interval: print a line
-        every so many episodes. reset_num_timesteps: count `num_timesteps` from 0 again. May be called again and again;
-        returns the model. Evaluations, checkpoints and files are the matter of callbacks, or of `hindsight train`: the
-        options about them (eval_every, solved_at, steps, ...) change nothing here.
+        every so many episodes. reset_num_timesteps: count `num_timesteps` from 0 again. folder: write settings, metrics
+        (those that callbacks record among them), checkpoints and the latest policy there, as `hindsight train` does; a new
+        folder, or the one that this model wrote last. May be called again and again; returns the model. Evaluations are
+        the matter of callbacks, or of `hindsight train`: eval_every, solved_at and steps change nothing here.
         """
         trainer = self.trainer
+        from .training.trainer import Learnt
+
+        record = self._record_in(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
         while goes_on and trainer.counts.env_steps < until:
             before = trainer.counts.episodes
-            view = self._view(trainer.learn_from_next_job())
+            episodes = trainer.learn_from_next_job()
+            view = self._view(episodes)
             if log_interval and view.episodes // log_interval > before // log_interval:
                 print(view)
             answers = [each(view) for each in callbacks]
             goes_on = all(answer is not False for answer in answers)
+            if record:
+                record.listen(trainer, Learnt(episodes))
+        if record:
+            record.finish(trainer)
         return self
 
     def predict(
@@ -235,7 +253,10 @@ class HER:
         return SavedModel.of(self.agent, self.settings, self.spec, facts)
 
     def close(self) -> None:
-        """Close environments and end worker processes."""
+        """Close environments and files, and end worker processes."""
+        if self._record is not None:
+            self._record.close()
+            self._record = None
         if self._source is not None:
             self._source.close()
             self._source = None
@@ -249,6 +270,22 @@ class HER:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _record_in(self, path: Path) -> RunFolder:
+        """The run folder at `path`, held from now on until another one is asked for or the model is closed."""
+        from .training.run_folder import RunFolder
+
+        if self._record is None or self._record.path != path:
+            folder = RunFolder(path, self.settings, self.spec)
+            try:
+                folder.begin()
+            except HindsightError:
+                folder.close()
+                raise
+            if self._record is not None:
+                self._record.close()
+            self._record = folder
+        return self._record
 
     def _view(self, episodes: list[Episode]) -> View:
         counts = self.trainer.counts
@@ -350,6 +387,7 @@ class HER:
             symmetries=replay.symmetries,
             stages=self._policy_spec.stages,
             stage_share=replay.stage_share,
+            relabel_at=replay.relabel_at,
         )
 
     def _success_reward(self) -> float:

@@ -497,14 +497,34 @@ def test_agents_are_made_by_name():
         make_agent("td3", make_spec(), DDPGOptions(), 0)
 
 
-@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
-def test_a_running_mean_of_the_actor_acts_where_that_is_wished(name):
-    agent, plain = make(name, acting_share=0.25), make(name)
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_a_running_mean_of_the_policy_is_published_where_that_is_wished_and_the_policy_collects(name):
+    agent, plain = make(name, mean_share=0.25), make(name)
     start = agent.policy_weights().flat
     for each in (agent, plain):
         each.update(make_batch(each))
-    actor = plain.policy_weights().flat
-    assert agent.policy_weights().flat == pytest.approx(start + 0.25 * (actor - start), abs=1e-7)
-    other = make(name, seed=1, acting_share=0.25)
+    policy = plain.policy_weights().flat
+    assert agent.collecting_weights().flat.tobytes() == plain.collecting_weights().flat.tobytes() == policy.tobytes()
+    assert agent.policy_weights().flat == pytest.approx(start + 0.25 * (policy - start), abs=1e-7)
+    other = make(name, seed=1, mean_share=0.25)
     other.load_state_dict(agent.state_dict())
     assert other.policy_weights().flat.tobytes() == agent.policy_weights().flat.tobytes()
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_values_are_what_the_critics_say_of_the_policys_own_actions(name):
+    agent, episode = make(name, n_quantiles=5) if "q" in name[:3] and name != "dqn" else make(name), make_episode(3)
+    agent.observe(episode)
+    algorithm, policy = agent.algorithm, Policy(agent.policy_spec)
+    policy.load(agent.policy_weights())
+    seen = [getattr(episode, key)[:-1] for key in ("observation", "achieved_goal", "desired_goal")]
+    action = policy.predict(*seen)
+    inputs = torch.from_numpy(policy.inputs((len(action),), tuple(seen)))
+    if name in DISCRETE_AGENTS:
+        quantiles = critics_of(agent)(inputs)[0].view(len(action), N_ACTIONS, -1).mean(2)
+        expected = quantiles[np.arange(len(action)), action - FIRST_ACTION]
+    else:
+        critics = algorithm.critics(torch.cat((inputs, torch.from_numpy(action.astype(np.float32))), 1))
+        expected = sum(critic.mean(1) for critic in critics) / len(critics)
+    assert agent.values(episode) == pytest.approx(expected.numpy(), abs=1e-5)
+    assert agent.values(episode).shape == (5,)

@@ -7,7 +7,6 @@ from hindsight.agents.networks import (
     Adam,
     Architecture,
     Network,
-    RunningMean,
     TargetStep,
     allocate,
     initialize,
@@ -150,16 +149,3 @@ def test_targets_are_copied_once_in_a_period():
     online.fill_(7.0)
     step.step()
     assert target[1] == -3
-
-
-def test_a_running_mean_follows_the_weights():
-    weights = torch.tensor([0.0, 8.0])
-    mean = RunningMean(weights, 0.25)
-    weights.copy_(torch.tensor([4.0, 0.0]))
-    mean.step()
-    assert mean.flat.tolist() == [1, 6]
-    assert mean.tensors("acting")["acting"] is mean.flat
-    whole = RunningMean(weights, 1.0)
-    whole.step()
-    assert whole.flat is weights
-    assert whole.tensors("acting") == {}

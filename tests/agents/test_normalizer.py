@@ -116,3 +116,12 @@ def test_state_goes_round_and_shares_no_memory():
     for name, array in first.state_dict().items():
         np.testing.assert_array_equal(array, second.state_dict()[name])
     assert state["normalizer/observation_count"] == 2
+
+
+def test_the_summary_has_the_names_of_baselines():
+    normalizer = make_normalizer(2, 1, eps=0.5)
+    assert normalizer.summary() == {}
+    normalizer.update(make_episode([[1.0, 7.0], [3.0, 7.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
+    assert normalizer.summary() == pytest.approx(
+        {"stats_o/mean": 4.5, "stats_o/std": 0.5, "stats_g/mean": 5.0, "stats_g/std": 11**0.5}
+    )

@@ -19,6 +19,12 @@ def test_the_recipe_follows_from_the_id():
     assert find_recipe(None).name == "default"
 
 
+def test_the_agent_follows_from_the_actions_where_the_recipe_serves_both():
+    assert [load_recipe("default").agent_for(is_discrete) for is_discrete in (False, True)] == ["td3", "dqn"]
+    assert [load_recipe("bit_flipping").agent_for(is_discrete) for is_discrete in (False, True)] == ["ddpg", "dqn"]
+    assert load_recipe("fetch_reach").agent_for(True) == "sac"
+
+
 def test_an_unknown_recipe_names_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean 'fetch_reach'"):
         load_recipe("fetch_rech")
@@ -38,6 +44,7 @@ def test_a_file_of_ones_own(tmp_path):
     [
         (b"tau = ", "TOML"),
         (b"options = 3", "recipe holds"),
+        (b"discrete_agent = 3", "discrete_agent"),
         (b"\xff\xfe", "UTF-8"),
         (b"#" * 1_000_001, "at most"),
         (b"a = 1\na = 2\n", "TOML"),

@@ -77,7 +77,7 @@ def test_memory_counts_all_that_is_owned():
         buffer._timeline._scratch,
         buffer._open.rows,
         buffer._open._incoming,
-        buffer._sampler._u,
+        buffer._sampler.chance._u,
     ]
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
 
@@ -316,3 +316,15 @@ def test_the_reward_keeps_to_the_widest_float():
     buffer.add_episode(make_episode(1, 3))
     assert buffer.sample(4).reward.dtype == np.float64
     assert math.isclose(buffer._timeline.rows["reward"][1], 0.125)
+
+
+def test_the_trivial_share_counts_relabelled_samples_that_were_at_their_goal():
+    buffer = make_buffer(strategy="final")
+    buffer.add_episode(make_episode(1, 4))
+    batch = buffer.sample(4)
+    batch.is_relabelled[:] = [True, True, True, False]
+    batch.achieved_goal[:, 0] = [7.0, 7.0, 3.0, 7.0]
+    batch.goal[:, 0] = [7.0, 8.0, 3.0, 7.0]
+    assert buffer.trivial_share(batch) == pytest.approx(2 / 3)
+    batch.is_relabelled[:] = False
+    assert buffer.trivial_share(batch) is None

@@ -4,6 +4,12 @@ from hindsight.errors import OptionError
 from hindsight.replay.options import ReplayOptions
 
 
+def test_goals_that_are_drawn_at_the_end_of_an_episode_are_for_one_step():
+    assert ReplayOptions(relabel_at="episode_end").n_steps == 1
+    with pytest.raises(OptionError, match="relabel_at is 'episode_end', which keeps the reward of one step"):
+        ReplayOptions(relabel_at="episode_end", n_steps=3)
+
+
 def test_a_mixture_stands_instead_of_the_strategy_and_its_count():
     assert ReplayOptions(relabel="future=0.5,desired=0.3").n_sampled_goal == 4
     for options, words in [

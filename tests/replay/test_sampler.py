@@ -172,7 +172,7 @@ def test_few_live_rows_are_drawn_from_the_exact_list(strategy):
 
 def test_too_few_proposals_fall_back_to_the_exact_list(monkeypatch):
     sampler = make_sampler([1] * 50)
-    monkeypatch.setattr(sampler, "_count_proposals", lambda size: size // 2)
+    monkeypatch.setattr(sampler.chance, "count_proposals", lambda size: size // 2)
     batch = sampler.sample((3000,))
     assert_law(Counter(batch.row.tolist()), dict.fromkeys(range(0, 100, 2), 1 / 50))
 

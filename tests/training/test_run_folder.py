@@ -118,3 +118,46 @@ def test_damaged_settings_are_named(model, tmp_path, content):
         pytest.raises((FileError, OptionError), match=r"settings|malformed"),
     ):
         folder.resume(model.trainer)
+
+
+def test_the_names_people_know_are_among_the_metrics(model, tmp_path):
+    run(model, tmp_path, 95)
+    lines = records(tmp_path / "metrics.jsonl")
+    evaluated = [line for line in lines if "test/success_rate" in line]
+    rates = [line["test/success_rate"] for line in evaluated]
+    assert [line["eval/success_rate"] for line in evaluated] == rates
+    assert [line["eval/mean_success_rate"] for line in evaluated] == pytest.approx(
+        [sum(rates[: n + 1]) / (n + 1) for n in range(4)]
+    )
+    assert [line["train/episode"] for line in lines] == list(range(1, 11))
+    assert all(
+        {"stats_o/mean", "stats_o/std", "stats_g/mean", "stats_g/std", "train/success_rate"} <= set(r) for r in lines
+    )
+    assert all(-50.0 <= line["test/mean_q"] <= 5.0 for line in evaluated)
+    columns = (tmp_path / "progress.csv").read_text().splitlines()[0].split(",")
+    assert {"eval/success_rate", "eval/mean_success_rate", "test/mean_q", "train/episode", "stats_g/std"} <= set(columns)
+
+
+def test_every_training_episode_leaves_a_line(model, tmp_path):
+    run(model, tmp_path, 40)
+    lines = records(tmp_path / "episodes.jsonl")
+    assert [(line["env_steps"], line["episode"], line["steps"]) for line in lines] == [
+        (10 * (n + 1), n, 10) for n in range(4)
+    ]
+    means = [line["train/return"] for line in records(tmp_path / "metrics.jsonl")]
+    assert [line["return"] for line in lines] == pytest.approx(means)
+    assert all(len(line["final_goal"]) == len(line["desired_goal"]) == 2 for line in lines)
+
+
+def test_settings_explain_every_option(model, tmp_path):
+    run(model, tmp_path, 20)
+    settings = json.loads((tmp_path / "settings.json").read_text())
+    assert set(settings["explained"]) == set(settings["options"])
+    assert all(facts["meaning"] for facts in settings["explained"].values())
+    assert settings["explained"]["tau"] == {
+        "part": "agent",
+        "meaning": "share of the online weights that the targets take over when they move",
+        "default": 0.005,
+        "recipe": 0.05,
+    }
+    assert "recipe" not in settings["explained"]["capacity"]

@@ -295,3 +295,11 @@ def test_workers_change_nothing_where_episodes_are_led():
             states.append((model.agent.state_dict(), model.trainer.counts.success_alone, model.trainer.counts.updates))
     assert states[0][1:] == states[1][1:]
     assert all(states[0][0][k].tobytes() == states[1][0][k].tobytes() for k in states[0][0])
+
+
+def test_goals_that_were_achieved_already_are_counted_once_a_record():
+    with her() as model:
+        model.learn(40)
+        share = model.trainer.meter.means()["train/trivial_goals"]
+        assert model.trainer.meter.counts["train/trivial_goals"] == 1
+        assert 0.0 < share < 1.0

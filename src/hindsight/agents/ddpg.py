@@ -8,7 +8,7 @@ from torch import Tensor
 from ..records import GoalSpec
 from .inputs import Inputs, Transitions, actor_architecture, choose_device, critic_architecture, policy_spec, value_range
 from .losses import absolute_error, deterministic_policy_loss, lowest, mean_value, squared_error, td_target
-from .networks import Adam, RunningMean, TargetStep, allocate, initialize
+from .networks import Adam, TargetStep, allocate, initialize
 from .options import DDPGOptions
 from .policy import Exploration
 
@@ -41,8 +41,6 @@ class DDPG:
         self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
-        self.acting = RunningMean(self.actor.flat, options.acting_share)
-        self.tensors |= self.acting.tensors("acting")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
         """One step of the critic, of the actor and of the targets."""
@@ -51,7 +49,6 @@ class DDPG:
         critic_loss, value = self._update_critics(batch, target)
         actor_loss = self._update_actor(batch.inputs)
         self.target_step.step()
-        self.acting.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         if batch.weight is not None:
             metrics["priority"] = absolute_error(value, target)[None]
@@ -80,9 +77,14 @@ class DDPG:
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
 
+    def value(self, inputs: Tensor) -> Tensor:
+        """What the critics expect of the policy's action, on average; inputs: (N, n). (N,)."""
+        action = self.actor(inputs)[0].tanh_()
+        return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
+
     def policy(self) -> Tensor:
         """The flat weights that acting needs."""
-        return self.acting.flat
+        return self.actor.flat
 
     def exploration(self, env_steps: int) -> Exploration:
         """How to act while collecting: always alike."""

@@ -69,6 +69,10 @@ class DQN:
         """What each action is worth, (1, B, actions)."""
         return outputs if self.dueling is None else outputs @ self.dueling.T
 
+    def value(self, inputs: Tensor) -> Tensor:
+        """What the critic expects of the best action; inputs: (N, n). (N,)."""
+        return self._values(self.critic(inputs))[0].amax(1)
+
     def policy(self) -> Tensor:
         """The flat weights that acting needs: those of a network whose outputs are the values of the actions."""
         return self.weights if self.dueling is None else with_outputs(self.critic, self.dueling)

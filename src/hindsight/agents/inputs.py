@@ -114,6 +114,11 @@ class Inputs:
         )
         return self._seen(batch.next_observation, achieved_goal, goal, turn)
 
+    def rows(self, observation: Array, achieved_goal: Array, desired_goal: Array) -> Tensor:
+        """What a policy sees of so many rows, (N, ...) each: (N, n)."""
+        stage = np.zeros((1, len(observation)), np.int64)
+        return self._seen(observation[None], achieved_goal[None], desired_goal[None], stage)[0]
+
     def _seen(
         self, observation: Array, achieved_goal: Array, goal: Array, stage: Array, action: Array | None = None
     ) -> Tensor:

@@ -108,8 +108,8 @@ class Layout:
     def parts(self) -> tuple[Part, ...]:
         """What lies where, from the first column to the last."""
         observation, goal = coding_of(self.observation), coding_of(self.goal)
-        kinds: list[_Kind] = [(observation, "observation", _n_columns(self.observation), self._kept["observation"])]
-        kinds += [(goal, "goal", _n_columns(self.goal), self._kept["goal"])] * (2 if self.sees_achieved_goal else 1)
+        kinds: list[_Kind] = [(observation, "observation", _n_columns(self.observation), self.kept["observation"])]
+        kinds += [(goal, "goal", _n_columns(self.goal), self.kept["goal"])] * (2 if self.sees_achieved_goal else 1)
         if self.goal_features == "relative":
             kinds.append(("difference", "goal", self.goal.size, None))
         if self.goal_features == "agreement":
@@ -121,7 +121,7 @@ class Layout:
         return tuple(part for part, size in zip(parts, sizes, strict=True) if size)
 
     @cached_property
-    def _kept(self) -> dict[str, tuple[int, ...] | None]:
+    def kept(self) -> dict[str, tuple[int, ...] | None]:
         """Which columns of observation and goals are seen; None for all."""
         absolute = {"observation": self.absolute_observation, "goal": self.absolute_goal}
         sizes = {"observation": self.observation.size, "goal": self.goal.size}
@@ -165,9 +165,9 @@ class Layout:
             np.asarray(values).reshape((*leading, size))
             for values, size in zip((observation, achieved_goal, goal), self._sizes, strict=True)
         )
-        columns = [_coded(self.observation, seen, self._kept["observation"]), _coded(self.goal, asked, self._kept["goal"])]
+        columns = [_coded(self.observation, seen, self.kept["observation"]), _coded(self.goal, asked, self.kept["goal"])]
         if self.sees_achieved_goal:
-            columns.append(_coded(self.goal, achieved, self._kept["goal"]))
+            columns.append(_coded(self.goal, achieved, self.kept["goal"]))
         if self.goal_features == "relative":
             columns.append(self._difference(achieved, asked))
         if self.goal_features == "agreement":

@@ -188,26 +188,6 @@ class TargetStep:
         self.target.lerp_(self.online, share)
 
 
-class RunningMean:
-    """The mean of weights over their last updates, which acts more steadily than they do: mean += share * (weights - mean).
-
-    With a share of 1 it is the weights themselves.
-    """
-
-    def __init__(self, weights: Tensor, share: float) -> None:
-        self.weights, self.share = weights, share
-        self.flat = weights if share == 1 else weights.clone()
-
-    def step(self) -> None:
-        """Take up the weights after one update."""
-        if self.flat is not self.weights:
-            self.flat.lerp_(self.weights, self.share)
-
-    def tensors(self, name: str) -> dict[str, Tensor]:
-        """What must be remembered, under `name`; nothing where it is the weights."""
-        return {} if self.flat is self.weights else {name: self.flat}
-
-
 def _member_views(architecture: Architecture, flat: Tensor, members: slice) -> list[tuple[Tensor, Tensor]]:
     views = layer_views(flat, architecture.sizes, architecture.n_members)
     return [(weight[members], bias[members]) for weight, bias in views]

@@ -78,6 +78,15 @@ class Normalizer:
             mean[part.columns], scale[part.columns] = self._mean_and_scale_of(part)
         return mean, scale
 
+    def summary(self) -> dict[str, float]:
+        """stats_o/mean, stats_o/std, stats_g/mean, stats_g/std: means over the numbers of an observation, and of a goal.
+
+        The names are those of OpenAI baselines. Nothing of what is no plain number, or before the first episode.
+        """
+        seen = {f"stats_{n[0]}": m for n, m in self.moments.items() if m.mean.size and m.count}
+        means = {f"{name}/mean": float(moments.mean.mean()) for name, moments in seen.items()}
+        return means | {f"{name}/std": float(moments.deviation().mean()) for name, moments in seen.items()}
+
     def state_dict(self) -> dict[str, Array]:
         """Copies of all moments, under "normalizer/..."."""
         return {name: array.copy() for name, array in self._arrays().items()}

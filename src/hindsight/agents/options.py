@@ -22,6 +22,7 @@ class AgentOptions:
     discount: float = 0.98  # what a reward is worth one step later
     tau: float = 0.005  # share of the online weights that the targets take over when they move
     target_period: int = 1  # the targets move once in so many policy updates; with tau 1 that is a copy
+    mean_share: float = 1.0  # share of the policy that its running mean, evaluated and kept, takes over per update
     critic_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the critics
     clip_targets: bool = True  # hold targets within the returns that the task's reward range can produce
     gradient_clip: float | None = None  # largest norm of a network's gradient; no limit when None
@@ -47,6 +48,7 @@ class AgentOptions:
             self._require(name, _is_positive, "a number above 0")
         self._require("gradient_clip", lambda x: x is None or _is_positive(x), "a number above 0, or None")
         self._require("discount", lambda x: 0 < x < 1, "a number between 0 and 1, both excluded")
+        self._require("mean_share", lambda x: 0 < x <= 1, "a number above 0, at most 1")
         self._require("tau", lambda x: 0 < x <= 1, "a number above 0, at most 1")
         self._require("target_period", _is_count, "a whole number of at least 1")
         self._require("random_eps", _is_share, "a share from 0 to 1")
@@ -122,7 +124,6 @@ class ActorCriticOptions(AgentOptions):
     actor_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the actor
     action_l2: float = 0.1  # weight of the mean squared action in the actor's loss; keeps it off the bounds
     noise: float = 0.1  # standard deviation of the exploration noise, in half widths of the action range
-    acting_share: float = 1.0  # what acts is a running mean that takes over this share of the actor at each update
     stages: tuple[str, ...] = ()  # goals on the way, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 handover=0.15"
 
     def __post_init__(self) -> None:
@@ -135,7 +136,6 @@ class ActorCriticOptions(AgentOptions):
             lambda n: n is None or (_is_count(n) and n <= self.n_critics),
             f"a whole number from 1 to n_critics = {self.n_critics}, or None",
         )
-        self._require("acting_share", lambda x: 0 < x <= 1, "a number above 0, at most 1")
         self._require("actor_layer_norm", lambda x: isinstance(x, bool), "true or false")
         for name in ("action_l2", "noise"):
             self._require(name, lambda x: 0 <= x < math.inf, "a number of at least 0")

@@ -69,6 +69,10 @@ class QRDQN:
         """Where the quantiles of the actions (1, B, 1) lie among all, (1, B, 1, N)."""
         return action.unsqueeze(3).expand(-1, -1, -1, self.shape[1])
 
+    def value(self, inputs: Tensor) -> Tensor:
+        """What the critic expects of the best action, on average; inputs: (N, n). (N,)."""
+        return self.critic(inputs)[0].view(-1, *self.shape).mean(2).amax(1)
+
     def policy(self) -> Tensor:
         """The flat weights that acting needs: those of a network whose outputs are the means of the actions' quantiles."""
         return with_outputs(self.critic, self.mean)

@@ -20,7 +20,7 @@ from .losses import (
     squared_error,
     td_target,
 )
-from .networks import Adam, RunningMean, TargetStep, allocate, initialize
+from .networks import Adam, TargetStep, allocate, initialize
 from .options import SACOptions
 from .policy import Exploration
 
@@ -58,8 +58,6 @@ class SAC:
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= {"log_coefficient": self.log_coefficient} | self.entropy_adam.tensors("entropy_adam")
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
-        self.acting = RunningMean(self.actor.flat, options.acting_share)
-        self.tensors |= self.acting.tensors("acting")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
         """One step of the critics, of the actor, of the entropy coefficient and of the targets."""
@@ -69,7 +67,6 @@ class SAC:
         actor_loss, log_density = self._update_actor(batch.inputs, coefficient)
         self.entropy_adam.step(entropy_coefficient_gradient(log_density, self.target_entropy))
         self.target_step.step()
-        self.acting.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         metrics |= {"entropy_coefficient": coefficient, "entropy": -log_density.mean()}
         if batch.weight is not None:
@@ -104,9 +101,14 @@ class SAC:
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss, sample.log_density
 
+    def value(self, inputs: Tensor) -> Tensor:
+        """What the critics expect of the policy's middle action, on average; inputs: (N, n). (N,)."""
+        action = self.actor(inputs)[0].chunk(2, -1)[0].tanh()
+        return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
+
     def policy(self) -> Tensor:
         """The flat weights that acting needs."""
-        return self.acting.flat
+        return self.actor.flat
 
     def exploration(self, env_steps: int) -> Exploration:
         """How to act while collecting: always alike."""

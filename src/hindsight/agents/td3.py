@@ -8,7 +8,7 @@ from torch import Tensor
 from ..records import GoalSpec
 from .inputs import Inputs, Transitions, actor_architecture, choose_device, critic_architecture, policy_spec, value_range
 from .losses import absolute_error, deterministic_policy_loss, lowest, smoothed_action, squared_error, td_target
-from .networks import Adam, Network, RunningMean, TargetStep, allocate, initialize
+from .networks import Adam, Network, TargetStep, allocate, initialize
 from .options import TD3Options
 from .policy import Exploration
 
@@ -42,8 +42,6 @@ class TD3:
         self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
-        self.acting = RunningMean(self.actor.flat, options.acting_share)
-        self.tensors |= self.acting.tensors("acting")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
         """One critic step on each of `policy_period` batches, then a step of the actor, on the last, and of the targets.
@@ -58,7 +56,6 @@ class TD3:
                 errors.append(absolute_error(value, target))
         actor_loss = self._update_actor(batch.inputs)
         self.target_step.step()
-        self.acting.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         return metrics | ({"priority": torch.stack(errors)} if errors else {})
 
@@ -86,9 +83,14 @@ class TD3:
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
 
+    def value(self, inputs: Tensor) -> Tensor:
+        """What the critics expect of the policy's action, on average; inputs: (N, n). (N,)."""
+        action = self.actor(inputs)[0].tanh_()
+        return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
+
     def policy(self) -> Tensor:
         """The flat weights that acting needs."""
-        return self.acting.flat
+        return self.actor.flat
 
     def exploration(self, env_steps: int) -> Exploration:
         """How to act while collecting: always alike."""

@@ -20,7 +20,8 @@ class Recipe:
     """Settings for a family of environments.
 
     environments: patterns of ids it is chosen for. agent: the one it was tuned for. options: for every agent that has them.
-    agent_options: by agent, on top. A value given by the user overrides both.
+    agent_options: by agent, on top. A value given by the user overrides both. discrete_agent: instead of `agent` where the
+    actions are Discrete, for a recipe that serves tasks of both kinds.
     """
 
     name: str
@@ -28,6 +29,11 @@ class Recipe:
     agent: str
     options: Mapping[str, Any]
     agent_options: Mapping[str, Mapping[str, Any]]
+    discrete_agent: str | None = None
+
+    def agent_for(self, is_discrete: bool) -> str:
+        """The agent to take for a task, whose actions are Discrete or not."""
+        return self.discrete_agent if self.discrete_agent and is_discrete else self.agent
 
     def options_for(self, agent: str) -> dict[str, Any]:
         """The recipe's options with those of `agent` on top."""
@@ -78,14 +84,16 @@ def _parse(place: str, name: str, text: str) -> Recipe:
     except tomllib.TOMLDecodeError as problem:
         raise FileError(f"{place} is not valid TOML: {problem}") from None
     environments, agent, options = data.pop("environments", []), data.pop("agent", "td3"), data.pop("options", {})
+    discrete_agent = data.pop("discrete_agent", None)
     tables = {"options": options, **data}
     if (
         not isinstance(environments, list)
         or not isinstance(agent, str)
+        or not isinstance(discrete_agent, str | None)
         or not all(isinstance(t, dict) for t in tables.values())
     ):
         raise FileError(
-            f"{place}: a recipe holds `environments` (a list of patterns), `agent` (a name) and the tables [options] and "
-            f"[<agent>] with options; found {', '.join(data) or 'something else'}"
+            f"{place}: a recipe holds `environments` (a list of patterns), `agent` and perhaps `discrete_agent` "
+            f"(names) and the tables [options] and [<agent>] with options; found {', '.join(data) or 'something else'}"
         )
-    return Recipe(name, tuple(environments), agent, options, data)
+    return Recipe(name, tuple(environments), agent, options, data, discrete_agent)

@@ -14,7 +14,7 @@ from ..records import Array, Batch, Episode, GoalSpec
 from ..symmetries import Symmetries
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
-from .goals import Relabel, Strategy
+from .goals import Relabel, RelabelAt, Strategy, check_relabel_at
 from .priorities import ByEnergy, ByError
 from .returns import check_discount
 from .rows import row_dtype, whole_number
@@ -22,9 +22,10 @@ from .sampler import Sampler
 from .stage_goals import StageGoals
 from .staging import OpenEpisodes
 from .timeline import Timeline
+from .told import Told, judge_entries
 
 KIND = "hindsight buffer"
-MUST_AGREE = ("capacity", "episode_length", "dtype", "info_keys", "n_envs", "prioritized", "alpha", "energy")
+MUST_AGREE = ("capacity", "episode_length", "dtype", "info_keys", "n_envs", "prioritized", "alpha", "energy", "relabel_at")
 
 
 class HindsightBuffer:
@@ -44,6 +45,11 @@ class HindsightBuffer:
     or to a termination; what comes next is seen after the last of them, and `discount` of a batch is discount**steps, or 0
     where the last terminated. For 1 it is None.
     episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
+    relabel_at: "sample" puts goals in hindsight whenever a batch is drawn; "episode_end" does so once, when an episode
+    ends, as older libraries do: k goals for every step (4 for a `Relabel`, 1 for "final") are kept, with what they pay and
+    whether they end, at the cost of k times those bytes per row. What is wrong with compute_reward then shows in `add`,
+    `add_episode` and `end_open_episodes`. "random" and `desired` draw from all that is held as the episode ends, and from
+    itself; a user's strategy is given rows that count on from behind the ring's last. Not with n_steps above 1.
     prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
     batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
     proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018).
@@ -79,6 +85,7 @@ class HindsightBuffer:
         symmetries: Sequence[str] = (),
         stages: Sequence[str] = (),
         stage_share: float = 0.2,
+        relabel_at: RelabelAt = "sample",
     ) -> None:
         settings = {
             "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
@@ -99,6 +106,7 @@ class HindsightBuffer:
             "symmetries": list(symmetries),
             "stages": list(stages),
             "stage_share": stage_share,
+            "relabel_at": relabel_at,
         }
         self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
         self.beta = beta
@@ -127,7 +135,21 @@ class HindsightBuffer:
         ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
         symmetries = Symmetries(settings["symmetries"], spec)
         stages = StageGoals(timeline, settings["stages"], settings["stage_share"], success_reward, symmetries)
-        self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages)
+        check_relabel_at(settings["relabel_at"], ahead[0])
+        if stages.stages and settings["relabel_at"] != "sample":
+            raise OptionError(
+                "relabel_at is 'episode_end', but the goals of stages are drawn with each sample: use 'sample'"
+            )
+        self._strategy = strategy
+        self._told: Told | None = None
+        if settings["relabel_at"] == "sample":
+            self._sampler = Sampler(
+                timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages
+            )
+        else:
+            sampler = self._sampler = Sampler(timeline, compute_reward, 0, "future", seed, ends, symmetries=symmetries)
+            told = Told(sampler.chance, judge_entries(sampler.judging), n_sampled_goal, strategy)
+            self._told = timeline.told = sampler.told = told
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
         self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal, "n_steps": ahead[0]}
 
@@ -141,16 +163,25 @@ class HindsightBuffer:
         return self._timeline.num_episodes
 
     @property
+    def timeline(self) -> Timeline:
+        """The finished episodes: to be read."""
+        return self._timeline
+
+    @property
+    def open_episodes(self) -> OpenEpisodes:
+        """The episodes that have not ended yet: to be read."""
+        return self._open
+
+    @property
     def nbytes(self) -> int:
-        """All memory that the buffer owns: the ring, the open episodes, scratch."""
-        priorities = self._timeline.priorities
-        mine = 0 if priorities is None else priorities.nbytes
-        return self._timeline.nbytes + self._open.nbytes + self._sampler.nbytes + mine
+        """All memory that the buffer owns: the ring and what lies beside it, the open episodes, scratch."""
+        parts = (self._timeline, self._open, self._sampler, self._timeline.priorities, self._told)
+        return sum(part.nbytes for part in parts if part is not None)
 
     @property
     def her_probability(self) -> float:
         """The share of samples that are relabelled: k/(k+1), or what a `Relabel` says."""
-        return self._sampler.her_probability
+        return self._sampler.her_probability if self._told is None else self._told.share
 
     @property
     def symmetries(self) -> Symmetries:
@@ -218,18 +249,44 @@ class HindsightBuffer:
         """
         return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
 
+    def sample_open(self, batch_size: int) -> Batch:
+        """As `sample`, from the steps of open episodes, with the goals of what has happened in them so far.
+
+        For learners that cannot wait for the first end; the open episodes are copied for it, every time.
+        """
+        mine, k = self._sampler, self._settings["n_sampled_goal"]
+        rules = (mine.judging.compute_reward, k, self._strategy, 0, mine.judging.ends, mine.n_steps, mine.discount)
+        sampler = Sampler(self._open.as_ended(), *rules)
+        sampler.chance.state = mine.chance.state
+        return sampler.sample((whole_number("batch_size", batch_size, 1),))
+
     def sample_many(self, n: int, batch_size: int, out: Batch | None = None) -> Batch:
         """n batches in one draw, arrays (n, batch_size, ...): quicker than n calls; `batches[i]` is one of them."""
         return self._sampler.sample((whole_number("n", n, 1), whole_number("batch_size", batch_size, 1)), out)
+
+    def trivial_share(self, batch: Batch) -> float | None:
+        """The share of the relabelled samples whose goal was achieved before their step, so that they teach little.
+
+        Achieved means that the reward there is as good as at the goal itself. None where nothing was relabelled, or where
+        the reward needs more than goals (info_keys).
+        """
+        is_told = batch.is_relabelled
+        if self._settings["info_keys"] or not is_told.any():
+            return None
+        before, goal = batch.achieved_goal[is_told], batch.goal[is_told]
+        judge = self._sampler.judging.compute_reward
+        return float(np.mean(np.asarray(judge(before, goal, {})) >= np.asarray(judge(goal, goal, {}))))
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and strict JSON from which `load_state_dict` goes on to the same bytes.
 
         The arrays are views where they are large: write or copy them before the buffer changes.
         """
-        arrays = self._timeline.state() | self._open.state() | {"random_state": self._sampler.random_state.copy()}
+        arrays = self._timeline.state() | self._open.state() | {"random_state": self._sampler.chance.state.copy()}
         if self._timeline.priorities is not None:
             arrays |= self._timeline.priorities.state(self._timeline.high_water)
+        if self._told is not None:
+            arrays |= self._told.state(self._timeline.high_water)
         return arrays, {"settings": self._settings, "beta": self.beta}
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
@@ -244,6 +301,8 @@ class HindsightBuffer:
             self._open.check(arrays)
             if priorities is not None:
                 priorities.check(arrays, arrays["rows"].reshape(-1).view(self._timeline.rows.dtype)["steps_left"])
+            if self._told is not None:
+                self._told.check(arrays, len(arrays["rows"]))
             random_state, beta = arrays["random_state"], data["beta"]
             if random_state.dtype != np.uint64 or random_state.shape != (1,):
                 raise FileError(f"the random state is {random_state.shape} of {random_state.dtype}, not one uint64")
@@ -255,7 +314,9 @@ class HindsightBuffer:
         self._open.load(arrays)
         if priorities is not None:
             priorities.load(arrays)
-        self._sampler.random_state[:] = random_state
+        if self._told is not None:
+            self._told.load(arrays)
+        self._sampler.chance.state[:] = random_state
         self.beta = beta
 
     def _refuse_other_kind(self, settings: Mapping[str, Any]) -> None:

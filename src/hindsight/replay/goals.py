@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import OptionError, UnknownNameError, nearest
+from ..errors import InputError, OptionError, UnknownNameError, nearest
 from ..records import Array
 
 Strategy = Callable[[Array, Array, Array, Array], Array]
+RelabelAt = Literal["sample", "episode_end"]
 STRATEGIES = ("future", "final", "episode", "random")
 DEFAULT_N_SAMPLED_GOAL = 4
 _SLACK = 1e-9  # by which shares written as decimals may exceed 1 in sum
@@ -153,6 +155,36 @@ def mixed_rows(
             parts = (steps_done[here], steps_left[here], rest, other_row[here])
             goal_row[here] = goal_rows(STRATEGIES[place], row[here], *parts)
     return goal_row, source
+
+
+def users_rows(strategy: Strategy, row: Array, steps_done: Array, steps_left: Array, u: Array) -> Array:
+    """The goal rows of a user's own strategy, (B,) int64. Raises InputError for anything but (B,) integers."""
+    goal_row = np.asarray(strategy(row, steps_done, steps_left, u))
+    if goal_row.shape != row.shape or goal_row.dtype.kind not in "iu":
+        raise InputError(
+            f"the strategy returned shape {goal_row.shape} of {goal_row.dtype}, but {row.shape} integers are needed"
+        )
+    return goal_row.astype(np.int64, copy=False)
+
+
+def refuse_goal_rows(goal_row: Array, is_live: Array) -> None:
+    """Raise InputError unless all goal rows belong to an episode, as `is_live` says of each; both (B,)."""
+    if not is_live.all():
+        raise InputError(
+            f"the strategy returned row {goal_row[~is_live][0]}, which belongs to no episode in the buffer: "
+            f"stay between row - steps_done and row + steps_left"
+        )
+
+
+def check_relabel_at(relabel_at: str, n_steps: int) -> None:
+    """Raise OptionError for a time of relabelling that is not known, or that does not go with n-step returns."""
+    if relabel_at not in get_args(RelabelAt):
+        raise OptionError(f"relabel_at is {relabel_at!r}, but one of {', '.join(get_args(RelabelAt))} is needed")
+    if relabel_at == "episode_end" and n_steps > 1:
+        raise OptionError(
+            f"relabel_at is 'episode_end', which keeps the reward of one step per goal, but n_steps is {n_steps}: "
+            f"choose n_steps=1, or relabel_at='sample'"
+        )
 
 
 def relabelled_share(strategy: str | Strategy | Relabel, n_sampled_goal: int | None) -> float:

@@ -274,6 +274,54 @@ def turn(values: Array, element: Array, source: Array, sign: Array, offset: Arra
                 values[i, j] = sign[g, j] * row[source[g, j]] + offset[g, j]
 
 
+def pick_entries_plain(
+    entries: Array,
+    parts: Array,
+    k: int,
+    share: float,
+    u: Array,
+    row: Array,
+    is_relabelled: Array,
+    into: tuple[Array, Array, Array],
+) -> None:
+    """Fill is_relabelled, and put into each sample that is one of the k entries of its row, each equally likely.
+
+    u: (B,) in [0, 1); below `share` it asks for an entry, and what is left of it says which. entries: those of all rows as
+    bytes, flat. parts: (F, 3), a line per field: where it starts in an entry, its bytes, and the bytes of a whole entry.
+    into: for each field the bytes of its values in the batch, flat.
+    """
+    is_relabelled[:] = u < share
+    told = np.flatnonzero(is_relabelled)
+    entry = row[told] * k + np.minimum((u[told] / share * k).astype(np.int64), k - 1)
+    for (start, size, whole), array in zip(parts.tolist(), into, strict=True):
+        array.reshape(-1, size)[told] = entries[(entry * whole + start)[:, None] + np.arange(size)]
+
+
+@compiled
+def pick_entries(
+    entries: Array,
+    parts: Array,
+    k: int,
+    share: float,
+    u: Array,
+    row: Array,
+    is_relabelled: Array,
+    into: tuple[Array, Array, Array],
+) -> None:
+    """`pick_entries_plain`, compiled: all entries are asked for before the first is copied."""
+    start, whole = entries.ctypes.data, parts[0, 2]
+    for i in range(len(row)):
+        is_relabelled[i] = u[i] < share
+        if is_relabelled[i]:
+            entry = row[i] * k + min(np.int64(u[i] / share * k), k - 1)
+            _prefetch(start + entry * whole)
+    for i in range(len(row)):
+        if is_relabelled[i]:
+            entry = row[i] * k + min(np.int64(u[i] / share * k), k - 1)
+            for f in range(len(into)):
+                _copy(into[f].ctypes.data + i * parts[f, 1], start + entry * whole + parts[f, 0], parts[f, 1])
+
+
 def float_table(row: np.dtype[Any], watched: tuple[str, ...] = (), largest: float = np.inf) -> Array:
     """Where `row` has floats, those that are seen first: (F, 5), a line per field, for what must stay below a power of two.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..errors import OptionError
 from .ends import Rule
-from .goals import DEFAULT_N_SAMPLED_GOAL, Relabel
+from .goals import DEFAULT_N_SAMPLED_GOAL, Relabel, RelabelAt, check_relabel_at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +17,7 @@ class ReplayOptions:
     n_sampled_goal: int = DEFAULT_N_SAMPLED_GOAL  # k hindsight goals per real one: k/(k+1) of every batch; 0 for none
     strategy: str = "future"  # where a hindsight goal comes from: future, final, episode or random
     relabel: str = ""  # instead of strategy and n_sampled_goal: shares of the batch, as in future=0.5,desired=0.3
+    relabel_at: RelabelAt = "sample"  # when goals are put in hindsight: at every sample, or once, when an episode ends
     relabel_terminated: Rule | None = None  # whether a hindsight goal ends the episode; None: as the environment says
     n_steps: int = 1  # rewards of so many steps are summed before a value is asked, discounted as the agent does
     batch_size: int = 256  # transitions per update
@@ -32,6 +33,7 @@ class ReplayOptions:
         for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1), ("n_steps", 1)):
             if getattr(self, name) < lowest:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least {lowest}")
+        check_relabel_at(self.relabel_at, self.n_steps)
         for name in ("alpha", "beta", "stage_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..errors import GoalEnvError, InputError, NothingToSampleError, OptionError
+from ..errors import NothingToSampleError, OptionError
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
 from ..symmetries import Symmetries
 from .batches import Form
+from .chance import Chance
 from .ends import AS_STORED, Ends, Judge
-from .goals import DESIRED, REAL, STRATEGIES, Relabel, Strategy, check_strategy, mixed_rows, relabelled_share
-from .kernels import RANDOM, choose_goals, draw_rows, gather, merge, row_layout, sample, turn, uniform
+from .goals import (
+    DESIRED,
+    REAL,
+    STRATEGIES,
+    Relabel,
+    Strategy,
+    check_strategy,
+    mixed_rows,
+    refuse_goal_rows,
+    relabelled_share,
+    users_rows,
+)
+from .judging import Judging
+from .kernels import RANDOM, choose_goals, gather, row_layout, sample, turn
 from .priorities import Rule
 from .returns import fold_steps
 from .stage_goals import StageGoals
 from .timeline import Timeline
+from .told import Told
 
-JUDGE_OF_ENDS = "compute_terminated (or compute_success)"
 TURNED = {  # what a symmetry turns in a batch: its field, and which columns these are
     "observation": "observation",
     "next_observation": "observation",
@@ -27,15 +38,15 @@ TURNED = {  # what a symmetry turns in a batch: its field, and which columns the
     "goal": "goal",
     "action": "action",
 }
-FEWEST_LIVE = 1 / 64  # below this share of live rows none is proposed: they are taken from the exact list
 
 
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
     symmetries: sides from which the world looks the same; each sample is shown from one drawn at random.
-    random_state: the only source of chance, one uint64. her_probability: the share of relabelled samples. beta: how far
-    weights make up for rows that are drawn more often, where the timeline has priorities.
+    chance: where all random numbers come from. her_probability: the share of samples that are relabelled here. told: where
+    goals were drawn when their episodes ended, that is what relabels instead. beta: how far weights make up for rows that
+    are drawn more often, where the timeline has priorities.
     """
 
     def __init__(
@@ -52,12 +63,12 @@ class Sampler:
         stages: StageGoals | None = None,
     ) -> None:
         self.timeline = timeline
+        self.chance, self.judging = Chance(timeline, seed), Judging(compute_reward, ends)
+        self.told: Told | None = None
         self.symmetries = symmetries or Symmetries((), timeline.spec)
         self.stages = stages or StageGoals(timeline, (), 0.0, 0.0, self.symmetries)
         if self.stages.stages and n_steps > 1:
             raise OptionError(f"n_steps is {n_steps}, but stages are learnt one step at a time: set n_steps=1 or stages=()")
-        self.random_state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
-        self.compute_reward, self.ends = compute_reward, ends
         self.n_steps, self.discount = n_steps, discount
         self.strategy = check_strategy(strategy)
         self.her_probability = relabelled_share(strategy, n_sampled_goal)
@@ -66,18 +77,16 @@ class Sampler:
         self._ring: Array = timeline.rows.view(np.uint8)
         self._counts: Array = timeline.rows.view(np.int32)
         self._layout = row_layout(timeline.rows.dtype)
-        self._u = np.zeros(0)
         self._forms: dict[tuple[int, ...], Form] = {}
         self._forms_ahead: dict[int, Form] = {}
         self._filling, self._n_proposals = (0, 0, 0), 0
-        self._is_probed = False
         self.beta = 1.0
 
     @property
     def nbytes(self) -> int:
         """Memory of the sampler's own, without the timeline's."""
         forms = (*self._forms.values(), *self._forms_ahead.values())
-        return self._u.nbytes + sum(form.plan.nbytes + form.goal_at.nbytes for form in forms)
+        return self.chance.nbytes + sum(form.plan.nbytes + form.goal_at.nbytes for form in forms)
 
     def sample(self, shape: tuple[int, ...], out: Batch | None = None) -> Batch:
         """A batch with the leading axes `shape`, all of it independent draws, in fresh memory or in that of `out`.
@@ -95,12 +104,14 @@ class Sampler:
         batch, flat, info, block, plan = form.fresh() if out is None else form.reuse(out)
         if not self._sample_at_once(flat, form.goal_at, plan, block):
             self._sample_in_parts(flat, form.goal_at, plan, block, shape[-1])
-        if self.n_steps == 1:
-            self._judge(flat, info)
+        if self.told is not None:
+            self.told.pick(flat)
+        elif self.n_steps == 1:
+            self.judging.judge(flat, info)
         else:
             self._look_ahead(flat, form.goal_at)
         if self.stages.stages:
-            batch.stage = self.stages.tell(flat, form.goal_at, self._random(len(flat))).reshape(shape)
+            batch.stage = self.stages.tell(flat, form.goal_at, self.chance.numbers(len(flat))).reshape(shape)
         if len(self.symmetries) > 1:
             self._turn(flat)
         if self.timeline.priorities is not None:
@@ -111,19 +122,20 @@ class Sampler:
         """One compiled loop, for most batches; False where it does not serve."""
         if not 0 <= self._code < RANDOM or self.timeline.priorities is not None:
             return False
-        filling = (self.timeline.num_transitions, self.timeline.high_water, len(goal_at))
+        timeline, chance = self.timeline, self.chance
+        filling = (timeline.num_transitions, timeline.high_water, len(goal_at))
         if filling != self._filling:  # it changes with every episode, not with every batch
-            self._filling, self._n_proposals = filling, self._count_proposals(len(goal_at))
+            self._filling, self._n_proposals = filling, chance.count_proposals(len(goal_at))
         n_proposals = self._n_proposals
         if not n_proposals:
             return False
         is_done: bool = sample(
             self._ring,
             self._layout,
-            self.random_state,
-            self._room(n_proposals + len(goal_at)),
+            chance.state,
+            chance.room(n_proposals + len(goal_at)),
             n_proposals,
-            self.timeline.high_water,
+            timeline.high_water,
             self.her_probability,
             self._code,
             batch.row,
@@ -138,7 +150,7 @@ class Sampler:
         """The same for a user's strategy, a mixture, for "random", for priorities, and where few rows are live."""
         row, is_relabelled = batch.row, batch.is_relabelled
         row[:] = (
-            self._draw(len(row))
+            self.chance.rows(len(row))
             if self.timeline.priorities is None
             else self._draw_by(self.timeline.priorities, len(row), batch_size)
         )
@@ -147,47 +159,21 @@ class Sampler:
         elif self._code < 0 and isinstance(self.strategy, Relabel):
             self._mix(self.strategy, row, is_relabelled, goal_at)
         else:
-            other_row, u = self._draw(len(row)) if self._code == RANDOM else row, self._random(len(row))
+            other_row, u = self.chance.rows(len(row)) if self._code == RANDOM else row, self.chance.numbers(len(row))
             settings = (self.her_probability, self._code)
             choose_goals(self._counts, self._layout, u, *settings, row, other_row, is_relabelled, goal_at)
         gather(self._ring, self.timeline.rows.itemsize, row, goal_at, plan, block)
 
-    def _count_proposals(self, size: int) -> int:
-        """How many rows to propose so that nearly always `size` of them are live; 0 where the exact list is better."""
-        share = self.timeline.num_transitions / self.timeline.high_water
-        return int((size + 6 * math.sqrt(size * (1 - share))) / share) + 1 if share > FEWEST_LIVE else 0
-
-    def _draw(self, size: int) -> Array:
-        """So many live rows, each equally likely: proposed and kept if live, or else from the exact list."""
-        row, n_proposals = np.empty(size, np.int64), self._count_proposals(size)
-        if n_proposals:
-            u = self._random(n_proposals)
-            if draw_rows(self._counts, self._layout, u, self.timeline.high_water, row) == size:
-                return row
-        live = self.timeline.live_rows()
-        return live[(self._random(size) * len(live)).astype(np.int64)]
-
     def _draw_by(self, priorities: Rule, size: int, batch_size: int) -> Array:
         """So many rows in proportion to their priorities: of each batch one from each of its equal shares of the sum."""
-        u = self._random(size)
+        u = self.chance.numbers(size)
         u.reshape(-1, batch_size)[:] += np.arange(batch_size)
         u *= 1 / batch_size
         return priorities.draw(u)
 
-    def _random(self, count: int) -> Array:
-        """So many numbers in [0, 1), in memory that the next call overwrites."""
-        u = self._room(count)[:count]
-        uniform(self.random_state, u)
-        return u
-
-    def _room(self, count: int) -> Array:
-        if len(self._u) < count:
-            self._u = np.zeros(count)
-        return self._u
-
     def _mix(self, relabel: Relabel, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """As `choose_goals`, by shares of several sources."""
-        timeline, other_row, u = self.timeline, self._draw(len(row)), self._random(len(row))
+        timeline, other_row, u = self.timeline, self.chance.rows(len(row)), self.chance.numbers(len(row))
         *_, row_bytes, achieved_at, desired_at = self._layout.tolist()
         counts = timeline.steps_done[row], timeline.steps_left[row]
         goal_row, source = mixed_rows(relabel, row, *counts, u, other_row)
@@ -196,47 +182,16 @@ class Sampler:
 
     def _choose_by(self, strategy: Strategy, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """As `choose_goals`, by the user's own strategy."""
-        timeline, u, probability = self.timeline, self._random(len(row)), self.her_probability
+        timeline, u, probability = self.timeline, self.chance.numbers(len(row)), self.her_probability
         *_, row_bytes, achieved_at, desired_at = self._layout.tolist()
         is_relabelled[:] = u < probability
         goal_at[:] = row * row_bytes + desired_at
         told = row[is_relabelled]
         if len(told):
             rest = u[is_relabelled] / probability
-            goal_row = np.asarray(strategy(told, timeline.steps_done[told], timeline.steps_left[told], rest))
-            self._check_goal_rows(goal_row, len(told))
+            goal_row = users_rows(strategy, told, timeline.steps_done[told], timeline.steps_left[told], rest)
+            refuse_goal_rows(goal_row, timeline.holds(goal_row))
             goal_at[is_relabelled] = goal_row * row_bytes + achieved_at
-
-    def _check_goal_rows(self, goal_row: Array, count: int) -> None:
-        if goal_row.shape != (count,) or goal_row.dtype.kind not in "iu":
-            raise InputError(
-                f"the strategy returned shape {goal_row.shape} of {goal_row.dtype}, but ({count},) integers are needed"
-            )
-        timeline = self.timeline
-        is_row = (goal_row >= 0) & (goal_row < timeline.high_water)
-        place = np.where(is_row, goal_row, 0)
-        is_live = is_row & (timeline.steps_left[place] + timeline.steps_done[place] > 0)
-        if not is_live.all():
-            raise InputError(
-                f"the strategy returned row {goal_row[~is_live][0]}, which belongs to no episode in the buffer: "
-                f"stay between row - steps_done and row + steps_left"
-            )
-
-    def _judge(self, batch: Batch, info: dict[str, Array]) -> None:
-        """The reward, and `terminated`, of the relabelled samples under their new goals."""
-        if not self._is_probed:
-            self._probe(batch, info)
-        judged = _call(self.compute_reward, "compute_reward", batch, info)
-        if not merge(judged, batch.reward, batch.is_relabelled):
-            raise GoalEnvError(
-                "compute_reward returned NaN or infinity for a relabelled goal: the reward must be finite for every goal "
-                "that was ever achieved"
-            )
-        if self.ends.judge is not None:
-            ended = _call(self.ends.judge, JUDGE_OF_ENDS, batch, info)
-            np.copyto(batch.terminated, ended.astype(np.bool_), where=batch.is_relabelled)
-        elif self.ends.reward is not None:
-            np.copyto(batch.terminated, batch.reward >= self.ends.reward, where=batch.is_relabelled)
 
     def _look_ahead(self, batch: Batch, goal_at: Array) -> None:
         """Judge n steps of every sample, those that follow its own under its goal, and fold them into one."""
@@ -250,26 +205,15 @@ class Sampler:
         steps.is_relabelled[:] = batch.is_relabelled
         form.goal_at.reshape(n, size)[:] = goal_at
         gather(self._ring, timeline.rows.itemsize, flat.row, form.goal_at, plan, block)
-        self._judge(flat, info)
+        self.judging.judge(flat, info)
         fold_steps(steps, steps_left, self.discount, batch)
 
     def _turn(self, batch: Batch) -> None:
         """Show each sample from a side of its own. Rewards were judged before: no side changes them."""
-        element = (self._random(len(batch)) * len(self.symmetries)).astype(np.int64)
+        element = (self.chance.numbers(len(batch)) * len(self.symmetries)).astype(np.int64)
         for field, name in TURNED.items():
             maps = self.symmetries.maps[name]
             turn(getattr(batch, field), element, maps.source, maps.sign, maps.offset)
-
-    def _probe(self, batch: Batch, info: dict[str, Array]) -> None:
-        """Once: refuse a compute_reward that writes into its arguments, which would spoil every batch."""
-        arguments = [batch.next_achieved_goal, batch.goal, *info.values()]
-        before = [argument.copy() for argument in arguments]
-        for name, judge in (("compute_reward", self.compute_reward), (JUDGE_OF_ENDS, self.ends.judge)):
-            if judge is not None:
-                _call(judge, name, batch, info)
-                if not all(map(np.array_equal, before, arguments)):
-                    raise GoalEnvError(f"{name} writes into its arguments: let it work on copies")
-        self._is_probed = True
 
 
 def compile_kernels() -> None:
@@ -280,14 +224,3 @@ def compile_kernels() -> None:
     timeline.append(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
     mirror = Symmetries(("o0=-o0 g0=-g0 a0=-a0",), spec)
     Sampler(timeline, lambda achieved, goal, info: goal[:, 0], 4, "future", 0, symmetries=mirror).sample((1,))
-
-
-def _call(judge: Judge, name: str, batch: Batch, info: dict[str, Array]) -> Array:
-    """What the environment says of every sample, (B,)."""
-    judged = np.asarray(judge(batch.next_achieved_goal, batch.goal, info))
-    if judged.shape != batch.reward.shape or judged.dtype.kind not in "fiub":
-        raise GoalEnvError(
-            f"{name} returned shape {judged.shape} of {judged.dtype} for {len(batch)} goals, but ({len(batch)},) numbers "
-            f"are needed: vectorise it, or take that of make_goal_env, which goes row by row"
-        )
-    return judged

@@ -21,6 +21,7 @@ class OpenEpisodes:
 
     Of environment i, `rows[i, : steps[i]]` is the open episode and `rows[i, steps[i]]` holds what was seen last.
     phase: FRESH where nothing was seen, or a reset is known; OPEN inside an episode; ENDED right after one.
+    closed: the environment and the steps of every episode that the last call handed over, in that order.
     """
 
     def __init__(self, timeline: Timeline, n_envs: int) -> None:
@@ -28,6 +29,7 @@ class OpenEpisodes:
         row = timeline.rows.dtype
         self.steps = np.zeros(n_envs, np.int64)
         self.phase = np.zeros(n_envs, np.int64)
+        self.closed: list[tuple[int, int]] = []
         self._incoming = np.zeros((2, n_envs), row)  # one step of each: before, after
         self._truncated = np.zeros(n_envs, np.bool_)
         self._set_rows(np.zeros((n_envs, min(FIRST_ROOM, timeline.capacity + 1)), row))
@@ -48,29 +50,40 @@ class OpenEpisodes:
 
         Every check comes before anything is written; see `HindsightBuffer.add`.
         """
+        self.closed.clear()
         before, after = look(observation, "observation"), look(next_observation, "next_observation")
         is_bare = self.n_envs == 1 and np.ndim(before[0]) == self._bare_dimensions
         places = self._bare_places if is_bare else self._places
         put(places, (*before, *after, *values))
         if info or self.timeline.info_keys:
             self._read_info(info)
-        code = stage(*self._arguments)
+        code, kept = self._stage()
         if code == NOT_FINITE:
             self._refuse(places, (*before, *after, *values))
         if code == NEEDS_CARE:
             self._make_way()
-            code = stage(*self._arguments)
+            code, kept = self._stage()
         if code:
-            for i in np.flatnonzero((self.phase == ENDED) & (self.steps > 0)):
-                self._close(int(i), ENDED)
+            self._close_ended(kept)
             self.timeline.warn_of_goals()
 
     def close_all(self) -> None:
         """Close every open episode as truncated, after resets that nobody reported."""
-        for i in np.flatnonzero(self.steps):
-            self._close(int(i), FRESH)
+        self.closed.clear()
+        self._close(np.flatnonzero(self.steps), FRESH)
         self.phase[:] = FRESH
         self.timeline.warn_of_goals()
+
+    def forget_ends(self) -> None:
+        """Let the next step of every ended environment start an episode, whatever it shows: its reset is known."""
+        self.phase[self.phase == ENDED] = FRESH
+
+    def as_ended(self) -> Timeline:
+        """A timeline of copies of the open episodes, as if they had been cut off now."""
+        mine, steps = self.timeline, max(1, int(self.steps.sum()))
+        cut = Timeline(mine.spec, steps, 1, mine.info_keys, mine.rows["reward"].dtype.name)
+        cut.append_rows([self.rows[i, : self.steps[i] + 1].copy() for i in np.flatnonzero(self.steps)])
+        return cut
 
     def _set_rows(self, rows: Array) -> None:
         """Let `rows` hold the open episodes, and prepare what the kernel is called with."""
@@ -87,19 +100,37 @@ class OpenEpisodes:
         goes_on = (incoming.reshape(2, self.n_envs, row_bytes)[0, :, :head] == seen).all(axis=1)
         longest = int(self.steps[goes_on].max(initial=0)) + 1
         self.timeline.check_length(longest)
-        for i in np.flatnonzero((self.phase == OPEN) & ~goes_on):
-            self._close(int(i), FRESH)
+        self._close(np.flatnonzero((self.phase == OPEN) & ~goes_on), FRESH)
         if longest >= self.rows.shape[1]:
             more = np.zeros((self.n_envs, min(2 * longest, self.timeline.capacity + 1)), self.rows.dtype)
             more[:, : self.rows.shape[1]] = self.rows
             self._set_rows(more)
 
-    def _close(self, i: int, phase: int) -> None:
-        """Hand the open episode of environment i to the timeline."""
-        steps = int(self.steps[i])
-        self.timeline.append_rows(self.rows[i, : steps + 1])
-        self.rows[i, 0] = self.rows[i, steps]
-        self.steps[i], self.phase[i] = 0, phase
+    def _close(self, envs: Array, phase: int) -> None:
+        """Hand the open episodes of these environments to the timeline, all or none."""
+        episodes = [self.rows[i, : self.steps[i] + 1] for i in envs]
+        self.timeline.append_rows(episodes)
+        self.closed += zip(envs.tolist(), self.steps[envs].tolist(), strict=True)
+        for i, rows in zip(envs, episodes, strict=True):
+            self.rows[i, 0] = rows[-1]
+        self.steps[envs], self.phase[envs] = 0, phase
+
+    def _stage(self) -> tuple[int, tuple[Array, Array, Array] | None]:
+        """The code of `stage`, and what it changes, as it was: goals that are drawn at an end may yet refuse the step."""
+        kept = None
+        if self.timeline.told is not None:
+            kept = self.steps.copy(), self.phase.copy(), self.rows[np.arange(self.n_envs), self.steps]
+        return stage(*self._arguments), kept
+
+    def _close_ended(self, kept: tuple[Array, Array, Array] | None) -> None:
+        """Hand over what the last step ended; where that is refused, be as before the step, as `kept` has it."""
+        try:
+            self._close(np.flatnonzero((self.phase == ENDED) & (self.steps > 0)), ENDED)
+        except Exception:
+            if kept is not None:
+                self.steps[:], self.phase[:] = kept[0], kept[1]
+                self.rows[np.arange(self.n_envs), self.steps] = kept[2]
+            raise
 
     def _read_info(self, info: Any) -> None:
         """Put the final observations, where an environment resets itself in the same step, and the declared info keys."""

@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +25,16 @@ LARGEST_GOAL = 2048.0  # float32 keeps larger ones to no better than 1e-4, a hun
 COUNTERS = ("cursor", "oldest", "lap_end", "high_water", "num_episodes", "num_transitions")
 
 
+class Teller(Protocol):
+    """What draws goals for every episode that enters, before it is written, and keeps them beside its rows; see `Told`."""
+
+    def tell(self, rows: Array) -> Array:
+        """What is to be kept of an episode of T + 1 records, (T, ...); refuses it where that cannot be made."""
+
+    def enter(self, first: int, entries: Array) -> None:
+        """Keep it, now that the episode was written from row `first` on."""
+
+
 class Timeline:
     """A ring that holds up to `capacity` transitions of one task, one record per row.
 
@@ -32,7 +42,7 @@ class Timeline:
     with it, `capacity` transitions of such episodes fit exactly; without it, or with others, as many as fit are kept.
     info_keys: numbers that the reward reads from the info. dtype: the widest float that is kept.
     rows: the structured array itself. high_water: no row at or above it was ever written. priorities: what is told of every
-    episode that comes or goes, where rows are not drawn alike.
+    episode that comes or goes, where rows are not drawn alike. told: what draws goals as episodes end, if anything does.
     """
 
     def __init__(
@@ -47,7 +57,7 @@ class Timeline:
         self.episode_length = None if episode_length is None else whole_number("episode_length", episode_length, 1)
         row = row_dtype(spec, info_keys, dtype)
         fence_posts = -(-self.capacity // (self.episode_length or USUAL_EPISODE_LENGTH))
-        self.rows = _zeros(self.capacity + fence_posts, row)
+        self.rows = zero_rows(self.capacity + fence_posts, row)
         self.steps_done: Array = self.rows["steps_done"]
         self.steps_left: Array = self.rows["steps_left"]
         self._bytes = self.rows.view(np.uint8).reshape(len(self.rows), row.itemsize)
@@ -62,6 +72,7 @@ class Timeline:
         self.lap_end = 0  # where the rows of the lap before this one end, while it has live ones
         self._live: Array | None = None
         self.priorities: Rule | None = None
+        self.told: Teller | None = None
 
     def __len__(self) -> int:
         """The number of live transitions."""
@@ -98,18 +109,31 @@ class Timeline:
         if not self._seal(rows):
             refuse_non_finite(self._places, values)
             self._note_large_goal(rows)
-        self._write(rows)
+        self._write(rows, self._tell(rows))
         self.warn_of_goals()
 
-    def append_rows(self, rows: Array) -> None:
-        """Take T + 1 records of finite numbers, in which only the step counts are missing; they are filled in.
+    def append_rows(self, episodes: Sequence[Array]) -> None:
+        """Take episodes, all or none: each T + 1 records of finite numbers; the step counts in them are filled in.
 
-        `warn_of_goals` is left to the caller, for when all is in order.
+        `warn_of_goals` is left to the caller, for when all is in order. Raises EpisodeTooLongError, and what `told` raises.
         """
-        self.check_length(len(rows) - 1)
-        if not self._seal(rows):
-            self._note_large_goal(rows)
-        self._write(rows)
+        for rows in episodes:
+            self.check_length(len(rows) - 1)
+            if not self._seal(rows):
+                self._note_large_goal(rows)
+        entries = [self._tell(rows) for rows in episodes]
+        for rows, told in zip(episodes, entries, strict=True):
+            self._write(rows, told)
+
+    def holds(self, row: Array) -> Array:
+        """Whether each is a row of an episode that is held, its last one included. row: (B,) integers, any."""
+        is_row = (row >= 0) & (row < self.high_water)
+        place = np.where(is_row, row, 0)
+        is_held: Array = is_row & (self.steps_left[place] + self.steps_done[place] > 0)
+        return is_held
+
+    def _tell(self, rows: Array) -> Array | None:
+        return None if self.told is None else self.told.tell(rows)
 
     def _seal(self, rows: Array) -> bool:
         return bool(seal(rows.view(np.int32), self._layout, self._floats))
@@ -137,8 +161,8 @@ class Timeline:
             *(Place.of(name, rows[name][:-1]) for name in names),
         )
 
-    def _write(self, rows: Array) -> None:
-        """Copy sealed rows into the ring; the oldest episodes make room."""
+    def _write(self, rows: Array, entries: Array | None) -> None:
+        """Copy sealed rows into the ring, and what was told of them beside it; the oldest episodes make room."""
         steps = len(rows) - 1
         start = self._make_room(steps)
         stop = start + steps + 1
@@ -149,6 +173,8 @@ class Timeline:
         self._live = None
         if self.priorities is not None:
             self.priorities.enter(start, rows)
+        if self.told is not None and entries is not None:
+            self.told.enter(start, entries)
 
     def check_length(self, steps: int) -> None:
         """Raise EpisodeTooLongError where an episode of so many steps can never fit."""
@@ -250,8 +276,8 @@ def _is_sound(done: Array, left: Array, counters: Mapping[str, int]) -> bool:
     return bool(is_in_order and lap_end == counters["lap_end"] and stops[-1] == counters["cursor"])
 
 
-def _zeros(length: int, row: np.dtype[Any]) -> Array:
-    """The ring, unless it is larger than this machine's memory."""
+def zero_rows(length: int, row: np.dtype[Any]) -> Array:
+    """So many rows, unless they are larger than this machine's memory."""
     if length * row.itemsize > machine_memory():
         raise OptionError(
             f"{length} rows of {row.itemsize} bytes are {length * row.itemsize / 1e9:.1f} GB, but this machine has "

@@ -30,6 +30,7 @@ class Outcome:
     episode_return: float
     final_distance: float  # Euclidean, between the last achieved and desired goal
     steps: int
+    final_goal: tuple[float, ...] = ()  # the last achieved one
 
     def __str__(self) -> str:
         word = "success" if self.success else "failure"
@@ -38,9 +39,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The outcomes of some episodes, and what they amount to."""
+    """The outcomes of some episodes, and what they amount to. q_mean: what the critics expected, where they were asked."""
 
     outcomes: tuple[Outcome, ...]
+    q_mean: float | None = None
 
     @property
     def success_rate(self) -> float:
@@ -95,15 +97,20 @@ def wilson_interval(successes: int, episodes: int, z: float = 1.959964) -> tuple
 
 
 def outcomes(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
-    """Play the evaluation episodes of these numbers and tell of each, in their order.
+    """Play the evaluation episodes of these numbers and tell of each, in their order."""
+    for episode in played(source, weights, run_seed, episodes):
+        yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
+
+
+def played(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Episode]:
+    """The evaluation episodes of these numbers, in their order, without noise.
 
     Every episode is a job of its own, so that all workers share in it.
     """
     tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
     try:
         for ticket in tickets:
-            for episode in source.result(ticket):
-                yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
+            yield from source.result(ticket)
     finally:
         for ticket in tickets:
             source.drop(ticket)
@@ -116,14 +123,16 @@ def outcome_of(episode: Episode, seed: int) -> Outcome:
             "the environment's info holds neither 'is_success' nor 'success', so no success rate can be told: "
             "wrap the environment so that step() puts a boolean info['is_success']"
         )
+    first, final = (episode.achieved_goal[row].astype(np.float64) for row in (0, -1))
     last = episode.desired_goal[-1].astype(np.float64)
     return Outcome(
         episode=episode.number,
         seed=seed,
-        achieved_goal=tuple(episode.achieved_goal[0].astype(np.float64).ravel().tolist()),
+        achieved_goal=tuple(first.ravel().tolist()),
         desired_goal=tuple(last.ravel().tolist()),
         success=episode.success,
         episode_return=float(episode.reward.sum()),
-        final_distance=float(np.linalg.norm(episode.achieved_goal[-1].astype(np.float64) - last)),
+        final_distance=float(np.linalg.norm(final - last)),
         steps=len(episode),
+        final_goal=tuple(final.ravel().tolist()),
     )

@@ -8,24 +8,30 @@ import os
 import platform
 import shutil
 import socket
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+
 from ..errors import FileError, RunFolderError
-from ..records import GoalSpec
+from ..records import Episode, GoalSpec
 from ..replay.files import has_folder, load_folder, parse_json, save_bytes, save_folder
 from .checkpoint import SavedModel, refuse_other_settings
 from .evaluate import Evaluation
+from .explain import explain
 from .metrics import Meter, MetricsFiles, append_line, cut
 from .settings import Settings
 from .trainer import Evaluated, Event, Learnt, Trainer
 
 FREE_ON_RESUME = frozenset({"steps", "workers", "checkpoint_every"})  # options that may change when a run goes on
-_GROWING = ("metrics.jsonl", "evaluations.jsonl")
+_GROWING = ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")
+GOAL_NUMBERS = 3  # of a goal, so many are kept for each training episode: enough for a map
+RECENT_EVALUATIONS = 10  # that eval/mean_success_rate is the mean of
 
 
 class RunFolder:
@@ -39,6 +45,7 @@ class RunFolder:
         self._lock = _lock(path)
         _remove_halves(path)
         self._metrics = MetricsFiles(path)
+        self.listeners: list[Callable[[Mapping[str, float]], None]] = []  # are told of every record of the metrics
 
     @property
     def holds_a_run(self) -> bool:
@@ -50,6 +57,7 @@ class RunFolder:
         if self.holds_a_run:
             raise RunFolderError(f"{self.path} already holds a run: go on with it by --resume, or name another --folder")
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
+        record["explained"] = explain(self.settings)
         save_bytes(self.path / "settings.json", json.dumps(record, indent=1, allow_nan=False).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -72,8 +80,17 @@ class RunFolder:
         self._metrics.rebuild()
 
     def listen(self, trainer: Trainer, event: Event) -> None:
-        """Write what an event calls for."""
+        """Write what an event calls for; a disk that fails is told of, and training may go on: the next may be written."""
+        try:
+            self._write(trainer, event)
+        except (OSError, FileError) as problem:
+            warnings.warn(
+                f"the run's files could not be written ({problem}); training goes on", RuntimeWarning, stacklevel=2
+            )
+
+    def _write(self, trainer: Trainer, event: Event) -> None:
         if isinstance(event, Learnt):
+            self._tell_episodes(trainer, event.episodes)
             every = self.settings.training.log_every
             if not event.evaluation_follows and trainer.counts.env_steps // every > self._logged_at // every:
                 self._log(trainer)
@@ -108,6 +125,22 @@ class RunFolder:
         """Let other processes have the folder."""
         os.close(self._lock)
 
+    def _tell_episodes(self, trainer: Trainer, episodes: Sequence[Episode]) -> None:
+        """One line per training episode: how it ended, and where its goals lie, by their first numbers."""
+        env_steps = trainer.counts.env_steps - sum(map(len, episodes))
+        for episode in episodes:
+            env_steps += len(episode)
+            record = {
+                "env_steps": env_steps,
+                "episode": episode.number,
+                "steps": len(episode),
+                "success": episode.success,
+                "return": _short(episode.reward.sum()),
+                "final_goal": [_short(x) for x in episode.achieved_goal[-1].ravel()[:GOAL_NUMBERS]],
+                "desired_goal": [_short(x) for x in episode.desired_goal[-1].ravel()[:GOAL_NUMBERS]],
+            }
+            append_line(self.path / "episodes.jsonl", json.dumps(record))
+
     def _log(self, trainer: Trainer, evaluation: Evaluation | None = None) -> None:
         """One record: counts, means since the last record, and the evaluation that was made just now."""
         counts = trainer.counts
@@ -115,6 +148,7 @@ class RunFolder:
         record: dict[str, float] = {
             "env_steps": counts.env_steps,
             "episodes": counts.episodes,
+            "train/episode": counts.episodes,
             "updates": counts.updates,
             "refused_episodes": counts.refused_episodes,
             "failed_jobs": counts.failed_jobs,
@@ -122,13 +156,12 @@ class RunFolder:
             "collect_seconds": counts.collect_seconds,
             "update_seconds": counts.update_seconds,
         }
-        test = {}
-        if evaluation is not None:
-            low, high = evaluation.interval
-            plain = {k: v for k, v in evaluation.to_json().items() if k != "interval"}
-            test = {f"test/{k}": v for k, v in plain.items()} | {"test/success_low": low, "test/success_high": high}
-        self._metrics.write(record | trainer.meter.means() | test)
+        test = {} if evaluation is None else _test_metrics(trainer, evaluation)
+        record |= trainer.meter.means() | trainer.agent.input_statistics() | test
+        self._metrics.write(record)
         trainer.meter = Meter()
+        for listener in self.listeners:
+            listener(record)
 
     def _save_policies(self, trainer: Trainer, event: Evaluated) -> None:
         keep = self.settings.training.keep_every
@@ -149,6 +182,22 @@ class RunFolder:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _test_metrics(trainer: Trainer, evaluation: Evaluation) -> dict[str, float]:
+    """An evaluation under our names, and the success rate under those of Stable-Baselines3 too."""
+    low, high = evaluation.interval
+    test = {f"test/{name}": value for name, value in evaluation.to_json().items() if name != "interval"}
+    test |= {"test/success_low": low, "test/success_high": high}
+    if evaluation.q_mean is not None:
+        test["test/mean_q"] = evaluation.q_mean
+    recent = [past["success_rate"] for past in trainer.history[-RECENT_EVALUATIONS:]]
+    return test | {"eval/success_rate": evaluation.success_rate, "eval/mean_success_rate": float(np.mean(recent))}
+
+
+def _short(number: float) -> float:
+    """To six digits."""
+    return float(f"{number:.6g}")
 
 
 def machine_facts() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..agents.options import AGENT_OPTIONS, AgentOptions
@@ -25,6 +25,7 @@ class Settings:
     replay: ReplayOptions
     rollout: RolloutOptions
     training: TrainingOptions
+    from_recipe: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the recipe says of these options
 
     def records(self) -> tuple[Any, ...]:
         """The option records."""
@@ -51,7 +52,7 @@ def resolve_settings(recipe: Recipe, agent: str | None, overrides: Mapping[str, 
     _check_recipe(recipe)
     _refuse_unknown(set(overrides) - set(known), known, f"agent {agent!r}")
     from_recipe = {k: v for k, v in recipe.options_for(agent).items() if k in known}
-    return _build(agent, recipe.name, from_recipe | dict(overrides))
+    return replace(_build(agent, recipe.name, from_recipe | dict(overrides)), from_recipe=from_recipe)
 
 
 def _check_recipe(recipe: Recipe) -> None:

@@ -17,9 +17,9 @@ from ..agents.policy import Exploration, PolicyWeights
 from ..errors import CollectError, HindsightError, InputError
 from ..records import Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
-from ..rollout.collect import TRAINING, Job
+from ..rollout.collect import EVALUATION, TRAINING, Job, environment_seed
 from ..rollout.source import Source
-from .evaluate import Evaluation, Outcome, outcomes
+from .evaluate import Evaluation, Outcome, outcome_of, played
 from .metrics import Meter
 from .settings import Settings
 
@@ -133,7 +133,7 @@ class Trainer:
                 training.seed,
                 TRAINING,
                 tuple(range(first, first + rollout.episodes_per_job)),
-                self.agent.policy_weights(),
+                self.agent.collecting_weights(),
                 self._exploration(),
             )
             self.in_flight.append((self.source.submit(job), job))
@@ -196,6 +196,7 @@ class Trainer:
             for first in range(0, due, UPDATES_PER_DRAW):
                 count = min(UPDATES_PER_DRAW, due - first)
                 batches = self._draw(count * batches_each)
+                self._measure_goals(batches)
                 learnt = [self.agent.update(batches[i * batches_each : (i + 1) * batches_each]) for i in range(count)]
                 self._set_priorities(batches.row, [m.pop("priority") for m in learnt if "priority" in m])
                 metrics += learnt
@@ -203,6 +204,11 @@ class Trainer:
         self._refuse_broken_weights()
         updates = self.counts.updates + due * batches_each
         self.counts = replace(self.counts, updates=updates, owed_updates=self.counts.owed_updates - due * batches_each)
+
+    def _measure_goals(self, batches: Batch) -> None:
+        """Once between two records: how many of the goals put in hindsight were achieved already."""
+        if "train/trivial_goals" not in self.meter.sums and (share := self.buffer.trivial_share(batches)) is not None:
+            self.meter.add("train/trivial_goals", share)
 
     def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
         """Tell the buffer how wrong the samples of a draw were, where it asks for that: once for all of its batches."""
@@ -238,10 +244,12 @@ class Trainer:
         options, first = self.settings.training, self.counts.evaluated_episodes
         numbers = range(first, first + options.eval_episodes)
         results: list[Outcome] = []
-        for outcome in outcomes(self.source, self.agent.policy_weights(), options.seed, numbers):
-            results.append(outcome)
-            yield outcome
-        evaluation = Evaluation(tuple(results))
+        values: list[Array] = []
+        for episode in played(self.source, self.agent.policy_weights(), options.seed, numbers):
+            results.append(outcome_of(episode, environment_seed(options.seed, EVALUATION, episode.number)))
+            values.append(self.agent.values(episode))
+            yield results[-1]
+        evaluation = Evaluation(tuple(results), float(np.concatenate(values).mean()))
         record = {
             "env_steps": float(self.counts.env_steps),
             "success_rate": evaluation.success_rate,

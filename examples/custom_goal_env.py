@@ -1,0 +1,79 @@
+"""A goal environment from scratch: a position, a goal, a threshold. Check it, then learn it.
+
+    PYTHONPATH=examples hindsight check custom_goal_env:Corner-v0
+    python examples/custom_goal_env.py [--steps 3000]
+
+Needs the extra sb3 to learn with SB3; `hindsight train custom_goal_env:Corner-v0` does as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+THRESHOLD, MAX_STEPS, STEP = 0.1, 50, 0.1
+
+
+class Corner(gymnasium.Env):
+    """A position in the square from -1 to 1 is to come within 0.1 of a goal, in at most 50 steps."""
+
+    def __init__(self) -> None:
+        place = spaces.Box(-1.0, 1.0, (2,), np.float32)
+        self.observation_space = spaces.Dict(observation=place, achieved_goal=place, desired_goal=place)
+        self.action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
+        super().reset(seed=seed)
+        self.position, self.goal = self.np_random.uniform(-1, 1, (2, 2)).astype(np.float32)
+        return self._observe(), {}
+
+    def step(self, action: np.ndarray) -> tuple[dict, float, bool, bool, dict]:
+        self.position = np.clip(self.position + STEP * np.clip(action, -1, 1), -1, 1).astype(np.float32)
+        reward = float(self.compute_reward(self.position, self.goal, {}))
+        return self._observe(), reward, False, False, {"is_success": reward == 0}
+
+    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> np.ndarray:
+        """0 within the threshold, -1 elsewhere; of one goal or of many at once, along the last axis."""
+        distance = np.linalg.norm(achieved_goal - desired_goal, axis=-1)
+        return -(distance > THRESHOLD).astype(np.float32)
+
+    def _observe(self) -> dict[str, np.ndarray]:
+        return {
+            "observation": self.position.copy(),
+            "achieved_goal": self.position.copy(),
+            "desired_goal": self.goal.copy(),
+        }
+
+
+gymnasium.register("Corner-v0", entry_point=Corner, max_episode_steps=MAX_STEPS)  # reaching the goal does not end it
+
+
+def main() -> None:
+    from stable_baselines3 import SAC
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.monitor import Monitor
+
+    from hindsight import check_goal_env
+    from hindsight.compat.sb3 import HerReplayBuffer
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=3_000, help="environment steps")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+
+    print(check_goal_env("Corner-v0"))
+    env = Monitor(gymnasium.make("Corner-v0"))
+    model = SAC(
+        "MultiInputPolicy", env, replay_buffer_class=HerReplayBuffer, gamma=0.95, buffer_size=100_000, seed=options.seed
+    )
+    model.learn(options.steps)
+    mean, deviation = evaluate_policy(model, env, 20)
+    print(f"return of 20 episodes: {mean:.1f} +- {deviation:.1f}, where {-MAX_STEPS} is a goal never reached")
+
+
+if __name__ == "__main__":
+    main()

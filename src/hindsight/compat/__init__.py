@@ -1,0 +1,1 @@
+"""Faces for other people's code: change one import."""

@@ -1,0 +1,38 @@
+"""Run folders as training writes them, with chosen numbers."""
+
+import json
+
+OPTIONS = {"seed": 0, "discount": 0.9, "solved_at": 0.95, "solved_evaluations": 2, "tau": 0.05, "hidden": [64, 64]}
+EXPLAINED = {
+    "seed": {"part": "training", "meaning": "every random number follows from it", "default": 0},
+    "discount": {"part": "agent", "meaning": "what a reward is worth one step later", "default": 0.98, "recipe": 0.95},
+    "tau": {"part": "agent", "meaning": "share taken over", "default": 0.005, "recipe": 0.05},
+    "hidden": {"part": "agent", "meaning": "sizes", "default": [64, 64]},
+}
+SPEC = {"env_id": "Task-v0", "reward_low": -1.0, "reward_high": 0.0, "max_episode_steps": 50}
+
+
+def write_run(path, rates=(0.0, 0.5, 1.0, 1.0), agent="td3", seed=0, spec=SPEC, **columns):
+    """A run with an evaluation of ten episodes each 100 steps. columns: further metrics, one value per record each."""
+    path.mkdir(parents=True)
+    settings = {"agent": agent, "recipe": "mine", "options": OPTIONS | {"seed": seed}, "spec": spec, "explained": EXPLAINED}
+    settings["machine"] = {"python": "3.11", "cores": 2, "versions": {"numpy": "2.0"}}
+    (path / "settings.json").write_text(json.dumps(settings))
+    metrics, evaluations, episodes = [], [], []
+    for i, rate in enumerate(rates):
+        steps = 100 * (i + 1)
+        record = {"env_steps": steps, "episodes": 2 * (i + 1), "updates": 10 * steps, "seconds": 2.0 * (i + 1)}
+        record |= {"collect_seconds": 0.5 * (i + 1), "update_seconds": 1.5 * (i + 1), "train/return": -50.0}
+        record |= {"test/episodes": 10, "test/success_rate": rate, "test/return_mean": -50 * (1 - rate)}
+        record |= {"test/return_std": 1.0, "test/success_low": rate / 2, "test/success_high": (1 + rate) / 2}
+        record |= {"test/final_distance": 1 - rate, "train/critic_loss": 0.5, "train/q_mean": -5.0}
+        metrics.append(record | {name: values[i] for name, values in columns.items()})
+        for n in range(10):
+            goal = [n / 10, -n / 10, 0.5]
+            evaluations.append({"env_steps": steps, "success": n < 10 * rate, "desired_goal": goal, "final_distance": 0.1})
+        episodes += [
+            {"env_steps": steps, "success": True, "final_goal": [0.2, -0.2, 0.5], "desired_goal": [0.3, -0.3, 0.5]}
+        ]
+    for name, records in (("metrics", metrics), ("evaluations", evaluations), ("episodes", episodes)):
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path

@@ -1,0 +1,105 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hindsight import trackers
+from hindsight.errors import MissingExtraError
+from hindsight.trackers import Trackers, refuse_missing
+
+RUN = ["train", "PointReach-v0", "--steps", "200", "--random-steps", "100", "--log-every", "100", "--hidden", "8"]
+COMMAND = [sys.executable, "-c", "import sys; from hindsight.cli import main; sys.exit(main())", *RUN]
+COMMAND += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes", "2", "--solved-evaluations", "0"]
+
+
+class Notebook:
+    """A tracker that remembers, or fails from a given record on."""
+
+    def __init__(self, fails_at=None):
+        self.records, self.fails_at, self.is_closed = [], fails_at, False
+
+    def log(self, step, metrics):
+        if step == self.fails_at:
+            raise ConnectionError("the cable came off")
+        self.records.append((step, metrics))
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_records_go_to_all_and_only_finite_numbers(monkeypatch, tmp_path):
+    one, other = Notebook(), Notebook()
+    monkeypatch.setattr(trackers, "TRACKERS", {"one": lambda *_: one, "other": lambda *_: other})
+    with Trackers(["one", "other"], tmp_path, {}) as both:
+        both.log({"env_steps": 10, "train/return": -3.0, "train/critic_loss": float("nan")})
+    assert one.records == other.records == [(10, {"env_steps": 10, "train/return": -3.0})]
+    assert one.is_closed
+
+
+def test_a_tracker_that_fails_is_told_of_once_and_left_out(monkeypatch, tmp_path, capsys):
+    good, bad = Notebook(), Notebook(fails_at=20)
+
+    def refuse(*_):
+        raise OSError("no route")
+
+    monkeypatch.setattr(trackers, "TRACKERS", {"good": lambda *_: good, "bad": lambda *_: bad, "never": refuse})
+    with Trackers(["good", "bad", "never"], tmp_path, {}) as all_three:
+        for step in (10, 20, 30):
+            all_three.log({"env_steps": step})
+    assert [step for step, _ in good.records] == [10, 20, 30]
+    assert [step for step, _ in bad.records] == [10]
+    said = capsys.readouterr().err
+    assert said.count("bad failed (ConnectionError: the cable came off); training goes on without it") == 1
+    assert said.count("never failed") == 1
+
+
+def test_a_missing_package_is_named_before_a_run_begins(monkeypatch):
+    monkeypatch.setattr(trackers, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"hindsight-rl\[wandb\]"):
+        refuse_missing(["wandb"])
+
+
+def run(folder, *arguments, **variables):
+    command = [*COMMAND, "--folder", str(folder), *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=120, env=os.environ | variables, cwd=folder.parent
+    )
+    assert done.returncode == 0, done.stderr
+    return done, [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_tensorboard_holds_the_metrics(tmp_path):
+    pytest.importorskip("tensorboard")
+    _, records = run(tmp_path / "run", "--tensorboard")
+    read = (
+        "import sys, json\n"
+        "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
+        "events = EventAccumulator(sys.argv[1]); events.Reload()\n"
+        "print(json.dumps([[e.step, e.value] for e in events.Scalars('test/success_rate')]))"
+    )  # elsewhere, for its imports warn
+    place = str(tmp_path / "run" / "tensorboard")
+    said = subprocess.run([sys.executable, "-c", read, place], capture_output=True, text=True, check=True).stdout
+    assert json.loads(said) == [[r["env_steps"], r["test/success_rate"]] for r in records if "test/success_rate" in r]
+
+
+def test_weights_and_biases_offline_keeps_a_run(tmp_path):
+    pytest.importorskip("wandb")
+    done, records = run(tmp_path / "run", "--wandb", WANDB_MODE="offline", WANDB_SILENT="true")
+    assert records[-1]["env_steps"] == 200
+    assert "failed" not in done.stderr
+    (file,) = (tmp_path / "run").glob("wandb/offline-run-*/*.wandb")
+    content = file.read_bytes()
+    assert b"test/success_rate" in content
+    assert b"eval/mean_success_rate" in content
+    assert (tmp_path / "run" / "wandb-id").read_text() in file.name
+
+
+def test_a_run_goes_on_where_the_tracker_cannot(tmp_path):
+    pytest.importorskip("tensorboard")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "tensorboard").write_text("a file where the folder should be")
+    done, records = run(tmp_path / "run", "--tensorboard")
+    assert "tensorboard failed" in done.stderr
+    assert records[-1]["env_steps"] == 200
