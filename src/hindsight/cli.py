@@ -290,8 +290,8 @@ def _train(model: HER, path: Path, own: TrainArguments, environment: str) -> int
 def _announce(model: HER, path: Path, goes_on: bool) -> None:
     settings = model.settings
     print(
-        f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r}, "
-        f"seed {settings.training.seed}, in {path}"
+        f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r} "
+        f"({settings.variant}), seed {settings.training.seed}, in {path}"
     )
     if settings.recipe == "default":
         print(f"no recipe is tuned for {model.spec.env_id}: sound defaults are used, which may be slow; see --help")
