@@ -29,7 +29,7 @@ class Settings:
 
     @property
     def variant(self) -> str:
-        """What was told of the world beside the task: "staged", "symmetric", "relative" or "plain", the first that holds."""
+        """What was told of the world besides: "staged", "symmetric", "relative" or "plain", the first that is so."""
         if getattr(self.agent_options, "stages", ()):
             return "staged"
         if self.replay.symmetries:
