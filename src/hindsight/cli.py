@@ -151,9 +151,10 @@ class DoctorArguments:
 
 @dataclass(frozen=True)
 class CheckArguments:
-    """Test whether an environment keeps to the goal interface, and say what does not."""
+    """Test whether an environment keeps to the goal interface, and to what its recipe says of it; say what does not."""
 
     env: str  # the id of a registered environment
+    recipe: str | None = None  # a built-in recipe, or a .toml file; chosen by the environment unless given
 
 
 def train(arguments: list[str]) -> int:
@@ -291,8 +292,8 @@ def _train(model: HER, path: Path, own: TrainArguments, environment: str) -> int
 def _announce(model: HER, path: Path, goes_on: bool) -> None:
     settings = model.settings
     print(
-        f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r}, "
-        f"seed {settings.training.seed}, in {path}"
+        f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r} "
+        f"({settings.variant}), seed {settings.training.seed}, in {path}"
     )
     if settings.recipe == "default":
         print(f"no recipe is tuned for {model.spec.env_id}: sound defaults are used, which may be slow; see --help")
@@ -439,8 +440,10 @@ def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
     from .envs.goal_env import check_goal_env
+    from .recipes import find_recipe, load_recipe
 
-    report = check_goal_env(given.env)
+    recipe = load_recipe(given.recipe) if given.recipe else find_recipe(given.env.rpartition(":")[2])
+    report = check_goal_env(given.env, symmetries=recipe.options.get("symmetries", ()))
     print(report)
     return 0 if report.ok else 1
 

@@ -426,6 +426,9 @@ class HER:
             alpha=replay.alpha,
             beta=replay.beta,
             energy=replay.energy,
+            symmetries=replay.symmetries,
+            stages=self._policy_spec.stages,
+            stage_share=replay.stage_share,
             relabel_at=replay.relabel_at,
         )
 

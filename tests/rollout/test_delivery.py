@@ -23,14 +23,15 @@ def episode(steps, number, success):
 
 
 def test_episodes_travel_as_flat_arrays_and_come_out_as_they_were():
-    sent = [replace(episode(3, 7, True), terminated=True), episode(1, 8, None), episode(2, 9, False)]
+    sent = [replace(episode(3, 7, True), terminated=True, is_led=True), episode(1, 8, None), episode(2, 9, False)]
     delivery = pack(sent, "us", 5)
     rows = {"observation": 9, "achieved_goal": 9, "desired_goal": 9, "action": 6, "reward": 6, "info/speed": 6}
     assert {k: len(v) for k, v in delivery.arrays.items()} == rows
     received = delivery.episodes()
     assert all(same(a, b) for a, b in zip(sent, received, strict=True))
     assert [e.info["speed"].tolist() for e in received] == [[7, 8, 9], [8], [9, 10]]
-    assert [(e.number, e.terminated, e.success) for e in received] == [(7, True, True), (8, False, None), (9, False, False)]
+    told = [(e.number, e.terminated, e.success, e.is_led) for e in received]
+    assert told == [(7, True, True, True), (8, False, None, False), (9, False, False, False)]
 
 
 def test_what_is_wrong_with_an_answer():

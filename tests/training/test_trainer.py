@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import gymnasium
@@ -164,7 +165,10 @@ def test_weights_that_are_not_finite_end_the_run():
         model.learn(2000)
 
 
-@pytest.mark.parametrize("options", [{}, {"prioritized": True, "steps": 120}, {"energy": True}])
+STAGED = {"stages": ("near achieved=0,1 goal=2,3 tolerance=0.1 handover=0.5",)}  # any two columns will do
+
+
+@pytest.mark.parametrize("options", [{}, {"prioritized": True, "steps": 120}, {"energy": True}, STAGED])
 def test_the_state_goes_on_to_the_same_bytes_even_with_jobs_under_way(options):
     options = options | {"lag": 2, "agent": "sac"}
 
@@ -261,6 +265,39 @@ def test_an_environment_that_always_fails_ends_the_run_with_its_error():
             model.learn(100)
         assert isinstance(caught.value.__cause__, RuntimeError)
         assert (model.trainer.counts.episodes, model.trainer.counts.failed_jobs) == (3, 2)
+
+
+def test_episodes_are_led_less_often_the_better_the_others_succeed():
+    with her(led_episodes=0.8, led_steps=0.5, **STAGED) as model:
+        trainer = model.trainer
+        trainer.source = watched = Watched(trainer.source)
+        model.learn(60)
+        assert [job.exploration.led_episodes for job in watched.jobs[:3]] == [0.0, 0.0, 0.8]  # the warm-up leads nobody
+        assert watched.jobs[2].exploration.led_steps == 0.5
+        alone, episode = trainer.counts.success_alone, trainer.learn_from_next_job()[0]
+        for success, is_led, expected in ((True, True, alone), (True, False, 0.9 * alone + 0.1), (False, False, None)):
+            before = trainer.counts.success_alone
+            trainer._take(replace(episode, success=success, is_led=is_led))
+            assert trainer.counts.success_alone == pytest.approx(0.9 * before if expected is None else expected)
+        trainer.counts = replace(trainer.counts, success_alone=0.25)
+        assert trainer._exploration().led_episodes == pytest.approx(0.6)
+
+
+def test_without_stages_nobody_is_led():
+    with her() as model:
+        model.learn(40)
+        assert model.trainer._exploration().led_episodes == 0.0
+
+
+def test_workers_change_nothing_where_episodes_are_led():
+    options = OPTIONS | STAGED | {"recipe": "point_reach", "max_episode_steps": 10, "lag": 1}
+    states = []
+    for workers in (0, 2):
+        with HER("PointReach-v0", workers=workers, **options) as model:
+            model.learn(120)
+            states.append((model.agent.state_dict(), model.trainer.counts.success_alone, model.trainer.counts.updates))
+    assert states[0][1:] == states[1][1:]
+    assert all(states[0][0][k].tobytes() == states[1][0][k].tobytes() for k in states[0][0])
 
 
 def test_goals_that_were_achieved_already_are_counted_once_a_record():

@@ -57,7 +57,7 @@ class DDPG:
 
     def _target(self, batch: Transitions) -> Tensor:
         """What the critics should say, (B, 1)."""
-        action = self.target_actor(batch.next_inputs)[0].tanh_()
+        action = self.target_actor(batch.next_acting_inputs)[0].tanh_()
         values = self.target_critics(torch.cat((batch.next_inputs, action), 1))
         next_value = lowest(values, self.options.n_target_critics, self.generator)
         return td_target(batch.reward, batch.discount, next_value, *self.value_range)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records import Episode
+from ..stages import Stage
 from .layout import FIXED_MEAN_AND_SCALE, Layout, Part, coding_of
 
 Array = npt.NDArray[Any]
@@ -51,14 +52,14 @@ class RunningMoments:
 
 
 class Normalizer:
-    """One set of moments for observations and one that achieved and desired goals share; for those that are plain numbers.
+    """One set of moments for observations and one that all goals share, those of stages too; for what is plain numbers.
 
     A value x is seen by the networks as clip((x - mean) * scale), scale = 1 / max(deviation, eps); before the first
     episode mean is 0 and scale 1. Bits and one-hot values have a mean and a scale of their own (`layout`).
     """
 
-    def __init__(self, layout: Layout, eps: float) -> None:
-        self.layout, self.eps = layout, eps
+    def __init__(self, layout: Layout, eps: float, stages: Sequence[Stage] = ()) -> None:
+        self.layout, self.eps, self.stages = layout, eps, stages
         self.moments = {
             name: RunningMoments(array.size if coding_of(array) == "numbers" else 0)
             for name, array in (("observation", layout.observation), ("goal", layout.goal))
@@ -69,6 +70,9 @@ class Normalizer:
         self._take("observation", episode.observation)
         self._take("goal", episode.achieved_goal)
         self._take("goal", episode.desired_goal)
+        for stage in self.stages:
+            self._take("goal", episode.observation[:, stage.achieved])
+            self._take("goal", episode.observation[:, stage.goal])
 
     def to_vector(self) -> Array:
         """All moments, one after another, float64."""
@@ -122,7 +126,8 @@ class Normalizer:
             return FIXED_MEAN_AND_SCALE[part.coding]
         if part.coding == "difference":
             return 0.0, self._mean_and_scale_of(replace(part, coding=coding_of(self.layout.goal)))[1]
-        return self.moments[part.source].mean, self._scale(self.moments[part.source])
+        mean, scale = self.moments[part.source].mean, self._scale(self.moments[part.source])
+        return (mean, scale) if part.kept is None else (mean[list(part.kept)], scale[list(part.kept)])
 
     def _scale(self, moments: RunningMoments) -> Array:
         if moments.count == 0:

@@ -80,7 +80,7 @@ class SAC:
         The range of returns bounds the next value before the entropy is added, which no reward bounds (as REDQ with
         hindsight does, Hiraoka 2023).
         """
-        sample = sample_squashed_gaussian(self.actor(batch.next_inputs)[0], self.generator)
+        sample = sample_squashed_gaussian(self.actor(batch.next_acting_inputs)[0], self.generator)
         values = self.target_critics(torch.cat((batch.next_inputs, sample.action), 1))
         next_value = lowest(values, self.options.n_target_critics, self.generator).clamp_(*self.value_range)
         soft_value = torch.addcmul(next_value, coefficient, sample.log_density, value=-1.0)

@@ -80,7 +80,7 @@ class TQC:
         The range of returns bounds the next value before the entropy is added, which no reward bounds.
         """
         options = self.options
-        sample = sample_squashed_gaussian(self.actor(batch.next_inputs)[0], self.generator)
+        sample = sample_squashed_gaussian(self.actor(batch.next_acting_inputs)[0], self.generator)
         quantiles = self.target_critics(torch.cat((batch.next_inputs, sample.action), 1))
         quantiles = drawn(quantiles, options.n_target_critics, self.generator)
         next_value = lowest_quantiles(quantiles, options.top_quantiles_to_drop_per_net).clamp_(*self.value_range)

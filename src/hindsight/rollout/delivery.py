@@ -21,8 +21,8 @@ class Delivery:
 
     source: the source that asked. ticket: what for. failure: the worker's traceback. arrays: the rows of all episodes one
     after another, an array per field: steps + 1 rows of what was seen, `steps` of what was done. numbers, steps,
-    terminated, success: one value per episode; success is -1 where the environment did not say. checksum: CRC-32 of arrays
-    and steps.
+    terminated, success, is_led: one value per episode; success is -1 where the environment did not say. checksum: CRC-32 of
+    arrays and steps.
     """
 
     source: str
@@ -33,6 +33,7 @@ class Delivery:
     steps: tuple[int, ...] = ()
     terminated: tuple[bool, ...] = ()
     success: tuple[int, ...] = ()
+    is_led: tuple[bool, ...] = ()
     checksum: int = 0
 
     def episodes(self) -> list[Episode]:
@@ -43,9 +44,8 @@ class Delivery:
             done = {k: a[step : step + steps] for k, a in self.arrays.items() if k not in OBSERVATION_KEYS}
             info = {k.removeprefix(_INFO): done.pop(k) for k in list(done) if k.startswith(_INFO)}
             told = None if self.success[i] < 0 else bool(self.success[i])
-            made.append(
-                Episode(**seen, **done, info=info, terminated=self.terminated[i], success=told, number=self.numbers[i])
-            )
+            facts = self.terminated[i], told, info, self.numbers[i], self.is_led[i]
+            made.append(Episode(*(seen[key] for key in OBSERVATION_KEYS), done["action"], done["reward"], *facts))
             row, step = row + steps + 1, step + steps
         return made
 
@@ -82,6 +82,7 @@ def pack(episodes: Sequence[Episode], source: str, ticket: int) -> Delivery:
         steps=steps,
         terminated=tuple(e.terminated for e in episodes),
         success=tuple(-1 if e.success is None else int(e.success) for e in episodes),
+        is_led=tuple(e.is_led for e in episodes),
         checksum=checksum(arrays, steps),
     )
 

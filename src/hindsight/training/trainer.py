@@ -27,6 +27,7 @@ from .settings import Settings
 REFUSED_IN_A_ROW = 10  # episodes with bad values, one after the other, that end a run
 ATTEMPTS = 3  # at a job, before the environment's error ends the run
 SUMMED = ("env_steps", "episodes", "refused_episodes", "failed_jobs", "stale_episodes", *FAULTS, "owed_updates")
+RECENT = 0.1  # what the newest episode counts in the mean success of those that are not led
 UPDATES_PER_DRAW = 8  # batches drawn at once: the cost of a call is shared, and the batches still fit the cache
 
 
@@ -44,6 +45,7 @@ class Counts:
 
     seconds: of collecting and of updating, as the learner waited for them. stale_episodes: dropped, for their weights were
     older than `lag`. lost_workers: replaced. foreign, duplicate and truncated answers: dropped, and their jobs run again.
+    success_alone: the running mean success of this learner's episodes that were not led to the stages.
     """
 
     env_steps: int = 0
@@ -62,6 +64,7 @@ class Counts:
     owed_updates: float = 0.0
     evaluated_at: int = 0
     evaluated_episodes: int = 0
+    success_alone: float = 0.0
     collect_seconds: float = 0.0
     update_seconds: float = 0.0
 
@@ -211,7 +214,7 @@ class Trainer:
             self.counts = replace(self.counts, stale_episodes=self.counts.stale_episodes + len(episodes))
 
     def _submit_jobs(self) -> None:
-        rollout, training, counts = self.settings.rollout, self.settings.training, self.counts
+        rollout, training = self.settings.rollout, self.settings.training
         while len(self.in_flight) <= rollout.lag:
             first = self.counts.submitted_episodes + self.learners.rank * rollout.episodes_per_job
             job = Job(
@@ -219,18 +222,28 @@ class Trainer:
                 TRAINING,
                 tuple(range(first, first + rollout.episodes_per_job)),
                 self._publish(),
-                self.agent.exploration(counts.env_steps < training.random_steps, counts.env_steps),
-                counts.learnt_jobs,
+                self._exploration(),
+                self.counts.learnt_jobs,
             )
             self.in_flight.append((self.source.submit(job), job))
             submitted = self.counts.submitted_episodes + self.learners.count * rollout.episodes_per_job
             self.counts = replace(self.counts, submitted_episodes=submitted)
 
     def _publish(self) -> PolicyWeights:
-        """The policy's weights as they are now: one object for all jobs that have them."""
+        """The weights that collect, as they are now: one object for all jobs that have them."""
         if self._published is None or self._published[0] != self.counts.learnt_jobs:
-            self._published = self.counts.learnt_jobs, self.agent.policy_weights()
+            self._published = self.counts.learnt_jobs, self.agent.collecting_weights()
         return self._published[1]
+
+    def _exploration(self) -> Exploration:
+        """How the next job explores; the better the episodes that are not led succeed, the fewer are led."""
+        counts, rollout = self.counts, self.settings.rollout
+        is_random = counts.env_steps < self.settings.training.random_steps
+        exploration = self.agent.exploration(is_random, counts.env_steps)
+        if is_random or not self.agent.policy_spec.stages:
+            return exploration
+        led_episodes = rollout.led_episodes * (1.0 - counts.success_alone)
+        return replace(exploration, led_episodes=led_episodes, led_steps=rollout.led_steps)
 
     def _collect(self) -> tuple[Job, list[Episode]]:
         """The next job and its episodes. One that fails is tried again, on a new environment, before the run ends."""
@@ -275,18 +288,22 @@ class Trainer:
             )
             return False
         self.meter.add_episode(episode)
+        if not episode.is_led:
+            rise = float(bool(episode.success)) - counts.success_alone
+            counts = replace(counts, success_alone=counts.success_alone + RECENT * rise)
         options = self.settings.training
         owed = options.updates_per_step * len(episode) if counts.env_steps > options.random_steps else 0.0
         self.counts = replace(counts, refused_in_a_row=0, owed_updates=counts.owed_updates + owed)
         return True
 
     def _observe(self, episodes: list[Episode]) -> None:
-        """Into the normaliser: what all learners saw, in the order of their ranks."""
+        """Into the normaliser, from every side: what all learners saw, in the order of their ranks."""
+        sides = [side for episode in episodes for side in self.buffer.symmetries.sides(episode)]
         if self.learners.count == 1:
-            for episode in episodes:
-                self.agent.observe(episode)
+            for side in sides:
+                self.agent.observe(side)
         else:
-            for moments in self.learners.gather(self.agent.moments_of(episodes)):
+            for moments in self.learners.gather(self.agent.moments_of(sides)):
                 self.agent.observe_moments(moments)
 
     def _add_up(self, before: Counts) -> None:
