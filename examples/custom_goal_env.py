@@ -68,7 +68,13 @@ def main() -> None:
     print(check_goal_env("Corner-v0"))
     env = Monitor(gymnasium.make("Corner-v0"))
     model = SAC(
-        "MultiInputPolicy", env, replay_buffer_class=HerReplayBuffer, gamma=0.95, buffer_size=100_000, seed=options.seed
+        "MultiInputPolicy",
+        env,
+        replay_buffer_class=HerReplayBuffer,
+        learning_rate=1e-3,
+        gamma=0.95,
+        buffer_size=100_000,
+        seed=options.seed,
     )
     model.learn(options.steps)
     mean, deviation = evaluate_policy(model, env, 20)

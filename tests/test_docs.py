@@ -1,8 +1,8 @@
 """Every snippet of README.md and docs runs, page by page, in the order in which a reader meets it, with small budgets.
 
-A block of python sees what the blocks before it on its page left; `python NAME.py` is a file that the reader saves. Commands
-run in this process, in an empty folder. What cannot run says so where the reader sees it: "not run by the tests: ...", in the
-block, or in the page for all of its blocks.
+A block of python sees what the blocks before it on its page left; `python NAME.py` is a file that the reader saves.
+Commands run in this process, in an empty folder. What cannot run says so where the reader sees it, "not run by the tests: ...", in
+the block, or in the page for all of its blocks.
 """
 
 import json

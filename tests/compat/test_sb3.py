@@ -536,6 +536,10 @@ def test_what_cannot_be_is_refused():
         HerReplayBuffer(100, more, Line.action_space, venv())
     with pytest.raises(OptionError, match="optimize_memory_usage"):
         make(optimize_memory_usage=True)
+    with pytest.raises(OptionError, match="online_sampling"):
+        make(online_sampling=False, n_steps=2)
+    with pytest.raises(OptionError, match="max_episode_length is 0"):
+        make(max_episode_length=0)
     with pytest.raises(OptionError, match="copy_info_dict"):
         make(copy_info_dict=venv())
     buffer = HerReplayBuffer(100, Line.observation_space, Line.action_space)

@@ -28,6 +28,37 @@ def test_steps_in_batches_out():
     assert buffer.sample(6, out=batch) is batch
 
 
+@pytest.mark.parametrize("options", [{}, {"relabel_at": "episode_end"}, {"strategy": Relabel(future=0.8)}])
+def test_open_episodes_can_be_sampled_with_what_happened_so_far(options):
+    buffer = make_buffer(n_envs=2, **options)
+    with pytest.raises(NothingToSampleError):
+        buffer.sample_open(4)
+    buffer.add(*vector_step([1, 2], [0, 0], [False, False], [False, False]))
+    buffer.add(*vector_step([1, 2], [1, 1], [False, False], [False, False]))
+    before = buffer.state_dict()[0]
+    batch = buffer.sample_open(400)
+    number, t = batch.observation.astype(int).T
+    assert set(zip(number, t, strict=True)) == {(1, 0), (1, 1), (2, 0), (2, 1)}
+    told = batch.is_relabelled
+    assert abs(told.mean() - 0.8) < 0.1
+    assert set(zip(number[told], t[told], batch.goal[told, 0] - 1000 * number[told], strict=True)) == {
+        (n, step, goal) for n in (1, 2) for step, goal in ((0, 1), (0, 2), (1, 2))
+    }
+    assert not batch.terminated.any()
+    after = buffer.state_dict()[0]
+    assert [name for name in before if before[name].tobytes() != after[name].tobytes()] == ["random_state"]
+
+
+def test_open_episodes_give_n_step_returns_too():
+    buffer = make_buffer(n_steps=2, discount=0.5, n_sampled_goal=0)
+    for t in range(3):
+        buffer.add(*step(1, t))
+    batch = buffer.sample_open(50)
+    paid = np.array([0.5 * 1 / 8, 1 / 8 + 0.5 * 2 / 8, 2 / 8])
+    assert batch.reward.tolist() == paid[batch.observation[:, 1].astype(int)].tolist()
+    assert set(batch.discount) == {0.25, 0.5}
+
+
 def test_add_and_add_episode_store_the_same():
     one, other = make_buffer(), make_buffer()
     play(one, 3, 4, terminated=True)

@@ -101,6 +101,29 @@ def test_end_open_episodes():
     assert buffer._timeline.rows["terminated"].sum() == 1
 
 
+def test_closed_says_which_episodes_the_last_call_handed_over():
+    buffer = make_buffer(n_envs=2)
+    buffer.add(*vector_step([1, 2], [0, 0], [False, False], [False, False]))
+    assert buffer.open_episodes.closed == []
+    buffer.add(*vector_step([3, 2], [0, 1], [False, True], [True, False]))  # environment 0 left episode 1
+    assert buffer.open_episodes.closed == [(0, 1), (0, 1), (1, 2)]
+    buffer.add(*vector_step([4, 5], [0, 0], [False, False], [False, False]))
+    assert buffer.open_episodes.closed == []
+    buffer.end_open_episodes()
+    assert buffer.open_episodes.closed == [(0, 1), (1, 1)]
+
+
+def test_a_step_from_the_last_place_is_real_where_resets_are_known():
+    last, start = seen(1, 2), seen(1, 2)
+    for forgets, steps in ((False, 0), (True, 1)):
+        buffer = make_buffer()
+        play(buffer, 1, 2)
+        if forgets:
+            buffer.open_episodes.forget_ends()
+        buffer.add(last, np.float32([0]), 0.0, start, False, False, {})
+        assert buffer.open_episodes.steps.tolist() == [steps]
+
+
 def test_the_step_in_which_an_environment_resets_itself_is_skipped():
     """Gymnasium's NEXT_STEP: the step after an end ignores the action, pays 0 and shows the first observation."""
     buffer = make_buffer()

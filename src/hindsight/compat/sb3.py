@@ -38,7 +38,7 @@ from stable_baselines3 import HerReplayBuffer as TheirHerReplayBuffer
 from stable_baselines3.common.preprocessing import get_action_dim, get_obs_shape
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples
 from stable_baselines3.common.utils import get_device
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from ..errors import FileError, GoalEnvError, InputError, OptionError, UnknownNameError, nearest
 from ..records import OBSERVATION_KEYS, Array, Batch, Episode
@@ -46,10 +46,19 @@ from ..replay.buffer import HindsightBuffer
 from ..replay.files import load_folder, save_folder
 from ..replay.goals import goal_rows
 from ..replay.rows import whole_number
+from .sb3_envs import NUMBER, GoalVecNormalize, Judge, as_box, as_declared, as_vec_env, is_small, time_limit
 from .sb3_ring import Ring
 
+__all__ = [
+    "HER_OBSERVATION_SPACE",
+    "KEY_TO_GOAL_STRATEGY",
+    "OPTIONAL_INFO_KEYS",
+    "REQUIRED_INFO_KEYS",
+    "GoalSelectionStrategy",
+    "GoalVecNormalize",
+    "HerReplayBuffer",
+]
 KIND = "replay buffer of stable-baselines3"
-NUMBER = "number"  # the column that says which info belongs to a row, where infos are kept
 HER_OBSERVATION_SPACE = spaces.Dict({key: spaces.Box(-np.inf, np.inf, (1,), np.float32) for key in OBSERVATION_KEYS})
 REQUIRED_INFO_KEYS = ["is_success"]
 OPTIONAL_INFO_KEYS = ["TimeLimit.truncated"]
@@ -65,70 +74,6 @@ class GoalSelectionStrategy(StrEnum):
 
 
 KEY_TO_GOAL_STRATEGY = {strategy.value: strategy for strategy in GoalSelectionStrategy}
-
-
-class GoalVecNormalize(VecNormalize):
-    """VecNormalize in which achieved and desired goals share their statistics, as one stands in for the other.
-
-    Raises OptionError where only one of the two is normalised.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if not self.norm_obs:
-            return
-        normalised = [key for key in OBSERVATION_KEYS[1:] if key in self.obs_rms]
-        if len(normalised) == 1:
-            raise OptionError(f"norm_obs_keys has {normalised[0]} alone of the two goals: normalise both, or none")
-        if normalised:
-            self.obs_rms["desired_goal"] = self.obs_rms["achieved_goal"]
-
-
-class Judge:
-    """Asks an SB3 environment for the rewards of steps under new goals, as SB3 does, and makes an array of the answer.
-
-    env: where to ask. infos: the info of each kept step by its number; None where none are kept.
-    """
-
-    def __init__(self, observation_space: spaces.Dict, keeps_infos: bool) -> None:
-        self.env: VecEnv | None = None
-        self.infos: dict[int, dict[str, Any]] | None = {} if keeps_infos else None
-        self._dtype = observation_space["desired_goal"].dtype
-        self._goes_row_by_row = False
-
-    def forget(self) -> None:
-        """Another environment is to be asked: it may well take many goals at once."""
-        self._goes_row_by_row = False
-
-    def __call__(self, achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
-        """The rewards, (B,), of achieving `achieved_goal` where `goal` is asked, both (B, ...).
-
-        Raises GoalEnvError without an environment. One that answers with a single number is asked goal by goal.
-        """
-        if self.env is None:
-            raise GoalEnvError(
-                "the buffer has no environment to compute the rewards of new goals with: give it one, set_env(env)"
-            )
-        if self.infos is None:
-            infos: list[dict[str, Any]] = [{}] * len(goal)
-        else:
-            infos = [dict(self.infos[number]) for number in info[NUMBER].astype(np.int64).tolist()]
-        goals = as_declared(achieved_goal, self._dtype), as_declared(goal, self._dtype)
-        if not self._goes_row_by_row:
-            reward = np.asarray(self._ask(*goals, infos))
-            if reward.size != 1 or len(goal) == 1:
-                return reward.reshape(len(goal)) if reward.size == len(goal) else reward
-            self._goes_row_by_row = True
-            warnings.warn(
-                f"compute_reward returned one number for {len(goal)} goals: it is asked goal by goal from now on, which is "
-                f"slow; let it take arrays with a leading axis and return a number for each",
-                stacklevel=2,
-            )
-        return np.array([self._ask(*each) for each in zip(*goals, infos, strict=True)], np.float64).reshape(len(goal))
-
-    def _ask(self, achieved_goal: Array, goal: Array, info: Any) -> Any:
-        assert self.env is not None
-        return self.env.env_method("compute_reward", achieved_goal, goal, info, indices=[0])[0]
 
 
 class HerReplayBuffer(TheirHerReplayBuffer):
@@ -178,7 +123,8 @@ class HerReplayBuffer(TheirHerReplayBuffer):
             env, env_info = None, env
         if env_info is not None:
             warnings.warn("env_info never had a meaning and is ignored: leave it out", stacklevel=2)
-        _refuse(observation_space, optimize_memory_usage, copy_info_dict, n_steps)
+        _refuse(observation_space, optimize_memory_usage, copy_info_dict)
+        _refuse_n_steps(n_steps, online_sampling)
         self.n_envs = whole_number("n_envs", n_envs, 1)
         self.buffer_size = max(int(buffer_size) // self.n_envs, 1)
         self.observation_space, self.action_space = observation_space, action_space
@@ -188,11 +134,13 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self.optimize_memory_usage, self.handle_timeout_termination = False, handle_timeout_termination
         self.n_sampled_goal, self.copy_info_dict = n_sampled_goal, copy_info_dict
         self.goal_selection_strategy = find_strategy(goal_selection_strategy)
-        self.env, self.wrapped_env = _as_vec_env(env), _as_vec_env(wrapped_env)
+        self.env, self.wrapped_env = as_vec_env(env), as_vec_env(wrapped_env)
         self.max_episode_length, self.n_steps, self.gamma = max_episode_length, n_steps, gamma
+        if max_episode_length is not None:
+            self.max_episode_length = whole_number("max_episode_length", max_episode_length, 1)
         self.online_sampling = online_sampling
         self._options: dict[str, Any] = {
-            "episode_length": max_episode_length or _time_limit(self.env or self.wrapped_env),
+            "episode_length": max_episode_length or time_limit(self.env or self.wrapped_env),
             "relabel_terminated": relabel_terminated,
             "success_reward": success_reward,
             "dtype": dtype,
@@ -202,16 +150,21 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         self._judge = Judge(observation_space, copy_info_dict)
         self._store = self._make_store()
         self._ring = Ring(self.buffer_size, self.n_envs)
-        kept = {key: self._store.timeline.rows[key].dtype for key in OBSERVATION_KEYS}
-        declared = {key: observation_space[key].dtype for key in OBSERVATION_KEYS}
-        self._small = {key: declared[key] for key in kept if kept[key].kind in "iu" and kept[key] != declared[key]}
         self.her_ratio = self._store.her_probability
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """What every step or every batch asks for: how long episodes may be, which values have another shape or dtype."""
+        space, rows = self.observation_space, self._store.timeline.rows
+        self._longest = min(self.max_episode_length or len(rows), self.buffer_size * self.n_envs)
+        self._discrete = [key for key in OBSERVATION_KEYS if isinstance(space[key], spaces.Discrete)]
+        self._small = {key: space[key].dtype for key in OBSERVATION_KEYS if is_small(rows[key].dtype, space[key].dtype)}
 
     def _make_store(self) -> HindsightBuffer:
         return HindsightBuffer(
             self.buffer_size * self.n_envs,
-            spaces.Dict({key: _as_box(self.observation_space[key], self.obs_shape[key]) for key in OBSERVATION_KEYS}),
-            _as_box(self.action_space, (self.action_dim,)),
+            spaces.Dict({key: as_box(self.observation_space[key], self.obs_shape[key]) for key in OBSERVATION_KEYS}),
+            as_box(self.action_space, (self.action_dim,)),
             self._judge,
             self.n_sampled_goal,
             self.goal_selection_strategy.value,
@@ -237,32 +190,34 @@ class HerReplayBuffer(TheirHerReplayBuffer):
 
         Raises what `HindsightBuffer.add` does: for NaN, other shapes, values that do not survive; nothing is stored then.
         """
-        done, open_episodes = np.asarray(done, np.bool_).reshape(self.n_envs), self._store.open_episodes
-        timeout = [self.handle_timeout_termination and bool(info.get("TimeLimit.truncated", False)) for info in infos]
-        terminated = done & ~np.array(timeout, np.bool_)
-        truncated = done | (open_episodes.steps + 1 >= self._longest)
-        numbers, action = self._ring.numbers(), np.asarray(action).reshape(self.n_envs, self.action_dim)
-        info = {NUMBER: numbers} if self.copy_info_dict else None
+        open_episodes = self._store.open_episodes
+        ended = np.asarray(done, np.bool_).reshape(self.n_envs)
+        truncated = ended | (open_episodes.steps >= self._longest - 1)
+        terminated = ended & ~self._timeouts(infos) if ended.any() else ended
+        info = None
         if self._judge.infos is not None:  # a step that is refused leaves them to the next one, which has its numbers
-            self._judge.infos |= zip(numbers.tolist(), copy.deepcopy(list(infos)), strict=True)
+            info = {NUMBER: self._ring.numbers()}
+            self._judge.infos |= zip(info[NUMBER].tolist(), copy.deepcopy(list(infos)), strict=True)
+        if self._discrete:
+            obs, next_obs = self._shaped(obs), self._shaped(next_obs)
+        action = np.asarray(action).reshape(self.n_envs, self.action_dim)
         self._judge.env = self._judging_env(None)
         try:
-            self._store.add(self._shaped(obs), action, reward, self._shaped(next_obs), terminated, truncated, info)
+            self._store.add(obs, action, reward, next_obs, terminated, truncated, info)
             self._ring.n_added += 1
         finally:  # an episode that an unreported reset closed has entered even where the step was refused
-            self._follow()
-        open_episodes.forget_ends()
+            if open_episodes.closed:
+                self._follow()
+                open_episodes.forget_ends()
 
-    @property
-    def _longest(self) -> int:
-        """The steps at which an episode is cut off."""
-        longest = self.buffer_size * self.n_envs
-        return longest if self.max_episode_length is None else min(longest, self.max_episode_length)
+    def _timeouts(self, infos: Sequence[dict[str, Any]]) -> Array:
+        """Which environments were cut off by a time limit, (n_envs,) bool, as far as that is to be known."""
+        cut = [self.handle_timeout_termination and bool(info.get("TimeLimit.truncated", False)) for info in infos]
+        return np.array(cut, np.bool_)
 
     def _shaped(self, obs: Mapping[str, Any]) -> Mapping[str, Any]:
         """`obs` with the axis that SB3 gives to the values of Discrete spaces."""
-        discrete = [key for key in OBSERVATION_KEYS if isinstance(self.observation_space[key], spaces.Discrete)]
-        return {**obs, **{key: np.asarray(obs[key]).reshape(self.n_envs, 1) for key in discrete}} if discrete else obs
+        return {**obs, **{key: np.asarray(obs[key]).reshape(self.n_envs, 1) for key in self._discrete}}
 
     def _follow(self) -> None:
         """Keep up with the store: which episodes ended, and which left, with their infos."""
@@ -316,7 +271,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
 
     def set_env(self, env: Any) -> None:
         """Let `env` compute the rewards of new goals from now on; it may be called at any time, as after model.set_env."""
-        self.env = _as_vec_env(env)
+        self.env = as_vec_env(env)
         self._judge.forget()
 
     def reset(self) -> None:
@@ -522,12 +477,7 @@ def find_strategy(given: Any) -> GoalSelectionStrategy:
     return KEY_TO_GOAL_STRATEGY[name]
 
 
-def as_declared(values: Array, dtype: Any) -> Array:
-    """Integers that are kept smaller than their space says, as their space says."""
-    return values.astype(dtype) if values.dtype.kind in "iu" and values.dtype != dtype else values
-
-
-def _refuse(observation_space: spaces.Space[Any], optimize_memory_usage: bool, copy_info_dict: bool, n_steps: int) -> None:
+def _refuse(observation_space: spaces.Space[Any], optimize_memory_usage: bool, copy_info_dict: bool) -> None:
     """Raise for what cannot be."""
     if not isinstance(observation_space, spaces.Dict) or set(observation_space.spaces) != set(OBSERVATION_KEYS):
         got = ", ".join(observation_space.spaces) if isinstance(observation_space, spaces.Dict) else observation_space
@@ -543,31 +493,13 @@ def _refuse(observation_space: spaces.Space[Any], optimize_memory_usage: bool, c
         raise OptionError(
             f"copy_info_dict is {copy_info_dict!r}, but True or False is needed: name the arguments behind it"
         )
+
+
+def _refuse_n_steps(n_steps: int, online_sampling: bool) -> None:
+    """Raise where rewards of several steps cannot be summed."""
     if n_steps != 1 and "discounts" not in DictReplayBufferSamples._fields:
         raise OptionError(f"n_steps is {n_steps}, but this stable-baselines3 reads one-step samples alone: upgrade it")
-
-
-def _as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
-    """A box of the values that a space has in SB3's arrays, of the smallest integer that holds them where they are few."""
-    if isinstance(space, spaces.Box):
-        return spaces.Box(space.low.reshape(shape), space.high.reshape(shape), shape, space.dtype.type)
-    if isinstance(space, spaces.MultiBinary):
-        return spaces.Box(0, 1, shape, np.int8)
-    low = np.asarray(space.start)
-    high = low + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
-    dtype = np.result_type(np.min_scalar_type(low.min()), np.min_scalar_type(high.max()))
-    return spaces.Box(low.reshape(shape), high.reshape(shape), shape, dtype.type if dtype.itemsize < 8 else np.int64)
-
-
-def _as_vec_env(env: Any) -> VecEnv | None:
-    """`env` as a vector environment."""
-    return DummyVecEnv([lambda: env]) if isinstance(env, gymnasium.Env) else env
-
-
-def _time_limit(env: VecEnv | None) -> int | None:
-    """The time limit that an environment was registered with, where it says one."""
-    try:
-        spec = None if env is None else env.get_attr("spec", indices=[0])[0]
-    except (AttributeError, NotImplementedError):
-        return None
-    return getattr(spec, "max_episode_steps", None)
+    if n_steps != 1 and not online_sampling:
+        raise OptionError(
+            f"n_steps is {n_steps}, but online_sampling=False keeps the reward of one step per goal: choose one of the two"
+        )
