@@ -1,14 +1,15 @@
 """Every snippet of README.md and docs runs, page by page, in the order in which a reader meets it, with small budgets.
 
-A block of python sees what the blocks before it on its page left; `python NAME.py` is a file that the reader saves.
-Commands run in this process, in an empty folder. What cannot run says so where the reader sees it, "not run by the tests: ...", in
-the block, or in the page for all of its blocks.
+A block of python sees what the blocks before it on its page left; one with a name is a file that the reader saves.
+Commands run in this process, in an empty folder. What cannot run says so where the reader sees it: "not run by the tests:
+..." behind a command, or in the first line of a block.
 """
 
 import json
 import re
 import shlex
 import sys
+import textwrap
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,25 +36,32 @@ BUDGETS = {
     "evaluate": "--episodes 2",
     "play": "--episodes 1",
 }
-SETUP = {  # what the reader of a page has already
-    "README.md": """
-import gymnasium
-import numpy as np
-import hindsight
-env = gymnasium.make("PointReach-v0")
-observation, _ = env.reset(seed=0)
-action = env.action_space.sample()
-next_observation, reward, terminated, _, info = env.step(action)
-truncated, batches = True, None
-reach = gymnasium.make("FetchReach-v4")
-o, a, g = (reach.reset(seed=0)[0][key] for key in ("observation", "achieved_goal", "desired_goal"))
-""",
-    "docs/migrating.md": """
-import gymnasium
-from hindsight.envs.goal_env import make_goal_env
-env = make_goal_env("FetchReach-v4")
-observation, _ = env.reset(seed=0)
-""",
+SETUP = {  # what the reader of a page has already: before the first block that holds a word
+    "README.md": {
+        "from hindsight import HER": """
+            import gymnasium
+            import gymnasium_robotics
+            import numpy as np
+            from stable_baselines3 import SAC
+            gymnasium.register_envs(gymnasium_robotics)
+            env = gymnasium.make("FetchPush-v4")
+            seen, _ = gymnasium.make("FetchReach-v4").reset(seed=0)
+            o, a, g = (seen[key] for key in ("observation", "achieved_goal", "desired_goal"))
+            """,
+        "import HindsightBuffer": """
+            observation, _ = env.reset(seed=0)
+            action = env.action_space.sample()
+            next_observation, reward, terminated, _, info = env.step(action)
+            truncated, batches = True, None
+            """,
+    },
+    "docs/migrating.md": {
+        "import HerReplayBuffer": """
+            from hindsight import make_goal_env
+            env = make_goal_env("FetchReach-v4")
+            observation, _ = env.reset(seed=0)
+            """,
+    },
 }
 
 
@@ -70,7 +78,9 @@ class Block:
     @property
     def commands(self):
         """The commands of a block of shell, as words."""
-        lines = re.sub(r"\\\n", " ", self.text).replace(" && ", "\n").splitlines()
+        if self.text.startswith(f"# {NOT_RUN}"):
+            return []
+        lines = [line for line in self.text.replace(" && ", "\n").splitlines() if NOT_RUN not in line]
         return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
@@ -86,18 +96,16 @@ def blocks_of(path):
 
 
 PAGES = {
-    path.relative_to(ROOT).as_posix(): [block for block in blocks_of(path) if NOT_RUN not in block.text]
+    path.relative_to(ROOT).as_posix(): blocks_of(path)
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if NOT_RUN not in re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 }
 
 
 def pages_with_snippets():
     """The pages on which something runs; those with a simulated arm are marked."""
     for place, blocks in PAGES.items():
-        texts = [block.text for block in blocks if block.language in ("python", "sh")]
-        needs_simulator = any("Fetch" in text for text in texts)
-        if texts:
+        if any(block.language in ("python", "sh") for block in blocks):
+            needs_simulator = any("Fetch" in block.text for block in blocks)
             yield pytest.param(place, marks=[pytest.mark.simulator] if needs_simulator else [], id=place)
 
 
@@ -108,11 +116,8 @@ def smaller(text):
 
 
 def run_python(block, namespace):
-    if block.name:
-        Path(block.name).write_text(block.text, encoding="utf-8")
-    else:  # so many empty lines before it that an error names the line of the page
-        code = "\n" * (block.line - 1) + smaller(block.text)
-        exec(compile(code, str(ROOT / block.place), "exec"), namespace)
+    code = "\n" * (block.line - 1) + smaller(block.text)  # an error then names the line of the page
+    exec(compile(code, str(ROOT / block.place), "exec"), namespace)
 
 
 def run_hindsight(words):
@@ -171,12 +176,17 @@ def test_every_snippet_runs(page):
         if package in text or (package == "onnxscript" and "--onnx" in text):
             pytest.importorskip(package)
     namespace = {"__name__": "page"}
-    exec(SETUP.get(page, ""), namespace)
+    setup = dict(SETUP.get(page, {}))
     for block in PAGES[page]:
-        if block.language == "python":
+        for word in [word for word in setup if word in block.text]:
+            exec(textwrap.dedent(setup.pop(word)), namespace)
+        if block.name:
+            Path(block.name).write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
             run_python(block, namespace)
         elif block.language == "sh":
             run_shell(block)
+    assert not setup, "is for a snippet that is gone"
 
 
 def test_every_block_names_its_language():

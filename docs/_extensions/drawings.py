@@ -15,7 +15,7 @@ from hindsight.replay.goals import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, goal_rows
 
 STEPS = (4, 7)  # of the two episodes that are drawn, one after the other on the timeline
 CHOSEN = 5 + 2  # the row that is relabelled: the second episode begins at row 5
-WIDTH, LEFT, PITCH = 790, 84, 54  # of the whole, before the first row, from row to row
+WIDTH, LEFT, PITCH = 800, 96, 54  # of the whole, before the first row, from row to row
 BOX, BAR = 36, 96  # the side of a row, the height of a probability of 1
 
 

@@ -24,6 +24,7 @@ RECORDS: dict[str, type] = {
     "rollout": RolloutOptions,
     "training": TrainingOptions,
 }
+SETTLED_LATER = {"agent", "recipe"}  # of `train`: by the environment, whatever the record says
 SHARED = {
     ChoiceOptions: "Shared by the agents for discrete actions",
     ActorCriticOptions: "Shared by the agents for continuous actions",
@@ -46,7 +47,7 @@ def option_table(record: type, options: Sequence[Field[Any]]) -> str:
     meanings = field_comments(record)
     return _table(
         ("option", "default", "meaning"),
-        [(f"`{o.name}`", _code(o.default), _sentence(meanings.get(o.name, ""))) for o in options],
+        [(f"`{o.name}`", _code(o.default), meanings.get(o.name, "")) for o in options],
     )
 
 
@@ -57,17 +58,17 @@ def arguments_table(record: type) -> str:
         is_place = argument.default is MISSING
         kind = get_type_hints(record)[argument.name]
         name = argument.name.upper() if is_place else f"--{argument.name.replace('_', '-')}"
-        default = "" if is_place or kind is bool or argument.default is None else _code(argument.default)
-        rows.append((f"`{name}`", default, _sentence(meanings.get(argument.name, ""))))
+        is_told = is_place or kind is bool or argument.default is None or argument.name in SETTLED_LATER
+        rows.append((f"`{name}`", "" if is_told else _code(argument.default), meanings.get(argument.name, "")))
     return _table(("argument", "default", "meaning"), rows)
 
 
 def commands_text() -> str:
     """A section for each command of the command line."""
     parts = []
-    for name in cli.COMMANDS:
+    for name, command in cli.COMMANDS.items():
         record = getattr(cli, f"{name.title()}Arguments", None)
-        parts.append(f"## hindsight {name}\n")
+        parts.append(f"## {command.__doc__ or name}\n")
         if record is not None:
             parts.append(f"{record.__doc__}\n\n{arguments_table(record) if fields(record) else 'It takes no arguments.'}\n")
     return "\n".join(parts)
@@ -139,7 +140,3 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _code(value: Any) -> str:
     text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
     return f"`{text}`" if text else "none"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
