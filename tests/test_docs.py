@@ -159,11 +159,12 @@ def reader(tmp_path, monkeypatch):
     """An empty folder to work in; modules and environments that a page makes are forgotten after it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    registered, imported = dict(gymnasium.registry), set(sys.modules)
     yield
-    gymnasium.registry.clear()
-    gymnasium.registry.update(registered)
-    for name in {path.stem for path in tmp_path.glob("*.py")} - imported:
+    saved = {path.stem for path in tmp_path.glob("*.py")}
+    for name, spec in list(gymnasium.registry.items()):
+        if getattr(spec.entry_point, "__module__", None) in saved:
+            del gymnasium.registry[name]
+    for name in saved:
         sys.modules.pop(name, None)
 
 

@@ -24,7 +24,7 @@ def names_of(thing: Any) -> set[str]:
 
 
 def as_restructured_text(text: str, names: set[str]) -> list[str]:
-    """Paragraphs as they are, but `code` as code, and every "name: what it is", and what is raised, on a line of its own."""
+    """Paragraphs as they are, but `code` as code; every "name: what it is", and what is raised, on lines of their own."""
     lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", text.strip()):
         for piece in re.split(r"(?<=[.)]) (?=Raises |Returns )", " ".join(paragraph.split())):
