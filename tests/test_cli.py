@@ -103,7 +103,7 @@ def test_workers_give_the_same_bytes(tmp_path, workers, lag):
 
 def test_a_killed_run_goes_on_to_the_same_bytes(run_folder, tmp_path):
     folder = tmp_path / "killed"
-    arguments = ["train", "PointReach-v0", "--folder", folder, *SHORT, *SMALL]
+    arguments = ["train", "PointReach-v0", "--folder", folder, *SHORT, *SMALL, "--workers", "1"]
     process = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL)
     metrics = folder / "metrics.jsonl"
     deadline = time.monotonic() + 60

@@ -49,9 +49,11 @@ def wanted(saved, seen):
     return policy.predict(*seen)
 
 
+STAGES = tuple(f"near{i} achieved={i},1 goal=4,5 tolerance=1 handover={2 - i / 2}" for i in (0, 1))
 CASES = [
     *((name, {}) for name in AGENT_NAMES),
     ("td3", {"goal_features": "relative", "sees_achieved_goal": True, "actor_layer_norm": True}),
+    ("ddpg", {"goal_features": "relative", "absolute_observation": (0, 3), "absolute_goal": (0, 1), "stages": STAGES}),
     ("sac", {"goal_features": "agreement", "normalize": False}),
     ("dqn", {"observation": BITS, "goal": BITS, "goal_features": "agreement", "dueling": True}),
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),
@@ -72,7 +74,7 @@ def test_torchscript_acts_alike(tmp_path, name, options):
         assert got == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize(("name", "options"), [CASES[4], CASES[6], CASES[9]])
+@pytest.mark.parametrize(("name", "options"), [CASES[4], CASES[6], CASES[7], CASES[10]])
 def test_onnx_acts_alike_by_the_names_of_the_observation(tmp_path, name, options):
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")

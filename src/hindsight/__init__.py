@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "HER": "hindsight.her",
+    "AddColumns": "hindsight.envs.columns",
     "Batch": "hindsight.records",
     "BitFlipping": "hindsight.envs.bit_flipping",
     "Episode": "hindsight.records",

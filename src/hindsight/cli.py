@@ -6,7 +6,6 @@ import contextlib
 import io
 import itertools
 import json
-import os
 import re
 import shlex
 import signal
@@ -152,9 +151,10 @@ class DoctorArguments:
 
 @dataclass(frozen=True)
 class CheckArguments:
-    """Test whether an environment keeps to the goal interface, and say what does not."""
+    """Test whether an environment keeps to the goal interface, and to what its recipe says of it; say what does not."""
 
     env: str  # the id of a registered environment
+    recipe: str | None = None  # a built-in recipe, or a .toml file; chosen by the environment unless given
 
 
 def train(arguments: list[str]) -> int:
@@ -167,7 +167,10 @@ def train(arguments: list[str]) -> int:
     refuse_missing(own.trackers())
     _find_modules_here(environment)
     with HER(environment, own.agent, own.recipe, **options) as model:
-        model.trainer  # noqa: B018 - made now, so that whatever is wrong with the options shows before there is a folder
+        trainer = model.trainer  # made now, so that whatever is wrong with the options shows before there is a folder
+        if model.learners.rank:
+            trainer.follow()
+            return 0
         return _train(model, own.folder or _folder_of(model, environment, own.resume), own, environment)
 
 
@@ -289,8 +292,8 @@ def _train(model: HER, path: Path, own: TrainArguments, environment: str) -> int
 def _announce(model: HER, path: Path, goes_on: bool) -> None:
     settings = model.settings
     print(
-        f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r}, "
-        f"seed {settings.training.seed}, in {path}"
+        f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r} "
+        f"({settings.variant}), seed {settings.training.seed}, in {path}"
     )
     if settings.recipe == "default":
         print(f"no recipe is tuned for {model.spec.env_id}: sound defaults are used, which may be slow; see --help")
@@ -325,7 +328,7 @@ def evaluate(arguments: list[str]) -> int:
     from .her import HER
 
     _find_modules_here(given.env)
-    with HER.load(given.run, given.env, workers=given.workers) as model:
+    with HER.load(given.run, given.env, workers=given.workers, engine="processes", ray_address=None) as model:
         result = model.evaluate(given.episodes, given.seed)
         facts = {"environment": model.spec.env_id, "agent": model.settings.agent, "seed": given.seed}
     print(json.dumps(facts | result.to_json()) if given.json else f"{facts['environment']}: {result}")
@@ -336,6 +339,7 @@ def play(arguments: list[str]) -> int:
     """hindsight play RUN"""
     given = _parse(PlayArguments, arguments, "hindsight play")
     from .envs.goal_env import make_goal_env
+    from .envs.ids import has_display
     from .her import HER
     from .rollout.video import VideoFile, film
     from .training.evaluate import Evaluation, outcome_of
@@ -346,7 +350,7 @@ def play(arguments: list[str]) -> int:
     run, results = Path(given.run), []
     with HER.load(run, given.env) as model:
         name = given.env or model.environment_id
-        window = given.video is None and _has_display() and "human" in _render_modes(name)
+        window = given.video is None and has_display() and "human" in _render_modes(name)
         env = make_goal_env(name, render_mode="human" if window else "rgb_array")
         beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
         video = None if window else VideoFile(given.video or beside, env)
@@ -360,7 +364,16 @@ def play(arguments: list[str]) -> int:
     if video:
         video.close()
         print(f"the video is in {video.path}")
+        _show_in_report(run, video.path)
     return 0
+
+
+def _show_in_report(run: Path, video: Path) -> None:
+    """The page of a run shows the video that lies in its folder."""
+    from .report.live import LiveReport
+
+    if run.is_dir() and video.resolve().parent == run.resolve() and (page := LiveReport(run).finish()):
+        print(f"and in {page}")
 
 
 def _render_modes(environment: str) -> Sequence[str]:
@@ -370,11 +383,6 @@ def _render_modes(environment: str) -> Sequence[str]:
     env = make_goal_env(environment)
     env.close()
     return list(env.metadata.get("render_modes") or ())
-
-
-def _has_display() -> bool:
-    """Whether a window can be opened."""
-    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def report(arguments: list[str]) -> int:
@@ -432,8 +440,10 @@ def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
     from .envs.goal_env import check_goal_env
+    from .recipes import find_recipe, load_recipe
 
-    report = check_goal_env(given.env)
+    recipe = load_recipe(given.recipe) if given.recipe else find_recipe(given.env.rpartition(":")[2])
+    report = check_goal_env(given.env, symmetries=recipe.options.get("symmetries", ()))
     print(report)
     return 0 if report.ok else 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from . import __version__
-from .rollout.graphics import APT_LINE, egl_devices, has_display
+from .envs.ids import APT_GL, has_display
 
 DISTRIBUTION = "hindsight-rl"
 NEEDED = frozenset({"", "train"})  # the parts without which hardly any command works
@@ -24,11 +25,13 @@ PURPOSES = {  # of the extras that this module knows more of than their names
     "train": "train, play, evaluate",
     "robotics": "Fetch, Hand and Maze environments",
     "report": "report, compare",
+    "ray": "train --engine ray",
     "video": "play --video FILE.mp4",
     "tensorboard": "train --tensorboard",
     "wandb": "train --wandb",
     "onnx": "export --onnx",
 }
+MOST_DEVICES = 16  # for drawing, that are counted
 SMALLEST_DISK = 2e9  # bytes: a full buffer's checkpoint, and the one before it
 Level = Literal["good", "note", "missing"]
 SIGNS: dict[Level, str] = {"good": "ok", "note": "note", "missing": "MISSING"}
@@ -163,7 +166,23 @@ def _graphics() -> Finding:
     told = f"{'a display' if has_display() else 'no display'}, {egl}, MUJOCO_GL is {backend}"
     if has_display() or devices:
         return Finding("good", "play, graphics", told)
-    return Finding("note", "play, graphics", f"{told}: simulators cannot be drawn", APT_LINE)
+    return Finding("note", "play, graphics", f"{told}: simulators cannot be drawn", APT_GL)
+
+
+def egl_devices() -> int:
+    """How many devices EGL can draw with, a processor among them; 0 where EGL itself is missing. MuJoCo asks the same."""
+    try:
+        library = ctypes.CDLL("libEGL.so.1")
+    except OSError:
+        return 0
+    library.eglGetProcAddress.restype = ctypes.c_void_p
+    address = library.eglGetProcAddress(b"eglQueryDevicesEXT")
+    if not address:
+        return 0
+    query = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int))(address)
+    count = ctypes.c_int(0)
+    devices = (ctypes.c_void_p * MOST_DEVICES)()
+    return int(count.value) if query(MOST_DEVICES, devices, ctypes.byref(count)) else 0
 
 
 def _disk(place: Path) -> Finding:

@@ -73,6 +73,10 @@ class WorkerError(CollectError):
     """Worker processes died more often than they are replaced."""
 
 
+class LearnerError(HindsightError, RuntimeError):
+    """One of several processes that learn together is lost."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The names in `known` that look most like `name`, as the end of a sentence: " Did you mean 'a' or 'b'?" or ""."""
     known = list(known)

@@ -55,14 +55,27 @@ class ExportedPolicy(torch.nn.Module):
         """As `Layout.assemble`: what the networks see, before it is normalised, (N, columns)."""
         layout, goal = self.spec.layout, self.spec.goal
         achieved, asked = _rows(goal, achieved_goal), _rows(goal, desired_goal)
-        columns = [_coded(self.spec.observation, _rows(self.spec.observation, observation)), _coded(goal, asked)]
-        if layout.sees_achieved_goal:
-            columns.append(_coded(goal, achieved))
+        seen = _rows(self.spec.observation, observation)
+        turn, achieved, asked = self._as_they_act(seen, achieved, asked)
+        columns = [_coded(self.spec.observation, seen, layout.kept["observation"])]
+        columns += [_coded(goal, each, layout.kept["goal"]) for each in (asked, achieved)[: 1 + layout.sees_achieved_goal]]
         if layout.goal_features == "relative":
             columns.append(asked - achieved)
         if layout.goal_features == "agreement":
             columns.append(_agreement(goal, achieved, asked))
+        if layout.n_stages:
+            columns.append((turn == torch.arange(1, layout.n_stages + 1)).float())
         return torch.cat(columns, 1)
+
+    def _as_they_act(self, seen: Tensor, achieved: Tensor, asked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As `stages.as_they_act`: whose turn it is (N, 1), and that one's goals."""
+        turn = torch.zeros_like(seen[:, :1])
+        for number, stage in reversed(list(enumerate(self.spec.staging, 1))):
+            reached, wanted = seen[:, list(stage.achieved)], seen[:, list(stage.goal)]
+            is_off = (reached - wanted).square().sum(1, keepdim=True).sqrt() > stage.handover
+            turn = torch.where(is_off, float(number), turn)
+            achieved, asked = torch.where(is_off, reached, achieved), torch.where(is_off, wanted, asked)
+        return turn, achieved, asked
 
     def _encoded(self, x: Tensor) -> Tensor:
         """Images through their convolutions."""
@@ -128,8 +141,10 @@ def _rows(array: ArraySpec, values: Tensor) -> Tensor:
     return values.reshape(-1, array.size)
 
 
-def _coded(array: ArraySpec, values: Tensor) -> Tensor:
-    """Discrete values one-hot, all others as they are."""
+def _coded(array: ArraySpec, values: Tensor, kept: tuple[int, ...] | None) -> Tensor:
+    """Discrete values one-hot, all others as they are; of them the columns that are kept."""
+    if kept is not None:
+        return values[:, list(kept)]
     if array.n_values is None:
         return values
     return (values == torch.arange(array.n_values) + array.low[0]).float()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +17,7 @@ from .agents import Agent, make_agent
 from .agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from .callbacks import Callback, View
 from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
-from .errors import FileError, HindsightError, MissingExtraError, MissingKeyError, OptionError, ShapeError
+from .errors import FileError, HindsightError, LearnerError, MissingExtraError, MissingKeyError, OptionError, ShapeError
 from .recipes import find_recipe, load_recipe
 from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
@@ -22,12 +25,16 @@ from .replay.files import save_bytes
 from .replay.goals import Relabel
 from .replay.sampler import compile_kernels
 from .rollout.collect import Stage
-from .rollout.source import LocalSource, Source, WorkerSource
+from .rollout.options import RolloutOptions
+from .rollout.processes import ProcessCrew
+from .rollout.ray_source import RayCrew
+from .rollout.source import Crew, LocalSource, Source, WorkerSource
 from .training.checkpoint import SavedModel
 from .training.evaluate import UNSEEN_SEED, Evaluation, outcomes
 from .training.settings import Settings, resolve_settings
 
 if TYPE_CHECKING:
+    from .training.learners import Learners
     from .training.run_folder import RunFolder
     from .training.trainer import Counts, Trainer
 
@@ -50,12 +57,10 @@ class HER:
         try:
             spec = read_spec(environment)
             found = load_recipe(recipe) if recipe else find_recipe(spec.env_id)
-            self._begin(
-                env,
-                environment,
-                spec,
-                resolve_settings(found, agent or found.agent_for(is_discrete=spec.action.n_values is not None), options),
-            )
+            agent = agent or found.agent_for(is_discrete=spec.action.n_values is not None)
+            settings = resolve_settings(found, agent, options)
+            _refuse_idle_engine(settings.rollout)
+            self._begin(env, environment, spec, settings)
         except HindsightError:
             if environment is not env:
                 environment.close()
@@ -64,9 +69,10 @@ class HER:
     def _begin(
         self, env: Environment | None, environment: gymnasium.Env[Any, Any] | None, spec: GoalSpec, settings: Settings
     ) -> None:
-        if isinstance(env, gymnasium.Env) and (settings.rollout.workers or settings.rollout.remake_environment):
+        is_shared = settings.rollout.workers or settings.training.learners > 1
+        if isinstance(env, gymnasium.Env) and (is_shared or settings.rollout.remake_environment):
             raise OptionError(
-                "an environment object can neither be in several processes (workers) nor be made again "
+                "an environment object can neither be in several processes (workers, learners) nor be made again "
                 "(remake_environment): give its id, or a function that makes it"
             )
         self.spec, self.settings = spec, settings
@@ -74,6 +80,7 @@ class HER:
         self._saved: SavedModel | None = None
         self._agent: Agent | None = None
         self._trainer: Trainer | None = None
+        self._learners: Learners | None = None
         self._source: Source | None = None
         self._record: RunFolder | None = None
         self._policy: Policy | None = None
@@ -239,17 +246,27 @@ class HER:
         if self._trainer is None:
             from .training.trainer import Counts, Trainer
 
-            buffer = self._make_buffer()
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts_so_far(Counts))
+            learners = self.learners  # first of all: they share the workers
+            agent, buffer, counts = self.agent, self._make_buffer(), self._counts_so_far(Counts)
+            self._trainer = Trainer(agent, buffer, self.source, self.settings, counts, learners=learners)
+            if learners.rank == 0:
+                self._trainer.lead()
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
+
+    @property
+    def learners(self) -> Learners:
+        """Those that learn together; the others are started at first use."""
+        if self._learners is None:
+            self._learners = self._gather_learners()
+        return self._learners
 
     def saved_model(self) -> SavedModel:
         """The model as a file would hold it."""
         if self._saved and not self._trainer:
             return self._saved
-        facts = self._trainer.facts() if self._trainer else {}
+        facts = self._trainer.counts.facts() if self._trainer else {}
         return SavedModel.of(self.agent, self.settings, self.spec, facts)
 
     def close(self) -> None:
@@ -257,6 +274,8 @@ class HER:
         if self._record is not None:
             self._record.close()
             self._record = None
+        if self._learners is not None:
+            self._dismiss(self._learners)
         if self._source is not None:
             self._source.close()
             self._source = None
@@ -335,6 +354,25 @@ class HER:
         known = {name: int(facts.get(name, 0)) for name in ("env_steps", "episodes", "updates")}
         return counts(**known, submitted_episodes=known["episodes"])
 
+    def _gather_learners(self) -> Learners:
+        from .training.learners import Alone, Group, LocalGroup
+
+        count, device = self.settings.training.learners, self.settings.agent_options.device
+        if count == 1:
+            return Alone()
+        if "TORCHELASTIC_RUN_ID" in os.environ:  # started by torchrun, on this machine or on several
+            return Group(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), device, None)
+        maker, _ = self._environment_of()
+        return LocalGroup(count, device, _follow, (maker, self.settings))
+
+    def _dismiss(self, learners: Learners) -> None:
+        from .training.learners import STOP
+
+        with contextlib.suppress(LearnerError):
+            if learners.rank == 0:
+                learners.tell(STOP)
+        learners.close()
+
     def _make_agent(self) -> Agent:
         try:
             seed = _seed(self.settings.training.seed, _AGENT_STREAM)
@@ -352,14 +390,18 @@ class HER:
     def _make_source(self) -> Source:
         env, environment = self._environment_of()
         rollout = self.settings.rollout
+        count, rank = (self._learners.count, self._learners.rank) if self._learners else (1, 0)
+        workers = rollout.workers // count + (rank < rollout.workers % count)
         maker = None if isinstance(env, gymnasium.Env) else env
         remake = rollout.remake_environment
         if remake is None:
             remake = maker is not None and not resets_exactly(maker)
         stage = Stage(maker, self._policy_spec, rollout.max_episode_steps, self.settings.replay.info_keys, remake)
-        if rollout.workers:
-            return WorkerSource(stage, rollout.workers, rollout.job_timeout)
-        return LocalSource(stage, environment if maker is None else None)
+        if not workers:
+            return LocalSource(stage, environment if maker is None else None)
+        is_ray = rollout.engine == "ray"
+        crew: Crew = RayCrew(stage, workers, rollout.ray_address) if is_ray else ProcessCrew(stage)
+        return WorkerSource(crew, workers, rollout.job_timeout)
 
     def _make_buffer(self) -> HindsightBuffer:
         _, environment = self._environment_of()
@@ -372,7 +414,7 @@ class HER:
             reward_function(environment),
             n_sampled_goal=None if replay.relabel else replay.n_sampled_goal,
             strategy=Relabel.parse(replay.relabel) if replay.relabel else replay.strategy,
-            seed=_seed(self.settings.training.seed, _REPLAY_STREAM),
+            seed=_seed(self.settings.training.seed, _REPLAY_STREAM, *([self.learners.rank] if self.learners.rank else [])),
             compute_terminated=terminated_function(environment),
             relabel_terminated=replay.relabel_terminated,
             success_reward=self._success_reward(),
@@ -384,6 +426,9 @@ class HER:
             alpha=replay.alpha,
             beta=replay.beta,
             energy=replay.energy,
+            symmetries=replay.symmetries,
+            stages=self._policy_spec.stages,
+            stage_share=replay.stage_share,
             relabel_at=replay.relabel_at,
         )
 
@@ -398,5 +443,26 @@ class HER:
         return highest if np.isfinite(highest) else 0.0
 
 
-def _seed(run_seed: int, stream: int) -> int:
-    return int(np.random.SeedSequence(run_seed, spawn_key=(stream,)).generate_state(1)[0])
+def _follow(rank: int, rendezvous: Path, env: str | Callable[[], gymnasium.Env[Any, Any]], settings: Settings) -> None:
+    """The life of a learner that is not the first."""
+    from .training.learners import Group
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # stopping is the first learner's decision
+    environment = make_goal_env(env)
+    model = HER.__new__(HER)
+    model._begin(env, environment, read_spec(environment), settings)
+    model._learners = Group(rank, settings.training.learners, settings.agent_options.device, rendezvous)
+    with model, contextlib.suppress(LearnerError):  # the first one tells the story, of its end too
+        model.trainer.follow()
+
+
+def _refuse_idle_engine(rollout: RolloutOptions) -> None:
+    """Raise OptionError where somebody asks for an engine that would have nothing to do."""
+    if rollout.engine == "ray" and not rollout.workers:
+        raise OptionError("engine is 'ray', but workers is 0: say how many it shall run, as --workers 2")
+    if rollout.ray_address and rollout.engine != "ray":
+        raise OptionError(f"ray_address is {rollout.ray_address!r}, but engine is {rollout.engine!r}: add --engine ray")
+
+
+def _seed(run_seed: int, *stream: int) -> int:
+    return int(np.random.SeedSequence(run_seed, spawn_key=stream).generate_state(1)[0])

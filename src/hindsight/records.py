@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -181,7 +181,8 @@ class Episode:
     observation (T+1, ...), achieved_goal (T+1, ...), desired_goal (T+1, ...): what was seen before each step, and at last
     after the final one. action (T, ...), reward (T,). terminated: whether the last step ended the episode for good (a time
     limit does not). success: whether the last step reported success; None where the environment does not say. info: numeric
-    values that the reward needs, (T, ...) each, of the step that led to row t + 1. number: its place in the run.
+    values that the reward needs, (T, ...) each, of the step that led to row t + 1. number: its place in the run. is_led:
+    whether it was led to the task's stages.
     """
 
     observation: Array
@@ -193,6 +194,7 @@ class Episode:
     success: bool | None = None
     info: Mapping[str, Array] = field(default_factory=dict)
     number: int = -1
+    is_led: bool = False
 
     def __post_init__(self) -> None:
         steps = len(self.action)
@@ -218,7 +220,8 @@ class Batch:
     step, under `goal`. next_observation, next_achieved_goal: after it. terminated: whether the step ended the episode for
     good, so that no value follows. is_relabelled: whether `goal` was put in hindsight. row: where in the timeline it came
     from. discount: what the value after the step counts, 0 where terminated; None leaves it to the agent, for one-step
-    returns. weight: how much a sample counts; None where all count alike.
+    returns. weight: how much a sample counts; None where all count alike. stage: whose goals these are, 0 for those of the
+    task, else the number of a stage; None where there are no stages.
     """
 
     observation: Array
@@ -233,6 +236,7 @@ class Batch:
     row: Array
     discount: Array | None = None
     weight: Array | None = None
+    stage: Array | None = None
 
     def __len__(self) -> int:
         """The length of the leading axis."""
@@ -241,10 +245,11 @@ class Batch:
     def __getitem__(self, index: Any) -> Batch:
         """The same index into every array: views, for slices and integers."""
         arrays = [getattr(self, name)[index] for name in BATCH_FIELDS]
-        return Batch(*arrays, *(None if array is None else array[index] for array in (self.discount, self.weight)))
+        others = (self.discount, self.weight, self.stage)
+        return Batch(*arrays, *(None if array is None else array[index] for array in others))
 
 
-BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.name not in ("discount", "weight"))  # those that are always there
+BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.default is MISSING)  # those that are always there
 
 
 def _to_text(value: float) -> float | str:

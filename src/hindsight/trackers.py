@@ -25,7 +25,7 @@ class Tracker(Protocol):
 
 
 class TensorBoard:
-    """Event files in the run's folder `tensorboard`. step: where the run goes on; what came after is passed over."""
+    """Event files in the run's folder `tensorboard`. step: where the run goes on; what came after it is passed over."""
 
     def __init__(self, folder: Path, config: Mapping[str, Any], step: int) -> None:
         from torch.utils.tensorboard import SummaryWriter

@@ -11,7 +11,7 @@ from hindsight.agents import AGENT_NAMES, make_agent
 from hindsight.agents.inputs import actor_architecture
 from hindsight.agents.networks import Network
 from hindsight.agents.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
-from hindsight.agents.policy import Policy, PolicySpec
+from hindsight.agents.policy import Exploration, Policy, PolicySpec
 from hindsight.errors import FileError, GoalEnvError, OptionError, UnknownNameError
 from hindsight.records import ArraySpec, Episode, GoalSpec
 
@@ -425,13 +425,27 @@ def test_a_gpu_is_used_where_asked(name):
 
 def test_exploration_says_how_each_agent_explores():
     td3, sac = make("td3", noise=0.3, random_eps=0.1), make("sac")
-    assert vars(td3.exploration(False)) == {"random_eps": 0.1, "noise": 0.3, "is_random": False, "samples": False}
-    assert vars(sac.exploration(True, 9)) == {"random_eps": 0.0, "noise": 0.0, "is_random": True, "samples": True}
+    assert td3.exploration(False) == Exploration(random_eps=0.1, noise=0.3, is_random=False, samples=False)
+    assert sac.exploration(True, 9) == Exploration(random_eps=0.0, noise=0.0, is_random=True, samples=True)
     dqn = make("dqn", initial_eps=0.9, random_eps=0.1, eps_steps=100)
-    assert vars(dqn.exploration(False, 0)) == {"random_eps": 0.9, "noise": 0.0, "is_random": False, "samples": False}
+    assert dqn.exploration(False, 0) == Exploration(random_eps=0.9, noise=0.0, is_random=False, samples=False)
     assert dqn.exploration(False, 50).random_eps == pytest.approx(0.5)
     assert dqn.exploration(False, 1000).random_eps == 0.1
     assert make("qrdqn", random_eps=0.1).exploration(False, 0).random_eps == 0.1
+
+
+@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
+def test_the_next_action_is_chosen_by_what_acts_and_valued_by_what_is_learnt(name):
+    stages = ("near achieved=0,1 goal=2,3 tolerance=0.1 handover=0.5",)
+    errors = []
+    for handover in (None, "next_acting_inputs", "next_inputs"):
+        agent = make(name, stages=stages)
+        batch = make_batch(agent)
+        transitions = agent.algorithm.inputs.transitions(batch, agent.batches_per_update)
+        if handover:
+            setattr(transitions, handover, getattr(transitions, handover).flip(-2))
+        errors.append(float(agent.algorithm.learn(transitions)["critic_loss"]))
+    assert len(set(errors)) == 3
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
@@ -481,6 +495,20 @@ def test_agents_are_made_by_name():
         make_agent("td33", make_spec(), DDPGOptions(), 0)
     with pytest.raises(OptionError, match="TD3Options, got DDPGOptions"):
         make_agent("td3", make_spec(), DDPGOptions(), 0)
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_a_running_mean_of_the_policy_is_published_where_that_is_wished_and_the_policy_collects(name):
+    agent, plain = make(name, mean_share=0.25), make(name)
+    start = agent.policy_weights().flat
+    for each in (agent, plain):
+        each.update(make_batch(each))
+    policy = plain.policy_weights().flat
+    assert agent.collecting_weights().flat.tobytes() == plain.collecting_weights().flat.tobytes() == policy.tobytes()
+    assert agent.policy_weights().flat == pytest.approx(start + 0.25 * (policy - start), abs=1e-7)
+    other = make(name, seed=1, mean_share=0.25)
+    other.load_state_dict(agent.state_dict())
+    assert other.policy_weights().flat.tobytes() == agent.policy_weights().flat.tobytes()
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)

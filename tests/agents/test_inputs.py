@@ -6,7 +6,7 @@ import torch
 from plain_agents import random_batch
 
 from hindsight.agents.inputs import Inputs, choose_device, policy_spec
-from hindsight.agents.options import AgentOptions
+from hindsight.agents.options import AgentOptions, DDPGOptions
 from hindsight.errors import GoalEnvError, OptionError, ShapeError
 from hindsight.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
 
@@ -152,3 +152,33 @@ def test_a_gpu_that_is_not_there_is_refused():
     assert choose_device("auto") == choose_device("cpu") == CPU
     with pytest.raises(OptionError, match="no GPU"):
         choose_device("cuda")
+
+
+NEAR = "near achieved=0 goal=1 tolerance=0.5 handover=2"
+
+
+def test_the_next_action_is_that_of_whose_turn_it_is():
+    options = DDPGOptions(normalize=False, stages=(NEAR,))
+    inputs = make_inputs(options)
+    batch = one_batch(next_observation=np.array([[[2.0, 1.0], [0.0, 9.0]]]), stage=np.array([[0, 0]]))
+    seen = inputs.transitions(batch, 1)
+    assert seen.inputs[0].tolist() == [[1, 2, 0.5, 0], [3, 90, -0.5, 0]]
+    assert seen.next_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, -0.5, 0]]
+    assert seen.next_acting_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, 9, 1]]  # the second is far from its stage
+    assert seen[0].next_acting_inputs.shape == (2, 4)
+    of_stage = inputs.transitions(replace(batch, stage=np.array([[1, 1]])), 1)
+    assert of_stage.inputs[0].tolist() == [[1, 2, 0.5, 1], [3, 90, -0.5, 1]]
+    assert torch.equal(of_stage.next_acting_inputs, of_stage.next_inputs)
+    assert torch.equal(inputs.transitions(replace(batch, stage=None), 1).next_acting_inputs, seen.next_acting_inputs)
+
+
+def test_without_stages_the_next_action_sees_what_is_valued():
+    transitions = make_inputs(AgentOptions()).transitions(one_batch(), 1)
+    assert transitions.next_acting_inputs is transitions.next_inputs
+
+
+def test_the_goals_of_stages_are_goals_for_the_statistics():
+    inputs = make_inputs(DDPGOptions(stages=(NEAR,), goal_features="relative"))
+    goal = np.zeros((2, 1))
+    inputs.observe(Episode(np.array([[3.0, -3.0], [3.0, -3.0]]), goal, goal, np.zeros((1, 1)), np.zeros(1)))
+    assert inputs.normalizer.moments["goal"].deviation() == pytest.approx([4.5**0.5])  # 0 0, 0 0, 3 3, -3 -3

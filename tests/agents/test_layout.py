@@ -133,3 +133,36 @@ def test_what_cannot_be_seen_is_refused():
     with pytest.raises(GoalEnvError, match="36 x 36 and 84 x 84"):
         Layout(image(84, 84, 3), image(36, 36, 1))
     assert Layout(choice(0, 4096), BITS).size == 4099
+
+
+def test_absolute_columns_are_left_out_where_goals_are_relative():
+    absolute = {"absolute_observation": (0, 2), "absolute_goal": (1,)}
+    layout = Layout(box((3,)), box((2,)), True, "relative", **absolute)
+    seen = (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
+    assert layout.assemble((), *seen).tolist() == [2, 7, 4, 3, 4]
+    assert layout.size == 5
+    whole = Layout(box((3,)), box((2,)), **absolute)  # without the differences they are all there is to see
+    assert whole.assemble((), *seen).tolist() == [1, 2, 3, 7, 9]
+    none = Layout(box((3,)), box((2,)), goal_features="relative", absolute_observation=(0, 1, 2), absolute_goal=(0, 1))
+    assert none.assemble((), *seen).tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("observation", "options", "said"),
+    [
+        (box((3,)), {"absolute_observation": (3,)}, r"absolute_observation is \(3,\).*\(3,\) of float32.*below 3"),
+        (box((3,)), {"absolute_goal": (0, 2)}, r"absolute_goal is \(0, 2\).*below 2"),
+        (BITS, {"absolute_observation": (0,)}, "columns of numbers"),
+    ],
+)
+def test_absolute_columns_that_are_not_there_are_refused(observation, options, said):
+    with pytest.raises(OptionError, match=said):
+        Layout(observation, box((2,)), goal_features="relative", **options)
+
+
+def test_the_turn_of_a_stage_is_the_last_column():
+    layout = Layout(box((1,)), box((1,)), n_stages=2)
+    assert layout.assemble((), np.array([5.0]), np.array([6.0]), np.array([7.0]), stage=2).tolist() == [5, 7, 0, 1]
+    rows = layout.assemble((3,), *(np.zeros((3, 1)) for _ in range(3)), np.full((3, 1), 9.0), stage=np.array([0, 1, 2]))
+    assert rows.tolist() == [[0, 0, 0, 0, 9], [0, 0, 1, 0, 9], [0, 0, 0, 1, 9]]
+    assert layout.size == 4

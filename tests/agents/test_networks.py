@@ -3,7 +3,15 @@ import torch
 from plain_agents import load_flat, make_mlp, read_flat
 from torch import nn
 
-from hindsight.agents.networks import Adam, Architecture, Network, TargetStep, allocate, initialize, with_outputs
+from hindsight.agents.networks import (
+    Adam,
+    Architecture,
+    Network,
+    TargetStep,
+    allocate,
+    initialize,
+    with_outputs,
+)
 
 SIZES = [(5, 7, 6, 1), (5, 7, 6, 3), (5, 2), (5, 1)]
 

@@ -593,6 +593,6 @@ def test_reading_runs_no_code(tmp_path):
     from pathlib import Path
 
     np.savez(tmp_path / "evil.npz", about=np.array([Spy()], object))
-    with pytest.raises(FileError, match="allow_pickle"):
+    with pytest.raises(FileError, match="no saved cpprb buffer"):
         make().load_transitions(tmp_path / "evil.npz")
     assert not (tmp_path / "ran").exists()

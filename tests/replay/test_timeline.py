@@ -88,6 +88,26 @@ def test_the_ring_equals_a_list_of_episodes(capacity, episode_length, lengths):
     timeline.check(timeline.state())
 
 
+def test_rows_of_episodes_are_held_with_their_last_ones():
+    timeline = Timeline(SPEC, 4, episode_length=2)
+    timeline.append(make_episode(1, 2))
+    timeline.append(make_episode(2, 1))
+    timeline.append(make_episode(3, 3))  # takes the place of the first, and of the second
+    assert live_episodes(timeline) == {0: (3, 3)}
+    assert timeline.holds(np.arange(-1, 6)).tolist() == [False, True, True, True, True, False, False]
+    assert timeline.holds(np.array([10**9])).tolist() == [False]
+
+
+def test_episodes_are_taken_together_or_not_at_all():
+    timeline = Timeline(SPEC, 6)
+    rows = [np.zeros(steps + 1, timeline.rows.dtype) for steps in (2, 7)]
+    with pytest.raises(EpisodeTooLongError):
+        timeline.append_rows(rows)
+    assert timeline.num_episodes == timeline.cursor == 0
+    timeline.append_rows([rows[0], rows[0].copy()])
+    assert (timeline.num_episodes, timeline.steps_left[:6].tolist()) == (2, [2, 1, 0, 2, 1, 0])
+
+
 def test_a_refused_episode_changes_nothing():
     timeline = Timeline(SPEC, 6, info_keys=("wind",))
     timeline.append(make_episode(1, 2, info={"wind": np.zeros(2)}))

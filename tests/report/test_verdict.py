@@ -14,7 +14,8 @@ def run_of(tmp_path, *arguments, **more):
     ("rates", "level", "words", "solved"),
     [
         ((0.0, 0.5, 1.0, 1.0), "good", "It learnt the task: 100%", 300),
-        ((0.0, 1.0, 0.5, 0.7), "partly", "in part: 70%", None),
+        ((0.0, 0.8, 0.5, 0.7), "partly", "in part: 70%", None),
+        ((0.0, 0.9, 0.5), "bad", "It forgot: 50% of unseen episodes succeed, 90% did at best", None),
         ((0.0, 0.2, 0.1), "bad", "little so far: 10%", None),
         ((0.0, 0.0), "bad", "no evaluated episode has succeeded", None),
         ((), "unknown", "cannot be told", None),

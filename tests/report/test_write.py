@@ -37,7 +37,7 @@ def test_a_page_holds_every_plot(tmp_path):
 
 
 def test_curves_hold_the_runs_numbers(tmp_path):
-    panels = panels_of(write_report([write_run(tmp_path / "a")]))
+    panels = panels_of(write_report([write_run(tmp_path / "a", **{"train/q_mean": [-9.0, -5.0, -2.0, -1.0]})]))
     blue = next(t for t in panels["success-steps"]["traces"] if t.get("name") == "evaluation")
     assert blue["x"] == [100, 200, 300, 400]
     assert blue["y"] == [0.0, 0.5, 1.0, 1.0]

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import stages
 
-from hindsight.agents.policy import Exploration
+from hindsight.agents.policy import Exploration, PolicyWeights
 from hindsight.errors import GoalEnvError, MissingKeyError
-from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, environment_seed, play_episode
+from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, Stage, environment_seed, play_episode
 
 NOISY = Exploration(random_eps=0.3, noise=0.2)
 
@@ -86,3 +88,25 @@ def test_seeds_of_the_streams_differ_and_fit_a_c_integer():
     seeds = {environment_seed(run, stream, episode) for run in range(5) for stream in (0, 1) for episode in range(200)}
     assert len(seeds) == 5 * 2 * 200
     assert 0 <= min(seeds) <= max(seeds) < 2**31
+
+
+NEAR = "near achieved=0,1 goal=2,3 tolerance=0.01 handover=5"
+
+
+def test_some_episodes_are_led_and_say_so():
+    spec = replace(stages.policy_spec(), stages=(NEAR,))
+    flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
+    weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
+    where = Stage(stages.short, spec)
+
+    def play(led_episodes, led_steps=1.0, numbers=range(40)):
+        exploration = Exploration(0.2, 0.1, led_episodes=led_episodes, led_steps=led_steps)
+        return Collector(where).collect(Job(0, TRAINING, tuple(numbers), weights, exploration))
+
+    half = play(0.5)
+    assert 10 < sum(e.is_led for e in half) < 30
+    assert not any(e.is_led for e in play(0.0, numbers=range(5)))
+    assert all(e.is_led for e in play(1.0, numbers=range(5)))
+    assert all(same(a, b) and a.is_led == b.is_led for a, b in zip(half[7:9], play(0.5, numbers=(7, 8)), strict=True))
+    led = next(e.number for e in half if e.is_led)
+    assert not same(half[led], play(0.5, led_steps=0.0, numbers=(led,))[0])

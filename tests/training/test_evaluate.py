@@ -23,6 +23,7 @@ def test_an_outcome_tells_the_first_goal_and_the_last_distance():
     outcome = outcome_of(episode(True, number=7), seed=11)
     assert (outcome.episode, outcome.seed, outcome.success, outcome.steps) == (7, 11, True, 2)
     assert outcome.achieved_goal == (0.0, 0.0)
+    assert outcome.final_goal == (3.0, 0.0)
     assert outcome.desired_goal == (3.0, 4.0)
     assert outcome.episode_return == -1.0
     assert outcome.final_distance == 4.0

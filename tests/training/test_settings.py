@@ -4,7 +4,7 @@ import pytest
 
 from hindsight.agents.options import AGENT_OPTIONS
 from hindsight.errors import OptionError, UnknownNameError
-from hindsight.recipes import Recipe
+from hindsight.recipes import Recipe, load_recipe
 from hindsight.training.settings import Settings, coerce, option_types, resolve_settings
 
 PLAIN = Recipe("plain", (), "td3", {"tau": 0.25, "steps": 7}, {})
@@ -84,3 +84,18 @@ def test_coerce_changes_only_lists_and_integers():
     assert isinstance(coerce("x", 1, float), float)
     assert coerce("x", None, int | None) is None
     assert coerce("x", 3, int | None) == 3
+
+
+@pytest.mark.parametrize(
+    ("without", "variant"),
+    [
+        ({}, "staged"),
+        ({"stages": ()}, "symmetric"),
+        ({"stages": (), "symmetries": ()}, "relative"),
+        ({"stages": (), "symmetries": (), "goal_features": "none"}, "plain"),
+    ],
+)
+def test_the_variant_names_what_was_told_of_the_world(without, variant):
+    settings = resolve_settings(load_recipe("fetch_push"), None, without)
+    assert settings.variant == settings.to_json()["variant"] == variant
+    assert resolve_settings(load_recipe("bit_flipping"), "dqn", {}).variant == "plain"

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import gymnasium
@@ -33,6 +34,9 @@ class Watched:
 
     def result(self, ticket):
         return self.source.result(ticket)
+
+    def take_tally(self):
+        return self.source.take_tally()
 
 
 @pytest.mark.parametrize("lag", [0, 1, 3])
@@ -161,7 +165,10 @@ def test_weights_that_are_not_finite_end_the_run():
         model.learn(2000)
 
 
-@pytest.mark.parametrize("options", [{}, {"prioritized": True, "steps": 120}, {"energy": True}])
+STAGED = {"stages": ("near achieved=0,1 goal=2,3 tolerance=0.1 handover=0.5",)}  # any two columns will do
+
+
+@pytest.mark.parametrize("options", [{}, {"prioritized": True, "steps": 120}, {"energy": True}, STAGED])
 def test_the_state_goes_on_to_the_same_bytes_even_with_jobs_under_way(options):
     options = options | {"lag": 2, "agent": "sac"}
 
@@ -260,9 +267,113 @@ def test_an_environment_that_always_fails_ends_the_run_with_its_error():
         assert (model.trainer.counts.episodes, model.trainer.counts.failed_jobs) == (3, 2)
 
 
+def test_episodes_are_led_less_often_the_better_the_others_succeed():
+    with her(led_episodes=0.8, led_steps=0.5, **STAGED) as model:
+        trainer = model.trainer
+        trainer.source = watched = Watched(trainer.source)
+        model.learn(60)
+        assert [job.exploration.led_episodes for job in watched.jobs[:3]] == [0.0, 0.0, 0.8]  # the warm-up leads nobody
+        assert watched.jobs[2].exploration.led_steps == 0.5
+        alone, episode = trainer.counts.success_alone, trainer.learn_from_next_job()[0]
+        for success, is_led, expected in ((True, True, alone), (True, False, 0.9 * alone + 0.1), (False, False, None)):
+            before = trainer.counts.success_alone
+            trainer._take(replace(episode, success=success, is_led=is_led))
+            assert trainer.counts.success_alone == pytest.approx(0.9 * before if expected is None else expected)
+        trainer.counts = replace(trainer.counts, success_alone=0.25)
+        assert trainer._exploration().led_episodes == pytest.approx(0.6)
+
+
+def test_without_stages_nobody_is_led():
+    with her() as model:
+        model.learn(40)
+        assert model.trainer._exploration().led_episodes == 0.0
+
+
+def test_workers_change_nothing_where_episodes_are_led():
+    options = OPTIONS | STAGED | {"recipe": "point_reach", "max_episode_steps": 10, "lag": 1}
+    states = []
+    for workers in (0, 2):
+        with HER("PointReach-v0", workers=workers, **options) as model:
+            model.learn(120)
+            states.append((model.agent.state_dict(), model.trainer.counts.success_alone, model.trainer.counts.updates))
+    assert states[0][1:] == states[1][1:]
+    assert all(states[0][0][k].tobytes() == states[1][0][k].tobytes() for k in states[0][0])
+
+
 def test_goals_that_were_achieved_already_are_counted_once_a_record():
     with her() as model:
         model.learn(40)
         share = model.trainer.meter.means()["train/trivial_goals"]
         assert model.trainer.meter.counts["train/trivial_goals"] == 1
         assert 0.0 < share < 1.0
+
+
+class Uneven(Watched):
+    """A source whose results come in the order that `first` chooses, and that plays evaluations only when asked to."""
+
+    def __init__(self, source, first):
+        super().__init__(source)
+        self.first, self.is_evaluating, self.tally = first, True, {}
+
+    def first_of(self, tickets):
+        return self.first(tickets)
+
+    def has_result(self, ticket):
+        return self.is_evaluating
+
+    def drop(self, ticket):
+        self.source.drop(ticket)
+
+    def take_tally(self):
+        tally, self.tally = self.tally, {}
+        return tally
+
+
+def test_the_free_schedule_takes_what_comes_and_drops_what_is_too_old():
+    order = iter([1, 1, 0, 0, 0])  # which of the two jobs under way ends first
+    with her(schedule="free", lag=1) as model:
+        trainer = model.trainer
+        trainer.source = Uneven(trainer.source, lambda tickets: sorted(tickets)[next(order)])
+        numbers = [episode.number for _ in range(4) for episode in trainer.learn_from_next_job()]
+        assert numbers == [1, 2, 3, 4]  # episode 0 came third, two versions late
+        counts = trainer.counts
+        assert (counts.stale_episodes, counts.episodes, counts.env_steps) == (1, 4, 40)
+        assert counts.updates == 20  # as many as the steps that were taken in after the warm-up of 20
+
+
+def test_the_deterministic_schedule_never_asks_who_is_first():
+    with her(lag=2) as model:
+        model.trainer.source = watched = Watched(model.trainer.source)
+        assert not hasattr(watched, "first_of")
+        model.learn(60)
+        assert [job.version for job in watched.jobs] == [0, 0, 0, 1, 2, 3, 4, 5]
+
+
+def test_with_the_free_schedule_evaluations_run_beside_training():
+    with her(schedule="free", eval_every=30, eval_episodes=2) as model:
+        trainer = model.trainer
+        trainer.source = source = Uneven(trainer.source, min)
+        source.is_evaluating = False
+        run, told = trainer.run(60), []
+        for event in run:
+            told.append(type(event).__name__)
+            if told == ["Learnt"] * 3:
+                state = trainer.agent.state_dict()
+            if told == ["Learnt"] * 5:
+                source.is_evaluating = True
+            if isinstance(event, Evaluated) and trainer.counts.env_steps == 50:
+                assert event.snapshot.counts.env_steps == 30
+                assert all(event.snapshot.agent_state[k].tobytes() == state[k].tobytes() for k in state)
+        one = ["Outcome", "Outcome", "Evaluated"]
+        assert told == ["Learnt"] * 5 + one + ["Learnt"] + one
+        assert [record["env_steps"] for record in trainer.history] == [30, 60]
+
+
+def test_what_a_source_made_up_for_is_counted():
+    with her() as model:
+        model.trainer.source = source = Uneven(model.trainer.source, min)
+        for _ in range(2):
+            source.tally = {"lost_workers": 1, "foreign_answers": 2}
+            model.trainer.learn_from_next_job()
+        counts = model.trainer.counts
+        assert (counts.lost_workers, counts.foreign_answers, counts.truncated_answers) == (2, 4, 0)

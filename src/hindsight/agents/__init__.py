@@ -41,4 +41,4 @@ def make_agent(name: str, spec: GoalSpec, options: AgentOptions, seed: int) -> A
     if type(options) is not agent_type.options_type:
         wanted = agent_type.options_type.__name__
         raise OptionError(f"the agent {name!r} takes {wanted}, got {type(options).__name__}: make a {wanted}(...)")
-    return Agent(agent_type(spec, options, seed))
+    return Agent(agent_type(spec, options, seed), options.mean_share)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # loading torch is left to the algorithms
 
     from ..records import Batch, Episode
     from .inputs import Inputs, Transitions
+    from .networks import Adam
 
 Array = npt.NDArray[Any]
 
@@ -27,7 +28,8 @@ class Algorithm(Protocol):
     """What a file such as `td3` must provide; an Agent does the rest.
 
     batches_per_update: how many batches one `learn` takes. weights: of all its networks that are not targets. tensors: all
-    that it must remember to go on bit for bit, besides normalizer and generator.
+    that it must remember to go on bit for bit, besides normalizer and generator. optimizers: through which every gradient
+    reaches the weights.
     """
 
     batches_per_update: int
@@ -36,6 +38,7 @@ class Algorithm(Protocol):
     generator: torch.Generator
     weights: Tensor
     tensors: dict[str, Tensor]
+    optimizers: tuple[Adam, ...]
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
         """One update, always the same operations, all on the device: fit for a CUDA graph.
@@ -54,11 +57,17 @@ class Algorithm(Protocol):
 
 
 class Agent:
-    """What every agent does, whatever its algorithm."""
+    """What every agent does, whatever its algorithm.
 
-    def __init__(self, algorithm: Algorithm) -> None:
+    mean_share: of the policy that its running mean takes over at each update; with 1 there is none. The mean wavers less
+    from update to update; it is what is evaluated and kept, while the policy itself goes on collecting.
+    """
+
+    def __init__(self, algorithm: Algorithm, mean_share: float = 1.0) -> None:
         self.algorithm = algorithm
         self.n_updates = 0  # critic steps so far
+        self.mean_share = mean_share
+        self._mean = algorithm.policy().clone() if mean_share < 1 else None
 
     @property
     def batches_per_update(self) -> int:
@@ -78,25 +87,49 @@ class Agent:
         """
         metrics = self.algorithm.learn(self.algorithm.inputs.transitions(batch, self.batches_per_update))
         self.n_updates += self.batches_per_update
+        if self._mean is not None:
+            self._mean.lerp_(self.algorithm.policy(), self.mean_share)
         return metrics
 
     def observe(self, episode: Episode) -> None:
         """Take an episode up into the statistics that inputs are normalised by."""
         self.algorithm.inputs.observe(episode)
 
+    def moments_of(self, episodes: Sequence[Episode]) -> Array:
+        """What episodes add to those statistics, as one float64 vector, without taking them up."""
+        return self.algorithm.inputs.moments_of(episodes)
+
+    def observe_moments(self, moments: Array) -> None:
+        """Take up what `moments_of` gave, here or elsewhere."""
+        self.algorithm.inputs.observe_moments(moments)
+
+    def share_gradients(self, average: Callable[[Tensor], None]) -> None:
+        """Let `average` change every gradient, in place, before it is used."""
+        for optimizer in self.algorithm.optimizers:
+            optimizer.average = average
+
     def exploration(self, is_random: bool, env_steps: int = 0) -> Exploration:
         """How to act while collecting; `is_random` for the warm-up. env_steps: how many the run has made."""
         return replace(self.algorithm.exploration(env_steps), is_random=is_random)
 
     def values(self, episode: Episode) -> Array:
-        """What the critics expected before each step of an episode, if the policy acted without noise, (T,)."""
+        """What the critics expected before each step of an episode, if the policy acted without noise, (T,).
+
+        With stages, of acting for the task's own goal.
+        """
         rows = (getattr(episode, key)[:-1] for key in OBSERVATION_KEYS)
         return np.asarray(self.algorithm.value(self.algorithm.inputs.rows(*rows)).cpu().numpy())
 
     def policy_weights(self) -> PolicyWeights:
-        """Copies of what acting needs."""
-        flat = self.algorithm.policy().cpu().numpy().copy()
-        return PolicyWeights(flat, *self.algorithm.inputs.normalizer.mean_and_scale())
+        """Copies of what acting as well as it can needs: of the running mean, where there is one."""
+        return self._published(self.algorithm.policy() if self._mean is None else self._mean)
+
+    def collecting_weights(self) -> PolicyWeights:
+        """Copies of what collecting needs: of the policy as it is."""
+        return self._published(self.algorithm.policy())
+
+    def _published(self, flat: Tensor) -> PolicyWeights:
+        return PolicyWeights(flat.cpu().numpy().copy(), *self.algorithm.inputs.normalizer.mean_and_scale())
 
     def input_statistics(self) -> dict[str, float]:
         """Means over the numbers of an observation (`stats_o`) and of a goal (`stats_g`) of their running mean and std."""
@@ -109,11 +142,14 @@ class Agent:
     def state_dict(self) -> dict[str, Array]:
         """Copies of everything needed to go on bit for bit."""
         return {
-            **{name: tensor.cpu().numpy().copy() for name, tensor in self.algorithm.tensors.items()},
+            **{name: tensor.cpu().numpy().copy() for name, tensor in self._tensors().items()},
             **self.algorithm.inputs.normalizer.state_dict(),
             "generator": self.algorithm.generator.get_state().numpy().copy(),
             "n_updates": np.array(self.n_updates, np.int64),
         }
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return self.algorithm.tensors | ({} if self._mean is None else {"mean_policy": self._mean})
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Take a `state_dict` back; raises FileError, naming the difference, before anything is changed."""
@@ -123,7 +159,7 @@ class Agent:
             generator.set_state(generator.get_state().new_tensor(state["generator"]))
         except RuntimeError as problem:
             raise FileError(f"the state of the random generator is damaged ({problem})") from None
-        for name, tensor in self.algorithm.tensors.items():
+        for name, tensor in self._tensors().items():
             tensor.copy_(tensor.new_tensor(state[name]))
         inputs.normalizer.load_state_dict(state)
         inputs.refresh()

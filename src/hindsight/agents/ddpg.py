@@ -38,6 +38,7 @@ class DDPG:
         actor_rate = options.actor_learning_rate or options.learning_rate
         self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
+        self.optimizers = (self.actor_adam, self.critic_adam)
         self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
@@ -56,7 +57,7 @@ class DDPG:
 
     def _target(self, batch: Transitions) -> Tensor:
         """What the critics should say, (B, 1)."""
-        action = self.target_actor(batch.next_inputs)[0].tanh_()
+        action = self.target_actor(batch.next_acting_inputs)[0].tanh_()
         values = self.target_critics(torch.cat((batch.next_inputs, action), 1))
         next_value = lowest(values, self.options.n_target_critics, self.generator)
         return td_target(batch.reward, batch.discount, next_value, *self.value_range)

@@ -16,6 +16,8 @@ from .options import GoalFeatures
 
 Array = npt.NDArray[Any]
 Coding = Literal["numbers", "bits", "one_hot", "image", "difference", "agreement"]
+Source = Literal["observation", "goal"]
+_Kind = tuple[Coding, Source, int, tuple[int, ...] | None]  # of a part: coding, source, the source's columns, those kept
 
 MOST_VALUES = 4096  # of a Discrete space: each takes a column
 FIXED_MEAN_AND_SCALE: dict[Coding, tuple[float, float]] = {  # what is no plain number is not normalised by statistics
@@ -28,11 +30,15 @@ FIXED_MEAN_AND_SCALE: dict[Coding, tuple[float, float]] = {  # what is no plain 
 
 @dataclass(frozen=True)
 class Part:
-    """Neighbouring columns of a network's input. source: the array whose kind of numbers they hold."""
+    """Neighbouring columns of a network's input.
+
+    source: the array whose kind of numbers they hold. kept: which of its columns are seen; None for all.
+    """
 
     coding: Coding
-    source: Literal["observation", "goal"]
+    source: Source
     columns: slice
+    kept: tuple[int, ...] | None = None
 
 
 def coding_of(array: ArraySpec) -> Coding:
@@ -50,20 +56,25 @@ def coding_of(array: ArraySpec) -> Coding:
 
 @dataclass(frozen=True)
 class Layout:
-    """The input of a network: observation, goal, then the achieved goal where it is seen, then the goal features.
+    """The input of a network: observation, goal, the achieved goal where it is seen, the goal features, the stage.
 
     Raises GoalEnvError for a Discrete space of more values than one-hot inputs are sensible for, and OptionError for goal
-    features that the goals cannot have.
+    features that the goals cannot have and columns that are not there.
 
     goal_features "relative" adds goal - achieved_goal: in deviations of the goal, zero at the goal. "agreement" adds the
     product of both where the lower bound of each number is coded as -1 and the upper as 1: for goals of two values 1 where
     they agree and -1 where they differ; for Discrete goals that of their binary digits.
+    absolute_observation, absolute_goal: columns that say where in the world things are, left out where goals are
+    "relative": what is learnt in one place is then known in all. n_stages: each has a column that says it is its turn.
     """
 
     observation: ArraySpec
     goal: ArraySpec
     sees_achieved_goal: bool = False
     goal_features: GoalFeatures = "none"
+    absolute_observation: tuple[int, ...] = ()
+    absolute_goal: tuple[int, ...] = ()
+    n_stages: int = 0
 
     def __post_init__(self) -> None:
         for name, array in (("observation", self.observation), ("goal", self.goal)):
@@ -85,23 +96,40 @@ class Layout:
             raise OptionError(
                 "goal_features is 'agreement', but the goals have no bounds to code as -1 and 1: use 'relative'"
             )
+        for name, array in (("observation", self.observation), ("goal", self.goal)):
+            absolute = getattr(self, f"absolute_{name}")
+            if absolute and (coding_of(array) != "numbers" or max(absolute) >= array.size or min(absolute) < 0):
+                raise OptionError(
+                    f"absolute_{name} is {absolute}, but these must be columns of numbers, and the {name} is "
+                    f"{array.shape} of {array.dtype}: name those below {array.size}, or none"
+                )
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """What lies where, from the first column to the last."""
-        goal = coding_of(self.goal)
-        kinds: list[tuple[Coding, Literal["observation", "goal"], int]] = [
-            (coding_of(self.observation), "observation", _n_columns(self.observation)),
-            (goal, "goal", _n_columns(self.goal)),
-        ]
-        if self.sees_achieved_goal:
-            kinds.append((goal, "goal", _n_columns(self.goal)))
+        observation, goal = coding_of(self.observation), coding_of(self.goal)
+        kinds: list[_Kind] = [(observation, "observation", _n_columns(self.observation), self.kept["observation"])]
+        kinds += [(goal, "goal", _n_columns(self.goal), self.kept["goal"])] * (2 if self.sees_achieved_goal else 1)
         if self.goal_features == "relative":
-            kinds.append(("difference", "goal", self.goal.size))
+            kinds.append(("difference", "goal", self.goal.size, None))
         if self.goal_features == "agreement":
-            kinds.append(("agreement", "goal", len(self._digits) or self.goal.size))
-        stops = np.cumsum([size for _, _, size in kinds]).tolist()
-        return tuple(Part(k, s, slice(stop - size, stop)) for (k, s, size), stop in zip(kinds, stops, strict=True))
+            kinds.append(("agreement", "goal", len(self._digits) or self.goal.size, None))
+        kinds.append(("one_hot", "observation", self.n_stages, None))
+        sizes = [n if kept is None else len(kept) for _, _, n, kept in kinds]
+        columns = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
+        parts = [Part(k, s, where, kept) for (k, s, _, kept), where in zip(kinds, columns, strict=True)]
+        return tuple(part for part, size in zip(parts, sizes, strict=True) if size)
+
+    @cached_property
+    def kept(self) -> dict[str, tuple[int, ...] | None]:
+        """Which columns of observation and goals are seen; None for all."""
+        absolute = {"observation": self.absolute_observation, "goal": self.absolute_goal}
+        sizes = {"observation": self.observation.size, "goal": self.goal.size}
+        is_relative = self.goal_features == "relative"
+        return {
+            name: tuple(i for i in range(sizes[name]) if i not in columns) if columns and is_relative else None
+            for name, columns in absolute.items()
+        }
 
     def encoding(self, channels: tuple[int, ...], n_others: int = 0) -> Encoding | None:
         """How the images of an input become numbers, None where it has none; `n_others` columns come after the layout's."""
@@ -121,20 +149,32 @@ class Layout:
         return int(self.parts[-1].columns.stop)
 
     def assemble(
-        self, leading: tuple[int, ...], observation: Array, achieved_goal: Array, goal: Array, *others: Array
+        self,
+        leading: tuple[int, ...],
+        observation: Array,
+        achieved_goal: Array,
+        goal: Array,
+        *others: Array,
+        stage: Array | int = 0,
     ) -> Array:
-        """The input, (*leading, size) float32, from arrays (*leading, *shape) of any dtype; `others`, flat, come after."""
+        """The input, (*leading, size) float32, from arrays (*leading, *shape) of any dtype; `others`, flat, come after.
+
+        stage: (*leading,), or one for all.
+        """
         seen, achieved, asked = (
             np.asarray(values).reshape((*leading, size))
             for values, size in zip((observation, achieved_goal, goal), self._sizes, strict=True)
         )
-        columns = [_coded(self.observation, seen), _coded(self.goal, asked)]
+        columns = [_coded(self.observation, seen, self.kept["observation"]), _coded(self.goal, asked, self.kept["goal"])]
         if self.sees_achieved_goal:
-            columns.append(_coded(self.goal, achieved))
+            columns.append(_coded(self.goal, achieved, self.kept["goal"]))
         if self.goal_features == "relative":
             columns.append(self._difference(achieved, asked))
         if self.goal_features == "agreement":
             columns.append(self._agreement(achieved, asked))
+        if self.n_stages:
+            is_turn = np.asarray(stage)[..., None] == np.arange(1, self.n_stages + 1)
+            columns.append(np.broadcast_to(is_turn, (*leading, self.n_stages)))
         return np.concatenate((*columns, *others), -1, dtype=np.float32, casting="unsafe")
 
     def _difference(self, achieved_goal: Array, goal: Array) -> Array:
@@ -184,5 +224,7 @@ def _n_columns(array: ArraySpec) -> int:
     return array.n_values or array.size
 
 
-def _coded(array: ArraySpec, values: Array) -> Array:
+def _coded(array: ArraySpec, values: Array, kept: tuple[int, ...] | None) -> Array:
+    if kept is not None:
+        return np.take(values, kept, -1)
     return values if array.n_values is None else values == np.arange(array.low[0], array.low[0] + array.n_values)

@@ -6,7 +6,7 @@ update of small networks. A network's backward pass is a loop of matrix products
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -148,7 +148,12 @@ def with_outputs(network: Network, matrix: Tensor) -> Tensor:
 
 
 class Adam:
-    """Adam (Kingma and Ba 2015) on one flat vector of weights: a step is one fused operation."""
+    """Adam (Kingma and Ba 2015) on one flat vector of weights: a step is one fused operation.
+
+    average: what is done to each gradient first, in place, where several learn together.
+    """
+
+    average: Callable[[Tensor], None] | None = None
 
     def __init__(self, weights: Tensor, learning_rate: float, gradient_clip: float | None = None) -> None:
         self.weights = weights
@@ -158,6 +163,8 @@ class Adam:
 
     def step(self, gradient: Tensor) -> None:
         """Move the weights against `gradient`, whose norm is first cut to `gradient_clip` in place."""
+        if self.average is not None:
+            self.average(gradient)
         if self.gradient_clip is not None:
             gradient.mul_((self.gradient_clip / gradient.norm()).clamp_(max=1.0))
         self.n_steps.add_(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records import Episode
+from ..stages import Stage
 from .layout import FIXED_MEAN_AND_SCALE, Layout, Part, coding_of
 
 Array = npt.NDArray[Any]
@@ -31,11 +32,14 @@ class RunningMoments:
         if len(rows) == 0:
             return
         mean = rows.mean(axis=0, dtype=np.float64)
-        squares = np.square(rows - mean).sum(axis=0)
-        total = self.count + len(rows)
+        self.merge(len(rows), mean, np.square(rows - mean).sum(axis=0))
+
+    def merge(self, count: float, mean: Array, squares: Array) -> None:
+        """Take up `count` rows of which mean and sum of squared distances from it are known, (size,) each."""
+        total = self.count + count
         distance = mean - self.mean
-        self.mean += distance * (len(rows) / total)
-        self.squares += squares + np.square(distance) * (self.count * len(rows) / total)
+        self.mean += distance * (count / total)
+        self.squares += squares + np.square(distance) * (self.count * count / total)
         self.count[...] = total
 
     def deviation(self) -> Array:
@@ -48,14 +52,14 @@ class RunningMoments:
 
 
 class Normalizer:
-    """One set of moments for observations and one that achieved and desired goals share; for those that are plain numbers.
+    """One set of moments for observations and one that all goals share, those of stages too; for what is plain numbers.
 
     A value x is seen by the networks as clip((x - mean) * scale), scale = 1 / max(deviation, eps); before the first
     episode mean is 0 and scale 1. Bits and one-hot values have a mean and a scale of their own (`layout`).
     """
 
-    def __init__(self, layout: Layout, eps: float) -> None:
-        self.layout, self.eps = layout, eps
+    def __init__(self, layout: Layout, eps: float, stages: Sequence[Stage] = ()) -> None:
+        self.layout, self.eps, self.stages = layout, eps, stages
         self.moments = {
             name: RunningMoments(array.size if coding_of(array) == "numbers" else 0)
             for name, array in (("observation", layout.observation), ("goal", layout.goal))
@@ -66,6 +70,26 @@ class Normalizer:
         self._take("observation", episode.observation)
         self._take("goal", episode.achieved_goal)
         self._take("goal", episode.desired_goal)
+        for stage in self.stages:
+            self._take("goal", episode.observation[:, stage.achieved])
+            self._take("goal", episode.observation[:, stage.goal])
+
+    def to_vector(self) -> Array:
+        """All moments, one after another, float64."""
+        return np.concatenate([array.ravel() for array in self._arrays().values()])
+
+    def merge_vector(self, vector: Array) -> None:
+        """Take up the rows that a `to_vector` of the same task tells of."""
+        for moments in self.moments.values():
+            size = moments.mean.size
+            count, mean, squares, vector = (
+                vector[0],
+                vector[1 : size + 1],
+                vector[size + 1 : 2 * size + 1],
+                vector[2 * size + 1 :],
+            )
+            if count:
+                moments.merge(float(count), mean, squares)
 
     def mean_and_scale(self) -> tuple[Array, Array]:
         """float32 mean and scale of a network's input, (layout.size,) each."""
@@ -102,7 +126,8 @@ class Normalizer:
             return FIXED_MEAN_AND_SCALE[part.coding]
         if part.coding == "difference":
             return 0.0, self._mean_and_scale_of(replace(part, coding=coding_of(self.layout.goal)))[1]
-        return self.moments[part.source].mean, self._scale(self.moments[part.source])
+        mean, scale = self.moments[part.source].mean, self._scale(self.moments[part.source])
+        return (mean, scale) if part.kept is None else (mean[list(part.kept)], scale[list(part.kept)])
 
     def _scale(self, moments: RunningMoments) -> Array:
         if moments.count == 0:

@@ -22,6 +22,7 @@ class AgentOptions:
     discount: float = 0.98  # what a reward is worth one step later
     tau: float = 0.005  # share of the online weights that the targets take over when they move
     target_period: int = 1  # the targets move once in so many policy updates; with tau 1 that is a copy
+    mean_share: float = 1.0  # share of the policy that its running mean, evaluated and kept, takes over per update
     critic_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the critics
     clip_targets: bool = True  # hold targets within the returns that the task's reward range can produce
     gradient_clip: float | None = None  # largest norm of a network's gradient; no limit when None
@@ -31,10 +32,15 @@ class AgentOptions:
     normalizer_eps: float = 1e-2  # smallest standard deviation that a value is divided by
     sees_achieved_goal: bool = False  # networks see achieved_goal besides observation and goal
     goal_features: GoalFeatures = "none"  # networks also see goal - achieved_goal, or where the two agree
+    absolute_observation: tuple[int, ...] = ()  # with "relative": columns that networks do not see, for they say where
+    absolute_goal: tuple[int, ...] = ()  # the same of the goals; they see the differences
     image_channels: tuple[int, ...] = (16, 32, 32)  # of the convolutions that images go through; each halves the sides
     device: Literal["auto", "cpu", "cuda"] = "auto"  # where updates run; auto takes a GPU if there is one
 
     def __post_init__(self) -> None:
+        for name in ("absolute_observation", "absolute_goal"):
+            object.__setattr__(self, name, _as_tuple(getattr(self, name)))
+            self._require(name, lambda columns: all(_is_count(n + 1) for n in columns), "columns, counted from 0")
         for name in ("hidden", "image_channels"):
             object.__setattr__(self, name, _as_tuple(getattr(self, name)))
             self._require(name, lambda sizes: all(map(_is_count, sizes)), "sizes of at least 1, such as 256 256")
@@ -42,6 +48,7 @@ class AgentOptions:
             self._require(name, _is_positive, "a number above 0")
         self._require("gradient_clip", lambda x: x is None or _is_positive(x), "a number above 0, or None")
         self._require("discount", lambda x: 0 < x < 1, "a number between 0 and 1, both excluded")
+        self._require("mean_share", lambda x: 0 < x <= 1, "a number above 0, at most 1")
         self._require("tau", lambda x: 0 < x <= 1, "a number above 0, at most 1")
         self._require("target_period", _is_count, "a whole number of at least 1")
         self._require("random_eps", _is_share, "a share from 0 to 1")
@@ -117,9 +124,11 @@ class ActorCriticOptions(AgentOptions):
     actor_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the actor
     action_l2: float = 0.1  # weight of the mean squared action in the actor's loss; keeps it off the bounds
     noise: float = 0.1  # standard deviation of the exploration noise, in half widths of the action range
+    stages: tuple[str, ...] = ()  # goals on the way, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 handover=0.15"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "stages", _as_tuple(self.stages))
         self._require("actor_learning_rate", lambda x: x is None or _is_positive(x), "a number above 0, or None")
         self._require("n_critics", _is_count, "a whole number of at least 1")
         self._require(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FileError, InputError
-from ..records import ArraySpec
+from ..records import ArraySpec, GoalSpec
+from ..stages import TASK, Stage, as_they_act, parse_stages
 from .images import Encoding, convolution_views, encode
 from .layout import Layout
 from .options import GoalFeatures
@@ -52,7 +53,7 @@ class PolicySpec:
 
     observation, goal, action: as in GoalSpec. kind: what the last layer means: the action before tanh; mean and log
     deviation of it; or a value for each of the actions that can be chosen. normalizer_clip: None where inputs are not held
-    within a range.
+    within a range. absolute_observation, absolute_goal: as in Layout. stages: as `hindsight.stages` writes them.
     """
 
     observation: ArraySpec
@@ -65,11 +66,27 @@ class PolicySpec:
     kind: PolicyKind
     normalizer_clip: float | None
     image_channels: tuple[int, ...]
+    absolute_observation: tuple[int, ...] = ()
+    absolute_goal: tuple[int, ...] = ()
+    stages: tuple[str, ...] = ()
 
     @cached_property
     def layout(self) -> Layout:
         """Which columns of the input hold what."""
-        return Layout(self.observation, self.goal, self.sees_achieved_goal, self.goal_features)
+        return Layout(
+            self.observation,
+            self.goal,
+            self.sees_achieved_goal,
+            self.goal_features,
+            self.absolute_observation,
+            self.absolute_goal,
+            len(self.stages),
+        )
+
+    @cached_property
+    def staging(self) -> tuple[Stage, ...]:
+        """The goals on the way, in their order; raises OptionError where the task cannot have them."""
+        return parse_stages(self.stages, GoalSpec(self.observation, self.goal, self.action))
 
     @property
     def input_size(self) -> int:
@@ -118,7 +135,11 @@ class PolicySpec:
                 kind=data["kind"],
                 normalizer_clip=None if data["normalizer_clip"] is None else float(data["normalizer_clip"]),
                 image_channels=tuple(int(n) for n in data["image_channels"]),
+                absolute_observation=tuple(int(n) for n in data["absolute_observation"]),
+                absolute_goal=tuple(int(n) for n in data["absolute_goal"]),
+                stages=tuple(str(text) for text in data["stages"]),
             )
+            parse_stages(spec.stages, GoalSpec(observation, goal, action))
         except (KeyError, TypeError, ValueError) as problem:
             raise FileError(
                 f"the description of a policy is malformed ({problem!r}): the file is not ours, or damaged"
@@ -152,12 +173,20 @@ class Exploration:
 
     random_eps: probability of a uniformly random action instead. noise: standard deviation of Gaussian noise, in half
     widths of the action range. is_random: every action is uniformly random. samples: a stochastic policy draws its action.
+    led_episodes: probability that an episode is led to the stages; led_steps: probability that a step of such an episode
+    acts for the first stage that is not met.
     """
 
     random_eps: float
     noise: float
     is_random: bool = False
     samples: bool = False
+    led_episodes: float = 0.0
+    led_steps: float = 0.0
+
+    def left_alone(self) -> Exploration:
+        """For an episode that is not led: with half the noise, since it shows how well the policy does by itself."""
+        return replace(self, random_eps=self.random_eps / 2, noise=self.noise / 2, led_steps=0.0)
 
 
 class Policy:
@@ -312,7 +341,8 @@ class Policy:
         size = (*leading, self._size)
         if exploration.is_random:
             return np.asarray(generator.uniform(-1.0, 1.0, size))
-        output = self._outputs(leading, seen)
+        led = exploration.led_steps > 0 and bool(generator.random() < exploration.led_steps)
+        output = self._outputs(leading, seen, led)
         action = self._sample(output, generator) if exploration.samples else self._squash(output)
         if exploration.noise > 0:
             noisy = action + exploration.noise * generator.standard_normal(size)
@@ -322,20 +352,29 @@ class Policy:
             action = np.where(is_random, generator.uniform(-1.0, 1.0, size), action)
         return action
 
-    def inputs(self, leading: tuple[int, ...], seen: Seen) -> Array:
-        """What the network sees of observations, achieved and desired goals: (*leading, input_size) float32, normalised."""
-        x = self.spec.layout.assemble(leading, *seen)
+    def inputs(self, leading: tuple[int, ...], seen: Seen, led: bool = False) -> Array:
+        """What the network sees of observations, achieved and desired goals: (*leading, input_size) float32, normalised.
+
+        With stages, the goals of that whose turn it is, by `stages.as_they_act`.
+        """
+        stage: Array | int = TASK
+        if self.spec.staging:
+            observation, achieved_goal, goal = map(np.asarray, seen)
+            of_the_task = np.full(leading, TASK)
+            stage, achieved_goal, goal = as_they_act(self.spec.staging, observation, achieved_goal, goal, of_the_task, led)
+            seen = (observation, achieved_goal, goal)
+        x = self.spec.layout.assemble(leading, *seen, stage=stage)
         x -= self._mean
         x *= self._scale
         if self.spec.normalizer_clip is not None:
             np.minimum(np.maximum(x, -self.spec.normalizer_clip, out=x), self.spec.normalizer_clip, out=x)
         return x
 
-    def _outputs(self, leading: tuple[int, ...], seen: Seen) -> Array:
+    def _outputs(self, leading: tuple[int, ...], seen: Seen, led: bool = False) -> Array:
         """The last layer's outputs, (*leading, outputs)."""
         if not self._layers:
             raise InputError("this policy has no weights yet: call load(weights) first")
-        x = self.inputs(leading, seen)
+        x = self.inputs(leading, seen, led)
         if self._encoding:
             x = encode(self._encoding, self._convolutions, x)
         for weight, bias in self._layers[:-1]:

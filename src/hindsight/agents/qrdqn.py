@@ -36,6 +36,7 @@ class QRDQN:
         self.targets.copy_(self.weights)
 
         self.adam = Adam(self.weights, options.learning_rate, options.gradient_clip)
+        self.optimizers = (self.adam,)
         self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= self.adam.tensors("adam")

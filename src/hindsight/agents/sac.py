@@ -54,6 +54,7 @@ class SAC:
         self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
         self.entropy_adam = Adam(self.log_coefficient, entropy_rate)
+        self.optimizers = (self.actor_adam, self.critic_adam, self.entropy_adam)
         self.target_step = TargetStep(self.targets, self.critics.flat, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= {"log_coefficient": self.log_coefficient} | self.entropy_adam.tensors("entropy_adam")
@@ -79,7 +80,7 @@ class SAC:
         The range of returns bounds the next value before the entropy is added, which no reward bounds (as REDQ with
         hindsight does, Hiraoka 2023).
         """
-        sample = sample_squashed_gaussian(self.actor(batch.next_inputs)[0], self.generator)
+        sample = sample_squashed_gaussian(self.actor(batch.next_acting_inputs)[0], self.generator)
         values = self.target_critics(torch.cat((batch.next_inputs, sample.action), 1))
         next_value = lowest(values, self.options.n_target_critics, self.generator).clamp_(*self.value_range)
         soft_value = torch.addcmul(next_value, coefficient, sample.log_density, value=-1.0)

@@ -39,6 +39,7 @@ class TD3:
         actor_rate = options.actor_learning_rate or options.learning_rate
         self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
+        self.optimizers = (self.actor_adam, self.critic_adam)
         self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
@@ -62,7 +63,7 @@ class TD3:
     def _targets(self, transitions: Transitions) -> Tensor:
         """What the critics should say, (P, B, 1), for all batches at once: the target networks stand still meanwhile."""
         options, next_inputs = self.options, transitions.next_inputs.flatten(0, 1)
-        action = self.target_actor(next_inputs)[0].tanh_()
+        action = self.target_actor(transitions.next_acting_inputs.flatten(0, 1))[0].tanh_()
         action = smoothed_action(action, options.target_noise, options.target_noise_clip, self.generator)
         values = self.target_critics(torch.cat((next_inputs, action), 1))
         next_value = lowest(values, options.n_target_critics, self.generator).view_as(transitions.reward)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import UserDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import GoalEnvError
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
+from ..symmetries import Symmetries
 from .probe import (
     Environment,
     GoalFunction,
@@ -27,6 +28,7 @@ from .probe import (
     random_state_kept,
     read_success,
 )
+from .turned import compare_rewards, compare_steps
 
 MAX_STEPS = 300  # of each of the two episodes that are played
 MAX_REPLAYED = 100  # of the first one again
@@ -89,8 +91,11 @@ class Facts:
         return [f"step {t + 1} with seed {e.seed}" for e in self.episodes for t in range(len(e.rewards))][i]
 
 
-def examine(env: Environment, spec: GoalSpec) -> CheckReport:
-    """Play and look. Raises nothing for what the environment does wrong; its random generator is given back."""
+def examine(env: Environment, spec: GoalSpec, symmetries: Sequence[str] = ()) -> CheckReport:
+    """Play and look. Raises nothing for what the environment does wrong; its random generator is given back.
+
+    symmetries: what is declared of the environment, to be tried too.
+    """
     looked, stage = _read(spec), "episodes"
     with random_state_kept(env):
         try:
@@ -104,6 +109,9 @@ def examine(env: Environment, spec: GoalSpec) -> CheckReport:
         looked.append(Finding("warning" if complaint else "ok", stage, complaint or good))
         facts = Facts(env, spec, episodes, replay, seen, reward)
         looked += [_run(name, functools.partial(check, facts)) for name, check in CHECKS.items()]
+        if symmetries:
+            looked.append(_run("turned rewards", lambda: _turned_rewards(facts, symmetries)))
+            looked.append(_run("turned steps", lambda: compare_steps(env, spec, Symmetries(symmetries, spec))))
     return CheckReport(name_of(env), tuple(looked))
 
 
@@ -274,6 +282,11 @@ def _end(facts: Facts) -> tuple[str, str]:
         f"an episode went on after {limit} steps, which the environment names as its limit: let step return truncated=True "
         f"there, or wrap it in gymnasium.wrappers.TimeLimit"
     )
+
+
+def _turned_rewards(facts: Facts, symmetries: Sequence[str]) -> tuple[str, str]:
+    goals = [episode.goals() for episode in facts.episodes]
+    return compare_rewards(facts.reward, goals, Symmetries(symmetries, facts.spec))
 
 
 CHECKS: Mapping[str, Callable[[Facts], tuple[str, str]]] = {

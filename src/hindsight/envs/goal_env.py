@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
@@ -112,11 +112,15 @@ def read_spec(env: Environment) -> GoalSpec:
     return GoalSpec.from_spaces(env.observation_space, env.action_space, time_limit(env), reward_range, env_id)
 
 
-def check_goal_env(env: EnvSource, env_options: Mapping[str, Any] | None = None) -> CheckReport:
+def check_goal_env(
+    env: EnvSource, env_options: Mapping[str, Any] | None = None, symmetries: Sequence[str] = ()
+) -> CheckReport:
     """What an environment keeps of the promises that hindsight rests on, found by playing two seeded random episodes.
 
     Takes what `make_goal_env` takes, and raises only for an unknown id, a missing package or a wrong option; whatever the
-    environment does wrong stands in the report. An environment that is handed over is left reset, and must be reset again.
+    environment does wrong stands in the report. symmetries: turns and mirrors that are said to change nothing, as
+    `hindsight.symmetries` writes them: tried on rewards, and on steps where that can be. An environment that is handed over
+    is left reset, and must be reset again.
     """
     try:
         made = make_env(env, None, env_options)
@@ -125,7 +129,7 @@ def check_goal_env(env: EnvSource, env_options: Mapping[str, Any] | None = None)
     except Exception as problem:
         return CheckReport(str(env), (Finding("error", "making", f"{type(problem).__name__}: {problem}"),))
     try:
-        return examine(made, read_spec(made))
+        return examine(made, read_spec(made), symmetries)
     except GoalEnvError as problem:
         return CheckReport(name_of(made), (Finding("error", "spaces", str(problem)),))
     finally:

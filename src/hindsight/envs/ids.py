@@ -137,9 +137,14 @@ def known_goal_ids() -> list[str]:
     return sorted({*known, *newest.values()})
 
 
+def has_display() -> bool:
+    """Whether a window can be opened."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
 def prepare_rendering(render_mode: str | None) -> None:
     """Choose a way to draw where there is no display, before a simulator is imported; an own choice of MUJOCO_GL stands."""
-    if render_mode is None or sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+    if render_mode is None or has_display():
         return
     if render_mode == "human":
         raise GoalEnvError("render_mode='human' needs a display, and there is none: use render_mode='rgb_array'")

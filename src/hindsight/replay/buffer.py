@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import FileError, InputError, OptionError
 from ..records import Array, Batch, Episode, GoalSpec
+from ..symmetries import Symmetries
 from .chance import check_state
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
@@ -19,6 +20,7 @@ from .priorities import ByEnergy, ByError
 from .returns import check_discount
 from .rows import row_dtype, whole_number
 from .sampler import Sampler
+from .stage_goals import StageGoals
 from .staging import OpenEpisodes
 from .timeline import Timeline
 from .told import Told, judge_entries
@@ -52,6 +54,10 @@ class HindsightBuffer:
     prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
     batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
     proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018).
+    symmetries: turns and mirrors under which the world is the same, see `hindsight.symmetries`; each sample is seen from a
+    side of its own. They must leave every reward as it is.
+    stages: goals on the way, see `hindsight.stages`; a share stage_share of the samples is told under their goals instead
+    of the task's, which `stage` of a batch says, and paid success_reward where the stage is met, one less elsewhere.
     """
 
     def __init__(
@@ -77,6 +83,9 @@ class HindsightBuffer:
         alpha: float = 0.6,
         beta: float = 0.4,
         energy: bool = False,
+        symmetries: Sequence[str] = (),
+        stages: Sequence[str] = (),
+        stage_share: float = 0.2,
         relabel_at: RelabelAt = "sample",
     ) -> None:
         settings = {
@@ -95,6 +104,9 @@ class HindsightBuffer:
             "prioritized": prioritized,
             "alpha": alpha,
             "energy": energy,
+            "symmetries": list(symmetries),
+            "stages": list(stages),
+            "stage_share": stage_share,
             "relabel_at": relabel_at,
         }
         self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
@@ -111,7 +123,8 @@ class HindsightBuffer:
     ) -> None:
         """Build the parts; settings: what a file keeps of the arguments of `__init__`."""
         shape = (settings[name] for name in ("capacity", "episode_length", "info_keys", "dtype"))
-        timeline = self._timeline = Timeline(GoalSpec.from_json(settings["spec"]), *shape)
+        spec = GoalSpec.from_json(settings["spec"])
+        timeline = self._timeline = Timeline(spec, *shape)
         n_envs = whole_number("n_envs", settings["n_envs"], 1)
         n_sampled_goal = settings["n_sampled_goal"]
         if n_sampled_goal is not None:
@@ -121,13 +134,21 @@ class HindsightBuffer:
         rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
         ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
         ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
+        symmetries = Symmetries(settings["symmetries"], spec)
+        stages = StageGoals(timeline, settings["stages"], settings["stage_share"], success_reward, symmetries)
         check_relabel_at(settings["relabel_at"], ahead[0])
+        if stages.stages and settings["relabel_at"] != "sample":
+            raise OptionError(
+                "relabel_at is 'episode_end', but the goals of stages are drawn with each sample: use 'sample'"
+            )
         self._strategy = strategy
         self._told: Told | None = None
         if settings["relabel_at"] == "sample":
-            self._sampler = Sampler(timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead)
+            self._sampler = Sampler(
+                timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages
+            )
         else:
-            sampler = self._sampler = Sampler(timeline, compute_reward, 0, "future", seed, ends)
+            sampler = self._sampler = Sampler(timeline, compute_reward, 0, "future", seed, ends, symmetries=symmetries)
             told = Told(sampler.chance, judge_entries(sampler.judging), n_sampled_goal, strategy)
             self._told = timeline.told = sampler.told = told
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
@@ -162,6 +183,11 @@ class HindsightBuffer:
     def her_probability(self) -> float:
         """The share of samples that are relabelled: k/(k+1), or what a `Relabel` says."""
         return self._sampler.her_probability if self._told is None else self._told.share
+
+    @property
+    def symmetries(self) -> Symmetries:
+        """The sides from which samples are seen; there is always one, from which all is as it was."""
+        return self._sampler.symmetries
 
     @property
     def beta(self) -> float:

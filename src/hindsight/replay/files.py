@@ -246,7 +246,9 @@ def _read_arrays(file: BinaryIO, kind: str, place: str) -> tuple[dict[str, Array
         about = parse_json(arrays.pop("about").tobytes(), place)
         found = about["kind"], about["format"]
     except (EOFError, ValueError, KeyError, TypeError, AttributeError, MemoryError, BadZipFile) as problem:
-        raise FileError(f"{place} cannot be read as a saved {kind}: {problem}") from None
+        raise FileError(
+            f"{place} is damaged, or no saved {kind}: {type(problem).__name__} when read as plain arrays"
+        ) from None
     if found != (kind, FORMAT) or not isinstance(about.get("data"), dict):
         raise FileError(f"{place} holds {found[0]!r} of format {found[1]!r}, but a {kind!r} of format {FORMAT} is needed")
     return arrays, about["data"]

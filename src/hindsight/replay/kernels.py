@@ -254,6 +254,26 @@ def merge(judged: Array, reward: Array, is_relabelled: Array) -> bool:
     return is_finite
 
 
+def turn_plain(values: Array, element: Array, source: Array, sign: Array, offset: Array) -> None:
+    """See every row of `values` from the side `element`: row becomes sign * row[source] + offset, in place.
+
+    values: (B, n) floats. element: (B,), which of the G maps. source, sign, offset: (G, n), see `symmetries`.
+    """
+    values[:] = sign[element] * np.take_along_axis(values, source[element], 1) + offset[element]
+
+
+@compiled
+def turn(values: Array, element: Array, source: Array, sign: Array, offset: Array) -> None:
+    """`turn_plain`, compiled. Element 0, which changes nothing, is passed over."""
+    row = np.empty(values.shape[1], values.dtype)
+    for i in range(len(values)):
+        g = element[i]
+        if g:
+            row[:] = values[i]
+            for j in range(len(row)):
+                values[i, j] = sign[g, j] * row[source[g, j]] + offset[g, j]
+
+
 def pick_entries_plain(
     entries: Array,
     parts: Array,

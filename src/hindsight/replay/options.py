@@ -26,13 +26,15 @@ class ReplayOptions:
     alpha: float = 0.6  # with prioritized: the power of the error that counts; 0 draws all alike
     beta: float = 0.4  # with prioritized: how far weights make up for it at first; rises to 1, wholly, over the run
     energy: bool = False  # draw episodes more often where the achieved goal moved far (Zhao and Tresp 2018)
+    stage_share: float = 0.2  # with stages: share of a batch that is learnt under their goals
+    symmetries: tuple[str, ...] = ()  # turns and mirrors that change nothing, as in "o0=-o0 g0=-g0 a0=-a0"
 
     def __post_init__(self) -> None:
         for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1), ("n_steps", 1)):
             if getattr(self, name) < lowest:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least {lowest}")
         check_relabel_at(self.relabel_at, self.n_steps)
-        for name in ("alpha", "beta"):
+        for name in ("alpha", "beta", "stage_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")
         if self.prioritized and self.energy:

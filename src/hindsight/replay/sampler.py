@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import NothingToSampleError
+from ..errors import NothingToSampleError, OptionError
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
+from ..symmetries import Symmetries
 from .batches import Form
 from .chance import Chance
 from .ends import AS_STORED, Ends, Judge
@@ -22,15 +23,26 @@ from .goals import (
     users_rows,
 )
 from .judging import Judging
-from .kernels import RANDOM, choose_goals, gather, row_layout, sample
+from .kernels import RANDOM, choose_goals, gather, row_layout, sample, turn
 from .returns import fold_steps
+from .stage_goals import StageGoals
 from .timeline import Timeline
 from .told import Told
+
+TURNED = {  # what a symmetry turns in a batch: its field, and which columns these are
+    "observation": "observation",
+    "next_observation": "observation",
+    "achieved_goal": "goal",
+    "next_achieved_goal": "goal",
+    "goal": "goal",
+    "action": "action",
+}
 
 
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
+    symmetries: sides from which the world looks the same; each sample is shown from one drawn at random.
     chance: where all random numbers come from. her_probability: the share of samples that are relabelled here. told: where
     goals were drawn when their episodes ended, that is what relabels instead. beta: how far weights make up for rows that
     are drawn more often, where the timeline has priorities.
@@ -46,10 +58,16 @@ class Sampler:
         ends: Ends = AS_STORED,
         n_steps: int = 1,
         discount: float = 1.0,
+        symmetries: Symmetries | None = None,
+        stages: StageGoals | None = None,
     ) -> None:
         self.timeline = timeline
         self.chance, self.judging = Chance(timeline, seed), Judging(compute_reward, ends)
         self.told: Told | None = None
+        self.symmetries = symmetries or Symmetries((), timeline.spec)
+        self.stages = stages or StageGoals(timeline, (), 0.0, 0.0, self.symmetries)
+        if self.stages.stages and n_steps > 1:
+            raise OptionError(f"n_steps is {n_steps}, but stages are learnt one step at a time: set n_steps=1 or stages=()")
         self.n_steps, self.discount = n_steps, discount
         self.strategy = check_strategy(strategy)
         self.her_probability = relabelled_share(strategy, n_sampled_goal)
@@ -91,6 +109,10 @@ class Sampler:
             self.judging.judge(flat, info)
         else:
             self._look_ahead(flat, form.goal_at)
+        if self.stages.stages:
+            batch.stage = self.stages.tell(flat, form.goal_at, self.chance.numbers(len(flat))).reshape(shape)
+        if len(self.symmetries) > 1:
+            self._turn(flat)
         if self.timeline.priorities is not None:
             batch.weight = self.timeline.priorities.weights(batch.row, self.beta)
         return batch
@@ -177,10 +199,19 @@ class Sampler:
         self.judging.judge(flat, info)
         fold_steps(steps, steps_left, self.discount, batch)
 
+    def _turn(self, batch: Batch) -> None:
+        """Show each sample from a side of its own. Rewards were judged before: no side changes them."""
+        element = (self.chance.numbers(len(batch)) * len(self.symmetries)).astype(np.int64)
+        for field, name in TURNED.items():
+            maps = self.symmetries.maps[name]
+            turn(getattr(batch, field), element, maps.source, maps.sign, maps.offset)
+
 
 def compile_kernels() -> None:
     """Compile the loops now, by way of a tiny timeline, rather than within what is timed; they are kept on disk."""
     part, rows = ArraySpec((1,), "float32"), np.zeros((3, 1), np.float32)
-    timeline = Timeline(GoalSpec(part, part, part), capacity=4)
+    spec = GoalSpec(part, part, part)
+    timeline = Timeline(spec, capacity=4)
     timeline.append(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
-    Sampler(timeline, lambda achieved, goal, info: goal[:, 0], 4, "future", 0).sample((1,))
+    mirror = Symmetries(("o0=-o0 g0=-g0 a0=-a0",), spec)
+    Sampler(timeline, lambda achieved, goal, info: goal[:, 0], 4, "future", 0, symmetries=mirror).sample((1,))

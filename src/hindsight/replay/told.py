@@ -48,7 +48,7 @@ def judge_entries(judging: Judging) -> JudgeEntries:
         names = [name for name in rows.dtype.names or () if name.startswith(INFO_PREFIX)]
         info = {name.removeprefix(INFO_PREFIX): np.repeat(rows[name][:-1], k) for name in names}
         reward, terminated = np.zeros(steps * k, rows["reward"].dtype), np.repeat(rows["terminated"][:-1], k)
-        goal = entries["goal"].reshape(achieved.shape)
+        goal = np.ascontiguousarray(entries["goal"]).reshape(achieved.shape)
         judging.judge(Steps(achieved, goal, np.ones(steps * k, np.bool_), reward, terminated), info)
         entries["reward"], entries["terminated"] = reward.reshape(steps, k), terminated.reshape(steps, k)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from .curves import known, moving_mean, rate, window_of
-from .panel import Axis, Drawing, Panel, axes
+from .panel import Axis, Drawing, Panel, axes, logarithmic_ticks
 from .run import Run
 from .verdict import possible_returns, solved_at
 
@@ -19,6 +18,7 @@ NOTES = {
     "trivial_goals": "Of the goals put in hindsight, the share achieved before the step: they teach little.",
     "entropy_coefficient": "What unpredictable actions are worth, in rewards.",
 }
+NEAR = 1.5  # times the height of the curves, from where a bound is drawn
 SURE = 1.96  # standard errors on either side that hold a mean with 95% confidence
 
 
@@ -73,11 +73,11 @@ def returns(run: Run, axis: Axis) -> Panel:
 def health(run: Run) -> list[Panel]:
     """The losses, mean Q, and whatever else diverges where something is wrong."""
     panels = [
-        _metric(run, "critic_loss", "Critic loss", "var:orange", type="log", nticks=5),
+        _metric(run, "critic_loss", "Critic loss", "var:orange", type="log"),
         _metric(run, "actor_loss", "Actor loss", "var:green"),
         _values(run),
         _metric(run, "trivial_goals", "Goals achieved already", "var:pink", range=[-0.04, 1.08]),
-        _metric(run, "entropy_coefficient", "Entropy coefficient", "var:sky", type="log", nticks=5),
+        _metric(run, "entropy_coefficient", "Entropy coefficient", "var:sky", type="log"),
     ]
     return [panel for panel in panels if panel.traces]
 
@@ -104,10 +104,10 @@ def _values(run: Run) -> Panel:
     drawing = Drawing(steps)
     drawing.measured(run.column("train/q_mean"), "of what was learnt from", "var:blue", ".3g")
     drawing.measured(run.column("test/mean_q"), "of evaluated episodes", "var:orange", ".3g")
-    if drawing.traces:
-        for bound, word in zip(possible_returns(run), ("lowest", "highest"), strict=True):
-            if math.isfinite(bound):
-                drawing.level(bound, f"{word} possible return")
+    values = np.concatenate([trace["y"] for trace in drawing.traces]).astype(np.float64) if drawing.traces else np.zeros(0)
+    for bound, word in zip(possible_returns(run), ("lowest", "highest"), strict=True):
+        if len(values) and np.abs(values - bound).min() <= NEAR * np.ptp(values):  # or else it would squeeze the curves
+            drawing.level(bound, f"{word} possible return")
     note = "The discounted return that the critics expect. Blue: in the batches learnt from. Orange: in evaluated episodes."
     return Panel("q", "Mean Q", note, drawing.traces, drawing.layout())
 
@@ -117,7 +117,11 @@ def _metric(run: Run, name: str, title: str, colour: str, **y_axis: Any) -> Pane
     tell = PERCENT if "range" in y_axis else ".3g"
     drawing = Drawing(steps, tell)
     values = run.column(f"train/{name}")
-    drawing.measured(np.where(values > 0, values, np.nan) if "type" in y_axis else values, title.lower(), colour, tell)
+    if "type" in y_axis:
+        values = np.where(values > 0, values, np.nan)
+    drawing.measured(values, title.lower(), colour, tell)
+    if "type" in y_axis and drawing.traces:
+        y_axis["tickvals"] = logarithmic_ticks(np.nanmin(values), np.nanmax(values))
     layout = drawing.layout(PERCENT if "range" in y_axis else ".3~g", **y_axis)
     return Panel(name.replace("_", "-"), title, NOTES[name], drawing.traces, layout)
 

@@ -11,7 +11,8 @@ from .panel import Panel, digits
 from .run import Goals, Run
 
 MOST_EVALUATED, MOST_TRAINED = 4000, 2500  # episodes on a map
-SHOWN = 200  # evaluated episodes at once, the latest up to the chosen evaluation
+SHOWN = 50  # evaluated episodes at least, the latest up to the chosen evaluation, and the whole of that one
+SPREADS = (0.6180, 0.7549)  # across and up: steps that fill an interval evenly, and together a square
 FEW_VALUES = 12  # of a goal's number: so few lie on top of each other, and are spread a little
 
 
@@ -76,23 +77,25 @@ def _coverage(run: Run) -> Panel:
 
 
 def _scatter(places: Array, name: str, marker: dict[str, Any]) -> dict[str, Any]:
-    points = {"x": digits(spread(places[:, 0]), 4), "y": digits(spread(places[:, 1]), 4)}
+    points = {"x": digits(spread(places[:, 0], SPREADS[0]), 4), "y": digits(spread(places[:, 1], SPREADS[1]), 4)}
     return points | {"type": "scatter", "mode": "markers", "name": name, "marker": marker}
 
 
 def _points(goals: Goals, places: Array, across: int, up: int) -> dict[str, list[float | None]]:
-    y = goals.env_steps if up < 0 else spread(places[:, up])
-    return {"x": digits(spread(places[:, across]), 4), "y": digits(y, 4)}
+    y = goals.env_steps if up < 0 else spread(places[:, up], SPREADS[1])
+    return {"x": digits(spread(places[:, across], SPREADS[0]), 4), "y": digits(y, 4)}
 
 
-def spread(values: Array) -> Array:
-    """Values of which there are only a few, such as bits, moved a little so that each point is seen; others as they are."""
+def spread(values: Array, ratio: float) -> Array:
+    """Values of which there are only a few, such as bits, moved a little so that each point is seen; others as they are.
+
+    ratio: one of SPREADS.
+    """
     different = np.unique(values[np.isfinite(values)])
     if not 0 < len(different) <= FEW_VALUES:
         return values
     step = float(np.diff(different).min()) if len(different) > 1 else 1.0
-    golden = (np.arange(len(values)) * (np.sqrt(5) - 1) / 2 * (1 + len(different) / FEW_VALUES)) % 1.0
-    return np.asarray(values + step * 0.6 * (golden - 0.5))
+    return np.asarray(values + 0.6 * step * (np.arange(len(values)) * ratio % 1.0 - 0.5))
 
 
 def _thinned(goals: Goals, most: int) -> Goals:

@@ -36,11 +36,11 @@
 
   function layoutOf(panel) {
     const axis = {
-      gridcolor: style("line"), zeroline: false, linecolor: style("line"), automargin: true,
+      gridcolor: style("line"), zeroline: false, linecolor: style("line"),
       title: { font: { size: 12, color: style("muted") }, standoff: 6 },
     };
     const base = {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 48, r: 58, t: 12, b: 40 },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 58, r: 58, t: 12, b: 42 },
       font: { family: "system-ui, Segoe UI, Roboto, sans-serif", size: 12, color: style("ink") },
       showlegend: false, hovermode: panel.goals ? "closest" : "x unified", xaxis: axis, yaxis: axis,
       hoverlabel: { bgcolor: style("card"), bordercolor: style("line"), font: { color: style("ink") } },
@@ -62,7 +62,7 @@
     const { evaluated, trained, steps, shown } = panel.goals;
     const until = steps[slider ? Number(slider.value) : steps.length - 1];
     const seen = evaluated.step.filter((step) => step <= until).length;
-    const isShown = (row) => row < seen && row >= seen - shown;
+    const isShown = (row) => row < seen && (row >= seen - shown || evaluated.step[row] === until);
     const tell = (row) => `${evaluated.success[row] ? "success" : "failure"} at ${evaluated.step[row].toLocaleString()} steps` +
       (evaluated.distance[row] === null ? "" : `<br>final distance ${evaluated.distance[row]}`);
     return [
@@ -90,12 +90,14 @@
     return Plotly.react(document.getElementById("plot-" + panel.key), traces(panel), layout, config);
   }
 
+  // From the top down, with room between for the reader's own moves; `opened`: milliseconds until the first screen stood.
   function drawAll() {
     let next = 0;
     (function more() {
-      if (next === panels.length) {
+      const place = next < panels.length && document.getElementById("plot-" + panels[next].key).getBoundingClientRect();
+      if (!place || place.top > innerHeight) document.body.dataset.opened ??= String(Math.round(performance.now()));
+      if (!place) {
         document.body.dataset.drawn = String(panels.length);
-        document.body.dataset.milliseconds ??= String(Math.round(performance.now())); // since the page was asked for
         return;
       }
       draw(panels[next++]);

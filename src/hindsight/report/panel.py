@@ -10,6 +10,7 @@ import numpy as np
 
 from .curves import MOST_POINTS, Array, known, moving_mean, thin, window_of
 
+FEWEST_TICKS = 3  # of a logarithmic axis, where there are so many round numbers
 LINE_OF_TEXT = 0.1  # its height, as a share of a plot's
 COLOURS = ("var:blue", "var:orange", "var:green", "var:pink", "var:sky", "var:red")  # of Okabe and Ito 2008
 Trace = dict[str, Any]
@@ -141,3 +142,14 @@ def axes(seconds: Array, env_steps: Array) -> tuple[Axis, Axis]:
     unit, name = (1.0, "seconds") if longest < 240 else (60.0, "minutes") if longest < 14_400 else (3600.0, "hours")
     steps = Axis("steps", "environment steps", env_steps)
     return steps, Axis("time", f"{name} of collecting and updating", seconds / unit, ",.4~g", unit)
+
+
+def logarithmic_ticks(low: float, high: float) -> list[float]:
+    """Round numbers from `low` to `high`, both above 0: as many digits of each decade as leave a few in all."""
+    decades = range(int(np.floor(np.log10(low))), int(np.floor(np.log10(high))) + 1)
+    for leading in ((1,), (1, 2, 5), range(1, 10)):
+        ticks = [float(f"{digit}e{power}") for power in decades for digit in leading]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) >= FEWEST_TICKS:
+            break
+    return inside

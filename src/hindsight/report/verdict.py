@@ -13,6 +13,7 @@ from .curves import Array, known, moving_mean, window_of
 from .run import Run
 
 Level = Literal["good", "partly", "bad", "unknown"]
+FORGOT = 0.3  # of the success rate, below its best, that decides the answer
 FELL_BY = 0.2  # of the success rate, from its best moving mean, that is called out
 GREW_BY = 10.0  # times its usual size, that is called out
 MANY_TRIVIAL = 0.7  # share of goals in hindsight that were achieved already, that is called out
@@ -46,7 +47,9 @@ def verdict(run: Run) -> Verdict:
     if best < len(rate) - 1:
         text += f" Best so far: {rate[best]:.0%}, at {steps[best]:,.0f} steps."
     if rate[best] == 0:
-        return Verdict("bad", "It has not learnt the task: no evaluated episode has succeeded", text)
+        return Verdict("bad", "It has not learnt the task so far: no evaluated episode has succeeded", text)
+    if rate[best] - now > FORGOT:
+        return Verdict("bad", f"It forgot: {now:.0%} of unseen episodes succeed, {rate[best]:.0%} did at best", text)
     if now < 0.5:
         return Verdict("bad", f"It has learnt little so far: {now:.0%} of unseen episodes succeed", text)
     return Verdict("partly", f"It has learnt the task in part: {now:.0%} of unseen episodes succeed", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
@@ -44,6 +44,7 @@ class Job:
     """Everything that decides what is collected: the same job gives the same episodes, wherever and whenever it runs.
 
     stream: TRAINING or EVALUATION. episodes: their numbers within the stream. exploration: None acts without noise.
+    version: which of the weights that a run has published these are.
     """
 
     run_seed: int
@@ -51,6 +52,7 @@ class Job:
     episodes: tuple[int, ...]
     weights: PolicyWeights
     exploration: Exploration | None = None
+    version: int = 0
 
 
 def environment_seed(run_seed: int, stream: int, episode: int) -> int:
@@ -92,13 +94,18 @@ class Collector:
         seed = environment_seed(job.run_seed, job.stream, number)
         noise = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
 
+        exploration, is_led = job.exploration, False
+        if exploration is not None and exploration.led_episodes > 0:
+            is_led = bool(noise.random() < exploration.led_episodes)
+            exploration = exploration if is_led else exploration.left_alone()
+
         def act(observation: Mapping[str, Array]) -> Array:
             seen, achieved, desired = (observation[key] for key in OBSERVATION_KEYS)
-            return self.policy.act(seen, achieved, desired, job.exploration, noise)
+            return self.policy.act(seen, achieved, desired, exploration, noise)
 
-        return play_episode(
-            self._environment, act, seed, number, limit=self.stage.max_episode_steps, info_keys=self.stage.info_keys
-        )
+        limit, info_keys = self.stage.max_episode_steps, self.stage.info_keys
+        episode = play_episode(self._environment, act, seed, number, limit, info_keys)
+        return replace(episode, is_led=is_led)
 
     def close(self) -> None:
         """Close the environment; a later job makes a new one."""

@@ -1,31 +1,24 @@
-"""The ways to run jobs: in this process, or in worker processes. The episodes are the same, byte for byte."""
+"""The ways to run jobs: in this process, or by workers of any engine. The episodes are the same, byte for byte."""
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import pickle
-import signal
 import time
-import traceback
-from collections import deque
-from multiprocessing.connection import Connection, wait
+import uuid
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import gymnasium
 
-from ..errors import OptionError, WorkerError
+from ..errors import WorkerError
 from ..records import Episode
 from .collect import EVALUATION, TRAINING, Collector, Job, Stage
+from .delivery import Delivery
 
 DEATHS_PER_JOB = 3  # a job that takes this many workers down with it is at fault itself
-
-
-NEVER_STARTED = (
-    "none ever started: guard a script by if __name__ == '__main__', and define what makes the environment in a module, "
-    "or run with workers = 0"
-)
+FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")  # what a source makes up for
+START_SECONDS = 300.0  # without any worker that is ready, before waiting for one is given up
 
 
 class Source(Protocol):
@@ -37,8 +30,17 @@ class Source(Protocol):
     def result(self, ticket: int) -> list[Episode]:
         """The episodes of a submitted job, once; waits for them."""
 
+    def first_of(self, tickets: Sequence[int]) -> int:
+        """The ticket whose result can be had first; waits for one."""
+
+    def has_result(self, ticket: int) -> bool:
+        """Whether `result` would not wait for others."""
+
     def drop(self, ticket: int) -> None:
         """Forget a job, whose result nobody wants any more."""
+
+    def take_tally(self) -> Mapping[str, int]:
+        """What went wrong since the last call, and was made up for, by the names in FAULTS."""
 
     def close(self) -> None:
         """Give back environments and processes; jobs without a result are dropped."""
@@ -72,9 +74,21 @@ class LocalSource:
         del self._jobs[ticket]  # only now: a job that was interrupted can be asked for again
         return episodes
 
+    def first_of(self, tickets: Sequence[int]) -> int:
+        """The oldest, which is as good as any."""
+        return min(tickets)
+
+    def has_result(self, ticket: int) -> bool:
+        """Yes: there are no others."""
+        return True
+
     def drop(self, ticket: int) -> None:
         """Forget the job."""
         self._jobs.pop(ticket, None)
+
+    def take_tally(self) -> Mapping[str, int]:
+        """Nothing: there is nobody to lose."""
+        return {}
 
     def close(self) -> None:
         """Close the environments, but not one that was given."""
@@ -83,61 +97,113 @@ class LocalSource:
                 collector.close()
 
 
-class WorkerSource:
-    """Runs jobs in processes of their own, in the order of submission, each as soon as a worker is free.
+class Worker(Protocol):
+    """One worker of an engine. is_ready: whether it takes jobs; until then it is listened to as if it were busy."""
 
-    A worker that dies, or that is busy with one job for more than `job_timeout` seconds, is replaced and its job run again,
-    which gives the same episodes. An error of the environment comes out of `result` with the worker's traceback.
-    """
+    is_ready: bool
 
-    def __init__(self, stage: Stage, workers: int, job_timeout: float = 600.0) -> None:
-        try:
-            pickle.dumps(stage)
-        except Exception as problem:
-            raise OptionError(
-                f"the environment cannot be sent to worker processes ({problem}): give an id, or a function defined at "
-                f"the top of a module, in place of a lambda, a local function or an environment object"
-            ) from None
-        self.deaths = 0
-        self._stage, self._job_timeout = stage, job_timeout
-        self._waiting: deque[int] = deque()
-        self._jobs: dict[int, Job] = {}
-        self._deaths_of: dict[int, int] = {}
-        self._results: dict[int, list[Episode] | str] = {}
-        self._dropped: set[int] = set()
-        self._has_answered = False
-        self._tickets = 0
-        self._workers = [_Worker(stage) for _ in range(workers)]
+    def start(self, source: str, ticket: int, job: Job) -> None:
+        """Give it a job."""
+
+    def receive(self) -> Delivery | None:
+        """What it had to say, once `Crew.wait` named it: an answer, or None for being ready. Raises LostError."""
+
+    def kill(self) -> None:
+        """End it now, whatever it is doing."""
+
+    def restart(self) -> str:
+        """A new one in its place; how the old one ended, as the end of a sentence."""
+
+
+class Crew(Protocol):
+    """An engine: makes workers, and hears them. cure: what to do where none ever answers."""
+
+    cure: str
 
     @property
     def process_ids(self) -> list[int]:
-        """The operating system's numbers of the workers."""
-        return [worker.process.pid or 0 for worker in self._workers]
+        """The operating system's numbers of the workers, each on its own machine."""
+
+    def hire(self) -> Worker:
+        """One more worker."""
+
+    def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
+        """Those of `workers` that have something to say, or died; waits `timeout` seconds at most for the first."""
+
+    def close(self) -> None:
+        """End all workers, and give back what they used."""
+
+
+class LostError(Exception):
+    """A worker died."""
+
+
+class WorkerSource:
+    """Runs jobs in the workers of an engine, training first, in the order of submission, each as soon as a worker is free.
+
+    A worker that dies, or that is busy with one job for more than `job_timeout` seconds, is replaced and its job run again,
+    which gives the same episodes; so is a job whose answer is damaged or not to it. An error of the environment comes out
+    of `result` with the worker's traceback.
+    """
+
+    def __init__(self, crew: Crew, workers: int, job_timeout: float = 600.0) -> None:
+        self.tally: Counter[str] = Counter()
+        self._crew, self._job_timeout = crew, job_timeout
+        self._name = uuid.uuid4().hex
+        self._waiting: deque[int] = deque()
+        self._jobs: dict[int, Job] = {}
+        self._failures_of: Counter[int] = Counter()
+        self._results: dict[int, list[Episode] | str] = {}
+        self._dropped: set[int] = set()
+        self._has_answered = False
+        self._failed_starts, self._last_end = 0, ""
+        self._tickets = 0
+        self.workers = [crew.hire() for _ in range(workers)]
+        self._busy: dict[Worker, tuple[int, float]] = {}  # with which ticket, and since when
+        self._ready_at = time.monotonic()  # when a worker was last known to be ready
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The operating system's numbers of the workers, each on its own machine."""
+        return self._crew.process_ids
 
     def submit(self, job: Job) -> int:
         """Hand the job to a free worker, or keep it until there is one."""
         self._tickets += 1
         self._jobs[self._tickets] = job
         self._waiting.append(self._tickets)
-        self._receive(block=False)
+        self._receive(timeout=0)
         self._hand_out()
         return self._tickets
 
     def result(self, ticket: int) -> list[Episode]:
         """Wait for the job's episodes. Raises WorkerError where it failed; it is run again when it is asked for again."""
-        if not self._workers:
-            raise WorkerError("the workers were ended: make a new source")
-        while ticket not in self._results:
-            self._hand_out()
-            self._receive(block=True)
-        self._hand_out()
+        self.first_of([ticket])
         result = self._results.pop(ticket)
+        self._failures_of.pop(ticket, None)
         if isinstance(result, str):
-            self._deaths_of.pop(ticket, None)
             self._waiting.appendleft(ticket)
             raise WorkerError(f"collecting failed in a worker process:\n{result}")
         del self._jobs[ticket]
         return result
+
+    def first_of(self, tickets: Sequence[int]) -> int:
+        """The ticket whose result came first; waits for one. Raises WorkerError where no worker can be had."""
+        if not self.workers:
+            raise WorkerError("the workers were ended: make a new source")
+        while True:
+            self._hand_out()
+            for ticket in self._results:
+                if ticket in tickets:
+                    return ticket
+            self._receive(timeout=1.0)
+            self._refuse_to_wait_for_nobody()
+
+    def has_result(self, ticket: int) -> bool:
+        """Whether its worker has answered."""
+        self._receive(timeout=0)
+        self._hand_out()
+        return ticket in self._results
 
     def drop(self, ticket: int) -> None:
         """Forget a job: one that waits is not started, the result of another is thrown away."""
@@ -149,60 +215,103 @@ class WorkerSource:
         elif ticket in self._jobs:
             self._dropped.add(ticket)
 
+    def take_tally(self) -> Mapping[str, int]:
+        """What went wrong since the last call."""
+        taken, self.tally = self.tally, Counter()
+        return taken
+
     def close(self) -> None:
         """End the workers, all at once."""
-        for worker in self._workers:
-            worker.connection.close()
-        deadline = time.monotonic() + 2
-        for worker in self._workers:
-            worker.end(deadline)
-        self._workers.clear()
+        self.workers.clear()
+        self._crew.close()
 
     def _hand_out(self) -> None:
-        for worker in self._workers:
-            if worker.ticket is None and self._waiting:
-                worker.start_job(ticket := self._waiting.popleft(), self._jobs[ticket])
+        for worker in self.workers:
+            if worker.is_ready and worker not in self._busy and self._waiting:
+                ticket = min(self._waiting, key=lambda ticket: self._jobs[ticket].stream)  # training before evaluation
+                self._waiting.remove(ticket)
+                self._busy[worker] = ticket, time.monotonic()
+                worker.start(self._name, ticket, self._jobs[ticket])
 
-    def _receive(self, block: bool) -> None:
-        """Take in what the workers sent, and replace those that died or hang."""
-        busy = [worker for worker in self._workers if worker.ticket is not None]
-        ready = wait([worker.connection for worker in busy], timeout=1.0 if block else 0)
-        for worker in busy:
-            if worker.connection in ready:
-                self._take_in(worker)
-            elif time.monotonic() - worker.started > self._job_timeout:
+    def _receive(self, timeout: float) -> None:
+        """Take in what the workers say, and replace those that died or hang."""
+        listened = [worker for worker in self.workers if worker in self._busy or not worker.is_ready]
+        speaking = set(self._crew.wait(listened, timeout))
+        now = time.monotonic()
+        for worker in listened:
+            if worker in speaking:
+                self._hear(worker)
+            elif worker in self._busy and now - self._busy[worker][1] > self._job_timeout:
+                worker.kill()
                 self._replace(worker)
 
-    def _take_in(self, worker: _Worker) -> None:
+    def _hear(self, worker: Worker) -> None:
         try:
-            ticket, result = worker.connection.recv()
-        except (EOFError, OSError, pickle.UnpicklingError):
+            delivery = worker.receive()
+        except LostError:
             self._replace(worker)
         except BaseException:  # interrupted in the middle of a message: what is left of it makes no sense
+            worker.kill()
             self._replace(worker)
             raise
         else:
-            worker.ticket, self._has_answered = None, True
-            if ticket in self._dropped:
-                self._dropped.remove(ticket)
-                del self._jobs[ticket]
-            else:
-                self._results[ticket] = result
+            self._failed_starts = 0
+            if delivery is not None:
+                self._has_answered = True
+                self._take_in(self._busy.pop(worker)[0], delivery)
 
-    def _replace(self, worker: _Worker) -> None:
-        ticket, ending = worker.ticket, worker.ending()
-        assert ticket is not None, "only a busy worker is listened to"
-        self.deaths += 1
-        self._deaths_of[ticket] = self._deaths_of.get(ticket, 0) + 1
-        self._workers[self._workers.index(worker)] = _Worker(self._stage)
-        if self._deaths_of[ticket] < DEATHS_PER_JOB:
-            self._waiting.appendleft(ticket)
+    def _take_in(self, ticket: int, delivery: Delivery) -> None:
+        fault = delivery.fault(self._name, ticket, self._jobs[ticket])
+        if fault:
+            self.tally[f"{fault}_answers"] += 1
+            self._run_again(ticket, f"{DEATHS_PER_JOB} answers in a row were not to be used, the last one was {fault}")
+        elif ticket in self._dropped:
+            self._forget(ticket)
+        else:
+            self._results[ticket] = delivery.episodes() if delivery.failure is None else delivery.failure
+
+    def _replace(self, worker: Worker) -> None:
+        """A new worker for one that is lost, and its job back to the head of the queue."""
+        ticket, _ = self._busy.pop(worker, (None, 0.0))
+        self._last_end = worker.restart()
+        self.tally["lost_workers"] += 1
+        if ticket is None:
+            self._failed_starts += 1
             return
-        cure = "run with workers = 0 to see the cause" if self._has_answered else NEVER_STARTED
-        self._results[ticket] = (
+        cure = "run with workers = 0 to see the cause" if self._has_answered else self._crew.cure
+        self._run_again(
+            ticket,
             f"{DEATHS_PER_JOB} workers died one after the other at episodes {self._jobs[ticket].episodes}, the last one "
-            f"{ending}: {cure}"
+            f"{self._last_end}: {cure}",
         )
+
+    def _run_again(self, ticket: int, otherwise: str) -> None:
+        """Queue a job again, or where it failed too often let it end with the text `otherwise`."""
+        self._failures_of[ticket] += 1
+        if ticket in self._dropped:
+            self._forget(ticket)
+        elif self._failures_of[ticket] < DEATHS_PER_JOB:
+            self._waiting.appendleft(ticket)
+        else:
+            self._results[ticket] = otherwise
+
+    def _forget(self, ticket: int) -> None:
+        self._dropped.remove(ticket)
+        self._failures_of.pop(ticket, None)
+        del self._jobs[ticket]
+
+    def _refuse_to_wait_for_nobody(self) -> None:
+        """Raise WorkerError where workers cannot be started."""
+        now = time.monotonic()
+        if any(worker.is_ready for worker in self.workers):
+            self._ready_at = now
+        if self._failed_starts >= DEATHS_PER_JOB:
+            self._failed_starts = 0
+            raise WorkerError(
+                f"{DEATHS_PER_JOB} workers ended before they were ready, the last one {self._last_end}: {self._crew.cure}"
+            )
+        if now - self._ready_at > START_SECONDS:
+            raise WorkerError(f"no worker was ready within {START_SECONDS:.0f} s: {self._crew.cure}")
 
     def __enter__(self) -> Self:
         return self
@@ -211,59 +320,3 @@ class WorkerSource:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-class _Worker:
-    """One process, the connection to it, and the ticket it is busy with."""
-
-    def __init__(self, stage: Stage) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of torch in any state
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, stage), daemon=True, name="hindsight-worker")
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is the parent's to answer
-        self.process.start()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-        self.ticket: int | None = None
-        self.started = 0.0
-
-    def start_job(self, ticket: int, job: Job) -> None:
-        self.ticket, self.started = ticket, time.monotonic()
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it died: `_receive` finds out, and runs it again
-            self.connection.send((ticket, job))
-
-    def ending(self) -> str:
-        """How it died, which it has at least now."""
-        self.connection.close()
-        self.process.join(timeout=1)
-        self.process.kill()
-        self.process.join()
-        code = self.process.exitcode
-        return f"by signal {signal.Signals(-code).name}" if code and code < 0 else f"with exit code {code}"
-
-    def end(self, deadline: float) -> None:
-        self.process.join(timeout=max(0.0, deadline - time.monotonic()))
-        self.process.kill()
-        self.process.join()
-        self.process.close()
-
-
-def _work(connection: Connection, stage: Stage) -> None:
-    """A worker's life: jobs in, episodes out, until the connection closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: stopping is the parent's decision
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    collector = Collector(stage)
-    while True:
-        try:
-            ticket, job = connection.recv()
-        except (EOFError, ConnectionResetError):
-            break
-        try:
-            result: list[Episode] | str = collector.collect(job)
-        except Exception:
-            result = traceback.format_exc()
-        try:
-            connection.send((ticket, result))
-        except BrokenPipeError:
-            break
-    collector.close()

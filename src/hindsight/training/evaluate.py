@@ -96,24 +96,45 @@ def wilson_interval(successes: int, episodes: int, z: float = 1.959964) -> tuple
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
+class EvaluationJobs:
+    """The evaluation episodes of these numbers, without noise, given to a source: a job each, so that all workers share."""
+
+    def __init__(self, source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> None:
+        self._source = source
+        self._tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
+        self._told = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is no next one."""
+        return self._told == len(self._tickets)
+
+    @property
+    def has_next(self) -> bool:
+        """Whether the next one can be had without waiting."""
+        return not self.is_over and self._source.has_result(self._tickets[self._told])
+
+    def next(self) -> Episode:
+        """The next episode, in the order of the numbers; waits for it."""
+        [episode] = self._source.result(self._tickets[self._told])
+        self._told += 1
+        return episode
+
+    def drop(self) -> None:
+        """Forget what is left."""
+        for ticket in self._tickets:
+            self._source.drop(ticket)
+
+
 def outcomes(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
     """Play the evaluation episodes of these numbers and tell of each, in their order."""
-    for episode in played(source, weights, run_seed, episodes):
-        yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
-
-
-def played(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Episode]:
-    """The evaluation episodes of these numbers, in their order, without noise.
-
-    Every episode is a job of its own, so that all workers share in it.
-    """
-    tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
+    jobs = EvaluationJobs(source, weights, run_seed, episodes)
     try:
-        for ticket in tickets:
-            yield from source.result(ticket)
+        while not jobs.is_over:
+            episode = jobs.next()
+            yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
     finally:
-        for ticket in tickets:
-            source.drop(ticket)
+        jobs.drop()
 
 
 def outcome_of(episode: Episode, seed: int) -> Outcome:

@@ -22,13 +22,14 @@ class TrainingOptions:
     log_every: int = 1_000  # environment steps between records in metrics.jsonl
     checkpoint_every: int = 20_000  # environment steps between checkpoints (one is also written when the run stops)
     keep_every: int = 10  # keep the policy of every so many evaluations under its step count; 0 keeps none
+    learners: int = 1  # processes that learn together, each from batches and episodes of its own, by averaged gradients
     threads: int = 1  # threads of torch while learning; one is the fastest for networks of this size
 
     def __post_init__(self) -> None:
         for name in ("seed", "random_steps", "eval_every", "solved_evaluations", "checkpoint_every", "keep_every"):
             if getattr(self, name) < 0:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must not be negative")
-        for name in ("steps", "eval_episodes", "log_every", "threads"):
+        for name in ("steps", "eval_episodes", "log_every", "learners", "threads"):
             if getattr(self, name) < 1:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least 1")
         if not 0 < self.updates_per_step < 1_000:

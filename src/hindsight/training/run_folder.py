@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import FileError, RunFolderError
 from ..records import Episode, GoalSpec
 from ..replay.files import has_folder, load_folder, parse_json, save_bytes, save_folder
+from ..rollout.source import FAULTS
 from .checkpoint import SavedModel, refuse_other_settings
 from .evaluate import Evaluation
 from .explain import explain
@@ -28,7 +29,10 @@ from .metrics import Meter, MetricsFiles, append_line, cut
 from .settings import Settings
 from .trainer import Evaluated, Event, Learnt, Trainer
 
-FREE_ON_RESUME = frozenset({"steps", "workers", "checkpoint_every"})  # options that may change when a run goes on
+FREE_ON_RESUME = frozenset(
+    {"steps", "workers", "engine", "ray_address", "checkpoint_every"}
+)  # may change when a run goes on
+_WENT_WRONG = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
 _GROWING = ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")
 GOAL_NUMBERS = 3  # of a goal, so many are kept for each training episode: enough for a map
 RECENT_EVALUATIONS = 10  # that eval/mean_success_rate is the mean of
@@ -98,9 +102,9 @@ class RunFolder:
             if every and trainer.counts.env_steps // every > self._checkpoint_at // every:
                 self.save_checkpoint(trainer)
         elif isinstance(event, Evaluated):
-            self._log(trainer, event.evaluation)
+            self._log(trainer, event)
             for outcome in event.evaluation.outcomes:
-                record = {"env_steps": trainer.counts.env_steps} | asdict(outcome)
+                record = {"env_steps": event.snapshot.counts.env_steps} | asdict(outcome)
                 append_line(self.path / "evaluations.jsonl", json.dumps(record))
             self._save_policies(trainer, event)
 
@@ -113,7 +117,8 @@ class RunFolder:
             self.path / "checkpoint", "checkpoint", arrays, {"trainer": state, "logged_at": self._logged_at, "sizes": sizes}
         )
         if trainer.counts.evaluated_at != trainer.counts.env_steps:  # or else it was saved with its evaluation
-            self._save_policy(trainer, {}, "latest")
+            model = SavedModel.of(trainer.agent, self.settings, self.spec, trainer.counts.facts())
+            self._save_policy(model, "latest")
 
     def finish(self, trainer: Trainer) -> None:
         """The last checkpoint, and a record of what was not logged yet; a run that goes on takes that one back."""
@@ -141,22 +146,21 @@ class RunFolder:
             }
             append_line(self.path / "episodes.jsonl", json.dumps(record))
 
-    def _log(self, trainer: Trainer, evaluation: Evaluation | None = None) -> None:
+    def _log(self, trainer: Trainer, evaluated: Evaluated | None = None) -> None:
         """One record: counts, means since the last record, and the evaluation that was made just now."""
-        counts = trainer.counts
-        self._logged_at = counts.env_steps
+        counts = evaluated.snapshot.counts if evaluated else trainer.counts
+        self._logged_at = max(self._logged_at, counts.env_steps)
         record: dict[str, float] = {
             "env_steps": counts.env_steps,
             "episodes": counts.episodes,
             "train/episode": counts.episodes,
             "updates": counts.updates,
-            "refused_episodes": counts.refused_episodes,
-            "failed_jobs": counts.failed_jobs,
+            **{name: getattr(trainer.counts, name) for name in _WENT_WRONG},
             "seconds": counts.collect_seconds + counts.update_seconds,
             "collect_seconds": counts.collect_seconds,
             "update_seconds": counts.update_seconds,
         }
-        test = {} if evaluation is None else _test_metrics(trainer, evaluation)
+        test = {} if evaluated is None else _test_metrics(trainer, evaluated.evaluation)
         record |= trainer.meter.means() | trainer.agent.input_statistics() | test
         self._metrics.write(record)
         trainer.meter = Meter()
@@ -164,14 +168,15 @@ class RunFolder:
             listener(record)
 
     def _save_policies(self, trainer: Trainer, event: Evaluated) -> None:
-        keep = self.settings.training.keep_every
+        keep, counts = self.settings.training.keep_every, event.snapshot.counts
         names = ["latest"] + ["best"] * event.is_best
-        names += [f"{trainer.counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []
-        self._save_policy(trainer, event.evaluation.to_json(), *names)
+        names += [f"{counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []
+        facts = counts.facts() | event.evaluation.to_json()
+        weights, state = event.snapshot.weights, event.snapshot.agent_state
+        self._save_policy(SavedModel(self.settings, self.spec, trainer.agent.policy_spec, weights, state, facts), *names)
 
-    def _save_policy(self, trainer: Trainer, facts: Mapping[str, Any], *names: str) -> None:
-        facts = {**trainer.facts(), **facts}
-        content = SavedModel.of(trainer.agent, self.settings, self.spec, facts).to_bytes()
+    def _save_policy(self, model: SavedModel, *names: str) -> None:
+        content = model.to_bytes()
         for name in names:
             save_bytes(self.path / "policies" / f"{name}.safetensors", content)
 

@@ -27,6 +27,15 @@ class Settings:
     training: TrainingOptions
     from_recipe: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the recipe says of these options
 
+    @property
+    def variant(self) -> str:
+        """What was told of the world besides: "staged", "symmetric", "relative" or "plain", the first that is so."""
+        if getattr(self.agent_options, "stages", ()):
+            return "staged"
+        if self.replay.symmetries:
+            return "symmetric"
+        return "relative" if self.agent_options.goal_features == "relative" else "plain"
+
     def records(self) -> tuple[Any, ...]:
         """The option records."""
         return (self.agent_options, self.replay, self.rollout, self.training)
@@ -37,7 +46,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {"agent": self.agent, "recipe": self.recipe, "options": self.flat()}
+        return {"agent": self.agent, "recipe": self.recipe, "variant": self.variant, "options": self.flat()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], **overrides: Any) -> Settings:

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from hindsight import HER, AddColumns, BitFlipping, PointReach
+from hindsight.envs.goal_env import check_goal_env
+from hindsight.errors import GoalEnvError
+
+
+def place(seen):
+    return seen[:2]
+
+
+def ahead(seen):
+    return seen[:2] + 0.1 * seen[2:]
+
+
+def speed(seen):
+    return np.linalg.norm(seen[2:])
+
+
+def make():
+    return AddColumns(PointReach(max_steps=10), place, ahead, speed)
+
+
+def test_columns_stand_behind_what_is_seen():
+    env = make()
+    first, _ = env.reset(seed=0)
+    second, *_ = env.step(np.array([1.0, -1.0], np.float32))
+    for seen in (first["observation"], second["observation"]):
+        assert seen.dtype == np.float32
+        assert (
+            seen[4:].tolist() == np.concatenate([seen[:2], ahead(seen[:4]), [speed(seen[:4])]]).astype(np.float32).tolist()
+        )
+        assert seen in env.observation_space["observation"]
+    assert second["achieved_goal"].tolist() == second["observation"][:2].tolist()
+    assert check_goal_env(make).ok
+
+
+def test_a_stage_may_be_a_pair_of_functions():
+    stage = "stop achieved=4,5 goal=6,7 tolerance=0.01 handover=0.02"
+    options = {"hidden": (8,), "random_steps": 20, "updates_per_step": 1.0, "eval_every": 0, "agent": "ddpg"}
+    with HER(make, stages=(stage,), **options) as model:
+        model.learn(60)
+        batch = model.trainer.buffer.sample(64)
+        here = batch.stage == 1
+        assert np.array_equal(batch.achieved_goal[here], batch.observation[here][:, 4:6])
+        assert model.trainer.counts.updates == 40
+
+
+def test_bits_have_no_columns_to_add():
+    with pytest.raises(GoalEnvError, match="flat observation of floats alone"):
+        AddColumns(BitFlipping(4), place)

@@ -1,0 +1,189 @@
+"""What a Ray adds to the ways to run jobs: other machines, which come and go, and a network. The rest is in test_source."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import stages
+from test_collect import same
+
+from hindsight.agents.policy import Exploration
+from hindsight.cli import main
+from hindsight.errors import OptionError, WorkerError
+from hindsight.rollout.collect import TRAINING, Collector, Job
+from hindsight.rollout.source import WorkerSource
+from test_cli import COMMAND, SHORT, SMALL, assert_same_run, timeless
+
+ray = pytest.importorskip("ray")
+
+from hindsight.rollout.ray_source import RayCrew, connect  # noqa: E402
+
+pytestmark = pytest.mark.ray
+ARGUMENTS = ["train", "PointReach-v0", *SHORT, *SMALL, "--lag", "1"]
+
+
+def job(number):
+    return Job(0, TRAINING, (number,), stages.weights(number), Exploration(random_eps=0.3, noise=0.2))
+
+
+def descendants(parent):
+    """The processes under `parent`, by number, that are not zombies."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, rest = int(stat.parent.name), stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if rest[0] != "Z":
+            found[number] = int(rest[1])
+    below, grows = {parent}, True
+    while grows:
+        more = {number for number, above in found.items() if above in below} - below
+        below, grows = below | more, bool(more)
+    return below - {parent}
+
+
+def listening_addresses(processes):
+    """The addresses at which these processes accept connections, as the kernel writes them."""
+    inodes = set()
+    for process in processes:
+        for handle in Path(f"/proc/{process}/fd").glob("*"):
+            try:
+                inodes.add(os.readlink(handle))
+            except OSError:
+                continue
+    lines = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return {line[1].split(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in inodes}
+
+
+def wait_until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "alone"
+    assert main([*ARGUMENTS, "--folder", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def cluster():
+    """A head with one core, to which nodes may be added, on this machine."""
+    from ray.cluster_utils import Cluster
+
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_AUTH_TOKEN", "0" * 64)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def test_a_local_ray_is_private_and_gives_the_same_run_and_leaves_nothing_behind(alone, tmp_path):
+    shared_memory = set(os.listdir("/dev/shm"))
+    arguments = [*ARGUMENTS, "--workers", "2", "--engine", "ray", "--folder", str(tmp_path / "run")]
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL)
+    wait_until((tmp_path / "run" / "metrics.jsonl").exists, 60)
+    started = descendants(process.pid)
+    addresses = listening_addresses(started | {process.pid})
+    assert process.wait(timeout=120) == 0
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
+    assert addresses
+    assert addresses <= loopback
+    wait_until(lambda: not any(Path(f"/proc/{number}/fd").exists() for number in started), 10)
+    assert set(os.listdir("/dev/shm")) <= shared_memory
+    assert_same_run(alone, tmp_path / "run")
+
+
+def test_a_stranger_without_the_token_is_refused():
+    connect(1, None)
+    try:
+        code = f"import ray; ray.init({ray.get_runtime_context().gcs_address!r}); print('inside', flush=True)"
+        stranger = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=os.environ | {"RAY_AUTH_TOKEN": "f" * 64, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        with stranger:
+            said = next(line for line in stranger.stdout if "nauthenticated" in line or "inside" in line)
+            stranger.kill()
+        assert "InvalidAuthToken" in said
+        assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+    finally:
+        ray.shutdown()
+
+
+def test_nodes_join_and_leave_and_no_job_is_lost(cluster):
+    node = cluster.add_node(num_cpus=1)
+    crew = RayCrew(stages.stage(stages.slow), 2, cluster.address)
+    expected = [Collector(stages.stage(stages.short)).collect(job(number))[0] for number in range(4)]
+    with WorkerSource(crew, 2) as source:
+        tickets = [source.submit(job(number)) for number in range(4)]
+        source.result(tickets[0])  # all is running
+        wait_until(lambda: source.submit(job(9)) and len(source._busy) == 2)
+        cluster.remove_node(node, allow_graceful=False)
+        for ticket, episode in zip(tickets[1:], expected[1:], strict=True):
+            assert same(source.result(ticket)[0], episode)
+        tally = source.take_tally()
+        assert tally == {"lost_workers": tally["lost_workers"]}
+        assert tally["lost_workers"] >= 1
+        cluster.add_node(num_cpus=1)
+        wait_until(lambda: source.submit(job(9)) and len(source._busy) == 2)
+
+
+def test_a_learner_that_is_killed_goes_on_to_the_same_bytes_while_the_cluster_lives(cluster, alone, tmp_path):
+    folder = tmp_path / "run"
+    where = ["--workers", "1", "--engine", "ray", "--ray-address", cluster.address, "--folder", str(folder)]
+    process = subprocess.Popen([*COMMAND, *ARGUMENTS, *where], stdout=subprocess.DEVNULL)
+    wait_until(lambda: (folder / "metrics.jsonl").exists() and (folder / "checkpoint").exists(), 60)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert timeless(folder)[-1]["env_steps"] < 1000
+    resumed = subprocess.run(
+        [*COMMAND, *ARGUMENTS, *where, "--resume"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert "resuming" in resumed.stdout
+    assert_same_run(alone, folder)
+
+
+def test_what_cannot_work_is_refused_with_the_cure():
+    with pytest.raises(WorkerError, match=r"no Ray could be reached at 127.0.0.1:9"):
+        RayCrew(stages.stage(), 1, "127.0.0.1:9")
+    for arguments, said in ((["--engine", "ray"], "--workers 2"), (["--ray-address", "auto"], "add --engine ray")):
+        assert subprocess.run([*COMMAND, *ARGUMENTS, *arguments], capture_output=True, text=True, check=False).stderr.count(
+            said
+        )
+
+
+def test_sources_of_one_process_share_its_own_ray_which_the_last_one_ends(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")  # some other Ray, which nobody asked for
+    first = WorkerSource(RayCrew(stages.stage(stages.short), 1), 1)
+    second = WorkerSource(RayCrew(stages.stage(stages.short), 2), 2)
+    for source in (first, second):
+        assert len(source.result(source.submit(job(0)))) == 1
+    first.close()
+    assert len(second.result(second.submit(job(1)))) == 1
+    second.close()
+    assert not ray.is_initialized()
+
+
+def test_what_cannot_be_sent_to_actors_is_refused():
+    connect(1, None)
+    lock = threading.Lock()
+    try:
+        with pytest.raises(OptionError, match="cannot be sent"):
+            RayCrew(stages.stage(lambda: lock), 1)
+    finally:
+        ray.shutdown()

@@ -1,0 +1,55 @@
+"""The recipes of the Fetch tasks with an object: chosen by the id, true of the simulator, and each part can be left out."""
+
+import numpy as np
+import pytest
+
+from hindsight import HER
+
+pytest.importorskip("gymnasium_robotics")
+
+SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_every": 0}
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(
+    ("name", "recipe", "sides", "stages", "inputs"),
+    [
+        ("FetchPush-v4", "fetch_push", 8, 1, 21 + 3 + 1),
+        ("FetchPickAndPlace-v4", "fetch_pick_and_place", 4, 1, 21 + 3 + 1),
+        ("FetchSlide-v4", "fetch_slide", 2, 0, 23 + 3),
+    ],
+)
+def test_a_recipe_learns_saves_and_acts(name, recipe, sides, stages, inputs, tmp_path):
+    with HER(name, **SMALL) as model:
+        model.learn(150)
+        assert model.settings.recipe == recipe
+        assert len(model.trainer.buffer.symmetries) == sides
+        assert (model.trainer.buffer.sample(64).stage is not None) == bool(stages)
+        assert (len(model.policy.spec.stages), model.policy.spec.input_size) == (stages, inputs)
+        model.save(tmp_path / "model")
+        observation = model.trainer.source._collectors[0]._environment.reset(seed=0)[0]
+        action, _ = model.predict(observation)
+    with HER.load(tmp_path / "model") as loaded:
+        assert loaded.predict(observation)[0].tobytes() == action.tobytes()
+        far = observation | {"observation": observation["observation"] + np.r_[np.zeros(3), 1, np.zeros(21)]}
+        moved = observation | {"desired_goal": observation["desired_goal"] + 0.1}
+        is_staged = bool(stages)
+        far_moved = far | {"desired_goal": moved["desired_goal"]}
+        assert np.array_equal(loaded.predict(far)[0], loaded.predict(far_moved)[0]) == is_staged  # the stage acts
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(
+    ("variant", "options", "inputs"),
+    [
+        ("symmetric", {"stages": ()}, 21 + 3),
+        ("relative", {"stages": (), "symmetries": ()}, 21 + 3),
+        ("plain", {"stages": (), "symmetries": (), "goal_features": "none"}, 25 + 3),
+    ],
+)
+def test_each_part_can_be_left_out(variant, options, inputs):
+    with HER("FetchPush-v4", **SMALL, **options) as model:
+        model.learn(100)
+        assert model.policy.spec.input_size == inputs, variant
+        assert len(model.trainer.buffer.symmetries) == (8 if variant == "symmetric" else 1)
+        assert model.trainer.counts.updates == 5

@@ -1,0 +1,87 @@
+"""What a world does not care about: the group that generators make, and what it does to rows."""
+
+import numpy as np
+import pytest
+
+from hindsight import Episode, GoalSpec
+from hindsight.errors import OptionError
+from hindsight.records import ArraySpec
+from hindsight.symmetries import Symmetries
+
+FLAT = ArraySpec((2,), "float32")
+SPEC = GoalSpec(ArraySpec((3,), "float32"), FLAT, FLAT)
+QUARTER = "o0=-o1 o1=o0 g0=-g1 g1=g0 a0=-a1 a1=a0"
+MIRROR = "o0=-o0 g0=-g0 a0=-a0"
+
+
+@pytest.mark.parametrize(
+    ("generators", "order"),
+    [((), 1), ((MIRROR,), 2), ((QUARTER,), 4), ((QUARTER, MIRROR), 8), ((MIRROR, "o2=1-o2"), 4), (("o0=o1 o1=o0",), 2)],
+)
+def test_the_group_is_closed_and_of_the_right_order(generators, order):
+    group = Symmetries(generators, SPEC)
+    assert len(group) == order
+    rows = np.random.default_rng(0).standard_normal((5, 3))
+    seen = [group.turned("observation", rows, element) for element in range(order)]
+    assert np.array_equal(seen[0], rows)
+    for first in seen:
+        for element in range(order):
+            again = group.turned("observation", first, element)
+            assert sum(np.allclose(again, one) for one in seen) == 1
+
+
+def test_a_quarter_turn_by_hand():
+    group, row = Symmetries((QUARTER,), SPEC), np.array([[1.0, 2.0, 3.0]], np.float32)
+    assert [group.turned("observation", row, e).tolist() for e in range(4)] == [
+        [[1, 2, 3]],
+        [[-2, 1, 3]],
+        [[-1, -2, 3]],
+        [[2, -1, 3]],
+    ]
+    assert group.turned("action", row[:, :2], 1).tolist() == [[-2, 1]]
+    assert group.turned("goal", row[:, :2], 1).dtype == np.float32
+
+
+def test_a_mirror_may_stand_anywhere():
+    group, row = Symmetries(("o1=1.5-o1", "g0=2-g1 g1=-1+g0"), SPEC), np.array([[1.0, 2.0, 3.0]])
+    assert len(group) == 8  # a mirror at 0.75, and a quarter turn of the goals around (1.5, 0.5)
+    assert group.turned("observation", row, 1).tolist() == [[1, -0.5, 3]]
+    around = [g for g in range(8) if np.allclose(group.turned("goal", np.array([[1.5, 0.5]]), g), [[1.5, 0.5]])]
+    assert len(around) == 8
+
+
+def test_an_episode_is_seen_from_every_side():
+    generator = np.random.default_rng(0)
+    rows = [generator.standard_normal((3, n)).astype(np.float32) for n in (3, 2, 2)]
+    episode = Episode(*rows, rows[1][:2], np.zeros(2), number=7)
+    was, mirrored = Symmetries((MIRROR,), SPEC).sides(episode)
+    assert was is episode
+    assert mirrored.number == 7
+    for name in ("observation", "achieved_goal", "desired_goal", "action"):
+        before, after = getattr(episode, name), getattr(mirrored, name)
+        assert after.tolist() == (before * [-1, 1, 1][: before.shape[1]]).astype(np.float32).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("o0=-p0", "holds 'o0=-p0': write column=column"),
+        ("o0=g0", "of the same array"),
+        ("o0=2o0", "write column=column"),
+        ("o3=-o3", "the observation has 3 columns"),
+        ("a0=a2", "the action has 2 columns"),
+        ("g0=g1", "takes a column twice"),
+        ("g0=-g0 g0=g0", "says twice what g0 becomes"),
+        ("o0=1+o0", "more than 64 maps and never back"),
+    ],
+)
+def test_what_is_no_symmetry_is_refused(text, said):
+    with pytest.raises(OptionError, match=said):
+        Symmetries((text,), SPEC)
+
+
+def test_only_flat_arrays_of_floats_have_symmetries():
+    bits = GoalSpec(FLAT, ArraySpec((2,), "int8", (0.0,), (1.0,)), FLAT)
+    with pytest.raises(OptionError, match=r"the goal is \(2,\) of int8"):
+        Symmetries((MIRROR,), bits)
+    assert len(Symmetries((), bits)) == 1
