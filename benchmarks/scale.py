@@ -150,9 +150,9 @@ class Sleepy(PointReach):
 def check(engine: str, workers: list[int], step: float, updates_per_step: float, steps: int) -> None:
     """Print predicted and measured steps/s and updates/s."""
     run = partial(measure_run, partial(Sleepy, step), engine=engine, updates_per_step=updates_per_step, steps=steps)
-    alone, one = run(workers=0, lag=0), run(workers=1, lag=0)
-    plan = Plan(1, alone["step"], alone["update"], updates_per_step=updates_per_step)
-    plan = replace(plan, network=max(0.0, one["wait"] - EPISODE * plan.step), take=one["take"])
+    alone = run(workers=0, lag=0)
+    plan = Plan(1, alone["step"], alone["update"], take=alone["take"], updates_per_step=updates_per_step)
+    plan = replace(plan, network=max(0.0, measure_trip(partial(Sleepy, step), engine) - plan.step))
     print(
         f"{engine}: step {1e3 * plan.step:.2f} ms, update {1e3 * plan.update:.2f} ms, network {1e3 * plan.network:.1f} ms, "
         f"take {1e3 * plan.take:.1f} ms, {updates_per_step:g} updates per step"
@@ -176,7 +176,7 @@ def measure_run(
     steps: int,
     schedule: str = "deterministic",
 ) -> dict[str, float]:
-    """A training run: seconds per step, per update, per job of waiting and of the rest, and steps per second of it all."""
+    """A training run: seconds per step, per update and per job of the rest, and steps per second of it all."""
     where = {"workers": workers, "lag": lag, "engine": engine if workers else "processes", "schedule": schedule}
     options = {
         "hidden": (64, 64),
@@ -195,10 +195,20 @@ def measure_run(
     return {
         "step": collecting / done,
         "update": updating / max(1, after.updates - before.updates),
-        "wait": collecting / jobs,
         "take": max(0.0, wall - collecting - updating) / jobs,
         "rate": done / wall,
     }
+
+
+def measure_trip(env: Callable[[], Any], engine: str) -> float:
+    """Seconds from a job of one step to its episode; the median."""
+    with HER(env, "ddpg", "point_reach", workers=1, engine=engine, max_episode_steps=1, eval_every=0) as model:
+        source, weights, times = model.source, model.weights, []
+        for number in range(60):
+            started = time.perf_counter()
+            source.result(source.submit(Job(0, TRAINING, (number,), weights)))
+            times.append(time.perf_counter() - started)
+    return statistics.median(times)
 
 
 def collect(env: str, engine: str, workers: list[int], seconds: float) -> None:

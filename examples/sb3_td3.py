@@ -34,6 +34,7 @@ def main() -> None:
         env,
         replay_buffer_class=HerReplayBuffer,
         replay_buffer_kwargs={"n_sampled_goal": 8, "goal_selection_strategy": "future"},
+        policy_kwargs={"net_arch": [64, 64]},
         learning_starts=1000,
         batch_size=256,
         gamma=0.95,

@@ -22,6 +22,7 @@ def test_point_reach_is_not_solved_without():
         assert model.evaluate(100).success_rate < 0.2
 
 
+@HEAVY
 def test_point_reach_seen_from_every_side_needs_fewer_steps():
     def solved_by(symmetries):
         with HER("PointReach-v0", seed=0, eval_episodes=100, **symmetries) as model:

@@ -94,7 +94,7 @@ def test_learners_share_steps_and_statistics_and_go_on_to_the_same_bytes():
         counts = model.trainer.counts
         assert (counts.env_steps, counts.episodes, counts.updates) == (60, 6, 40)  # 20 of 60 steps were the warm-up's
         assert len(model.trainer.buffer) == 30
-        assert model.agent.state_dict()["normalizer/observation_count"] == 6 * 11
+        assert model.agent.state_dict()["normalizer/observation_count"] == 8 * 6 * 11  # from eight sides
         state = model.trainer.state()
         jobs = [data["jobs"] for data in (state[1], *state[1]["learners"])]
         assert [[job["episodes"] for job in of_one] for of_one in jobs] == [[[6]], [[7]]]

@@ -44,8 +44,16 @@ class Delivery:
             done = {k: a[step : step + steps] for k, a in self.arrays.items() if k not in OBSERVATION_KEYS}
             info = {k.removeprefix(_INFO): done.pop(k) for k in list(done) if k.startswith(_INFO)}
             told = None if self.success[i] < 0 else bool(self.success[i])
-            facts = self.terminated[i], told, info, self.numbers[i], self.is_led[i]
-            made.append(Episode(*(seen[key] for key in OBSERVATION_KEYS), done["action"], done["reward"], *facts))
+            made.append(
+                Episode(
+                    *(seen["observation"], seen["achieved_goal"], seen["desired_goal"], done["action"], done["reward"]),
+                    info=info,
+                    terminated=self.terminated[i],
+                    success=told,
+                    number=self.numbers[i],
+                    is_led=self.is_led[i],
+                )
+            )
             row, step = row + steps + 1, step + steps
         return made
 
