@@ -36,6 +36,12 @@ BUDGETS = {
     "evaluate": "--episodes 2",
     "play": "--episodes 1",
 }
+NEEDS = {  # a word on a page, and the package of an extra that its snippets need
+    "stable_baselines3": "stable_baselines3",
+    "onnxruntime": "onnxruntime",
+    "--onnx": "onnxscript",
+    ".mp4": "imageio_ffmpeg",
+}
 SETUP = {  # what the reader of a page has already: before the first block that holds a word
     "README.md": {
         "from hindsight import HER": """
@@ -173,9 +179,8 @@ def reader(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", list(pages_with_snippets()))
 def test_every_snippet_runs(page):
     text = "".join(block.text for block in PAGES[page])
-    for package in ("stable_baselines3", "onnxscript", "onnxruntime"):
-        if package in text or (package == "onnxscript" and "--onnx" in text):
-            pytest.importorskip(package)
+    for package in (package for word, package in NEEDS.items() if word in text):
+        pytest.importorskip(package)
     namespace = {"__name__": "page"}
     setup = dict(SETUP.get(page, {}))
     for block in PAGES[page]:
