@@ -59,7 +59,15 @@ def _process(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines:
         lines[:] = as_restructured_text("\n".join(lines), names_of(thing))
 
 
+def _process_signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """The names of aliases as they are, which autodoc wraps where they stand in a union."""
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returned))
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls."""
     app.connect("autodoc-process-docstring", _process)
+    app.connect("autodoc-process-signature", _process_signature)
     return {"parallel_read_safe": True}
