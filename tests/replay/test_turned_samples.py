@@ -6,8 +6,8 @@ from gymnasium import spaces
 
 from hindsight import Episode, GoalSpec, HindsightBuffer, PointReach
 from hindsight.errors import OptionError
+from hindsight.records.symmetries import Symmetries
 from hindsight.replay import kernels
-from hindsight.symmetries import Symmetries
 
 QUARTER = "o0=-o1 o1=o0 o2=-o3 o3=o2 g0=-g1 g1=g0 a0=-a1 a1=a0"
 MIRROR = "o0=-o0 o2=-o2 g0=-g0 a0=-a0"

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..errors import GoalEnvError, OptionError, ShapeError
 from ..records import ArraySpec, Batch, Episode, GoalSpec
-from ..stages import as_they_act
+from ..records.stages import as_they_act
 from .losses import return_range
 from .networks import Architecture
 from .normalizer import Normalizer

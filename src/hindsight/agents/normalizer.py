@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records import Episode
-from ..stages import Stage
+from ..records.stages import Stage
 from .layout import FIXED_MEAN_AND_SCALE, Layout, Part, coding_of
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import FileError, InputError
 from ..records import ArraySpec, GoalSpec
-from ..stages import TASK, Stage, as_they_act, parse_stages
+from ..records.stages import TASK, Stage, as_they_act, parse_stages
 from .images import Encoding, convolution_views, encode
 from .layout import Layout
 from .options import GoalFeatures
@@ -53,7 +53,7 @@ class PolicySpec:
 
     observation, goal, action: as in GoalSpec. kind: what the last layer means: the action before tanh; mean and log
     deviation of it; or a value for each of the actions that can be chosen. normalizer_clip: None where inputs are not held
-    within a range. absolute_observation, absolute_goal: as in Layout. stages: as `hindsight.stages` writes them.
+    within a range. absolute_observation, absolute_goal: as in Layout. stages: as `hindsight.records.stages` writes them.
     """
 
     observation: ArraySpec

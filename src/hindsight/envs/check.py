@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import GoalEnvError
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
-from ..symmetries import Symmetries
+from ..records.symmetries import Symmetries
 from .probe import (
     Environment,
     GoalFunction,

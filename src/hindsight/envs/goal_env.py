@@ -119,8 +119,8 @@ def check_goal_env(
 
     Takes what `make_goal_env` takes, and raises only for an unknown id, a missing package or a wrong option; whatever the
     environment does wrong stands in the report. symmetries: turns and mirrors that are said to change nothing, as
-    `hindsight.symmetries` writes them: tried on rewards, and on steps where that can be. An environment that is handed over
-    is left reset, and must be reset again.
+    `hindsight.records.symmetries` writes them: tried on rewards, and on steps where that can be. An environment that is
+    handed over is left reset, and must be reset again.
     """
     try:
         made = make_env(env, None, env_options)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from ..symmetries import Symmetries
+from ..records.symmetries import Symmetries
 from .probe import Environment, GoalFunction, seeded_actions
 from .task import TaskEnv
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import FileError, InputError, OptionError
 from ..records import Array, Batch, Episode, GoalSpec
-from ..symmetries import Symmetries
+from ..records.symmetries import Symmetries
 from .chance import check_state
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
@@ -54,10 +54,10 @@ class HindsightBuffer:
     prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
     batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
     proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018).
-    symmetries: turns and mirrors under which the world is the same, see `hindsight.symmetries`; each sample is seen from a
-    side of its own. They must leave every reward as it is.
-    stages: goals on the way, see `hindsight.stages`; a share stage_share of the samples is told under their goals instead
-    of the task's, which `stage` of a batch says, and paid success_reward where the stage is met, one less elsewhere.
+    symmetries: turns and mirrors under which the world is the same, see `hindsight.records.symmetries`; each sample is seen
+    from a side of its own. They must leave every reward as it is.
+    stages: goals on the way, see `hindsight.records.stages`; a share stage_share of the samples is told under their goals
+    instead of the task's, as `stage` of a batch says, and paid success_reward where the stage is met, one less elsewhere.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import NothingToSampleError, OptionError
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
-from ..symmetries import Symmetries
+from ..records.symmetries import Symmetries
 from .batches import Form
 from .chance import Chance
 from .ends import AS_STORED, Ends, Judge

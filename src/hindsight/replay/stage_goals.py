@@ -8,8 +8,8 @@ import numpy as np
 
 from ..errors import OptionError
 from ..records import Array, Batch
-from ..stages import Stage, parse_stages
-from ..symmetries import Symmetries
+from ..records.stages import Stage, parse_stages
+from ..records.symmetries import Symmetries
 from .kernels import row_layout
 from .timeline import Timeline
 
@@ -17,7 +17,7 @@ from .timeline import Timeline
 class StageGoals:
     """Tells a share of every batch under the goals of stages, in hindsight as the task's own, and pays what that is worth.
 
-    texts: stages, as `hindsight.stages` writes them. share: of the samples, split evenly between the stages.
+    texts: stages, as `hindsight.records.stages` writes them. share: of the samples, split evenly between the stages.
     success_reward: what is paid where a stage is met; one less elsewhere. symmetries: what will turn the samples.
     """
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .errors import OptionError
-from .records import Array, ArraySpec, Episode, GoalSpec
+from ..errors import OptionError
+from . import Array, ArraySpec, Episode, GoalSpec
 
 LARGEST_ORDER = 64  # maps in a group; more are made by generators that never lead back
 PARTS = {"o": "observation", "g": "goal", "a": "action"}

@@ -6,7 +6,7 @@ import pytest
 from hindsight import Episode, GoalSpec
 from hindsight.errors import OptionError
 from hindsight.records import ArraySpec
-from hindsight.symmetries import Symmetries
+from hindsight.records.symmetries import Symmetries
 
 FLAT = ArraySpec((2,), "float32")
 SPEC = GoalSpec(ArraySpec((3,), "float32"), FLAT, FLAT)

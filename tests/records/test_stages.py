@@ -6,7 +6,7 @@ import pytest
 from hindsight import GoalSpec
 from hindsight.errors import OptionError
 from hindsight.records import ArraySpec
-from hindsight.stages import Stage, as_they_act, parse_stages
+from hindsight.records.stages import Stage, as_they_act, parse_stages
 
 SPEC = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((1,), "float32"), ArraySpec((1,), "float32"))
 NEAR = "near achieved=0 goal=1 tolerance=0.5 handover=2"

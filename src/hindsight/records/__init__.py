@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from .errors import FileError, GoalEnvError, InputError
+from ..errors import FileError, GoalEnvError, InputError
 
 Array = npt.NDArray[Any]
 OBSERVATION_KEYS = ("observation", "achieved_goal", "desired_goal")

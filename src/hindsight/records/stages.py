@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import OptionError
-from .records import Array, GoalSpec
+from ..errors import OptionError
+from . import Array, GoalSpec
 
 TASK = 0  # the number of the goal that is asked, which comes last; stages count from 1
 _EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 handover=0.15"
