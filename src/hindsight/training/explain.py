@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import io
 import tokenize
@@ -38,13 +39,14 @@ def field_comments(record: type) -> dict[str, str]:
 
 
 def _comments_in(source: str) -> dict[str, str]:
-    """name: comment, for every line that reads `name: ...  # comment`."""
-    lines: dict[int, list[tokenize.TokenInfo]] = {}
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in (tokenize.NAME, tokenize.OP, tokenize.COMMENT):
-            lines.setdefault(token.start[0], []).append(token)
+    """name: comment, for every field of a dataclass that has one behind it, on whichever of its lines."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+    (kind,) = ast.parse(source).body
     return {
-        tokens[0].string: tokens[-1].string.lstrip("# ")
-        for tokens in lines.values()
-        if len(tokens) > 2 and tokens[1].string == ":" and tokens[-1].type == tokenize.COMMENT
+        field.target.id: comments[line]
+        for field in getattr(kind, "body", ())
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        for line in range(field.lineno, (field.end_lineno or field.lineno) + 1)
+        if line in comments
     }
