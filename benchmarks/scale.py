@@ -267,19 +267,30 @@ def bare_slice(environment: Any, policy: Any, seconds: float) -> Slice:
 
 
 def source_slice(model: HER, workers: int, seconds: float) -> Slice:
-    """A source that always has one more job than workers; at the end none is left at work."""
+    """A source that always has one more job than workers; at the end none is left at work.
+
+    The clock starts when the first job is done: what a run does all the time is measured, not how it begins.
+    """
     source, weights, numbers = model.source, model.weights, itertools.count()
     collecting = source.process_ids if isinstance(source, WorkerSource) else [os.getpid()]
-    before, started, steps = core_seconds(collecting), time.perf_counter(), 0
-    tickets = deque(source.submit(Job(0, TRAINING, (next(numbers),), weights)) for _ in range(workers + 1))
-    while time.perf_counter() - started < seconds:
+
+    def submit() -> int:
+        return source.submit(Job(0, TRAINING, (next(numbers),), weights))
+
+    def collect_one() -> int:
         ticket = source.first_of(tickets)
         tickets.remove(ticket)
-        steps += sum(map(len, source.result(ticket)))
-        tickets.append(source.submit(Job(0, TRAINING, (next(numbers),), weights)))
+        count = sum(map(len, source.result(ticket)))
+        tickets.append(submit())
+        return count
+
+    before, tickets = core_seconds(collecting), deque(submit() for _ in range(workers + 1))
+    first, started, steps = collect_one(), time.perf_counter(), 0
+    while time.perf_counter() - started < seconds:
+        steps += collect_one()
     wall = time.perf_counter() - started
     rest = sum(len(episode) for ticket in tickets for episode in source.result(ticket))
-    return Slice(steps, wall, steps + rest, core_seconds(collecting) - before)
+    return Slice(steps, wall, first + steps + rest, core_seconds(collecting) - before)
 
 
 def core_seconds(processes: list[int]) -> float:
