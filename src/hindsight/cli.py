@@ -189,7 +189,8 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
 
     name = _peek(arguments, "--recipe")
     recipe = load_recipe(name) if name else find_recipe(environment.rpartition(":")[2])
-    settings = resolve_settings(recipe, _peek(arguments, "--agent") or _agent_for(recipe, environment), {})
+    recipe, agent = _for_this_task(recipe, environment)
+    settings = resolve_settings(recipe, _peek(arguments, "--agent") or agent, {})
     own = TrainArguments(agent=settings.agent, recipe=name or recipe.name)
     groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in (own, *settings.records())]
     kind = make_dataclass("Train", groups, frozen=True)
@@ -199,14 +200,16 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
     return getattr(given, TrainArguments.__name__), options
 
 
-def _agent_for(recipe: Recipe, environment: str) -> str:
-    """The recipe's agent; the environment is made to look at its actions only where that matters."""
-    if recipe.discrete_agent is None:
-        return recipe.agent
+def _for_this_task(recipe: Recipe, environment: str) -> tuple[Recipe, str]:
+    """The recipe with what it chooses by the task, and its agent; the environment is made to look at only where needed."""
+    if recipe.discrete_agent is None and not recipe.from_spec:
+        return recipe, recipe.agent
     from .envs.goal_env import make_goal_env, read_spec
+    from .recipes.fit import fit
 
     with contextlib.closing(make_goal_env(environment)) as env:
-        return recipe.agent_for(is_discrete=read_spec(env).action.n_values is not None)
+        spec = read_spec(env)
+    return fit(recipe, spec), recipe.agent_for(is_discrete=spec.action.n_values is not None)
 
 
 def _peek(arguments: Sequence[str], name: str) -> str | None:
@@ -295,8 +298,8 @@ def _announce(model: HER, path: Path, goes_on: bool) -> None:
         f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r} "
         f"({settings.variant}), seed {settings.training.seed}, in {path}"
     )
-    if settings.recipe == "default":
-        print(f"no recipe is tuned for {model.spec.env_id}: sound defaults are used, which may be slow; see --help")
+    if settings.reasons:
+        print(f"no recipe is tuned for {model.spec.env_id}; from its spec: {'; '.join(settings.reasons)}")
     workers, lag = settings.rollout.workers, settings.rollout.lag
     if workers > lag + 1:
         print(

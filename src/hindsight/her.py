@@ -19,6 +19,7 @@ from .callbacks import Callback, View
 from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
 from .errors import FileError, HindsightError, LearnerError, MissingExtraError, MissingKeyError, OptionError, ShapeError
 from .recipes import find_recipe, load_recipe
+from .recipes.fit import fit
 from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
 from .replay.files import save_bytes
@@ -56,7 +57,7 @@ class HER:
         environment = make_goal_env(env)
         try:
             spec = read_spec(environment)
-            found = load_recipe(recipe) if recipe else find_recipe(spec.env_id)
+            found = fit(load_recipe(recipe) if recipe else find_recipe(spec.env_id), spec)
             agent = agent or found.agent_for(is_discrete=spec.action.n_values is not None)
             settings = resolve_settings(found, agent, options)
             _refuse_idle_engine(settings.rollout)
