@@ -110,3 +110,27 @@ def test_some_episodes_are_led_and_say_so():
     assert all(same(a, b) and a.is_led == b.is_led for a, b in zip(half[7:9], play(0.5, numbers=(7, 8)), strict=True))
     led = next(e.number for e in half if e.is_led)
     assert not same(half[led], play(0.5, led_steps=0.0, numbers=(led,))[0])
+
+
+def test_random_actions_are_held_for_one_to_so_many_steps():
+    episodes = play_sixty(Exploration(0.0, 0.0, is_random=True, random_hold=9))
+    changes = [np.flatnonzero((np.diff(e.action, axis=0) != 0).any(axis=1)) for e in episodes]
+    lengths = np.concatenate([np.diff(each) for each in changes])
+    assert (lengths.min(), lengths.max()) == (1, 9)
+    assert lengths.mean() == pytest.approx(5, rel=0.1)
+
+
+def test_held_actions_are_as_large_a_share_of_all_as_random_ones_would_be():
+    exploration = Exploration(random_eps=0.3, noise=0.0, random_hold=9)
+    assert exploration.burst_probability == pytest.approx(0.3 / (5 - 0.3 * 4))
+    collector = Collector(stages.stage())
+    is_random = []
+    for e in play_sixty(exploration, collector):
+        best = collector.policy.predict(e.observation[:-1], e.achieved_goal[:-1], e.desired_goal[:-1])
+        is_random += (np.abs(best - e.action).max(axis=1) > 1e-5).tolist()
+    assert np.mean(is_random) == pytest.approx(0.3, abs=0.04)
+
+
+def play_sixty(exploration, collector=None):
+    job = Job(0, TRAINING, tuple(range(60)), stages.weights(0), exploration)
+    return (collector or Collector(stages.stage())).collect(job)

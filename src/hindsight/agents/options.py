@@ -27,6 +27,7 @@ class AgentOptions:
     clip_targets: bool = True  # hold targets within the returns that the task's reward range can produce
     gradient_clip: float | None = None  # largest norm of a network's gradient; no limit when None
     random_eps: float = 0.2  # share of the steps that take a uniformly random action
+    random_hold: int = 1  # a random action is held for 1 to so many steps: where bodies have inertia, it leads further
     normalize: bool = True  # observations and goals by their running mean and standard deviation
     normalizer_clip: float = 5.0  # normalised values are held within plus and minus this
     normalizer_eps: float = 1e-2  # smallest standard deviation that a value is divided by
@@ -50,6 +51,7 @@ class AgentOptions:
         self._require("discount", lambda x: 0 < x < 1, "a number between 0 and 1, both excluded")
         self._require("mean_share", lambda x: 0 < x <= 1, "a number above 0, at most 1")
         self._require("tau", lambda x: 0 < x <= 1, "a number above 0, at most 1")
+        self._require("random_hold", _is_count, "a whole number of at least 1")
         self._require("target_period", _is_count, "a whole number of at least 1")
         self._require("random_eps", _is_share, "a share from 0 to 1")
         self._require("normalizer_clip", lambda x: 1 <= x < math.inf, "a number of at least 1")

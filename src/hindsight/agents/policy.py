@@ -174,7 +174,8 @@ class Exploration:
     random_eps: probability of a uniformly random action instead. noise: standard deviation of Gaussian noise, in half
     widths of the action range. is_random: every action is uniformly random. samples: a stochastic policy draws its action.
     led_episodes: probability that an episode is led to the stages; led_steps: probability that a step of such an episode
-    acts for the first stage that is not met.
+    acts for the first stage that is not met. random_hold: a random action is held for 1 to so many steps; who acts in an
+    episode sees to that, for a policy forgets each step.
     """
 
     random_eps: float
@@ -183,6 +184,19 @@ class Exploration:
     samples: bool = False
     led_episodes: float = 0.0
     led_steps: float = 0.0
+    random_hold: int = 1
+
+    def without_random(self) -> Exploration:
+        """The same between random actions that are held."""
+        return replace(self, random_eps=0.0, is_random=False)
+
+    @property
+    def burst_probability(self) -> float:
+        """Of beginning to hold a random action at a step that is free, so that a share random_eps of all are random."""
+        if self.is_random:
+            return 1.0
+        mean = (1 + self.random_hold) / 2
+        return self.random_eps / (mean - self.random_eps * (mean - 1))
 
     def left_alone(self) -> Exploration:
         """For an episode that is not led: with half the noise, since it shows how well the policy does by itself."""

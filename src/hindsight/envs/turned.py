@@ -1,8 +1,9 @@
 """Whether an environment really is the same from every side that is declared: its rewards, and its steps where that can be.
 
-Steps are tried where an episode can be begun from another side: in hindsight's own tasks, by the options of reset; in the
-Fetch tasks by moving the goal, and the object where there is one. Their arm starts in the middle and cannot be turned, and
-the object is moved, not turned: what is tried there is how the world answers turned actions from a turned place.
+Steps are tried where an episode can be begun from another side: in hindsight's own tasks, by the options of reset; in mazes
+with a point and in parking by moving the point or the car, and the goal; in the Fetch and Panda tasks by moving the goal, and
+the object where there is one. Their arm starts in the middle and cannot be turned, and the object is moved, not turned:
+what is tried there is how the world answers turned actions from a turned place.
 """
 
 from __future__ import annotations
@@ -85,11 +86,14 @@ def _play(env: Environment, first: Any, actions: Array) -> list[Array]:
 
 
 def _find_beginning(env: Environment) -> Begin | None:
-    inner: Any = env.unwrapped
-    if isinstance(inner, TaskEnv):
+    """How an episode of this kind of environment is begun, told by the module of its class; None where it is not known."""
+    if isinstance(env.unwrapped, TaskEnv):
         return _begin_task
-    is_fetch = type(inner).__module__.startswith("gymnasium_robotics.envs.fetch") and hasattr(inner, "_mujoco")
-    return _begin_fetch if is_fetch else None
+    modules = [kind.__module__ for kind in type(env.unwrapped).__mro__]
+    for module, begin in _BEGINNINGS.items():
+        if any(each.startswith(module) for each in modules):
+            return begin
+    return None
 
 
 def _begin_task(env: Environment, start: Array, goal: Array) -> Any:
@@ -97,7 +101,7 @@ def _begin_task(env: Environment, start: Array, goal: Array) -> Any:
 
 
 def _begin_fetch(env: Environment, start: Array, goal: Array) -> Any:
-    """The environment was reset; `start` is the object's place, or the gripper's, which stays where it is."""
+    """`start` is the object's place, or the gripper's, which stays where it is."""
     inner: Any = env.unwrapped
     if inner.has_object:
         place = inner._utils.get_joint_qpos(inner.model, inner.data, _JOINT)
@@ -106,3 +110,36 @@ def _begin_fetch(env: Environment, start: Array, goal: Array) -> Any:
     inner.goal = goal.copy()
     inner._mujoco.mj_forward(inner.model, inner.data)
     return inner._get_obs()
+
+
+def _begin_panda(env: Environment, start: Array, goal: Array) -> Any:
+    """`start` is the object's place, or the gripper's, which stays where it is."""
+    inner: Any = env.unwrapped
+    if "object" in inner.sim._bodies_idx:
+        inner.sim.set_base_pose("object", start, np.array([0.0, 0.0, 0.0, 1.0]))
+    inner.task.goal = goal.copy()
+    return inner._get_obs()
+
+
+def _begin_point_maze(env: Environment, start: Array, goal: Array) -> Any:
+    inner: Any = env.unwrapped
+    inner.point_env.set_state(start, np.zeros(2))
+    inner.goal = goal.copy()
+    return inner._get_obs(np.r_[start, np.zeros(2)])
+
+
+def _begin_parking(env: Environment, start: Array, goal: Array) -> Any:
+    """start, goal: x, y, the velocities, and the heading's cosine and sine; the car stands."""
+    inner: Any = env.unwrapped
+    scales = np.asarray(inner.config["observation"]["scales"])
+    for thing, (x, y, _, _, cosine, sine) in ((inner.vehicle, start * scales), (inner.vehicle.goal, goal * scales)):
+        thing.position, thing.heading = np.array([x, y]), float(np.arctan2(sine, cosine))
+    return inner.observation_type.observe()
+
+
+_BEGINNINGS: dict[str, Begin] = {  # by the module of the class; each is called after a reset
+    "gymnasium_robotics.envs.fetch.fetch_env": _begin_fetch,
+    "gymnasium_robotics.envs.maze.point_maze": _begin_point_maze,
+    "panda_gym": _begin_panda,
+    "highway_env.envs.parking_env": _begin_parking,
+}

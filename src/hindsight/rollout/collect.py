@@ -98,11 +98,8 @@ class Collector:
         if exploration is not None and exploration.led_episodes > 0:
             is_led = bool(noise.random() < exploration.led_episodes)
             exploration = exploration if is_led else exploration.left_alone()
-
-        def act(observation: Mapping[str, Array]) -> Array:
-            seen, achieved, desired = (observation[key] for key in OBSERVATION_KEYS)
-            return self.policy.act(seen, achieved, desired, exploration, noise)
-
+        is_held = exploration is not None and exploration.random_hold > 1
+        act = (_Holding if is_held else _Acting)(self.policy, exploration, noise)
         limit, info_keys = self.stage.max_episode_steps, self.stage.info_keys
         episode = play_episode(self._environment, act, seed, number, limit, info_keys)
         return replace(episode, is_led=is_led)
@@ -112,6 +109,42 @@ class Collector:
         if self._environment is not None:
             self._environment.close()
             self._environment = None
+
+
+@dataclass
+class _Acting:
+    """Acts as the policy and the exploration say, step by step."""
+
+    policy: Policy
+    exploration: Exploration | None
+    noise: np.random.Generator
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        return self.act(observation, self.exploration)
+
+    def act(self, observation: Mapping[str, Array], exploration: Exploration | None) -> Array:
+        seen, achieved, desired = (observation[key] for key in OBSERVATION_KEYS)
+        return self.policy.act(seen, achieved, desired, exploration, self.noise)
+
+
+@dataclass
+class _Holding(_Acting):
+    """The same, but random actions are held: the temporally extended exploration of Dabney et al. (2021)."""
+
+    held: Array | None = None
+    steps_left: int = 0
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        exploration = self.exploration
+        assert exploration is not None
+        if self.held is not None and self.steps_left:
+            self.steps_left -= 1
+            return self.held
+        if self.noise.random() >= exploration.burst_probability:
+            return self.act(observation, exploration.without_random())
+        self.steps_left = int(self.noise.integers(exploration.random_hold))
+        self.held = self.act(observation, replace(exploration, is_random=True))
+        return self.held
 
 
 def play_episode(
