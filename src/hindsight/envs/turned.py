@@ -1,8 +1,8 @@
 """Whether an environment really is the same from every side that is declared: its rewards, and its steps where that can be.
 
-Steps are tried where an episode can be begun from another side: in hindsight's own tasks, by the options of reset; in mazes
-with a point and in parking by moving the point or the car, and the goal; in the Fetch and Panda tasks by moving the goal, and
-the object where there is one. Their arm starts in the middle and cannot be turned, and the object is moved, not turned:
+Steps are tried where an episode can be begun from another side: in hindsight's own tasks, by the options of reset; in the
+point's mazes and in parking by moving the point or the car, and the goal; in the Fetch and Panda tasks by moving the goal,
+and the object where there is one. Their arm starts in the middle and cannot be turned, and the object is moved, not turned:
 what is tried there is how the world answers turned actions from a turned place.
 """
 

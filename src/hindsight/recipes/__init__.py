@@ -97,7 +97,8 @@ def _parse(place: str, name: str, text: str) -> Recipe:
         or not all(isinstance(t, dict) for t in tables.values())
     ):
         raise FileError(
-            f"{place}: a recipe holds `environments` (a list of patterns), `agent` and perhaps `discrete_agent` "
-            f"(names), perhaps `from_spec` (true or false), and the tables [options] and [<agent>] with options; found {', '.join(data) or 'something else'}"
+            f"{place}: a recipe holds `environments` (a list of patterns), `agent` and perhaps `discrete_agent` (names), "
+            f"perhaps `from_spec` (true or false), and the tables [options] and [<agent>] with options; "
+            f"found {', '.join(data) or 'something else'}"
         )
     return Recipe(name, tuple(environments), agent, options, data, discrete_agent, from_spec)
