@@ -53,8 +53,8 @@ class Run:
 
     @property
     def environment(self) -> str:
-        """The id of the environment."""
-        return str(self.settings["spec"].get("env_id") or "an environment without an id")
+        """What to call the environment: its id, and what it was made with."""
+        return environment_name(self.settings["spec"].get("env_id"), self.options.get("env_options", ()))
 
     @property
     def agent(self) -> str:
@@ -94,6 +94,12 @@ class Run:
     def __len__(self) -> int:
         """The number of records."""
         return len(self.metrics.get("env_steps", ()))
+
+
+def environment_name(env_id: str | None, env_options: Sequence[str]) -> str:
+    """As in "BitFlipping-v0 (n_bits=30)"."""
+    made_with = f" ({', '.join(env_options)})" if env_options else ""
+    return f"{env_id or 'an environment without an id'}{made_with}"
 
 
 def read_run(path: Path) -> Run:
