@@ -18,7 +18,7 @@ MAY_IMPORT = {  # folder or top module -> what it may import of the package; wha
     "agents": {"records", "errors"},
     "compat": {"records", "errors", "replay"},
     "rollout": {"records", "errors", "envs", "agents"},
-    "recipes": {"errors"},
+    "recipes": {"records", "errors"},
     "training": {"records", "errors", "envs", "replay", "agents", "rollout", "recipes"},
     "report": {"errors"},
 }

@@ -176,13 +176,14 @@ def _take_environment(arguments: list[str]) -> str:
 def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments, dict[str, Any]]:
     """The arguments of a run. Environment, agent and recipe decide which options there are, and their defaults."""
     from .recipes import find_recipe, load_recipe
-    from .runs import agent_for
+    from .runs import for_this_task
     from .training.settings import resolve_settings
 
     name = _peek(arguments, "--recipe")
     recipe = load_recipe(name) if name else find_recipe(environment.rpartition(":")[2])
     env_options = _peek_all(arguments, "--env-options") or recipe.options.get("env_options", ())
-    settings = resolve_settings(recipe, _peek(arguments, "--agent") or agent_for(recipe, environment, env_options), {})
+    recipe, agent = for_this_task(recipe, environment, env_options)
+    settings = resolve_settings(recipe, _peek(arguments, "--agent") or agent, {})
     own = TrainArguments(agent=settings.agent, recipe=name or recipe.name)
     groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in (own, *settings.records())]
     kind = make_dataclass("Train", groups, frozen=True)

@@ -19,6 +19,7 @@ from .callbacks import Callback, View
 from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
 from .errors import FileError, HindsightError, LearnerError, MissingExtraError, MissingKeyError, OptionError, ShapeError
 from .recipes import find_recipe, load_recipe
+from .recipes.fit import fit
 from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
 from .replay.files import save_bytes
@@ -59,7 +60,7 @@ class HER:
         environment = make_goal_env(env, env_options=making.env_arguments)
         try:
             spec = read_spec(environment)
-            found = found or find_recipe(spec.env_id)
+            found = fit(found or find_recipe(spec.env_id), spec)
             agent = agent or found.agent_for(is_discrete=spec.action.n_values is not None)
             settings = resolve_settings(found, agent, options)
             _refuse_idle_engine(settings.rollout)

@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 MOST_LETTERS = 100  # of a folder's name
 
 
-def agent_for(recipe: Recipe, environment: str, env_options: Sequence[str]) -> str:
-    """The recipe's agent; the environment is made to look at its actions only where that matters."""
-    if recipe.discrete_agent is None:
-        return recipe.agent
+def for_this_task(recipe: Recipe, environment: str, env_options: Sequence[str]) -> tuple[Recipe, str]:
+    """The recipe with what it chooses by the task, and its agent; the environment is made to look at only where needed."""
+    if recipe.discrete_agent is None and not recipe.from_spec:
+        return recipe, recipe.agent
     from .envs.goal_env import make_goal_env, read_spec
+    from .recipes.fit import fit
     from .rollout.options import named_values
 
     env_arguments = named_values("env_options", env_options)
     with contextlib.closing(make_goal_env(environment, env_options=env_arguments)) as env:
-        return recipe.agent_for(is_discrete=read_spec(env).action.n_values is not None)
+        spec = read_spec(env)
+    return fit(recipe, spec), recipe.agent_for(is_discrete=spec.action.n_values is not None)
 
 
 def place_of(environment: str, env_options: Sequence[str] = ()) -> str:
@@ -110,8 +112,8 @@ def _announce(model: HER, path: Path, goes_on: bool) -> None:
         f"{'resuming' if goes_on else 'training'} {name} with {settings.agent}, recipe {settings.recipe!r} "
         f"({settings.variant}), seed {settings.training.seed}, in {path}"
     )
-    if settings.recipe == "default":
-        print(f"no recipe is tuned for {model.spec.env_id}: sound defaults are used, which may be slow; see --help")
+    if settings.reasons:
+        print(f"no recipe is tuned for {model.spec.env_id}; from its spec: {'; '.join(settings.reasons)}")
     workers, lag = settings.rollout.workers, settings.rollout.lag
     if workers > lag + 1:
         print(

@@ -21,7 +21,8 @@ class Recipe:
 
     environments: patterns of ids it is chosen for. agent: the one it was tuned for. options: for every agent that has them.
     agent_options: by agent, on top. A value given by the user overrides both. discrete_agent: instead of `agent` where the
-    actions are Discrete, for a recipe that serves tasks of both kinds.
+    actions are Discrete, for a recipe that serves tasks of both kinds. from_spec: what it leaves open is chosen from the
+    task's sizes and time limit (see `recipes.fit`). reasons: what was chosen so, and why, a sentence's part each.
     """
 
     name: str
@@ -30,6 +31,8 @@ class Recipe:
     options: Mapping[str, Any]
     agent_options: Mapping[str, Mapping[str, Any]]
     discrete_agent: str | None = None
+    from_spec: bool = False
+    reasons: tuple[str, ...] = ()
 
     def agent_for(self, is_discrete: bool) -> str:
         """The agent to take for a task, whose actions are Discrete or not."""
@@ -84,16 +87,17 @@ def _parse(place: str, name: str, text: str) -> Recipe:
     except tomllib.TOMLDecodeError as problem:
         raise FileError(f"{place} is not valid TOML: {problem}") from None
     environments, agent, options = data.pop("environments", []), data.pop("agent", "td3"), data.pop("options", {})
-    discrete_agent = data.pop("discrete_agent", None)
+    discrete_agent, from_spec = data.pop("discrete_agent", None), data.pop("from_spec", False)
     tables = {"options": options, **data}
     if (
         not isinstance(environments, list)
         or not isinstance(agent, str)
         or not isinstance(discrete_agent, str | None)
+        or not isinstance(from_spec, bool)
         or not all(isinstance(t, dict) for t in tables.values())
     ):
         raise FileError(
             f"{place}: a recipe holds `environments` (a list of patterns), `agent` and perhaps `discrete_agent` "
-            f"(names) and the tables [options] and [<agent>] with options; found {', '.join(data) or 'something else'}"
+            f"(names), perhaps `from_spec` (true or false), and the tables [options] and [<agent>] with options; found {', '.join(data) or 'something else'}"
         )
-    return Recipe(name, tuple(environments), agent, options, data, discrete_agent)
+    return Recipe(name, tuple(environments), agent, options, data, discrete_agent, from_spec)
