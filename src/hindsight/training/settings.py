@@ -62,7 +62,9 @@ def resolve_settings(recipe: Recipe, agent: str | None, overrides: Mapping[str, 
     _check_recipe(recipe)
     _refuse_unknown(set(overrides) - set(known), known, f"agent {agent!r}")
     from_recipe = {k: v for k, v in recipe.options_for(agent).items() if k in known}
-    return replace(_build(agent, recipe.name, from_recipe | dict(overrides)), from_recipe=from_recipe, reasons=recipe.reasons)
+    return replace(
+        _build(agent, recipe.name, from_recipe | dict(overrides)), from_recipe=from_recipe, reasons=recipe.reasons
+    )
 
 
 def _check_recipe(recipe: Recipe) -> None:
