@@ -27,6 +27,7 @@ usage: hindsight COMMAND [arguments]
   evaluate RUN     measure a policy on unseen episodes
   report RUN...    draw what a run learnt, or compare several, as a page to look at
   compare RUN...   tell how runs compare: median and range over seeds
+  benchmark SUITE  train on every task of a suite with several seeds, and say what it takes
   export RUN       write a policy as ONNX or TorchScript, for a robot without this library
   doctor           tell what is installed, what is missing for which command, and what cures it
   check ENV        test whether an environment keeps to the goal interface
@@ -108,7 +109,7 @@ class EvaluateArguments:
 class ReportArguments:
     """Draw what a run learnt, or compare several, as one page that needs no network."""
 
-    runs: tuple[Path, ...]  # run folders
+    runs: tuple[Path, ...]  # run folders, or folders of them
     output: Path | None = None  # the page; report.html in the run's folder, or comparison.html beside several, unless given
     open: bool = False  # show it in a browser
     standalone: bool = False  # all in one file of 5 MB, in place of a script file beside the page
@@ -116,10 +117,21 @@ class ReportArguments:
 
 @dataclass(frozen=True)
 class CompareArguments:
-    """Tell how runs compare, by environment and agent: median and range over seeds, as text and as a page."""
+    """Tell how runs compare, by environment, variant and agent: what their seeds say, as text and as a page."""
 
-    runs: tuple[Path, ...]  # run folders
+    runs: tuple[Path, ...]  # run folders, or folders of them
     output: Path | None = None  # the page; comparison.html in the folder that all runs share unless given
+
+
+@dataclass(frozen=True)
+class BenchmarkArguments:
+    """Train on every task of a suite with every seed, and say what it takes: a table, and a line of CSV for each run."""
+
+    suite: str  # quick, bits, fetch, fetch-apart, maze, panda, parking, hand, all, or a .toml file of your own
+    seeds: str = "0-2"  # as in 0-4, 0,2,5 or 3
+    folder: Path | None = None  # of the runs; runs/benchmark/SUITE unless given. What is finished there is not run again
+    jobs: int = 1  # runs side by side, each a process of its own; times mean most with one
+    set: tuple[str, ...] = ()  # options of all runs, as in steps=20000 hidden=[64,64]; written as in a recipe
 
 
 @dataclass(frozen=True)
@@ -150,12 +162,12 @@ def train(arguments: list[str]) -> int:
     environment = _take_environment(arguments)
     own, options = _parse_train(arguments, environment)
     from .her import HER
-    from .runs import folder_of
+    from .runs import find_modules_here, folder_of
     from .runs import train as run_to_its_end
     from .trackers import refuse_missing
 
     refuse_missing(own.trackers())
-    _find_modules_here(environment)
+    find_modules_here(environment)
     with HER(environment, own.agent, own.recipe, **options) as model:
         trainer = model.trainer  # made now, so that whatever is wrong with the options shows before there is a folder
         if model.learners.rank:
@@ -210,19 +222,14 @@ def _peek_all(arguments: Sequence[str], name: str) -> list[str]:
     return found
 
 
-def _find_modules_here(environment: str | None) -> None:
-    """A module that is named with an environment may lie in the current folder, as with `python -m`."""
-    if environment and ":" in environment and "" not in sys.path:
-        sys.path.insert(0, "")
-
-
 def evaluate(arguments: list[str]) -> int:
     """hindsight evaluate RUN"""
     given = _parse(EvaluateArguments, arguments, "hindsight evaluate")
     from .her import HER
     from .report.run import environment_name
+    from .runs import find_modules_here
 
-    _find_modules_here(given.env)
+    find_modules_here(given.env)
     with HER.load(given.run, given.env, workers=given.workers, engine="processes", ray_address=None) as model:
         result = model.evaluate(given.episodes, given.seed)
         name = environment_name(model.spec.env_id, model.settings.rollout.env_options)
@@ -238,11 +245,12 @@ def play(arguments: list[str]) -> int:
     from .envs.ids import has_display
     from .her import HER
     from .rollout.video import VideoFile, film
+    from .runs import find_modules_here
     from .training.evaluate import Evaluation, outcome_of
 
     if given.episodes < 1:
         raise OptionError(f"episodes is {given.episodes}, but at least 1 is needed to play")
-    _find_modules_here(given.env)
+    find_modules_here(given.env)
     run, results = Path(given.run), []
     with HER.load(run, given.env) as model:
         name = given.env or model.environment_id
@@ -304,6 +312,20 @@ def compare(arguments: list[str]) -> int:
     return 0
 
 
+def benchmark(arguments: list[str]) -> int:
+    """hindsight benchmark SUITE"""
+    given = _parse(BenchmarkArguments, arguments, "hindsight benchmark")
+    from .benchmark import Benchmark, parse_seeds
+    from .recipes.suite import load_suite
+    from .rollout.options import named_values
+
+    if given.jobs < 1:
+        raise OptionError(f"jobs is {given.jobs}, but at least 1 is needed")
+    suite = load_suite(given.suite)
+    folder = given.folder or Path("runs") / "benchmark" / suite.name
+    return Benchmark(suite, parse_seeds(given.seeds), folder, named_values("set", given.set)).run(given.jobs)
+
+
 def export(arguments: list[str]) -> int:
     """hindsight export RUN"""
     given = _parse(ExportArguments, arguments, "hindsight export")
@@ -353,6 +375,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "evaluate": evaluate,
     "report": report,
     "compare": compare,
+    "benchmark": benchmark,
     "export": export,
     "doctor": doctor,
     "check": check,

@@ -7,6 +7,7 @@ import itertools
 import re
 import shlex
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,12 @@ def for_this_task(recipe: Recipe, environment: str, env_options: Sequence[str]) 
     with contextlib.closing(make_goal_env(environment, env_options=env_arguments)) as env:
         spec = read_spec(env)
     return fit(recipe, spec), recipe.agent_for(is_discrete=spec.action.n_values is not None)
+
+
+def find_modules_here(environment: str | None) -> None:
+    """A module that is named with an environment may lie in the current folder, as with `python -m`."""
+    if environment and ":" in environment and "" not in sys.path:
+        sys.path.insert(0, "")
 
 
 def place_of(environment: str, env_options: Sequence[str] = ()) -> str:
@@ -141,7 +148,7 @@ def _conclude(model: HER, path: Path, environment: str) -> None:
 
 @contextlib.contextmanager
 def stop_signals() -> Iterator[list[signal.Signals]]:
-    """Collects Ctrl-C and SIGTERM; the second one ends the process at once."""
+    """Collects Ctrl-C and SIGTERM; the second one of a kind ends the process at once."""
     received: list[signal.Signals] = []
 
     def remember(number: int, frame: object) -> None:
