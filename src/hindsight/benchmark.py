@@ -22,7 +22,7 @@ from .report.run import environment_name, find_runs, read_run
 from .report.verdict import duration, solved_at
 from .runs import find_modules_here, for_this_task, place_of, stop_signals
 from .training.checkpoint import refuse_other_settings
-from .training.run_folder import FREE_ON_RESUME, is_finished
+from .training.run_folder import FREE_ON_RESUME, read_ending
 from .training.settings import Settings, option_types, resolve_settings
 
 MOST_SEEDS = 1_000
@@ -54,7 +54,7 @@ class Planned:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it was solved, or has all its steps. Raises OptionError where the folder holds a run by other settings."""
+        """Whether it was solved, or has all its steps. Raises OptionError where it was begun with other settings."""
         place, wanted = self.folder / "settings.json", self.task.settings
         if wanted is None or not place.is_file():
             return False
@@ -64,7 +64,8 @@ class Planned:
             refuse_other_settings(dict(read_run(self.folder).settings), settings, FREE_ON_RESUME)
         except OptionError as problem:
             raise OptionError(f"{self.folder}: {problem}, in another --folder") from None
-        return is_finished(self.folder, wanted.training.steps)
+        ending = read_ending(self.folder)
+        return ending is not None and (ending.why == "solved" or ending.env_steps >= wanted.training.steps)
 
     @property
     def command(self) -> list[str]:
@@ -126,8 +127,8 @@ class Benchmark:
     def _tell(self, failures: Sequence[str]) -> None:
         """Of every finished run in the folder, whatever seeds were asked for now."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        runs = [read_run(path) for path in _runs_in(self.folder)]
-        runs = [run for run in runs if is_finished(run.path, 0)]
+        endings = {path: read_ending(path) for path in _runs_in(self.folder)}
+        runs = [read_run(path) for path, ending in endings.items() if ending and ending.why != "stopped"]
         write_results(self.suite.name, runs, self.folder, failures)
         if runs:
             print(text(runs))
@@ -202,7 +203,8 @@ def _words(options: Mapping[str, Any], types: Mapping[str, Any]) -> Iterator[str
 
 def _run_all(runs: Sequence[Planned], jobs: int, stop: Sequence[object]) -> Iterator[tuple[Planned, int]]:
     """Each run with the exit status of its process, as they end; none is begun, and all are asked to end, once `stop`."""
-    waiting, running, are_asked = deque(runs), {}, False
+    waiting, are_asked = deque(runs), False
+    running: dict[Path, tuple[Planned, subprocess.Popen[bytes]]] = {}
     try:
         while running or (waiting and not stop):
             while waiting and len(running) < jobs and not stop:

@@ -51,7 +51,7 @@ def record_of(run: Run) -> dict[str, Any]:
 
 
 def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequence[str]) -> None:
-    """Write results.csv and results.md into `folder`. name: of the suite. failures: what else was to be told, a line each."""
+    """Write results.csv and results.md into `folder`. name: of the suite. failures: a line each."""
     file = io.StringIO(newline="")
     records = [record_of(run) | {"folder": run.path.relative_to(folder).as_posix()} for run in runs]
     if records:

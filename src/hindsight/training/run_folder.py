@@ -13,7 +13,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -34,9 +34,16 @@ FREE_ON_RESUME = frozenset(
 )  # may change when a run goes on
 _WENT_WRONG = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
 _GROWING = ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")
-ENDING = "ended.json"  # why a run is over, and after how many steps; absent while it goes on, and where it was killed
+ENDING = "ended.json"
 GOAL_NUMBERS = 3  # of a goal, so many are kept for each training episode: enough for a map
 RECENT_EVALUATIONS = 10  # that eval/mean_success_rate is the mean of
+
+
+class Ending(NamedTuple):
+    """Why a run ended, "solved", "steps" (it has all of them) or "stopped", and after how many steps."""
+
+    why: str
+    env_steps: int
 
 
 class RunFolder:
@@ -124,13 +131,13 @@ class RunFolder:
             self._save_policy(model, "latest")
 
     def finish(self, trainer: Trainer) -> None:
-        """The last checkpoint, a record of what was not logged yet, how it ended; a run that goes on takes both back."""
+        """The last checkpoint, a record of what was not logged yet, and how it ended, until the run goes on."""
         self.save_checkpoint(trainer)
         if trainer.counts.env_steps > self._logged_at:
             self._log(trainer)
         steps = trainer.counts.env_steps
         why = "solved" if trainer.is_solved else "steps" if steps >= self.settings.training.steps else "stopped"
-        save_bytes(self.path / ENDING, json.dumps({"why": why, "env_steps": steps}).encode())
+        save_bytes(self.path / ENDING, json.dumps(Ending(why, steps)._asdict()).encode())
 
     def close(self) -> None:
         """Let other processes have the folder."""
