@@ -8,7 +8,7 @@ import argparse
 import statistics
 import tomllib
 
-from hindsight import HER, BitFlipping
+from hindsight import HER
 
 
 def main() -> None:
@@ -31,11 +31,9 @@ def main() -> None:
 def run(given: argparse.Namespace, n_bits: int, seed: int, options: dict) -> float:
     """One run; returns the steps it took, infinite where it gave up."""
 
-    def make() -> BitFlipping:
-        return BitFlipping(n_bits, given.continuous)
-
     fixed = {"seed": seed, "eval_every": given.every, "eval_episodes": 200, "solved_evaluations": 1}
-    with HER(make, given.agent, "bit_flipping", **fixed | options) as model:
+    fixed["env_options"] = (f"n_bits={n_bits}", f"continuous={str(given.continuous).lower()}")
+    with HER("BitFlipping-v0", given.agent, **fixed | options) as model:
         for _ in model.trainer.run(given.steps):
             pass
         trainer = model.trainer

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from hindsight import HER, PointReach
+from hindsight import HER, BitFlipping, PointReach
 from hindsight.errors import FileError, InputError, MissingKeyError, OptionError, ShapeError, UnknownNameError
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 50, "eval_every": 0}
@@ -308,3 +308,42 @@ def test_several_steps_are_discounted_as_the_agent_does():
         assert model.trainer.counts.updates > 0
         sampler = model._make_buffer()._sampler
         assert (sampler.n_steps, sampler.discount) == (2, 0.5)
+
+
+def small_bits(n_bits=3):
+    return BitFlipping(n_bits)
+
+
+@pytest.mark.parametrize("env", ["BitFlipping-v0", small_bits])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_env_options_reach_every_environment_and_are_read_back(env, workers, tmp_path):
+    options = {"env_options": ("n_bits=5",), "random_steps": 5, "hidden": (8,), "workers": workers}
+    with HER(env, recipe="bit_flipping", **options) as model:
+        model.learn(10, folder=tmp_path / "run")
+        assert model.spec.goal.shape == (5,)
+        model.save(tmp_path / "bits")
+    with HER.load(tmp_path / "bits", None if isinstance(env, str) else env) as again:
+        assert again.evaluate(2).outcomes[0].steps <= 5
+    with HER.load(tmp_path / "bits", BitFlipping(5), workers=0) as again:  # made already
+        assert again.settings.rollout.env_options == ()
+
+
+def test_env_options_where_they_cannot_be_are_refused(tmp_path):
+    with pytest.raises(OptionError, match="an environment that exists: give its id, or a function"):
+        HER(BitFlipping(5), recipe="bit_flipping", env_options=("n_bits=5",))
+    with pytest.raises(
+        OptionError, match=r"small_bits cannot be called with env_options .*unexpected keyword argument 'bits'"
+    ):
+        HER(small_bits, recipe="bit_flipping", env_options=("bits=5",))
+
+
+def test_a_recipe_may_hold_env_options(tmp_path):
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('discrete_agent = "dqn"\n[options]\nenv_options = ["n_bits=4"]\n')
+    with HER("BitFlipping-v0", recipe=str(recipe)) as model:
+        assert (model.spec.goal.shape, model.settings.agent) == ((4,), "dqn")
+    with HER("BitFlipping-v0", recipe=str(recipe), env_options=("n_bits=6",)) as model:
+        assert model.spec.goal.shape == (6,)
+    recipe.write_text('discrete_agent = "dqn"\n[dqn]\nenv_options = ["n_bits=4"]\n')
+    with pytest.raises(OptionError, match=r"has env_options .*n_bits=4.* made with"):
+        HER("BitFlipping-v0", recipe=str(recipe))

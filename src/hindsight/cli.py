@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import itertools
 import json
 import re
-import shlex
 import signal
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import __version__
-from .errors import (
-    CollectError,
-    HindsightError,
-    MissingExtraError,
-    OptionError,
-    UnknownNameError,
-    nearest,
-)
-
-if TYPE_CHECKING:
-    from .her import HER
-    from .recipes import Recipe
+from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest
 
 DEFAULT_ENVIRONMENT = "FetchReach-v4"
 _HELP = f"""hindsight {__version__}: teach agents to reach goals from sparse success signals
@@ -40,6 +27,7 @@ usage: hindsight COMMAND [arguments]
   evaluate RUN     measure a policy on unseen episodes
   report RUN...    draw what a run learnt, or compare several, as a page to look at
   compare RUN...   tell how runs compare: median and range over seeds
+  benchmark SUITE  train on every task of a suite with several seeds, and say what it takes
   export RUN       write a policy as ONNX or TorchScript, for a robot without this library
   doctor           tell what is installed, what is missing for which command, and what cures it
   check ENV        test whether an environment keeps to the goal interface
@@ -121,7 +109,7 @@ class EvaluateArguments:
 class ReportArguments:
     """Draw what a run learnt, or compare several, as one page that needs no network."""
 
-    runs: tuple[Path, ...]  # run folders
+    runs: tuple[Path, ...]  # run folders, or folders of them
     output: Path | None = None  # the page; report.html in the run's folder, or comparison.html beside several, unless given
     open: bool = False  # show it in a browser
     standalone: bool = False  # all in one file of 5 MB, in place of a script file beside the page
@@ -129,10 +117,21 @@ class ReportArguments:
 
 @dataclass(frozen=True)
 class CompareArguments:
-    """Tell how runs compare, by environment and agent: median and range over seeds, as text and as a page."""
+    """Tell how runs compare, by environment, variant and agent: what their seeds say, as text and as a page."""
 
-    runs: tuple[Path, ...]  # run folders
+    runs: tuple[Path, ...]  # run folders, or folders of them
     output: Path | None = None  # the page; comparison.html in the folder that all runs share unless given
+
+
+@dataclass(frozen=True)
+class BenchmarkArguments:
+    """Train on every task of a suite with every seed, and say what it takes: a table, and a line of CSV for each run."""
+
+    suite: str  # quick, bits, fetch, fetch-apart, maze, panda, parking, hand, all, or a .toml file of your own
+    seeds: str = "0-2"  # as in 0-4, 0,2,5 or 3
+    folder: Path | None = None  # of the runs; runs/benchmark/SUITE unless given. What is finished there is not run again
+    jobs: int = 1  # runs side by side, each a process of its own; times mean most with one
+    set: tuple[str, ...] = ()  # options of all runs, as in steps=20000 hidden=[64,64]; written as in a recipe
 
 
 @dataclass(frozen=True)
@@ -155,6 +154,7 @@ class CheckArguments:
 
     env: str  # the id of a registered environment
     recipe: str | None = None  # a built-in recipe, or a .toml file; chosen by the environment unless given
+    env_options: tuple[str, ...] = ()  # what the environment is made with, as in n_bits=30; the recipe's unless given
 
 
 def train(arguments: list[str]) -> int:
@@ -162,16 +162,19 @@ def train(arguments: list[str]) -> int:
     environment = _take_environment(arguments)
     own, options = _parse_train(arguments, environment)
     from .her import HER
+    from .runs import find_modules_here, folder_of
+    from .runs import train as run_to_its_end
     from .trackers import refuse_missing
 
     refuse_missing(own.trackers())
-    _find_modules_here(environment)
+    find_modules_here(environment)
     with HER(environment, own.agent, own.recipe, **options) as model:
         trainer = model.trainer  # made now, so that whatever is wrong with the options shows before there is a folder
         if model.learners.rank:
             trainer.follow()
             return 0
-        return _train(model, own.folder or _folder_of(model, environment, own.resume), own, environment)
+        path = own.folder or folder_of(model, environment, own.resume)
+        return run_to_its_end(model, path, environment, own.resume, own.trackers())
 
 
 def _take_environment(arguments: list[str]) -> str:
@@ -185,11 +188,13 @@ def _take_environment(arguments: list[str]) -> str:
 def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments, dict[str, Any]]:
     """The arguments of a run. Environment, agent and recipe decide which options there are, and their defaults."""
     from .recipes import find_recipe, load_recipe
+    from .runs import for_this_task
     from .training.settings import resolve_settings
 
     name = _peek(arguments, "--recipe")
     recipe = load_recipe(name) if name else find_recipe(environment.rpartition(":")[2])
-    recipe, agent = _for_this_task(recipe, environment)
+    env_options = _peek_all(arguments, "--env-options") or recipe.options.get("env_options", ())
+    recipe, agent = for_this_task(recipe, environment, env_options)
     settings = resolve_settings(recipe, _peek(arguments, "--agent") or agent, {})
     own = TrainArguments(agent=settings.agent, recipe=name or recipe.name)
     groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in (own, *settings.records())]
@@ -200,140 +205,35 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
     return getattr(given, TrainArguments.__name__), options
 
 
-def _for_this_task(recipe: Recipe, environment: str) -> tuple[Recipe, str]:
-    """The recipe with what it chooses by the task, and its agent; the environment is made to look at only where needed."""
-    if recipe.discrete_agent is None and not recipe.from_spec:
-        return recipe, recipe.agent
-    from .envs.goal_env import make_goal_env, read_spec
-    from .recipes.fit import fit
-
-    with contextlib.closing(make_goal_env(environment)) as env:
-        spec = read_spec(env)
-    return fit(recipe, spec), recipe.agent_for(is_discrete=spec.action.n_values is not None)
-
-
 def _peek(arguments: Sequence[str], name: str) -> str | None:
     """The value of an option that decides what the other options are; the last one, where it is given again."""
-    found = None
+    found = _peek_all(arguments, name)
+    return found[0] if found else None
+
+
+def _peek_all(arguments: Sequence[str], name: str) -> list[str]:
+    """All its values."""
+    found: list[str] = []
     for i, argument in enumerate(arguments):
-        if argument == name and i + 1 < len(arguments):
-            found = arguments[i + 1]
+        if argument == name:
+            found = list(itertools.takewhile(lambda value: not value.startswith("--"), arguments[i + 1 :]))
         elif argument.startswith(f"{name}="):
-            found = argument[len(name) + 1 :]
+            found = [argument[len(name) + 1 :]]
     return found
-
-
-def _find_modules_here(environment: str | None) -> None:
-    """A module that is named with an environment may lie in the current folder, as with `python -m`."""
-    if environment and ":" in environment and "" not in sys.path:
-        sys.path.insert(0, "")
-
-
-def _folder_of(model: HER, environment: str, resume: bool) -> Path:
-    """runs/ENV/AGENT-seedN-K: the newest where a run is to go on, else a new one."""
-    base = Path("runs") / environment.replace("/", "_").replace(":", "_")
-    stem = f"{model.settings.agent}-seed{model.settings.training.seed}"
-    numbered = [(int(n), p) for p in base.glob(f"{stem}-*") if (n := p.name[len(stem) + 1 :]).isdigit()]
-    begun = [number for number, path in numbered if (path / "settings.json").exists()]
-    if resume and begun:
-        return base / f"{stem}-{max(begun)}"
-    base.mkdir(parents=True, exist_ok=True)
-    for number in itertools.count(max((number for number, _ in numbered), default=0) + 1):
-        with contextlib.suppress(FileExistsError):  # another process took the number meanwhile
-            (base / f"{stem}-{number}").mkdir()
-            return base / f"{stem}-{number}"
-    raise AssertionError("numbers do not end")
-
-
-def _train(model: HER, path: Path, own: TrainArguments, environment: str) -> int:
-    from rich.console import Console
-
-    from .report.live import LiveReport
-    from .terminal import Display
-    from .trackers import Trackers
-    from .training.run_folder import RunFolder
-
-    trainer, settings = model.trainer, model.settings
-    with RunFolder(path, settings, model.spec) as folder:
-        goes_on = own.resume and folder.holds_a_run
-        if goes_on:
-            folder.resume(trainer)
-        else:
-            folder.begin()
-        _announce(model, path, goes_on)
-        report = LiveReport(path)
-        if settings.training.eval_every:
-            model.evaluate(1)  # an environment that does not tell success says so now, not after hours
-        console = Console(soft_wrap=True)
-        with (
-            _stop_signals() as stop,
-            Trackers(own.trackers(), path, settings.flat(), trainer.counts.env_steps) as trackers,
-            Display(settings.training.steps, console) as display,
-        ):
-            folder.listeners.append(trackers.log)
-            try:
-                for event in trainer.run(settings.training.steps):
-                    folder.listen(trainer, event)
-                    display.show(trainer, event)
-                    report.refresh()
-                    if stop:
-                        break
-            except CollectError:  # the trainer stands where the last job ended
-                folder.finish(trainer)
-                report.finish()
-                raise
-            folder.finish(trainer)
-            page = report.finish()
-    if stop:
-        print(f"stopped by {stop[0].name} at {trainer.counts.env_steps:,} steps; the same command with --resume goes on")
-        return 128 + stop[0]
-    _conclude(model, path, environment)
-    print(f"what it learnt is drawn in {page}" if page else f"there is no report of it: {report.problem}")
-    return 0
-
-
-def _announce(model: HER, path: Path, goes_on: bool) -> None:
-    settings = model.settings
-    print(
-        f"{'resuming' if goes_on else 'training'} {model.spec.env_id} with {settings.agent}, recipe {settings.recipe!r} "
-        f"({settings.variant}), seed {settings.training.seed}, in {path}"
-    )
-    if settings.reasons:
-        print(f"no recipe is tuned for {model.spec.env_id}; from its spec: {'; '.join(settings.reasons)}")
-    workers, lag = settings.rollout.workers, settings.rollout.lag
-    if workers > lag + 1:
-        print(
-            f"a lag of {lag} keeps at most {lag + 1} of {workers} workers busy while training: {workers - lag - 1} help "
-            f"with evaluations only. --lag {workers - 1} would use all, with older weights"
-        )
-    elif workers and not lag:
-        print("a lag of 0 leaves the workers idle while the learner updates: --lag 1 would let both go on at once")
-
-
-def _conclude(model: HER, path: Path, environment: str) -> None:
-    trainer = model.trainer
-    counts = trainer.counts
-    done = f"stopped after {counts.env_steps:,} steps"
-    if trainer.is_solved:
-        first = trainer.history[-model.settings.training.solved_evaluations]
-        done = f"solved at {int(first['env_steps']):,} steps, held until {counts.env_steps:,}"
-    print(
-        f"{done}; {counts.updates:,} updates: {counts.collect_seconds:.1f} s of collecting and "
-        f"{counts.update_seconds:.1f} s of updating"
-    )
-    words = shlex.quote(str(path)) + (f" --env {shlex.quote(environment)}" if ":" in environment else "")
-    print(f"the run is in {path}\n  hindsight play {words}\n  hindsight evaluate {words}")
 
 
 def evaluate(arguments: list[str]) -> int:
     """hindsight evaluate RUN"""
     given = _parse(EvaluateArguments, arguments, "hindsight evaluate")
     from .her import HER
+    from .report.run import environment_name
+    from .runs import find_modules_here
 
-    _find_modules_here(given.env)
+    find_modules_here(given.env)
     with HER.load(given.run, given.env, workers=given.workers, engine="processes", ray_address=None) as model:
         result = model.evaluate(given.episodes, given.seed)
-        facts = {"environment": model.spec.env_id, "agent": model.settings.agent, "seed": given.seed}
+        name = environment_name(model.spec.env_id, model.settings.rollout.env_options)
+        facts = {"environment": name, "agent": model.settings.agent, "seed": given.seed}
     print(json.dumps(facts | result.to_json()) if given.json else f"{facts['environment']}: {result}")
     return 0
 
@@ -345,16 +245,18 @@ def play(arguments: list[str]) -> int:
     from .envs.ids import has_display
     from .her import HER
     from .rollout.video import VideoFile, film
+    from .runs import find_modules_here
     from .training.evaluate import Evaluation, outcome_of
 
     if given.episodes < 1:
         raise OptionError(f"episodes is {given.episodes}, but at least 1 is needed to play")
-    _find_modules_here(given.env)
+    find_modules_here(given.env)
     run, results = Path(given.run), []
     with HER.load(run, given.env) as model:
         name = given.env or model.environment_id
-        window = given.video is None and has_display() and "human" in _render_modes(name)
-        env = make_goal_env(name, render_mode="human" if window else "rgb_array")
+        env_arguments = model.settings.rollout.env_arguments
+        window = given.video is None and has_display() and "human" in _render_modes(name, env_arguments)
+        env = make_goal_env(name, "human" if window else "rgb_array", env_arguments)
         beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
         video = None if window else VideoFile(given.video or beside, env)
         for number in range(given.episodes):
@@ -379,11 +281,11 @@ def _show_in_report(run: Path, video: Path) -> None:
         print(f"and in {page}")
 
 
-def _render_modes(environment: str) -> Sequence[str]:
+def _render_modes(environment: str, env_arguments: Mapping[str, Any]) -> Sequence[str]:
     """How an environment can be shown."""
     from .envs.goal_env import make_goal_env
 
-    env = make_goal_env(environment)
+    env = make_goal_env(environment, env_options=env_arguments)
     env.close()
     return list(env.metadata.get("render_modes") or ())
 
@@ -408,6 +310,20 @@ def compare(arguments: list[str]) -> int:
     told, page = write_comparison(given.runs, given.output)
     print(f"{told}\nthe curves are in {page}")
     return 0
+
+
+def benchmark(arguments: list[str]) -> int:
+    """hindsight benchmark SUITE"""
+    given = _parse(BenchmarkArguments, arguments, "hindsight benchmark")
+    from .benchmark import Benchmark, parse_seeds
+    from .recipes.suite import load_suite
+    from .rollout.options import named_values
+
+    if given.jobs < 1:
+        raise OptionError(f"jobs is {given.jobs}, but at least 1 is needed")
+    suite = load_suite(given.suite)
+    folder = given.folder or Path("runs") / "benchmark" / suite.name
+    return Benchmark(suite, parse_seeds(given.seeds), folder, named_values("set", given.set)).run(given.jobs)
 
 
 def export(arguments: list[str]) -> int:
@@ -444,9 +360,11 @@ def check(arguments: list[str]) -> int:
     given = _parse(CheckArguments, arguments, "hindsight check")
     from .envs.goal_env import check_goal_env
     from .recipes import find_recipe, load_recipe
+    from .rollout.options import named_values
 
     recipe = load_recipe(given.recipe) if given.recipe else find_recipe(given.env.rpartition(":")[2])
-    report = check_goal_env(given.env, symmetries=recipe.options.get("symmetries", ()))
+    env_arguments = named_values("env_options", given.env_options or recipe.options.get("env_options", ()))
+    report = check_goal_env(given.env, env_arguments, recipe.options.get("symmetries", ()))
     print(report)
     return 0 if report.ok else 1
 
@@ -457,6 +375,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "evaluate": evaluate,
     "report": report,
     "compare": compare,
+    "benchmark": benchmark,
     "export": export,
     "doctor": doctor,
     "check": check,
@@ -471,20 +390,3 @@ def _parse(kind: Any, arguments: list[str], program: str) -> Any:
     return tyro.cli(
         kind, args=arguments, prog=program, config=(tyro.conf.OmitArgPrefixes, tyro.conf.PositionalRequiredArgs)
     )
-
-
-@contextlib.contextmanager
-def _stop_signals() -> Iterator[list[signal.Signals]]:
-    """Collects Ctrl-C and SIGTERM; the second one ends the process at once."""
-    received: list[signal.Signals] = []
-
-    def remember(number: int, frame: object) -> None:
-        received.append(signal.Signals(number))
-        signal.signal(number, signal.SIG_DFL)
-
-    before = {s: signal.signal(s, remember) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

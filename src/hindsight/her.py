@@ -32,7 +32,7 @@ from .rollout.ray_source import RayCrew
 from .rollout.source import Crew, LocalSource, Source, WorkerSource
 from .training.checkpoint import SavedModel
 from .training.evaluate import UNSEEN_SEED, Evaluation, outcomes
-from .training.settings import Settings, resolve_settings
+from .training.settings import Settings, coerce, resolve_settings
 
 if TYPE_CHECKING:
     from .training.learners import Learners
@@ -54,13 +54,17 @@ class HER:
     """
 
     def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
-        environment = make_goal_env(env)
+        found = load_recipe(recipe) if recipe else find_recipe(env.rpartition(":")[2]) if isinstance(env, str) else None
+        given = options.get("env_options", found.options.get("env_options", ()) if found else ())
+        making = RolloutOptions(env_options=coerce("env_options", given, tuple[str, ...]))
+        environment = make_goal_env(env, env_options=making.env_arguments)
         try:
             spec = read_spec(environment)
-            found = fit(load_recipe(recipe) if recipe else find_recipe(spec.env_id), spec)
+            found = fit(found or find_recipe(spec.env_id), spec)
             agent = agent or found.agent_for(is_discrete=spec.action.n_values is not None)
             settings = resolve_settings(found, agent, options)
             _refuse_idle_engine(settings.rollout)
+            _refuse_other_options(settings, making)
             self._begin(env, environment, spec, settings)
         except HindsightError:
             if environment is not env:
@@ -183,16 +187,18 @@ class HER:
     def load(cls, path_or_file: str | Path | BinaryIO, env: Environment | None = None, **overrides: Any) -> Self:
         """A model from a policy file, from the best policy of a run folder, or from an open binary file.
 
-        Predicting needs no environment. Learning and evaluating use `env`, or the registered environment it was trained on.
-        overrides: options for learning on. Raises FileError for a damaged or foreign file, or an environment that does not
-        fit.
+        Predicting needs no environment. Learning and evaluating use `env`, or the registered environment it was trained on;
+        an id or a function gets the `env_options` of that training. overrides: options for learning on. Raises FileError
+        for a damaged or foreign file, or an environment that does not fit.
         """
+        if isinstance(env, gymnasium.Env):  # it is made already
+            overrides = {"env_options": ()} | overrides
         if isinstance(path_or_file, str | Path):
             saved = SavedModel.read(Path(path_or_file), **overrides)
         else:
             saved = SavedModel.from_bytes(path_or_file.read(), "the file", **overrides)
         model = cls.__new__(cls)
-        environment = None if env is None else make_goal_env(env)
+        environment = None if env is None else make_goal_env(env, env_options=saved.settings.rollout.env_arguments)
         if environment is not None and (difference := saved.spec.difference(read_spec(environment))):
             raise FileError(f"the policy does not fit the environment: {difference}")
         model._begin(env, environment, saved.spec, saved.settings)
@@ -340,7 +346,7 @@ class HER:
         if self._env is None:
             self._env = self.environment_id
         if self._environment is None:
-            self._environment = make_goal_env(self._env)
+            self._environment = make_goal_env(self._env, env_options=self.settings.rollout.env_arguments)
             found = read_spec(self._environment)
             if found.max_episode_steps != self.spec.max_episode_steps or self.spec.difference(found):
                 raise OptionError(
@@ -396,8 +402,15 @@ class HER:
         maker = None if isinstance(env, gymnasium.Env) else env
         remake = rollout.remake_environment
         if remake is None:
-            remake = maker is not None and not resets_exactly(maker)
-        stage = Stage(maker, self._policy_spec, rollout.max_episode_steps, self.settings.replay.info_keys, remake)
+            remake = maker is not None and not resets_exactly(maker, rollout.env_arguments)
+        stage = Stage(
+            maker,
+            self._policy_spec,
+            rollout.max_episode_steps,
+            self.settings.replay.info_keys,
+            remake,
+            rollout.env_arguments,
+        )
         if not workers:
             return LocalSource(stage, environment if maker is None else None)
         is_ray = rollout.engine == "ray"
@@ -449,7 +462,7 @@ def _follow(rank: int, rendezvous: Path, env: str | Callable[[], gymnasium.Env[A
     from .training.learners import Group
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # stopping is the first learner's decision
-    environment = make_goal_env(env)
+    environment = make_goal_env(env, env_options=settings.rollout.env_arguments)
     model = HER.__new__(HER)
     model._begin(env, environment, read_spec(environment), settings)
     model._learners = Group(rank, settings.training.learners, settings.agent_options.device, rendezvous)
@@ -463,6 +476,15 @@ def _refuse_idle_engine(rollout: RolloutOptions) -> None:
         raise OptionError("engine is 'ray', but workers is 0: say how many it shall run, as --workers 2")
     if rollout.ray_address and rollout.engine != "ray":
         raise OptionError(f"ray_address is {rollout.ray_address!r}, but engine is {rollout.engine!r}: add --engine ray")
+
+
+def _refuse_other_options(settings: Settings, made: RolloutOptions) -> None:
+    """Raise OptionError where a recipe asks for an environment that was not made so, since it was found too late."""
+    if settings.rollout.env_options != made.env_options:
+        raise OptionError(
+            f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment was "
+            f"made with {list(made.env_options)}: say which, as HER(env, env_options=(...))"
+        )
 
 
 def _seed(run_seed: int, *stream: int) -> int:

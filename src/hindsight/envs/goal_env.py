@@ -80,18 +80,33 @@ def make_env(env: EnvSource, render_mode: str | None, env_options: Mapping[str, 
             raise OptionError(f"an environment is an id, a function that makes one or a gymnasium.Env, got {env!r}")
         if render_mode is not None and "render_mode" in inspect.signature(env).parameters:
             options["render_mode"] = render_mode
-        made = env(**options)
+        made = _call(env, options)
         if not isinstance(made, gymnasium.Env):
             raise GoalEnvError(f"{env!r} made a {type(made).__name__}, but a gymnasium.Env is needed")
         env = made
     elif options:
-        raise OptionError(f"env_options {sorted(options)} cannot be given to an environment that exists: give an id")
+        raise OptionError(
+            f"env_options {sorted(options)} cannot be given to an environment that exists: give its id, or a function"
+        )
     if render_mode is not None and env.render_mode != render_mode:
         raise OptionError(
             f"{name_of(env)} has render_mode={env.render_mode!r} where {render_mode!r} is wanted: make it with that, or "
             f"give its id, or a function with a parameter render_mode"
         )
     return env
+
+
+def _call(function: Callable[..., Environment], options: Mapping[str, Any]) -> Any:
+    if not options:
+        return function()
+    try:
+        inspect.signature(function).bind(**options)
+    except TypeError as problem:
+        raise OptionError(
+            f"{getattr(function, '__name__', function)} cannot be called with env_options {dict(options)} ({problem}): "
+            f"name what it takes"
+        ) from None
+    return function(**options)
 
 
 def read_spec(env: Environment) -> GoalSpec:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
-from ..errors import FileError, UnknownNameError, nearest
-
-_LARGEST_FILE = 1_000_000  # bytes; a recipe has a few hundred
+from ..errors import FileError
+from .files import RECIPES, names_in, read_toml
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,7 @@ class Recipe:
 
 def recipe_names() -> list[str]:
     """The built-in recipes."""
-    return sorted(entry.name[:-5] for entry in resources.files(__name__).iterdir() if entry.name.endswith(".toml"))
+    return names_in(RECIPES)
 
 
 def find_recipe(environment_id: str | None) -> Recipe:
@@ -59,33 +55,7 @@ def find_recipe(environment_id: str | None) -> Recipe:
 
 def load_recipe(name_or_path: str) -> Recipe:
     """A built-in recipe by its name, or a TOML file of your own by its path."""
-    if name_or_path.endswith(".toml"):
-        return _parse(name_or_path, Path(name_or_path).stem, _read(Path(name_or_path)))
-    if name_or_path not in recipe_names():
-        raise UnknownNameError(
-            f"there is no recipe {name_or_path!r}.{nearest(name_or_path, recipe_names())} The built-in ones are "
-            f"{', '.join(recipe_names())}; a file of your own ends in .toml"
-        )
-    text = (resources.files(__name__) / f"{name_or_path}.toml").read_text(encoding="utf-8")
-    return _parse(f"{name_or_path}.toml", name_or_path, text)
-
-
-def _read(path: Path) -> str:
-    if not path.is_file():
-        raise FileError(f"there is no recipe file {path}")
-    if path.stat().st_size > _LARGEST_FILE:
-        raise FileError(f"{path} has {path.stat().st_size} bytes, a recipe at most {_LARGEST_FILE}: it is not a recipe")
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as problem:
-        raise FileError(f"{path} is not UTF-8 text ({problem})") from None
-
-
-def _parse(place: str, name: str, text: str) -> Recipe:
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise FileError(f"{place} is not valid TOML: {problem}") from None
+    name, data = read_toml("recipe", name_or_path, RECIPES)
     environments, agent, options = data.pop("environments", []), data.pop("agent", "td3"), data.pop("options", {})
     discrete_agent, from_spec = data.pop("discrete_agent", None), data.pop("from_spec", False)
     tables = {"options": options, **data}
@@ -97,8 +67,8 @@ def _parse(place: str, name: str, text: str) -> Recipe:
         or not all(isinstance(t, dict) for t in tables.values())
     ):
         raise FileError(
-            f"{place}: a recipe holds `environments` (a list of patterns), `agent` and perhaps `discrete_agent` (names), "
-            f"perhaps `from_spec` (true or false), and the tables [options] and [<agent>] with options; "
-            f"found {', '.join(data) or 'something else'}"
+            f"{name_or_path}: a recipe holds `environments` (a list of patterns), `agent` and perhaps `discrete_agent` "
+            f"(names), perhaps `from_spec` (true or false), and the tables [options] and [<agent>] with options; found "
+            f"{', '.join(data) or 'something else'}"
         )
     return Recipe(name, tuple(environments), agent, options, data, discrete_agent, from_spec)

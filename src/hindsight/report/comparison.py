@@ -1,95 +1,169 @@
-"""Several runs beside each other: median and range over seeds, by environment and agent."""
+"""Several runs beside each other: what the seeds of a kind say together, by environment, variant and agent."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 import numpy as np
 
-from .curves import Curve, known, middle
+from .curves import Array, Curve, known, middle
 from .figures import PERCENT
 from .page import Form, Section, head, page, plots
 from .panel import COLOURS, Axis, Drawing, Panel, axes
 from .run import Run
+from .statistics import estimate, interquartile_mean, mean
 from .tables import say
 from .verdict import Level, Verdict, duration, signs, solved_at
 
 FREE = frozenset({"seed", "workers"})  # options that runs of one kind may differ in
+UNTOLD = FREE | {"engine", "ray_address", "job_timeout", "threads", "log_every", "checkpoint_every", "keep_every"}
+MOST_TOLD = 3  # options in the name of a kind
+MOST_LETTERS = 30  # of an option's value there
+SEED = 0  # of the bootstrap
 TITLES = {"test/success_rate": "Success rate", "test/return_mean": "Return", "train/q_mean": "Mean Q"}
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """Runs of one environment and agent, which differ by their seeds."""
+    """Runs of one environment, variant and agent, which differ by their seeds.
+
+    apart: the values of the options in which they differ from others of the same, by name.
+    """
 
     environment: str
+    variant: str
     agent: str
+    apart: Mapping[str, str]
     runs: tuple[Run, ...]
+
+    @property
+    def told(self) -> str:
+        """The agent, and what sets it apart."""
+        parts = [f"{name}={_cut(value)}" for name, value in self.apart.items()]
+        more = [f"{len(parts) - MOST_TOLD} more"] if len(parts) > MOST_TOLD else []
+        return ", ".join([self.agent, *parts[:MOST_TOLD], *more])
 
     @property
     def name(self) -> str:
         """What to call it."""
-        return f"{self.agent} on {self.environment}"
+        return f"{self.told} on {self.environment}, {self.variant}"
 
     def numbers(self) -> dict[str, tuple[float, ...]]:
         """What is compared: one number per run that has it."""
         solved = [(run, at) for run in self.runs if (at := solved_at(run)) is not None]
         best = [run.column("test/success_rate") for run in self.runs if run.has("test/success_rate")]
-        seconds = [float(np.interp(at, run.column("env_steps"), run.column("seconds"))) for run, at in solved]
         found = {
             "success": [run.last("test/success_rate") for run in self.runs],
             "best": [float(np.nanmax(rates)) for rates in best],
             "return": [run.last("test/return_mean") for run in self.runs],
             "steps to solve": [at for _, at in solved],
-            "seconds to solve": seconds,
+            "updates to solve": [run.at(at, "updates") for run, at in solved],
+            "seconds to solve": [run.at(at, "seconds") for run, at in solved],
             "seconds": [run.last("seconds") for run in self.runs],
         }
         return {name: tuple(value for value in values if not math.isnan(value)) for name, values in found.items()}
 
 
 def kinds_of(runs: Sequence[Run]) -> list[Kind]:
-    """The runs by environment and agent, in the order in which they were named."""
-    keys = dict.fromkeys((run.environment, run.agent) for run in runs)
-    return [Kind(*key, tuple(run for run in runs if (run.environment, run.agent) == key)) for key in keys]
+    """The runs by environment, variant and agent, in the order in which they were named; by options where these differ."""
+    kinds = []
+    for key in dict.fromkeys(map(_key, runs)):
+        alike = [run for run in runs if _key(run) == key]
+        names = _differing(alike, UNTOLD)
+        values = [tuple(_value(run, name) for name in names) for run in alike]
+        for chosen in dict.fromkeys(values):
+            same = tuple(run for run, value in zip(alike, values, strict=True) if value == chosen)
+            kinds.append(Kind(*key, dict(zip(names, chosen, strict=True)), same))
+    return kinds
 
 
-HEAD = ("environment", "agent", "seeds", "success", "best", "return", "solved", "steps to solve", "time to solve", "time")
+HEAD = (
+    "environment",
+    "variant",
+    "agent",
+    "seeds",
+    "success",
+    "mean success",
+    "IQM of success",
+    "best",
+    "return",
+    "solved",
+    "steps to solve",
+    "updates to solve",
+    "time to solve",
+    "time",
+)
+EXPLAINED = (
+    "Success is that of a run's last evaluation. Numbers over seeds are medians (lowest to highest); mean and IQM, the "
+    "interquartile mean, stand with their [95% interval], by a stratified bootstrap of the seeds (Agarwal et al. 2021). A "
+    "run is solved at the first of the evaluations in a row that reach solved_at; times are of collecting and updating."
+)
 
 
-def rows(kinds: Sequence[Kind]) -> list[tuple[str, ...]]:
-    """One line per kind, as HEAD says: each number as its median over seeds, and its range."""
-    return [_row(kind) for kind in kinds]
+def rows(kinds: Sequence[Kind], generator: np.random.Generator) -> list[tuple[str, ...]]:
+    """One line per kind, as HEAD says: numbers as their median over seeds, and their range."""
+    return [_row(kind, generator) for kind in kinds]
+
+
+def overall(kinds: Sequence[Kind], generator: np.random.Generator) -> str:
+    """The interquartile mean of the final success of all runs, each kind a stratum; "" for fewer than two kinds."""
+    strata = [np.array(rates) for kind in kinds if (rates := kind.numbers()["success"])]
+    if len(strata) < 2:
+        return ""
+    found = _interval(strata, interquartile_mean, generator)
+    return f"All {sum(map(len, strata))} runs of {len(strata)} kinds: IQM of success {found}"
 
 
 def text(runs: Sequence[Run]) -> str:
-    """The same as lines of text, one kind after another: tables of ten columns are wider than a terminal."""
-    lines = []
-    for cells in rows(kinds_of(runs)):
-        environment, agent, *rest = cells
-        lines.append(f"{agent} on {environment}")
-        lines += [f"  {title:15}  {cell}" for title, cell in zip(HEAD[2:], rest, strict=True)]
-    return "\n".join(lines)
+    """The same as lines of text, one kind after another: so many columns are wider than a terminal."""
+    kinds, generator, lines = kinds_of(runs), np.random.default_rng(SEED), []
+    for kind, cells in zip(kinds, rows(kinds, generator), strict=True):
+        lines.append(kind.name)
+        lines += [f"  {title:16}  {cell}" for title, cell in zip(HEAD[3:], cells[3:], strict=True)]
+    return "\n".join([*lines, overall(kinds, generator)]).strip()
 
 
-def _row(kind: Kind) -> tuple[str, ...]:
+def markdown(runs: Sequence[Run]) -> str:
+    """The same as a table in Markdown."""
+    kinds, generator = kinds_of(runs), np.random.default_rng(SEED)
+    cells = [HEAD, ["---"] * len(HEAD), *rows(kinds, generator)]
+    table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in cells)
+    return "\n\n".join(part for part in (table, overall(kinds, generator), EXPLAINED) if part)
+
+
+def _row(kind: Kind, generator: np.random.Generator) -> tuple[str, ...]:
     numbers, runs = kind.numbers(), kind.runs
+    rates = [np.array(numbers["success"])] if numbers["success"] else []
     return (
         kind.environment,
-        kind.agent,
+        kind.variant,
+        kind.told,
         str(len(runs)),
         spread(numbers["success"], PERCENT),
+        _interval(rates, mean, generator),
+        _interval(rates, interquartile_mean, generator),
         spread(numbers["best"], PERCENT),
         spread(numbers["return"], ".3g"),
         f"{len(numbers['steps to solve'])} of {len(runs)}",
         spread(numbers["steps to solve"], ",.0f"),
+        spread(numbers["updates to solve"], ",.0f"),
         spread_of_times(numbers["seconds to solve"]),
         spread_of_times(numbers["seconds"]),
     )
+
+
+def _interval(strata: Sequence[Array], statistic: Callable[[Array], Array], generator: np.random.Generator) -> str:
+    """As "97.0% [95.2%, 98.4%]"; without the interval where all draws are alike; a dash without values."""
+    if not strata:
+        return "-"
+    found = estimate(strata, statistic, generator)
+    sure = f" [{found.low:.1%}, {found.high:.1%}]" if found.is_sure else ""
+    return f"{found.value:.1%}{sure}"
 
 
 def spread(values: Sequence[float], form: str) -> str:
@@ -114,10 +188,10 @@ def _spread(said: Sequence[str]) -> str:
 
 def comparison_page(runs: Sequence[Run], form: Form, place: Path) -> str:
     """The page of several runs. place: the folder it will lie in, from which it links to their own pages."""
-    kinds = kinds_of(runs)
+    kinds, generator = kinds_of(runs), np.random.default_rng(SEED)
     about = f"{len(runs)} runs of {len(kinds)} kind{'s' * (len(kinds) > 1)}: medians and ranges over seeds"
-    table = _table(HEAD, rows(kinds))
-    sections = [Section("table", "Side by side", "The median over seeds, and the range where they differ.", table)]
+    table = _table(HEAD, rows(kinds, generator)) + f"<p>{escape(overall(kinds, generator))}</p>"
+    sections = [Section("table", "Side by side", EXPLAINED, table)]
     for environment in dict.fromkeys(run.environment for run in runs):
         chosen = [kind for kind in kinds if kind.environment == environment]
         key = f"curves-{len(sections)}"
@@ -156,13 +230,14 @@ def _panel(kinds: Sequence[Kind], name: str, which: int, key: str) -> Panel:
         curves = [curve for run in kind.runs if len((curve := _curve(run, name, axis))[0])]
         if not curves:
             continue
+        called = _curve_name(kind, kinds)
         if len(curves) > 1:
             for run, (x, y) in zip(kind.runs, curves, strict=False):
-                drawing.line(x, y, f"{kind.agent} {run.name}", f"{colour}@0.3", width=1)
+                drawing.line(x, y, f"{called} {run.name}", f"{colour}@0.3", width=1)
         x, median, low, high = middle(curves) if len(curves) > 1 else (*curves[0], curves[0][1], curves[0][1])
         drawing.band(x, low, high, colour)
-        drawing.line(x, median, f"{kind.agent}, median of {len(curves)}", colour, width=2.6)
-        ends.append((x[-1], median[-1], kind.agent, colour))
+        drawing.line(x, median, f"{called}, median of {len(curves)}", colour, width=2.6)
+        ends.append((x[-1], median[-1], called, colour))
     for end in ends:
         drawing.label(*end)
     against = "steps" if which == 0 else "time"
@@ -170,6 +245,12 @@ def _panel(kinds: Sequence[Kind], name: str, which: int, key: str) -> Panel:
     layout = drawing.layout(form, **y_axis) | {"margin": {"r": 74}}
     place = f"{key}-{name.replace('/', '-')}-{against}"
     return Panel(place, f"{TITLES[name]} against {against}", "", drawing.traces, layout)
+
+
+def _curve_name(kind: Kind, kinds: Sequence[Kind]) -> str:
+    """What to call a curve: by its agent; by its variant too, where others of its agent are drawn beside it."""
+    is_alone = [other.agent for other in kinds].count(kind.agent) == 1
+    return kind.agent if is_alone else ", ".join([kind.agent, kind.variant, *map(_cut, kind.apart.values())])
 
 
 def _curve(run: Run, name: str, axis: Axis) -> Curve:
@@ -184,15 +265,28 @@ def _table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def _differences(runs: Sequence[Run]) -> str:
-    names = dict.fromkeys(name for run in runs for name in run.options if name not in FREE)
-    lines = []
-    for name in names:
-        values = [say(run.options[name]) if name in run.options else "-" for run in runs]
-        if len(set(values)) > 1:
-            lines.append([name, *values])
+    lines = [[name, *(_value(run, name) for run in runs)] for name in _differing(runs, FREE)]
     if not lines:
         return "<p>Nothing but their seeds.</p>"
     return _table(("option", *(run.name for run in runs)), lines)
+
+
+def _differing(runs: Sequence[Run], free: Set[str]) -> list[str]:
+    """The options in which runs differ, but for those in `free`."""
+    names = dict.fromkeys(name for run in runs for name in run.options if name not in free)
+    return [name for name in names if len({_value(run, name) for run in runs}) > 1]
+
+
+def _value(run: Run, name: str) -> str:
+    return say(run.options[name]) if name in run.options else "-"
+
+
+def _key(run: Run) -> tuple[str, str, str]:
+    return run.environment, run.variant, run.agent
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= MOST_LETTERS else f"{value[: MOST_LETTERS - 3]}..."
 
 
 def _links(runs: Sequence[Run], place: Path) -> str:

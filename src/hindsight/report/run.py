@@ -53,13 +53,18 @@ class Run:
 
     @property
     def environment(self) -> str:
-        """The id of the environment."""
-        return str(self.settings["spec"].get("env_id") or "an environment without an id")
+        """What to call the environment: its id, and what it was made with."""
+        return environment_name(self.settings["spec"].get("env_id"), self.options.get("env_options", ()))
 
     @property
     def agent(self) -> str:
         """The name of the agent."""
         return str(self.settings["agent"])
+
+    @property
+    def variant(self) -> str:
+        """What was told of the world: "staged", "symmetric", "relative" or "plain"."""
+        return str(self.settings.get("variant", "plain"))
 
     @property
     def seed(self) -> int:
@@ -91,9 +96,31 @@ class Run:
         known = values[~np.isnan(values)]
         return float(known[-1]) if len(known) else float("nan")
 
+    def at(self, steps: float, name: str) -> float:
+        """A metric at so many environment steps, by straight lines between records."""
+        return float(np.interp(steps, self.column("env_steps"), self.column(name)))
+
     def __len__(self) -> int:
         """The number of records."""
         return len(self.metrics.get("env_steps", ()))
+
+
+def environment_name(env_id: str | None, env_options: Sequence[str]) -> str:
+    """As in "BitFlipping-v0 (n_bits=30)"."""
+    made_with = f" ({', '.join(env_options)})" if env_options else ""
+    return f"{env_id or 'an environment without an id'}{made_with}"
+
+
+def find_runs(path: Path) -> list[Path]:
+    """The run folder `path` itself, or those that lie in it at any depth, sorted. Raises RunFolderError where none does."""
+    if (path / "settings.json").is_file():
+        return [path]
+    found = sorted(place.parent for place in path.rglob("settings.json"))
+    if not found:
+        raise RunFolderError(
+            f"{path} holds no run: name a folder that `hindsight train` has written, or one of such folders"
+        )
+    return found
 
 
 def read_run(path: Path) -> Run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gymnasium
@@ -24,6 +24,7 @@ class Stage:
     environment: an id, or a callable that makes one (picklable, where other processes are to call it); None where only one
     that exists is used. policy: the network's shape. max_episode_steps: where episodes are cut, None to leave that to the
     environment. info_keys: numeric `info` entries that the reward needs. remake_environment: a new one for each episode.
+    env_arguments: keyword arguments that it is made with.
     """
 
     environment: str | Callable[[], gymnasium.Env[Any, Any]] | None
@@ -31,12 +32,13 @@ class Stage:
     max_episode_steps: int | None = None
     info_keys: tuple[str, ...] = ()
     remake_environment: bool = False
+    env_arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def make(self) -> gymnasium.Env[Any, Any]:
         """A new environment. Raises GoalEnvError where nothing makes one."""
         if self.environment is None:
             raise GoalEnvError("the environment was closed, and nothing makes a new one: give its id, or a function")
-        return make_goal_env(self.environment)
+        return make_goal_env(self.environment, env_options=self.env_arguments)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import platform
 import shutil
 import socket
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from importlib import metadata
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from ..rollout.source import FAULTS
 from .checkpoint import SavedModel, refuse_other_settings
 from .evaluate import Evaluation
 from .explain import explain
+from .machine import machine_facts
 from .metrics import Meter, MetricsFiles, append_line, cut
 from .settings import Settings
 from .trainer import Evaluated, Event, Learnt, Trainer
@@ -34,8 +34,16 @@ FREE_ON_RESUME = frozenset(
 )  # may change when a run goes on
 _WENT_WRONG = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
 _GROWING = ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")
+ENDING = "ended.json"
 GOAL_NUMBERS = 3  # of a goal, so many are kept for each training episode: enough for a map
 RECENT_EVALUATIONS = 10  # that eval/mean_success_rate is the mean of
+
+
+class Ending(NamedTuple):
+    """Why a run ended, "solved", "steps" (it has all of them) or "stopped", and after how many steps."""
+
+    why: str
+    env_steps: int
 
 
 class RunFolder:
@@ -61,6 +69,7 @@ class RunFolder:
         if self.holds_a_run:
             raise RunFolderError(f"{self.path} already holds a run: go on with it by --resume, or name another --folder")
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
+        record["begun"] = datetime.now(UTC).isoformat(timespec="seconds")
         record["explained"] = explain(self.settings)
         save_bytes(self.path / "settings.json", json.dumps(record, indent=1, allow_nan=False).encode())
 
@@ -79,6 +88,7 @@ class RunFolder:
             trainer.load_state(arrays, data["trainer"])
             self._logged_at, sizes = data["logged_at"], data["sizes"]
             self._checkpoint_at = trainer.counts.env_steps
+        (self.path / ENDING).unlink(missing_ok=True)
         for name in _GROWING:
             cut(self.path / name, sizes.get(name, 0))
         self._metrics.rebuild()
@@ -121,10 +131,13 @@ class RunFolder:
             self._save_policy(model, "latest")
 
     def finish(self, trainer: Trainer) -> None:
-        """The last checkpoint, and a record of what was not logged yet; a run that goes on takes that one back."""
+        """The last checkpoint, a record of what was not logged yet, and how it ended, until the run goes on."""
         self.save_checkpoint(trainer)
         if trainer.counts.env_steps > self._logged_at:
             self._log(trainer)
+        steps = trainer.counts.env_steps
+        why = "solved" if trainer.is_solved else "steps" if steps >= self.settings.training.steps else "stopped"
+        save_bytes(self.path / ENDING, json.dumps(Ending(why, steps)._asdict()).encode())
 
     def close(self) -> None:
         """Let other processes have the folder."""
@@ -189,6 +202,18 @@ class RunFolder:
         self.close()
 
 
+def read_ending(path: Path) -> Ending | None:
+    """How the run in a folder ended; None where it goes on, was killed, or was never begun."""
+    place = path / ENDING
+    if not place.is_file():
+        return None
+    found = parse_json(place.read_bytes(), str(place))
+    try:
+        return Ending(str(found["why"]), int(found["env_steps"]))
+    except (KeyError, TypeError, ValueError):
+        raise FileError(f"{place} is damaged, or not ours: remove it, and the run goes on from its checkpoint") from None
+
+
 def _test_metrics(trainer: Trainer, evaluation: Evaluation) -> dict[str, float]:
     """An evaluation under our names, and the success rate under those of Stable-Baselines3 too."""
     low, high = evaluation.interval
@@ -203,24 +228,6 @@ def _test_metrics(trainer: Trainer, evaluation: Evaluation) -> dict[str, float]:
 def _short(number: float) -> float:
     """To six digits."""
     return float(f"{number:.6g}")
-
-
-def machine_facts() -> dict[str, Any]:
-    """Where a run was made: versions, processor, cores."""
-    packages = ("hindsight-rl", "numpy", "numba", "torch", "gymnasium", "gymnasium-robotics", "mujoco")
-    versions = {}
-    for package in packages:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return {
-        "versions": versions,
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-    }
 
 
 def _remove_halves(path: Path) -> None:
