@@ -3,8 +3,8 @@
 OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/peers.py FetchReach-v4 --agent sac --seed 0 --steps 15000 --every 1000
 
 sac: SB3's SAC with HerReplayBuffer, both at their defaults. tqc: sb3-contrib's TQC with the settings that rl-zoo names for
-the first version of the task. The only changes: `learning_starts` of 1,000 where an episode is longer than 100 steps, since
-SB3 stops with an error otherwise, and episodes of parking-v0 are cut at 100 steps, as rl-zoo has them and as our recipe does.
+the first version of the task. Two changes: `learning_starts` of 1,000 where an episode is longer than 100 steps, since SB3
+stops with an error otherwise; and episodes of parking-v0 end after 100 steps, as rl-zoo has them and as our recipe does.
 An evaluation plays episodes as `hindsight train` does: the same seeds, noise off, success at the last step. It ends when
 the task is solved: two evaluations in a row of at least 95 %. Seconds are of learning, without the evaluations.
 """

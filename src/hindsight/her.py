@@ -431,6 +431,7 @@ class HER:
             seed=_seed(self.settings.training.seed, _REPLAY_STREAM, *([self.learners.rank] if self.learners.rank else [])),
             compute_terminated=terminated_function(environment),
             relabel_terminated=replay.relabel_terminated,
+            extra_reward=replay.extra_reward,
             success_reward=self._success_reward(),
             n_steps=replay.n_steps,
             discount=self.settings.agent_options.discount,

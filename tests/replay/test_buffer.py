@@ -4,7 +4,17 @@ import math
 import numpy as np
 import pytest
 from gymnasium import spaces
-from tiny import ACTION_SPACE, OBSERVATION_SPACE, compute_reward, make_buffer, make_episode, play, step, vector_step
+from tiny import (
+    ACTION_SPACE,
+    OBSERVATION_SPACE,
+    compute_reward,
+    make_buffer,
+    make_episode,
+    place,
+    play,
+    step,
+    vector_step,
+)
 
 from hindsight import HindsightBuffer, Relabel
 from hindsight.errors import FileError, GoalEnvError, NothingToSampleError, OptionError
@@ -359,3 +369,28 @@ def test_the_trivial_share_counts_relabelled_samples_that_were_at_their_goal():
     assert buffer.trivial_share(batch) == pytest.approx(2 / 3)
     batch.is_relabelled[:] = False
     assert buffer.trivial_share(batch) is None
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"relabel_at": "episode_end"}, {"n_steps": 3}, {"relabel": "future=0.5,desired=0.4"}]
+)
+def test_what_a_step_pays_besides_compute_reward_is_kept_under_every_goal(options):
+    buffer = make_buffer(extra_reward=True, **{k: v for k, v in options.items() if k != "relabel"} | relabelling(options))
+    for number in (1, 2):
+        play(buffer, number, 5)
+    batch = buffer.sample(200)
+    number, t = batch.observation.T
+    n_steps = np.minimum(options.get("n_steps", 1), 5 - t).astype(int)
+    expected = np.zeros(200)
+    for i, (each, first) in enumerate(zip(number, t, strict=True)):
+        for ahead in range(n_steps[i]):
+            now = first + ahead
+            extra = now / 8 + abs(place(each, now + 1) + each)
+            judged = -abs(place(each, now + 1) - batch.goal[i, 0]) + extra
+            expected[i] += 0.98**ahead * (judged if batch.is_relabelled[i] else now / 8)
+    assert np.allclose(batch.reward, expected, atol=1e-2)
+    assert 50 < batch.is_relabelled.sum() < 200
+
+
+def relabelling(options):
+    return {"strategy": Relabel.parse(options["relabel"])} if "relabel" in options else {}

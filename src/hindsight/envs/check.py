@@ -178,7 +178,10 @@ def _reward_values(facts: Facts) -> tuple[str, str]:
         f"{len(wrong)} of {len(paid)} steps differ, by up to {worst:g}: "
     )
     if len(wrong) <= 0.1 * len(paid):
-        return "warning", sentence + "under a new goal, what the step adds to compute_reward is lost"
+        return (
+            "warning",
+            sentence + "under a new goal, what the step adds to compute_reward is lost unless extra_reward keeps it",
+        )
     return "error", sentence + "let step pay what compute_reward gives"
 
 

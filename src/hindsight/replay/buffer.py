@@ -56,6 +56,8 @@ class HindsightBuffer:
     proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018).
     symmetries: turns and mirrors under which the world is the same, see `hindsight.records.symmetries`; each sample is seen
     from a side of its own. They must leave every reward as it is.
+    extra_reward: what a step paid besides compute_reward under the goal that was asked, a penalty for a crash for instance,
+    it pays under every goal; without it that is lost where goals are put in hindsight.
     stages: goals on the way, see `hindsight.records.stages`; a share stage_share of the samples is told under their goals
     instead of the task's, as `stage` of a batch says, and paid success_reward where the stage is met, one less elsewhere.
     """
@@ -87,6 +89,7 @@ class HindsightBuffer:
         stages: Sequence[str] = (),
         stage_share: float = 0.2,
         relabel_at: RelabelAt = "sample",
+        extra_reward: bool = False,
     ) -> None:
         settings = {
             "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
@@ -108,6 +111,7 @@ class HindsightBuffer:
             "stages": list(stages),
             "stage_share": stage_share,
             "relabel_at": relabel_at,
+            "extra_reward": extra_reward,
         }
         self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
         self.beta = beta
@@ -134,7 +138,7 @@ class HindsightBuffer:
         rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
         ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
         ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
-        symmetries = Symmetries(settings["symmetries"], spec)
+        symmetries, extra = Symmetries(settings["symmetries"], spec), bool(settings["extra_reward"])
         stages = StageGoals(timeline, settings["stages"], settings["stage_share"], success_reward, symmetries)
         check_relabel_at(settings["relabel_at"], ahead[0])
         if stages.stages and settings["relabel_at"] != "sample":
@@ -145,10 +149,11 @@ class HindsightBuffer:
         self._told: Told | None = None
         if settings["relabel_at"] == "sample":
             self._sampler = Sampler(
-                timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages
+                timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages, extra
             )
         else:
-            sampler = self._sampler = Sampler(timeline, compute_reward, 0, "future", seed, ends, symmetries=symmetries)
+            rules = {"symmetries": symmetries, "extra_reward": extra}
+            sampler = self._sampler = Sampler(timeline, compute_reward, 0, "future", seed, ends, **rules)
             told = Told(sampler.chance, judge_entries(sampler.judging), n_sampled_goal, strategy)
             self._told = timeline.told = sampler.told = told
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
@@ -257,7 +262,7 @@ class HindsightBuffer:
         """
         mine, k = self._sampler, self._settings["n_sampled_goal"]
         rules = (mine.judging.compute_reward, k, self._strategy, 0, mine.judging.ends, mine.n_steps, mine.discount)
-        sampler = Sampler(self._open.as_ended(), *rules)
+        sampler = Sampler(self._open.as_ended(), *rules, extra_reward=mine.judging.extra_reward)
         sampler.chance.state = mine.chance.state
         return sampler.sample((whole_number("batch_size", batch_size, 1),))
 

@@ -25,17 +25,25 @@ class Steps(NamedTuple):
 
 
 class Judging:
-    """The reward, and whether the step was an end, of steps under new goals; see `replay.ends`."""
+    """The reward, and whether the step was an end, of steps under new goals; see `replay.ends`.
 
-    def __init__(self, compute_reward: Judge, ends: Ends) -> None:
-        self.compute_reward, self.ends = compute_reward, ends
+    extra_reward: what a step paid besides compute_reward under its own goal, as for a crash, it pays under every goal.
+    """
+
+    def __init__(self, compute_reward: Judge, ends: Ends, extra_reward: bool = False) -> None:
+        self.compute_reward, self.ends, self.extra_reward = compute_reward, ends, extra_reward
         self._is_probed = False
 
-    def judge(self, steps: Batch | Steps, info: dict[str, Array]) -> None:
-        """Write reward and terminated where relabelled. Raises GoalEnvError where a function is unusable."""
+    def judge(self, steps: Batch | Steps, info: dict[str, Array], own_goal: Array | None = None) -> None:
+        """Write reward and terminated where relabelled; own_goal: what was asked, needed with extra_reward.
+
+        Raises GoalEnvError where a function is unusable.
+        """
         if not self._is_probed:
             self._probe(steps, info)
         judged = _call(self.compute_reward, "compute_reward", steps, info)
+        if self.extra_reward and own_goal is not None:
+            judged = judged + steps.reward - np.asarray(self.compute_reward(steps.next_achieved_goal, own_goal, info))
         if not merge(judged, steps.reward, steps.is_relabelled):
             raise GoalEnvError(
                 "compute_reward returned NaN or infinity for a relabelled goal: the reward must be finite for every goal "

@@ -19,6 +19,7 @@ class ReplayOptions:
     relabel: str = ""  # instead of strategy and n_sampled_goal: shares of the batch, as in future=0.5,desired=0.3
     relabel_at: RelabelAt = "sample"  # when goals are put in hindsight: at every sample, or once, when an episode ends
     relabel_terminated: Rule | None = None  # whether a hindsight goal ends the episode; None: as the environment says
+    extra_reward: bool = False  # what a step pays besides compute_reward, as for a crash, it pays under every goal
     n_steps: int = 1  # rewards of so many steps are summed before a value is asked, discounted as the agent does
     batch_size: int = 256  # transitions per update
     info_keys: tuple[str, ...] = ()  # numeric entries of the environment's info that its reward needs

@@ -60,9 +60,10 @@ class Sampler:
         discount: float = 1.0,
         symmetries: Symmetries | None = None,
         stages: StageGoals | None = None,
+        extra_reward: bool = False,
     ) -> None:
         self.timeline = timeline
-        self.chance, self.judging = Chance(timeline, seed), Judging(compute_reward, ends)
+        self.chance, self.judging = Chance(timeline, seed), Judging(compute_reward, ends, extra_reward)
         self.told: Told | None = None
         self.symmetries = symmetries or Symmetries((), timeline.spec)
         self.stages = stages or StageGoals(timeline, (), 0.0, 0.0, self.symmetries)
@@ -106,7 +107,7 @@ class Sampler:
         if self.told is not None:
             self.told.pick(flat)
         elif self.n_steps == 1:
-            self.judging.judge(flat, info)
+            self.judging.judge(flat, info, self._own_goals(flat.row))
         else:
             self._look_ahead(flat, form.goal_at)
         if self.stages.stages:
@@ -184,6 +185,10 @@ class Sampler:
             refuse_goal_rows(goal_row, timeline.holds(goal_row))
             goal_at[is_relabelled] = goal_row * row_bytes + achieved_at
 
+    def _own_goals(self, row: Array) -> Array | None:
+        """The goals that were asked in these rows, where judging needs them."""
+        return np.asarray(self.timeline.rows["desired_goal"][row]) if self.judging.extra_reward else None
+
     def _look_ahead(self, batch: Batch, goal_at: Array) -> None:
         """Judge n steps of every sample, those that follow its own under its goal, and fold them into one."""
         n, size, timeline = self.n_steps, len(goal_at), self.timeline
@@ -196,7 +201,7 @@ class Sampler:
         steps.is_relabelled[:] = batch.is_relabelled
         form.goal_at.reshape(n, size)[:] = goal_at
         gather(self._ring, timeline.rows.itemsize, flat.row, form.goal_at, plan, block)
-        self.judging.judge(flat, info)
+        self.judging.judge(flat, info, self._own_goals(flat.row))
         fold_steps(steps, steps_left, self.discount, batch)
 
     def _turn(self, batch: Batch) -> None:

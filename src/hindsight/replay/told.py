@@ -47,9 +47,10 @@ def judge_entries(judging: Judging) -> JudgeEntries:
         achieved = np.repeat(rows["achieved_goal"][1:], k, axis=0)
         names = [name for name in rows.dtype.names or () if name.startswith(INFO_PREFIX)]
         info = {name.removeprefix(INFO_PREFIX): np.repeat(rows[name][:-1], k) for name in names}
-        reward, terminated = np.zeros(steps * k, rows["reward"].dtype), np.repeat(rows["terminated"][:-1], k)
+        reward, terminated = (np.repeat(rows[name][:-1], k) for name in ("reward", "terminated"))
         goal = np.ascontiguousarray(entries["goal"]).reshape(achieved.shape)
-        judging.judge(Steps(achieved, goal, np.ones(steps * k, np.bool_), reward, terminated), info)
+        own_goal = np.repeat(rows["desired_goal"][:-1], k, axis=0)
+        judging.judge(Steps(achieved, goal, np.ones(steps * k, np.bool_), reward, terminated), info, own_goal)
         entries["reward"], entries["terminated"] = reward.reshape(steps, k), terminated.reshape(steps, k)
 
     return judge
