@@ -24,7 +24,8 @@ def test_the_settings_of_a_task_of_each_size_worked_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("limit", "discount", "steps"), [(50, 0.98, 500), (5, 0.9, 200), (700, 0.99, 1000), (15, 0.933, 200), (None, 0.98, 1000)]
+    ("limit", "discount", "steps"),
+    [(50, 0.98, 500), (5, 0.9, 200), (700, 0.99, 1000), (15, 0.933, 200), (None, 0.98, 1000)],
 )
 def test_the_time_limit_says_how_far_to_look_and_how_to_start(limit, discount, steps):
     options = fit(DEFAULT, task(limit=limit)).options
