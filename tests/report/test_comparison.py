@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from run_files import write_run
+from run_files import SPEC, write_run
 
 from hindsight.report import write
 from hindsight.report.comparison import HEAD, headline, kinds_of, markdown, overall, rows, spread
@@ -52,13 +52,9 @@ def test_compare_tells_and_draws_even_one_run(runs, monkeypatch):
     assert told.splitlines()[0] == "td3 on Task-v0, plain"
     assert "sac on Task-v0" in told
     assert "Nothing but their seeds" in page.read_text()
-    assert write_comparison([runs[0].path.parent]) == (told_of_a_folder(told), page)
-
-
-def told_of_a_folder(told):
-    """Runs that are found in a folder come in the order of their names: sac first."""
-    td3, sac, last = told.index("td3 on"), told.index("sac on"), told.index("All 3")
-    return told[sac:last] + told[td3:sac] + told[last:]
+    told, page = write_comparison([runs[0].path.parent])
+    assert page == runs[0].path.parent / "comparison.html"
+    assert told.index("sac on Task-v0") < told.index("td3 on Task-v0")  # found by name
 
 
 def change(path, **changes):
@@ -87,12 +83,17 @@ def test_what_differs_by_more_than_its_seed_is_told_apart(tmp_path):
     }
 
 
-def test_all_kinds_together(tmp_path):
-    """By hand: of 0.7, 1.0 and 0.2 none is a quarter, so that the IQM is the mean; of one kind there is no other."""
-    rates = {"a": (0.7,), "b": (1.0,)}
-    runs = [read_run(write_run(tmp_path / name, r, agent="td3", seed=i)) for i, (name, r) in enumerate(rates.items())]
+def test_all_environments_together(tmp_path):
+    """By hand: of 0.7, 1.0 and 0.2 none is a quarter, so that the IQM is the mean. One alone has no such line."""
+
+    def run(name, rate, env_id, **more):
+        return read_run(write_run(tmp_path / name, (rate,), spec=SPEC | {"env_id": env_id}, **more))
+
+    runs = [run("a", 0.7, "A-v0"), run("b", 1.0, "A-v0", seed=1)]
     assert overall(kinds_of(runs), np.random.default_rng(0)) == ""
-    runs.append(read_run(write_run(tmp_path / "c", (0.2,), agent="sac")))
+    runs.append(run("c", 0.2, "B-v0"))
     said = overall(kinds_of(runs), np.random.default_rng(0))
-    assert said == "All 3 runs of 2 kinds: IQM of success 63.3% [53.3%, 73.3%]"
+    assert said == "all, 3 runs in 2 environments: IQM of success 63.3% [53.3%, 73.3%]"
     assert said in markdown(runs)
+    runs += [run("d", 0.5, "A-v0", agent="sac"), run("e", 0.4, "C-v0", agent="dqn")]
+    assert overall(kinds_of(runs), np.random.default_rng(0)) == said.replace("all", "td3, plain")
