@@ -17,8 +17,10 @@ from pathlib import Path
 import gymnasium
 import pytest
 
+from hindsight.benchmark import Benchmark
 from hindsight.cli import main
 from hindsight.recipes import load_recipe
+from hindsight.recipes.suite import load_suite
 from hindsight.training.settings import resolve_settings
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +37,7 @@ BUDGETS = {
     "train": "--steps 250 --random-steps 100 --eval-every 150 --eval-episodes 2 --updates-per-step 0.5 --hidden 16 16",
     "evaluate": "--episodes 2",
     "play": "--episodes 1",
+    "benchmark": "--set steps=250 random_steps=100 eval_every=150 eval_episodes=2 updates_per_step=0.5 hidden=[16,16]",
 }
 NEEDS = {  # a word on a page, and the package of an extra that its snippets need
     "stable_baselines3": "stable_baselines3",
@@ -207,4 +210,7 @@ def test_data_on_the_pages_is_what_the_library_reads(tmp_path):
         elif block.language == "toml":
             place = tmp_path / "mine.toml"
             place.write_text(block.text, encoding="utf-8")
-            assert resolve_settings(load_recipe(str(place)), None, {}).from_recipe
+            if "[[entry]]" in block.text:
+                assert Benchmark(load_suite(str(place)), [0], tmp_path).plan()
+            else:
+                assert resolve_settings(load_recipe(str(place)), None, {}).from_recipe

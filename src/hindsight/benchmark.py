@@ -38,6 +38,11 @@ class Task:
     settings: Settings | None = None
     problem: str = ""
 
+    @property
+    def env_options(self) -> Sequence[str]:
+        """What the environment is made with."""
+        return self.settings.rollout.env_options if self.settings else ()
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -80,7 +85,7 @@ class Planned:
 
     def __str__(self) -> str:
         entry, settings = self.task.entry, self.task.settings
-        name = environment_name(entry.environment, self.task.options.get("env_options", ()))
+        name = environment_name(entry.environment, self.task.env_options)
         agent = settings.agent if settings else entry.agent
         return ", ".join(part for part in (name, entry.name, agent, f"seed {self.seed}") if part)
 
@@ -139,7 +144,7 @@ class Benchmark:
 
     def _place(self, task: Task, seed: int) -> Path:
         entry = task.entry
-        place = place_of(entry.environment, () if entry.name else task.options.get("env_options", ()))
+        place = place_of(entry.environment, () if entry.name else task.env_options)
         agent = task.settings.agent if task.settings else entry.agent or "agent"
         return self.folder / (f"{place}-{place_of(entry.name)}" if entry.name else place) / f"{agent}-seed{seed}"
 

@@ -27,10 +27,11 @@ def for_this_task(recipe: Recipe, environment: str, env_options: Sequence[str]) 
         return recipe, recipe.agent
     from .envs.goal_env import make_goal_env, read_spec
     from .recipes.fit import fit
-    from .rollout.options import named_values
+    from .rollout.options import RolloutOptions
+    from .training.settings import coerce
 
-    env_arguments = named_values("env_options", env_options)
-    with contextlib.closing(make_goal_env(environment, env_options=env_arguments)) as env:
+    making = RolloutOptions(env_options=coerce("env_options", env_options, tuple[str, ...]))
+    with contextlib.closing(make_goal_env(environment, env_options=making.env_arguments)) as env:
         spec = read_spec(env)
     return fit(recipe, spec), recipe.agent_for(is_discrete=spec.action.n_values is not None)
 

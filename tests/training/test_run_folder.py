@@ -7,7 +7,7 @@ from hindsight.errors import FileError, OptionError
 from hindsight.replay.files import has_folder
 from hindsight.training.checkpoint import SavedModel
 from hindsight.training.evaluate import Evaluation, Outcome
-from hindsight.training.run_folder import RunFolder
+from hindsight.training.run_folder import ENDING, Ending, RunFolder, read_ending
 from hindsight.training.trainer import Evaluated, Learnt, Snapshot
 
 OPTIONS = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
@@ -161,3 +161,25 @@ def test_settings_explain_every_option(model, tmp_path):
         "recipe": 0.05,
     }
     assert "recipe" not in settings["explained"]["capacity"]
+
+
+def test_how_a_run_ended_stands_in_its_folder_until_it_goes_on(model, tmp_path):
+    run(model, tmp_path, 40)  # of more
+    assert read_ending(tmp_path) == Ending("stopped", 40)
+    with RunFolder(tmp_path, model.settings, model.spec) as folder:
+        folder.resume(model.trainer)
+        assert read_ending(tmp_path) is None
+    (tmp_path / ENDING).write_text("{}")
+    with pytest.raises(FileError, match="damaged"):
+        read_ending(tmp_path)
+
+
+@pytest.mark.parametrize(("rates", "steps", "why"), [([], 30, "steps"), ([1.0], 200, "solved"), ([0.9], 200, "stopped")])
+def test_a_run_is_over_with_all_its_steps_or_when_it_is_solved(tmp_path, rates, steps, why):
+    options = OPTIONS | {"eval_every": 0, "steps": steps, "solved_evaluations": 1}
+    with HER(short, recipe="point_reach", **options) as model, RunFolder(tmp_path, model.settings, model.spec) as folder:
+        folder.begin()
+        list(model.trainer.run(30))
+        model.trainer.history += [{"env_steps": 30.0, "success_rate": rate, "return_mean": 0.0} for rate in rates]
+        folder.finish(model.trainer)
+    assert read_ending(tmp_path) == Ending(why, 30)

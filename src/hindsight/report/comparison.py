@@ -111,12 +111,21 @@ def rows(kinds: Sequence[Kind], generator: np.random.Generator) -> list[tuple[st
 
 
 def overall(kinds: Sequence[Kind], generator: np.random.Generator) -> str:
-    """The interquartile mean of the final success of all runs, each kind a stratum; "" for fewer than two kinds."""
-    strata = [np.array(rates) for kind in kinds if (rates := kind.numbers()["success"])]
-    if len(strata) < 2:
-        return ""
-    found = _interval(strata, interquartile_mean, generator)
-    return f"All {sum(map(len, strata))} runs of {len(strata)} kinds: IQM of success {found}"
+    """The interquartile mean of the final success over environments, each a stratum; "" for fewer than two.
+
+    Of all runs; where an environment stands twice, of each agent and variant by itself.
+    """
+    evaluated = [kind for kind in kinds if kind.numbers()["success"]]
+    groups: dict[str, list[Kind]] = {}
+    is_once = len({kind.environment for kind in evaluated}) == len(evaluated)
+    for kind in evaluated:
+        groups.setdefault("all" if is_once else f"{kind.told}, {kind.variant}", []).append(kind)
+    lines = []
+    for name, group in groups.items():
+        strata = [np.array(kind.numbers()["success"]) for kind in group]
+        said = f"{name}, {sum(map(len, strata))} runs in {len(group)} environments"
+        lines += [f"{said}: IQM of success {_interval(strata, interquartile_mean, generator)}"] * (len(group) > 1)
+    return "\n".join(lines)
 
 
 def text(runs: Sequence[Run]) -> str:
