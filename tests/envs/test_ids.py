@@ -49,8 +49,8 @@ def test_an_id_is_made_with_its_options_and_render_mode(registered):
     ("env_id", "command"),
     [
         ("FetchReach-v4", r'pip install "hindsight-rl\[robotics\]"'),
-        ("PandaReach-v3", "pip install panda-gym"),
-        ("parking-v0", "pip install highway-env"),
+        ("PandaReach-v3", 'pip install "hindsight-rl\\[panda\\]"'),
+        ("parking-v0", 'pip install "hindsight-rl\\[parking\\]"'),
         ("nowhere.at.all:Thing-v0", "nowhere.at.all"),
     ],
 )

@@ -9,7 +9,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -26,12 +26,16 @@ ROBOTICS = "gymnasium_robotics"
 
 @dataclass(frozen=True)
 class Simulator:
-    """A package of goal environments: its module, how its ids begin, the line that installs it, some ids to suggest."""
+    """A package of goal environments: its module, how its ids begin, the line that installs it, some ids to suggest.
+
+    chatters: it writes to the process's output behind Python's back, whenever an environment is made.
+    """
 
     module: str
     prefixes: tuple[str, ...]
     install: str
     examples: tuple[str, ...]
+    chatters: bool = False
 
 
 SIMULATORS = (
@@ -51,10 +55,11 @@ SIMULATORS = (
     Simulator(
         "panda_gym",
         ("Panda",),
-        "pip install panda-gym",
+        'pip install "hindsight-rl[panda]"',
         ("PandaReach-v3", "PandaPush-v3", "PandaSlide-v3", "PandaPickAndPlace-v3", "PandaStack-v3"),
+        chatters=True,
     ),
-    Simulator("highway_env", ("parking",), "pip install highway-env", ("parking-v0",)),
+    Simulator("highway_env", ("parking",), 'pip install "hindsight-rl[parking]"', ("parking-v0",)),
 )
 WITHOUT_GOALS = ("AdroitHand", "FrankaKitchen")  # of these packages, but not goal environments; never suggested
 
@@ -89,7 +94,8 @@ def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any])
     require_current(env_id, is_simulated=simulator is not None)
     wanted: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
     try:
-        return gymnasium.make(env_id, disable_env_checker=True, **wanted, **options)  # check_goal_env checks more
+        with _silence() if simulator and simulator.chatters else contextlib.nullcontext():
+            return gymnasium.make(env_id, disable_env_checker=True, **wanted, **options)  # check_goal_env checks more
     except HindsightError:
         raise
     except gymnasium.error.DependencyNotInstalled as problem:
@@ -166,11 +172,31 @@ def _full_name(spec: gymnasium.envs.registration.EnvSpec) -> str:
 def _import_simulator(simulator: Simulator) -> None:
     if simulator.module == ROBOTICS:
         _require_mujoco(simulator)
-    with contextlib.redirect_stderr(io.StringIO()) as said:
+    quiet = _silence() if simulator.chatters else contextlib.nullcontext()
+    with quiet, contextlib.redirect_stderr(io.StringIO()) as said:
         gymnasium.register_envs(_import(simulator.module, simulator.install))
     for line in said.getvalue().splitlines():  # a notice about AdroitHand, which has no goals, at every start
         if not line.startswith("AdroitHand"):
             print(line, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Let nothing through that the process writes itself, not even from C: PyBullet tells its arguments at every start."""
+    streams = [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
+    for stream in streams:
+        stream.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    kept = {number: os.dup(number) for number in (1, 2)}
+    try:
+        for number in kept:
+            os.dup2(nowhere, number)
+        yield
+    finally:
+        for number, copy in kept.items():
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(nowhere)
 
 
 def _import(module: str, cure: str) -> Any:
