@@ -65,8 +65,29 @@ def test_where_steps_cannot_be_begun_elsewhere_that_is_said():
 
 
 @pytest.mark.simulator
-@pytest.mark.parametrize("name", ["FetchPush-v4", "FetchPickAndPlace-v4", "FetchSlide-v4"])
-def test_fetch_is_nearly_the_same_from_the_sides_of_its_recipe(name):
-    pytest.importorskip("gymnasium_robotics")
+@pytest.mark.parametrize(
+    ("name", "package", "sides"),
+    [
+        ("FetchPush-v4", "gymnasium_robotics", 8),
+        ("FetchPickAndPlace-v4", "gymnasium_robotics", 4),
+        ("FetchSlide-v4", "gymnasium_robotics", 2),
+        ("PointMaze_UMaze-v3", "gymnasium_robotics", 2),
+        ("PandaReach-v3", "panda_gym", 2),
+        ("PandaPush-v3", "panda_gym", 2),
+        ("parking-v0", "highway_env", 4),
+    ],
+)
+def test_a_world_is_nearly_the_same_from_the_sides_of_its_recipe(name, package, sides):
+    pytest.importorskip(package)
     told = found(name, find_recipe(name).options["symmetries"])
     assert {level for level, _ in told.values()} == {"ok"}, told
+    assert told["turned rewards"][1].startswith(f"{sides} sides")
+    assert "not tried" not in told["turned steps"][1]
+
+
+@pytest.mark.simulator
+def test_a_turn_that_is_not_true_of_an_arm_is_found_out():
+    pytest.importorskip("panda_gym")
+    turn = "o0=0.0384-o1 o1=-0.0384+o0 o3=-o4 o4=o3 g0=0.0384-g1 g1=-0.0384+g0 a0=-a1 a1=a0"
+    level, said = found("PandaReach-v3", (turn,))["turned steps"]
+    assert level == "warning", said
