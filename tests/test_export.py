@@ -54,6 +54,7 @@ CASES = [
     *((name, {}) for name in AGENT_NAMES),
     ("td3", {"goal_features": "relative", "sees_achieved_goal": True, "actor_layer_norm": True}),
     ("ddpg", {"goal_features": "relative", "absolute_observation": (0, 3), "absolute_goal": (0, 1), "stages": STAGES}),
+    ("ddpg", {"column_differences": ("3-0", "2-1"), "stages": STAGES}),
     ("sac", {"goal_features": "agreement", "normalize": False}),
     ("dqn", {"observation": BITS, "goal": BITS, "goal_features": "agreement", "dueling": True}),
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),

@@ -63,6 +63,9 @@ class ExportedPolicy(torch.nn.Module):
             columns.append(asked - achieved)
         if layout.goal_features == "agreement":
             columns.append(_agreement(goal, achieved, asked))
+        if layout.column_differences:
+            first, second = (seen[:, list(at)] for at in layout.differences)
+            columns.append(first - second)
         if layout.n_stages:
             columns.append((turn == torch.arange(1, layout.n_stages + 1)).float())
         return torch.cat(columns, 1)

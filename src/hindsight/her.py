@@ -442,6 +442,7 @@ class HER:
             alpha=replay.alpha,
             beta=replay.beta,
             energy=replay.energy,
+            energy_limit=replay.energy_limit,
             symmetries=replay.symmetries,
             stages=self._policy_spec.stages,
             stage_share=replay.stage_share,

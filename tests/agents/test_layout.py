@@ -160,6 +160,19 @@ def test_absolute_columns_that_are_not_there_are_refused(observation, options, s
         Layout(observation, box((2,)), goal_features="relative", **options)
 
 
+def test_a_column_less_another_is_seen_behind_the_goal_features():
+    layout = Layout(box((3,)), box((2,)), goal_features="relative", absolute_goal=(0, 1), column_differences=("2-0", "1-2"))
+    seen = (np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
+    assert layout.assemble((), *seen).tolist() == [1, 2, 7, 3, 4, 6, -5]
+    assert layout.size == 7
+
+
+@pytest.mark.parametrize(("observation", "named"), [(box((3,)), "3-0"), (box((3,)), "0 1"), (BITS, "1-0")])
+def test_a_difference_of_columns_that_are_not_there_is_refused(observation, named):
+    with pytest.raises(OptionError, match=f"column_differences is .*{named}.*below 3"):
+        Layout(observation, box((2,)), column_differences=(named,))
+
+
 def test_the_turn_of_a_stage_is_the_last_column():
     layout = Layout(box((1,)), box((1,)), n_stages=2)
     assert layout.assemble((), np.array([5.0]), np.array([6.0]), np.array([7.0]), stage=2).tolist() == [5, 7, 0, 1]

@@ -53,6 +53,14 @@ def test_a_difference_stays_zero_at_the_goal_and_has_the_goals_scale():
     assert scale[1] == scale[2] != 1
 
 
+def test_a_difference_of_columns_has_the_scale_of_the_first():
+    normalizer = make_normalizer(2, 1, eps=0.01, column_differences=("1-0",))
+    normalizer.update(make_episode([[1.0, 10.0], [3.0, 30.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
+    mean, scale = normalizer.mean_and_scale()
+    assert mean[3] == 0
+    assert scale[3] == scale[1] != scale[0]
+
+
 def test_bits_and_choices_keep_their_coding_whatever_is_seen():
     layout = Layout(ArraySpec((), "int64", (0.0,), (2.0,), 3), ArraySpec((2,), "int8", (0.0,), (1.0,)), True, "relative")
     normalizer = Normalizer(layout, 0.01)

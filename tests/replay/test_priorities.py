@@ -244,6 +244,15 @@ def test_energy_is_how_far_the_achieved_goal_moved():
     assert stats.chisquare([(rows == r).sum() for r in live], tree.of(live) / tree.total * rows.size).pvalue > RARE
 
 
+def test_a_way_beyond_the_limit_counts_no_more():
+    buffer, _ = held([2, 4, 1], prioritized=False, energy=True, energy_limit=1.5)
+    counts = [1.5 + SMALLEST_MOVE] * 2 + [0] + [1.5 + SMALLEST_MOVE] * 4 + [0] + [1 + SMALLEST_MOVE]
+    assert leaves(buffer)[:9].tolist() == pytest.approx(counts)
+    for options in ({"energy": True, "energy_limit": 0.0}, {"energy_limit": 1.0}):
+        with pytest.raises(OptionError, match=r"energy_limit is .*above 0, with energy=True"):
+            held([], prioritized=False, **options)
+
+
 @pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy": True}])
 @pytest.mark.parametrize("capacity", [4, 7, 12])
 def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):

@@ -175,6 +175,7 @@ def policy_spec(spec: GoalSpec, options: AgentOptions, kind: PolicyKind, layer_n
         image_channels=options.image_channels,
         absolute_observation=options.absolute_observation,
         absolute_goal=options.absolute_goal,
+        column_differences=options.column_differences,
         stages=options.stages if isinstance(options, ActorCriticOptions) else (),
     )
 

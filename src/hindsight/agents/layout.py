@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -66,6 +67,8 @@ class Layout:
     they agree and -1 where they differ; for Discrete goals that of their binary digits.
     absolute_observation, absolute_goal: columns that say where in the world things are, left out where goals are
     "relative": what is learnt in one place is then known in all. n_stages: each has a column that says it is its turn.
+    column_differences: "6-0" adds column 6 of the observation less column 0, in deviations of column 6: where things are
+    from each other, in a world that tells only where each is.
     """
 
     observation: ArraySpec
@@ -75,6 +78,7 @@ class Layout:
     absolute_observation: tuple[int, ...] = ()
     absolute_goal: tuple[int, ...] = ()
     n_stages: int = 0
+    column_differences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, array in (("observation", self.observation), ("goal", self.goal)):
@@ -103,6 +107,7 @@ class Layout:
                     f"absolute_{name} is {absolute}, but these must be columns of numbers, and the {name} is "
                     f"{array.shape} of {array.dtype}: name those below {array.size}, or none"
                 )
+        _ = self.differences  # which says what is wrong with them
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -114,11 +119,26 @@ class Layout:
             kinds.append(("difference", "goal", self.goal.size, None))
         if self.goal_features == "agreement":
             kinds.append(("agreement", "goal", len(self._digits) or self.goal.size, None))
+        kinds.append(("difference", "observation", 0, self.differences[0]))
         kinds.append(("one_hot", "observation", self.n_stages, None))
         sizes = [n if kept is None else len(kept) for _, _, n, kept in kinds]
         columns = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
         parts = [Part(k, s, where, kept) for (k, s, _, kept), where in zip(kinds, columns, strict=True)]
         return tuple(part for part, size in zip(parts, sizes, strict=True) if size)
+
+    @cached_property
+    def differences(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Of `column_differences`: the columns, and those that are taken off them."""
+        found = [re.fullmatch(r"(\d+)-(\d+)", text) for text in self.column_differences]
+        pairs = [(int(each[1]), int(each[2])) for each in found if each]
+        is_good = len(pairs) == len(found) and all(max(pair) < self.observation.size for pair in pairs)
+        if found and not (is_good and coding_of(self.observation) == "numbers"):
+            raise OptionError(
+                f"column_differences is {self.column_differences}, but each must name two columns of numbers, as in 6-0, "
+                f"and the observation is {self.observation.shape} of {self.observation.dtype}: name those below "
+                f"{self.observation.size}, or none"
+            )
+        return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
 
     @cached_property
     def kept(self) -> dict[str, tuple[int, ...] | None]:
@@ -172,6 +192,8 @@ class Layout:
             columns.append(self._difference(achieved, asked))
         if self.goal_features == "agreement":
             columns.append(self._agreement(achieved, asked))
+        if self.column_differences:
+            columns.append(self._column_difference(seen))
         if self.n_stages:
             is_turn = np.asarray(stage)[..., None] == np.arange(1, self.n_stages + 1)
             columns.append(np.broadcast_to(is_turn, (*leading, self.n_stages)))
@@ -180,6 +202,11 @@ class Layout:
     def _difference(self, achieved_goal: Array, goal: Array) -> Array:
         """Of the values as the store keeps them, so that learning and acting see the same bits."""
         return np.subtract(goal, achieved_goal, dtype=np.float32, casting="same_kind")
+
+    def _column_difference(self, observation: Array) -> Array:
+        """In single precision from the start, as the store keeps the columns."""
+        first, second = (np.take(observation, at, -1).astype(np.float32) for at in self.differences)
+        return first - second
 
     def _agreement(self, achieved_goal: Array, goal: Array) -> Array:
         if self.goal.n_values is not None:

@@ -121,11 +121,11 @@ class Normalizer:
             self.moments[name].update(_flat_rows(values))
 
     def _mean_and_scale_of(self, part: Part) -> tuple[Array | float, Array | float]:
-        """A difference has no mean taken off, so that it stays 0 at the goal, and the goal's scale."""
+        """A difference has no mean taken off, so that it stays 0 at the goal, and the scale of what it is taken from."""
         if part.coding in FIXED_MEAN_AND_SCALE:
             return FIXED_MEAN_AND_SCALE[part.coding]
         if part.coding == "difference":
-            return 0.0, self._mean_and_scale_of(replace(part, coding=coding_of(self.layout.goal)))[1]
+            return 0.0, self._mean_and_scale_of(replace(part, coding=coding_of(getattr(self.layout, part.source))))[1]
         mean, scale = self.moments[part.source].mean, self._scale(self.moments[part.source])
         return (mean, scale) if part.kept is None else (mean[list(part.kept)], scale[list(part.kept)])
 

@@ -35,6 +35,7 @@ class AgentOptions:
     goal_features: GoalFeatures = "none"  # networks also see goal - achieved_goal, or where the two agree
     absolute_observation: tuple[int, ...] = ()  # with "relative": columns that networks do not see, for they say where
     absolute_goal: tuple[int, ...] = ()  # the same of the goals; they see the differences
+    column_differences: tuple[str, ...] = ()  # networks also see one column of the observation less another, as in 6-0
     image_channels: tuple[int, ...] = (16, 32, 32)  # of the convolutions that images go through; each halves the sides
     device: Literal["auto", "cpu", "cuda"] = "auto"  # where updates run; auto takes a GPU if there is one
 
@@ -42,6 +43,7 @@ class AgentOptions:
         for name in ("absolute_observation", "absolute_goal"):
             object.__setattr__(self, name, _as_tuple(getattr(self, name)))
             self._require(name, lambda columns: all(_is_count(n + 1) for n in columns), "columns, counted from 0")
+        object.__setattr__(self, "column_differences", _as_tuple(self.column_differences))
         for name in ("hidden", "image_channels"):
             object.__setattr__(self, name, _as_tuple(getattr(self, name)))
             self._require(name, lambda sizes: all(map(_is_count, sizes)), "sizes of at least 1, such as 256 256")

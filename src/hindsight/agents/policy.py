@@ -69,6 +69,7 @@ class PolicySpec:
     absolute_observation: tuple[int, ...] = ()
     absolute_goal: tuple[int, ...] = ()
     stages: tuple[str, ...] = ()
+    column_differences: tuple[str, ...] = ()
 
     @cached_property
     def layout(self) -> Layout:
@@ -81,6 +82,7 @@ class PolicySpec:
             self.absolute_observation,
             self.absolute_goal,
             len(self.stages),
+            self.column_differences,
         )
 
     @cached_property
@@ -138,6 +140,7 @@ class PolicySpec:
                 absolute_observation=tuple(int(n) for n in data["absolute_observation"]),
                 absolute_goal=tuple(int(n) for n in data["absolute_goal"]),
                 stages=tuple(str(text) for text in data["stages"]),
+                column_differences=tuple(str(text) for text in data["column_differences"]),
             )
             parse_stages(spec.stages, GoalSpec(observation, goal, action))
         except (KeyError, TypeError, ValueError) as problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -26,7 +27,18 @@ from .timeline import Timeline
 from .told import Told, judge_entries
 
 KIND = "hindsight buffer"
-MUST_AGREE = ("capacity", "episode_length", "dtype", "info_keys", "n_envs", "prioritized", "alpha", "energy", "relabel_at")
+MUST_AGREE = (
+    "capacity",
+    "episode_length",
+    "dtype",
+    "info_keys",
+    "n_envs",
+    "prioritized",
+    "alpha",
+    "energy",
+    "energy_limit",
+    "relabel_at",
+)
 
 
 class HindsightBuffer:
@@ -53,7 +65,8 @@ class HindsightBuffer:
     itself; a user's strategy is given rows that count on from behind the ring's last. Not with n_steps above 1.
     prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
     batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
-    proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018).
+    proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018), up to energy_limit,
+    in the goal's units: all that moved so far or farther then counts alike.
     symmetries: turns and mirrors under which the world is the same, see `hindsight.records.symmetries`; each sample is seen
     from a side of its own. They must leave every reward as it is.
     extra_reward: what a step paid besides compute_reward under the goal that was asked, a penalty for a crash for instance,
@@ -85,6 +98,7 @@ class HindsightBuffer:
         alpha: float = 0.6,
         beta: float = 0.4,
         energy: bool = False,
+        energy_limit: float | None = None,
         symmetries: Sequence[str] = (),
         stages: Sequence[str] = (),
         stage_share: float = 0.2,
@@ -107,6 +121,7 @@ class HindsightBuffer:
             "prioritized": prioritized,
             "alpha": alpha,
             "energy": energy,
+            "energy_limit": energy_limit,
             "symmetries": list(symmetries),
             "stages": list(stages),
             "stage_share": stage_share,
@@ -133,7 +148,7 @@ class HindsightBuffer:
         n_sampled_goal = settings["n_sampled_goal"]
         if n_sampled_goal is not None:
             n_sampled_goal = whole_number("n_sampled_goal", n_sampled_goal, 0)
-        timeline.priorities = _make_rule(len(timeline.rows), settings["prioritized"], settings["alpha"], settings["energy"])
+        timeline.priorities = _make_rule(len(timeline.rows), settings)
         self._open = OpenEpisodes(timeline, n_envs)
         rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
         ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
@@ -372,9 +387,12 @@ class HindsightBuffer:
         return buffer
 
 
-def _make_rule(n_rows: int, prioritized: bool, alpha: float, energy: bool) -> ByError | ByEnergy | None:
-    if prioritized and energy:
+def _make_rule(n_rows: int, settings: Mapping[str, Any]) -> ByError | ByEnergy | None:
+    if settings["prioritized"] and settings["energy"]:
         raise OptionError("prioritized and energy are two ways to draw rows: choose one")
-    if prioritized:
-        return ByError(n_rows, alpha)
-    return ByEnergy(n_rows) if energy else None
+    limit = settings["energy_limit"]
+    if limit is not None and not (settings["energy"] and 0 < limit < math.inf):
+        raise OptionError(f"energy_limit is {limit!r}, but it must be a number above 0, with energy=True, or None")
+    if settings["prioritized"]:
+        return ByError(n_rows, settings["alpha"])
+    return ByEnergy(n_rows, limit) if settings["energy"] else None

@@ -27,6 +27,7 @@ class ReplayOptions:
     alpha: float = 0.6  # with prioritized: the power of the error that counts; 0 draws all alike
     beta: float = 0.4  # with prioritized: how far weights make up for it at first; rises to 1, wholly, over the run
     energy: bool = False  # draw episodes more often where the achieved goal moved far (Zhao and Tresp 2018)
+    energy_limit: float | None = None  # with energy: a longer way counts no more than this, in the goal's units
     stage_share: float = 0.2  # with stages: share of a batch that is learnt under their goals
     symmetries: tuple[str, ...] = ()  # turns and mirrors that change nothing, as in "o0=-o0 g0=-g0 a0=-a0"
 

@@ -176,14 +176,18 @@ class ByEnergy(Priorities):
     """Rows count by how far the achieved goal moved in their episode, step by step.
 
     After energy-based prioritisation (Zhao and Tresp 2018), with the length of the path for the energy. No weights: as
-    there, what is seen more often is meant to count more.
+    there, what is seen more often is meant to count more. limit: a longer way counts no more than this.
     """
+
+    def __init__(self, n_rows: int, limit: float | None = None) -> None:
+        super().__init__(n_rows)
+        self.limit = LARGEST if limit is None else limit
 
     def enter(self, first: int, rows: Array) -> None:
         """Take in an episode, the T + 1 records that were written from row `first` on."""
         steps = len(rows) - 1
         moves = np.diff(rows["achieved_goal"].reshape(steps + 1, -1).astype(np.float64), axis=0)
-        length = min(float(np.linalg.norm(moves, axis=1).sum()), LARGEST)
+        length = min(float(np.linalg.norm(moves, axis=1).sum()), self.limit)
         self.fill(first, steps, length + SMALLEST_MOVE)
 
     def weights(self, rows: Array, beta: float) -> None:
