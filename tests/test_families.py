@@ -1,0 +1,67 @@
+"""The recipes of the other simulators: chosen by the id, true of the task, and PandaReach solved by one of them."""
+
+import numpy as np
+import pytest
+
+from hindsight import HER
+from hindsight.rollout.collect import play_episode
+
+pytestmark = pytest.mark.simulator
+
+SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_every": 0}
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "recipe", "sides", "inputs", "limit"),
+    [
+        ("panda_gym", "PandaReach-v3", "panda_reach", 2, 3 + 3, 50),
+        ("panda_gym", "PandaPush-v3", "panda_push", 2, 14 + 3 + 3 + 1, 50),
+        ("highway_env", "parking-v0", "parking", 4, 5 + 6, 100),
+        ("gymnasium_robotics", "PointMaze_UMaze-v3", "point_maze", 2, 4 + 2, 150),
+        ("gymnasium_robotics", "PointMaze_Medium-v3", "point_maze_medium", 1, 4 + 2, 300),
+        ("gymnasium_robotics", "AntMaze_UMaze-v5", "ant_maze", 1, 105 + 2 + 2, 700),
+        ("gymnasium_robotics", "HandReach-v3", "hand_reach", 1, 63 + 15 + 15, 50),
+    ],
+)
+def test_a_recipe_learns_saves_and_acts(package, name, recipe, sides, inputs, limit, tmp_path):
+    pytest.importorskip(package)
+    with HER(name, **SMALL) as model:
+        model.learn(limit + 1)
+        assert model.settings.recipe == recipe
+        assert len(model.trainer.buffer.symmetries) == sides
+        assert model.policy.spec.input_size == inputs
+        assert model.trainer.counts.updates > 0
+        model.save(tmp_path / "model")
+        seen = {
+            key: np.zeros(size) for key, size in zip(KEYS, (model.spec.observation.size, model.spec.goal.size), strict=True)
+        }
+        seen["desired_goal"] = seen["achieved_goal"]
+        action, _ = model.predict(seen)
+    with HER.load(tmp_path / "model") as loaded:
+        assert loaded.predict(seen)[0].tobytes() == action.tobytes()
+
+
+KEYS = ("observation", "achieved_goal")
+
+
+def test_a_few_episodes_solve_panda_reach():
+    pytest.importorskip("panda_gym")
+    with HER("PandaReach-v3", seed=0, eval_every=0) as model:
+        assert model.learn(500).evaluate(100).success_rate >= 0.95
+
+
+def test_a_crash_costs_under_every_goal():
+    pytest.importorskip("highway_env")
+    with HER("parking-v0", **SMALL) as model:
+        model.learn(1)
+        buffer = model.trainer.buffer
+        env = model.trainer.source._collectors[0]._environment
+        crashes = []
+        for seed in range(20):
+            episode = play_episode(env, lambda seen: np.array([1.0, 0.0], np.float32), seed, limit=100)
+            crashes.append(bool(episode.terminated) and not episode.success)
+            buffer.add_episode(episode)
+        assert any(crashes)
+        batch = buffer.sample(2_000)
+        assert batch.reward[batch.is_relabelled & batch.terminated].max() < -4
+        assert batch.reward[batch.is_relabelled & ~batch.terminated].min() > -2
