@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hindsight import HER
+from hindsight.records import OBSERVATION_KEYS
 from hindsight.rollout.collect import play_episode
 
 pytestmark = pytest.mark.simulator
@@ -32,16 +33,11 @@ def test_a_recipe_learns_saves_and_acts(package, name, recipe, sides, inputs, li
         assert model.policy.spec.input_size == inputs
         assert model.trainer.counts.updates > 0
         model.save(tmp_path / "model")
-        seen = {
-            key: np.zeros(size) for key, size in zip(KEYS, (model.spec.observation.size, model.spec.goal.size), strict=True)
-        }
-        seen["desired_goal"] = seen["achieved_goal"]
+        parts = np.zeros(model.spec.observation.size), *np.zeros((2, model.spec.goal.size))
+        seen = dict(zip(OBSERVATION_KEYS, parts, strict=True))
         action, _ = model.predict(seen)
     with HER.load(tmp_path / "model") as loaded:
         assert loaded.predict(seen)[0].tobytes() == action.tobytes()
-
-
-KEYS = ("observation", "achieved_goal")
 
 
 def test_a_few_episodes_solve_panda_reach():
