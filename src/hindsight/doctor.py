@@ -24,6 +24,8 @@ PURPOSES = {  # of the extras that this module knows more of than their names
     "": "HindsightBuffer, HER.load",
     "train": "train, play, evaluate",
     "robotics": "Fetch, Hand and Maze environments",
+    "panda": "Panda environments",
+    "parking": "parking-v0",
     "report": "report, compare",
     "ray": "train --engine ray",
     "video": "play --video FILE.mp4",
