@@ -18,7 +18,7 @@ class Recipe:
     environments: patterns of ids it is chosen for. agent: the one it was tuned for. options: for every agent that has them.
     agent_options: by agent, on top. A value given by the user overrides both. discrete_agent: instead of `agent` where the
     actions are Discrete, for a recipe that serves tasks of both kinds. from_spec: what it leaves open is chosen from the
-    task's sizes and time limit (see `recipes.fit`). reasons: of each option that was chosen so what it is, and why, in words.
+    task's sizes and time limit (see `recipes.fit`). reasons: of options that were chosen so, their value and why, in words.
     """
 
     name: str

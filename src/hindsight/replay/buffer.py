@@ -169,8 +169,8 @@ class HindsightBuffer:
                 timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages, extra
             )
         else:
-            rules = {"symmetries": symmetries, "extra_reward": extra}
-            sampler = self._sampler = Sampler(timeline, compute_reward, 0, "future", seed, ends, **rules)
+            whose = timeline, compute_reward, 0, "future", seed, ends
+            sampler = self._sampler = Sampler(*whose, symmetries=symmetries, extra_reward=extra)
             told = Told(sampler.chance, judge_entries(sampler.judging), n_sampled_goal, strategy)
             self._told = timeline.told = sampler.told = told
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
