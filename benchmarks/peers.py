@@ -3,7 +3,7 @@
 OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/peers.py FetchReach-v4 --agent sac --seed 0 --steps 15000 --every 1000
 
 sac: SB3's SAC with HerReplayBuffer, both at their defaults. tqc: sb3-contrib's TQC with the settings that rl-zoo names for
-the first version of the task. Two changes: `learning_starts` of 1,000 where an episode is longer than 100 steps, since SB3
+the first version of the task. Two changes: `learning_starts` of 1,000 where an episode takes 100 steps or more, since SB3
 stops with an error otherwise; and episodes of parking-v0 end after 100 steps, as rl-zoo has them and as our recipe does.
 An evaluation plays episodes as `hindsight train` does: the same seeds, noise off, success at the last step. It ends when
 the task is solved: two evaluations in a row of at least 95 %. Seconds are of learning, without the evaluations.
@@ -11,7 +11,6 @@ the task is solved: two evaluations in a row of at least 95 %. Seconds are of le
 
 import argparse
 import csv
-import os
 import time
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -26,7 +25,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from hindsight.envs.goal_env import make_goal_env
+from hindsight.envs.goal_env import make_goal_env, time_limit
 from hindsight.rollout.collect import EVALUATION, environment_seed, play_episode
 
 AGENTS = {"sac": SAC, "tqc": TQC}
@@ -43,6 +42,7 @@ ZOO = {  # rl-zoo's settings of TQC, by how the environment's name begins
 }
 NORMALIZED = {"FetchReach"}  # where rl-zoo's settings ask for it
 LIMITS = {"parking": 100}  # steps at which episodes are cut
+DEFAULT_START = 100  # steps before SB3 learns
 COLUMNS = ("environment", "library", "agent", "seed", "env_steps", "updates", "seconds", "success_rate", "episodes")
 
 
@@ -58,6 +58,8 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0, help="give up after so many of learning")
     parser.add_argument("--output", type=Path, help="append to this file too")
     given = parser.parse_args()
+    if given.agent == "tqc" and given.environment.partition("-")[0] not in ZOO:
+        parser.error(f"rl-zoo's settings of tqc are known here of {', '.join(ZOO)}, not of {given.environment}: take sac")
     torch.set_num_threads(1)
     model = make(given.environment, given.agent, given.seed)
     scoreboard = Scoreboard(given)
@@ -70,9 +72,9 @@ def make(environment: str, agent: str, seed: int) -> SAC | TQC:
     """The model as its library, or rl-zoo, would have it."""
     family = environment.partition("-")[0]
     settings = dict(ZOO[family]) if agent == "tqc" else {}
-    if LIMITS.get(family, 0) >= 100:
-        settings.setdefault("learning_starts", 1_000)
     env = DummyVecEnv([lambda: Monitor(limited(environment))])
+    if (time_limit(env.envs[0]) or 0) >= DEFAULT_START:
+        settings.setdefault("learning_starts", 1_000)
     if agent == "tqc" and family in NORMALIZED:
         env = VecNormalize(env, gamma=settings["gamma"])
     return AGENTS[agent]("MultiInputPolicy", env, replay_buffer_class=HerReplayBuffer, seed=seed, **settings)
@@ -134,5 +136,4 @@ def append(path: Path, lines: list[tuple]) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     main()

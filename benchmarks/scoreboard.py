@@ -8,6 +8,7 @@ benchmarks/results, pictures to docs/_static/results. Drawing needs matplotlib, 
 
 import argparse
 import csv
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -95,8 +96,8 @@ def draw(environment: str, points: Sequence[Point]) -> None:
     axes[0].set(ylabel="success", title=environment)
     axes[1].legend(frameon=False, fontsize=8, loc="lower right")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    name = environment.partition(" ")[0] if " " not in environment else environment.replace(" ", "_").strip("()")
-    figure.savefig(PICTURES / f"{name.replace('(', '').replace('=', '')}.svg", metadata={"Date": None})
+    name = re.sub(r"[()=]", "", environment.replace(" ", "_"))
+    figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
     plt.close(figure)
 
 

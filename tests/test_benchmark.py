@@ -82,6 +82,11 @@ def test_what_is_missing_is_told_and_does_not_stop_the_others(tmp_path, monkeypa
     said = capsys.readouterr().out
     assert '[2/2] PointReach-v0, seed 1: it needs a simulator: pip install "hindsight-rl[robotics]"' in said
     assert "- PointReach-v0, seed 0: it needs" in (tmp_path / "results.md").read_text()
+    bits = [Entry("BitFlipping-v0", None, None, None, {"env_options": [f"n_bits={n}"]}) for n in (3, 4)]
+    assert [str(run) for run in Benchmark(Suite("mine", tuple(bits)), [0], tmp_path).plan()] == [
+        "BitFlipping-v0 (n_bits=3), seed 0",
+        "BitFlipping-v0 (n_bits=4), seed 0",
+    ]
 
 
 def mistakes(arguments, capsys):
@@ -109,8 +114,9 @@ def test_runs_are_taken_up_skipped_and_told(tmp_path, capsys):
     assert main(["benchmark", *command]) == 0
     assert "of which 1 are finished already" in capsys.readouterr().out
     assert json.loads((run / "settings.json").read_text())["begun"] == began
-    status, said = mistakes([*command, "tau=0.5"], capsys)
-    assert (status, "tau was 0.05 and is now 0.5" in said, "another --folder" in said) == (1, True, True)
+    for seed in ("4", "5"):  # which would stand beside the one that is there
+        status, said = mistakes([*command, "tau=0.5", "--seeds", seed], capsys)
+        assert (status, "tau was 0.05 and is now 0.5" in said, "another --folder" in said) == (1, True, True)
     status, said = mistakes(["bits", "--folder", str(tmp_path / "runs")], capsys)
     assert (status, "which is no run of suite 'bits'" in said) == (1, True)
     assert main(["compare", str(tmp_path / "runs")]) == 0

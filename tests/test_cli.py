@@ -15,7 +15,7 @@ from hindsight import HER
 from hindsight.cli import main
 from hindsight.replay.files import load_folder
 
-COMMAND = [sys.executable, "-c", "import sys; from hindsight.cli import main; sys.exit(main())"]
+COMMAND = [sys.executable, "-P", "-c", "import sys; from hindsight.cli import main; sys.exit(main())"]
 SHORT = [
     "--steps",
     "1000",
@@ -286,6 +286,8 @@ def test_an_environment_of_a_module_beside_you(tmp_path):
     trained = hindsight(*arguments, cwd=tmp_path)
     assert trained.returncode == 0, trained.stderr
     assert "--env mine:Mine-v0" in trained.stdout
+    checked = hindsight("check", "mine:Mine-v0", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
     evaluated = hindsight("evaluate", run, "--env", "mine:Mine-v0", "--episodes", "2", cwd=tmp_path)
     assert evaluated.returncode == 0, evaluated.stderr
 

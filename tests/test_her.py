@@ -310,6 +310,20 @@ def test_several_steps_are_discounted_as_the_agent_does():
         assert (sampler.n_steps, sampler.discount) == (2, 0.5)
 
 
+def test_values_are_held_within_nothing_where_steps_pay_more_than_compute_reward():
+    for extra_reward, lowest in ((False, -50.0), (True, -np.inf)):
+        with HER(short(), recipe="point_reach", discount=0.98, extra_reward=extra_reward, **SMALL) as model:
+            assert model.agent.algorithm.value_range[0] == pytest.approx(lowest)
+
+
+@pytest.mark.parametrize(("name", "agent"), [("PointReach-v0", "sac"), ("BitFlipping-v0", "dqn")])
+def test_random_actions_are_held_as_the_options_say(name, agent):
+    with HER(name, agent, random_hold=7, **SMALL) as model:
+        assert [model.agent.exploration(is_random).random_hold for is_random in (False, True)] == [7, 7]
+        model.learn(60)
+        assert model.trainer.counts.updates > 0
+
+
 def small_bits(n_bits=3):
     return BitFlipping(n_bits)
 

@@ -18,7 +18,7 @@ from .recipes import find_recipe, load_recipe
 from .recipes.suite import Entry, Suite
 from .report.comparison import text
 from .report.results import write_results
-from .report.run import environment_name, find_runs, read_run
+from .report.run import Run, environment_name, find_runs, read_run
 from .report.verdict import duration, solved_at
 from .runs import find_modules_here, for_this_task, place_of, stop_signals
 from .training.checkpoint import refuse_other_settings
@@ -41,7 +41,7 @@ class Task:
     @property
     def env_options(self) -> Sequence[str]:
         """What the environment is made with."""
-        return self.settings.rollout.env_options if self.settings else ()
+        return self.settings.rollout.env_options if self.settings else tuple(map(str, self.options.get("env_options", ())))
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,22 @@ class Planned:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it was solved, or has all its steps. Raises OptionError where it was begun with other settings."""
-        place, wanted = self.folder / "settings.json", self.task.settings
-        if wanted is None or not place.is_file():
+        """Whether it was solved, or has all its steps."""
+        wanted, ending = self.task.settings, read_ending(self.folder)
+        if wanted is None or ending is None:
             return False
-        settings = json.loads(json.dumps(wanted.to_json()))
+        return ending.why == "solved" or ending.env_steps >= wanted.training.steps
+
+    def refuse_other_settings(self, found: Mapping[str, Any]) -> None:
+        """Raise OptionError where it was begun with other settings; found: those in its folder, as JSON."""
+        if self.task.settings is None:
+            return
+        settings = json.loads(json.dumps(self.task.settings.to_json()))
         settings["options"]["seed"] = self.seed
         try:
-            refuse_other_settings(dict(read_run(self.folder).settings), settings, FREE_ON_RESUME)
+            refuse_other_settings(found, settings, FREE_ON_RESUME)
         except OptionError as problem:
             raise OptionError(f"{self.folder}: {problem}, in another --folder") from None
-        ending = read_ending(self.folder)
-        return ending is not None and (ending.why == "solved" or ending.env_steps >= wanted.training.steps)
 
     @property
     def command(self) -> list[str]:
@@ -112,7 +116,7 @@ class Benchmark:
     def run(self, jobs: int) -> int:
         """Run what is not finished yet, `jobs` at a time, and tell what all of it came to; the exit status."""
         planned = self.plan()
-        self._refuse_strangers({run.folder.parent for run in planned})
+        self._refuse_strangers(planned)
         waiting = [run for run in planned if not run.is_finished]
         told = f"{len(planned)} runs, of which {len(planned) - len(waiting)} are finished already"
         print(f"{self.suite.name}: {told}, in {self.folder}", flush=True)
@@ -148,13 +152,22 @@ class Benchmark:
         agent = task.settings.agent if task.settings else entry.agent or "agent"
         return self.folder / (f"{place}-{place_of(entry.name)}" if entry.name else place) / f"{agent}-seed{seed}"
 
-    def _refuse_strangers(self, known: set[Path]) -> None:
+    def _refuse_strangers(self, planned: Sequence[Planned]) -> None:
+        """Raise RunFolderError for a run of something else in the folder, OptionError for one with other settings."""
         for path in _runs_in(self.folder):
-            if path.parent not in known:
+            run = read_run(path)
+            begun = next((Planned(each.task, run.seed, path) for each in planned if self._is_of(each.task, run)), None)
+            if begun is None:
                 raise RunFolderError(
                     f"{self.folder} holds {path.relative_to(self.folder)}, which is no run of suite {self.suite.name!r}: "
                     f"name another --folder"
                 )
+            begun.refuse_other_settings(run.settings)
+
+    def _is_of(self, task: Task, run: Run) -> bool:
+        """Whether a run lies where one of this task does; its agent is not known where the task cannot be run here."""
+        place = self._place(task, run.seed)
+        return run.path == place if task.settings else run.path.parent == place.parent
 
 
 def parse_seeds(written: str) -> list[int]:

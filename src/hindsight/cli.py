@@ -159,15 +159,16 @@ class CheckArguments:
 
 def train(arguments: list[str]) -> int:
     """hindsight train [ENV]"""
-    environment = _take_environment(arguments)
-    own, options = _parse_train(arguments, environment)
-    from .her import HER
     from .runs import find_modules_here, folder_of
     from .runs import train as run_to_its_end
     from .trackers import refuse_missing
 
-    refuse_missing(own.trackers())
+    environment = _take_environment(arguments)
     find_modules_here(environment)
+    own, options = _parse_train(arguments, environment)
+    from .her import HER
+
+    refuse_missing(own.trackers())
     with HER(environment, own.agent, own.recipe, **options) as model:
         trainer = model.trainer  # made now, so that whatever is wrong with the options shows before there is a folder
         if model.learners.rank:
@@ -212,13 +213,13 @@ def _peek(arguments: Sequence[str], name: str) -> str | None:
 
 
 def _peek_all(arguments: Sequence[str], name: str) -> list[str]:
-    """All its values."""
+    """All its values; the name may be written with _ too, as tyro takes it."""
     found: list[str] = []
     for i, argument in enumerate(arguments):
-        if argument == name:
-            found = list(itertools.takewhile(lambda value: not value.startswith("--"), arguments[i + 1 :]))
-        elif argument.startswith(f"{name}="):
-            found = [argument[len(name) + 1 :]]
+        word, is_joined, value = argument.partition("=")
+        if word.replace("_", "-") == name:
+            rest = itertools.takewhile(lambda value: not value.startswith("--"), arguments[i + 1 :])
+            found = [value] if is_joined else list(rest)
     return found
 
 
@@ -361,7 +362,9 @@ def check(arguments: list[str]) -> int:
     from .envs.goal_env import check_goal_env
     from .recipes import find_recipe, load_recipe
     from .rollout.options import named_values
+    from .runs import find_modules_here
 
+    find_modules_here(given.env)
     recipe = load_recipe(given.recipe) if given.recipe else find_recipe(given.env.rpartition(":")[2])
     env_arguments = named_values("env_options", given.env_options or recipe.options.get("env_options", ()))
     report = check_goal_env(given.env, env_arguments, recipe.options.get("symmetries", ()))

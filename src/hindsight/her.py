@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -384,12 +385,17 @@ class HER:
     def _make_agent(self) -> Agent:
         try:
             seed = _seed(self.settings.training.seed, _AGENT_STREAM)
-            agent = make_agent(self.settings.agent, self.spec, self.settings.agent_options, seed)
+            agent = make_agent(self.settings.agent, self._spec_to_learn(), self.settings.agent_options, seed)
         except ModuleNotFoundError as problem:
             raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
         if self._saved:
             agent.load_state_dict(self._saved.agent_state)
         return agent
+
+    def _spec_to_learn(self) -> GoalSpec:
+        """The task, whose range of rewards is not known where steps pay more than the compute_reward it was read from."""
+        has_extra = self.settings.replay.extra_reward
+        return replace(self.spec, reward_low=-np.inf, reward_high=np.inf) if has_extra else self.spec
 
     @property
     def _policy_spec(self) -> PolicySpec:

@@ -121,7 +121,7 @@ def _announce(model: HER, path: Path, goes_on: bool) -> None:
         f"({settings.variant}), seed {settings.training.seed}, in {path}"
     )
     if settings.reasons:
-        print(f"no recipe is tuned for {model.spec.env_id}; from its spec: {'; '.join(settings.reasons)}")
+        print(f"the recipe leaves open, and the spec of {name} decides: {'; '.join(settings.reasons)}")
     workers, lag = settings.rollout.workers, settings.rollout.lag
     if workers > lag + 1:
         print(

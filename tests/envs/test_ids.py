@@ -2,6 +2,8 @@
 
 import importlib
 import os
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -187,3 +189,13 @@ def test_a_window_without_a_display_is_refused(monkeypatch):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     with pytest.raises(GoalEnvError, match="rgb_array"):
         ids.prepare_rendering("human")
+
+
+def test_what_a_package_says_behind_pythons_back_does_not_come_out_later_either():
+    code = (
+        "import ctypes\nfrom hindsight.envs.ids import _silence\nlibrary = ctypes.CDLL(None)\n"
+        "library.puts(b'before')\nwith _silence():\n    library.puts(b'from C')\n    print('from Python')\nprint('after')"
+    )
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}  # which C obeys too
+    told = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
+    assert (told.stdout, told.stderr) == ("before\nafter\n", "")

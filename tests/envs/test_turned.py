@@ -91,3 +91,9 @@ def test_a_turn_that_is_not_true_of_an_arm_is_found_out():
     turn = "o0=0.0384-o1 o1=-0.0384+o0 o3=-o4 o4=o3 g0=0.0384-g1 g1=-0.0384+g0 a0=-a1 a1=a0"
     level, said = found("PandaReach-v3", (turn,))["turned steps"]
     assert level == "warning", said
+
+
+@pytest.mark.simulator
+def test_objects_whose_goal_is_no_single_place_are_not_moved():
+    pytest.importorskip("panda_gym")
+    assert "not tried" in found("PandaStack-v3", ("g1=-g1 g4=-g4 a1=-a1",))["turned steps"][1]

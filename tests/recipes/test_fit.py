@@ -6,6 +6,7 @@ from hindsight.her import HER
 from hindsight.recipes import Recipe, load_recipe
 from hindsight.recipes.fit import fit
 from hindsight.records import GoalSpec
+from hindsight.training.settings import resolve_settings
 
 DEFAULT = load_recipe("default")
 
@@ -58,3 +59,15 @@ def test_a_model_of_an_unknown_task_has_them_and_says_why():
         assert model.settings.agent_options.tau == 0.5
         assert "discount 0.98 for episodes of 50 steps" in model.settings.reasons
         assert model.settings.from_recipe["updates_per_step"] == 4
+
+
+def test_nothing_is_given_a_reason_that_was_chosen_otherwise():
+    own = fit(Recipe("mine", (), "td3", {"discount": 0.5}, {}, from_spec=True), task())
+    said = resolve_settings(own, None, {"hidden": (7,), "random_steps": 500}).reasons
+    assert said == ("4 updates per step", "500 random steps first", "networks also see goal - achieved_goal")
+    assert "networks also see" not in "".join(resolve_settings(own, None, {"goal_features": "none"}).reasons)
+
+
+def test_a_discrete_space_counts_each_of_its_values():
+    options = fit(DEFAULT, task(observation=5, goal_space=spaces.Discrete(50))).options
+    assert options["hidden"] == [256, 256]

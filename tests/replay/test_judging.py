@@ -33,6 +33,14 @@ def test_only_relabelled_steps_are_judged(ends, terminated):
     assert judged.terminated.tolist() == terminated
 
 
+def test_what_is_paid_besides_neither_makes_a_success_nor_hides_one():
+    judged = steps()
+    judged.reward[:] = [0.0, 4.0, -5.0]  # under the goal 2 that was asked, compute_reward gives -1, 0 and -1
+    Judging(minus_distance, Ends(reward=0.0), extra_reward=True).judge(judged, {}, np.full((3, 1), 2.0))
+    assert judged.reward.tolist() == [0.0, -1.0 + 4.0, 0.0 - 4.0]
+    assert judged.terminated.tolist() == [True, False, True]
+
+
 def test_a_judge_that_writes_is_found_the_first_time():
     def spoil(achieved_goal, goal, info):
         info["wind"][:] = 0

@@ -108,3 +108,8 @@ def test_several_batches_at_once_and_saved_ones(tmp_path):
 def test_returns_over_several_steps_are_not_for_stages():
     with pytest.raises(OptionError, match="n_steps is 3, but stages"):
         make_buffer(n_steps=3)
+
+
+def test_what_is_paid_besides_is_not_for_stages():
+    with pytest.raises(OptionError, match="extra_reward is True, but stages pay"):
+        make_buffer(extra_reward=True)

@@ -5,7 +5,8 @@ import pytest
 from run_files import SPEC, write_run
 
 from hindsight.report import write
-from hindsight.report.comparison import HEAD, headline, kinds_of, markdown, overall, rows, spread
+from hindsight.report.comparison import HEAD, comparison_page, headline, kinds_of, markdown, overall, rows, spread
+from hindsight.report.page import Form
 from hindsight.report.run import read_run
 from hindsight.report.write import write_comparison
 
@@ -97,3 +98,10 @@ def test_all_environments_together(tmp_path):
     assert said in markdown(runs)
     runs += [run("d", 0.5, "A-v0", agent="sac"), run("e", 0.4, "C-v0", agent="dqn")]
     assert overall(kinds_of(runs), np.random.default_rng(0)) == said.replace("all", "td3, plain")
+
+
+def test_curves_bear_the_names_of_their_runs_where_one_has_none(tmp_path):
+    rates = {"early": (), "one": (0.0, 1.0), "two": (0.5, 0.5)}
+    paths = [write_run(tmp_path / name, rate, seed=seed) for seed, (name, rate) in enumerate(rates.items())]
+    page = comparison_page([read_run(path) for path in paths], Form(), tmp_path)
+    assert [f"td3 {name}" in page for name in rates] == [False, True, True]

@@ -44,7 +44,10 @@ def test_a_healthy_run_shows_no_signs(tmp_path):
 
 
 def test_returns_that_are_possible(tmp_path):
-    assert possible_returns(run_of(tmp_path)) == pytest.approx((-10.0, 0.0))
+    run = run_of(tmp_path)
+    assert possible_returns(run) == pytest.approx((-10.0, 0.0))
+    run.settings["options"]["extra_reward"] = True
+    assert possible_returns(run) == (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import importlib.util
 import io
@@ -183,9 +184,7 @@ def _import_simulator(simulator: Simulator) -> None:
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
     """Let nothing through that the process writes itself, not even from C: PyBullet tells its arguments at every start."""
-    streams = [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
-    for stream in streams:
-        stream.flush()
+    _flush()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     kept = {number: os.dup(number) for number in (1, 2)}
     try:
@@ -193,10 +192,19 @@ def _silence() -> Iterator[None]:
             os.dup2(nowhere, number)
         yield
     finally:
+        _flush()
         for number, copy in kept.items():
             os.dup2(copy, number)
             os.close(copy)
         os.close(nowhere)
+
+
+def _flush() -> None:
+    """Write out what Python and C still hold back, as they do where the output is no terminal."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    ctypes.CDLL(None).fflush(None)
 
 
 def _import(module: str, cure: str) -> Any:

@@ -89,9 +89,10 @@ def _find_beginning(env: Environment) -> Begin | None:
     """How an episode of this kind of environment is begun, told by the module of its class; None where it is not known."""
     if isinstance(env.unwrapped, TaskEnv):
         return _begin_task
-    modules = [kind.__module__ for kind in type(env.unwrapped).__mro__]
+    kinds = (type(env.unwrapped), type(getattr(env.unwrapped, "task", None)))
+    modules = [each.__module__ for kind in kinds for each in kind.__mro__]
     for module, begin in _BEGINNINGS.items():
-        if any(each.startswith(module) for each in modules):
+        if module in modules:
             return begin
     return None
 
@@ -137,9 +138,9 @@ def _begin_parking(env: Environment, start: Array, goal: Array) -> Any:
     return inner.observation_type.observe()
 
 
-_BEGINNINGS: dict[str, Begin] = {  # by the module of the class; each is called after a reset
+_BEGINNINGS: dict[str, Begin] = {  # by the module of the class, or of its task's; each is called after a reset
     "gymnasium_robotics.envs.fetch.fetch_env": _begin_fetch,
     "gymnasium_robotics.envs.maze.point_maze": _begin_point_maze,
-    "panda_gym": _begin_panda,
+    **{f"panda_gym.envs.tasks.{task}": _begin_panda for task in ("reach", "push", "slide", "pick_and_place")},
     "highway_env.envs.parking_env": _begin_parking,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import FileError
@@ -18,7 +18,7 @@ class Recipe:
     environments: patterns of ids it is chosen for. agent: the one it was tuned for. options: for every agent that has them.
     agent_options: by agent, on top. A value given by the user overrides both. discrete_agent: instead of `agent` where the
     actions are Discrete, for a recipe that serves tasks of both kinds. from_spec: what it leaves open is chosen from the
-    task's sizes and time limit (see `recipes.fit`). reasons: what was chosen so, and why, a sentence's part each.
+    task's sizes and time limit (see `recipes.fit`). reasons: of options that were chosen so, their value and why, in words.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Recipe:
     agent_options: Mapping[str, Mapping[str, Any]]
     discrete_agent: str | None = None
     from_spec: bool = False
-    reasons: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
     def agent_for(self, is_discrete: bool) -> str:
         """The agent to take for a task, whose actions are Discrete or not."""

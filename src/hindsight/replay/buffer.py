@@ -70,7 +70,7 @@ class HindsightBuffer:
     symmetries: turns and mirrors under which the world is the same, see `hindsight.records.symmetries`; each sample is seen
     from a side of its own. They must leave every reward as it is.
     extra_reward: what a step paid besides compute_reward under the goal that was asked, a penalty for a crash for instance,
-    it pays under every goal; without it that is lost where goals are put in hindsight.
+    it pays under every goal; without it that is lost where goals are put in hindsight. Not with stages.
     stages: goals on the way, see `hindsight.records.stages`; a share stage_share of the samples is told under their goals
     instead of the task's, as `stage` of a batch says, and paid success_reward where the stage is met, one less elsewhere.
     """
@@ -160,6 +160,8 @@ class HindsightBuffer:
             raise OptionError(
                 "relabel_at is 'episode_end', but the goals of stages are drawn with each sample: use 'sample'"
             )
+        if stages.stages and extra:
+            raise OptionError("extra_reward is True, but stages pay by their distance alone: set stages=() or leave it out")
         self._strategy = strategy
         self._told: Told | None = None
         if settings["relabel_at"] == "sample":
@@ -167,8 +169,8 @@ class HindsightBuffer:
                 timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages, extra
             )
         else:
-            rules = {"symmetries": symmetries, "extra_reward": extra}
-            sampler = self._sampler = Sampler(timeline, compute_reward, 0, "future", seed, ends, **rules)
+            whose = timeline, compute_reward, 0, "future", seed, ends
+            sampler = self._sampler = Sampler(*whose, symmetries=symmetries, extra_reward=extra)
             told = Told(sampler.chance, judge_entries(sampler.judging), n_sampled_goal, strategy)
             self._told = timeline.told = sampler.told = told
         numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}

@@ -41,10 +41,10 @@ class Judging:
         """
         if not self._is_probed:
             self._probe(steps, info)
-        judged = _call(self.compute_reward, "compute_reward", steps, info)
+        judged = paid = _call(self.compute_reward, "compute_reward", steps, info)
         if self.extra_reward and own_goal is not None:
-            judged = judged + steps.reward - np.asarray(self.compute_reward(steps.next_achieved_goal, own_goal, info))
-        if not merge(judged, steps.reward, steps.is_relabelled):
+            paid = judged + steps.reward - np.asarray(self.compute_reward(steps.next_achieved_goal, own_goal, info))
+        if not merge(paid, steps.reward, steps.is_relabelled):
             raise GoalEnvError(
                 "compute_reward returned NaN or infinity for a relabelled goal: the reward must be finite for every goal "
                 "that was ever achieved"
@@ -53,7 +53,8 @@ class Judging:
             ended = _call(self.ends.judge, JUDGE_OF_ENDS, steps, info)
             np.copyto(steps.terminated, ended.astype(np.bool_), where=steps.is_relabelled)
         elif self.ends.reward is not None:
-            np.copyto(steps.terminated, steps.reward >= self.ends.reward, where=steps.is_relabelled)
+            is_success = judged.astype(steps.reward.dtype) >= self.ends.reward  # whatever was paid besides
+            np.copyto(steps.terminated, is_success, where=steps.is_relabelled)
 
     def _probe(self, steps: Batch | Steps, info: dict[str, Array]) -> None:
         """Once: refuse a compute_reward that writes into its arguments, which would spoil every batch."""

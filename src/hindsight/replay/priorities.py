@@ -181,7 +181,7 @@ class ByEnergy(Priorities):
 
     def __init__(self, n_rows: int, limit: float | None = None) -> None:
         super().__init__(n_rows)
-        self.limit = LARGEST if limit is None else limit
+        self.limit = LARGEST if limit is None else min(limit, LARGEST)
 
     def enter(self, first: int, rows: Array) -> None:
         """Take in an episode, the T + 1 records that were written from row `first` on."""

@@ -236,12 +236,13 @@ def _panel(kinds: Sequence[Kind], name: str, which: int, key: str) -> Panel:
     form = PERCENT if "rate" in name else ".3~g"
     drawing, ends = Drawing(axis, form), []
     for kind, colour in zip(kinds, COLOURS * len(kinds), strict=False):
-        curves = [curve for run in kind.runs if len((curve := _curve(run, name, axis))[0])]
-        if not curves:
+        drawn = [(run, curve) for run in kind.runs if len((curve := _curve(run, name, axis))[0])]
+        if not drawn:
             continue
+        curves = [curve for _, curve in drawn]
         called = _curve_name(kind, kinds)
         if len(curves) > 1:
-            for run, (x, y) in zip(kind.runs, curves, strict=False):
+            for run, (x, y) in drawn:
                 drawing.line(x, y, f"{called} {run.name}", f"{colour}@0.3", width=1)
         x, median, low, high = middle(curves) if len(curves) > 1 else (*curves[0], curves[0][1], curves[0][1])
         drawing.band(x, low, high, colour)

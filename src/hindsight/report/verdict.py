@@ -78,6 +78,8 @@ def possible_returns(run: Run) -> tuple[float, float]:
     """The lowest and the highest discounted return that the task's rewards can add up to; infinite where not known."""
     low, high = (float(run.settings["spec"].get(name, math.nan)) for name in ("reward_low", "reward_high"))
     horizon = 1 / (1 - float(run.options.get("discount", 0.98)))
+    if run.options.get("extra_reward"):  # steps pay more than what the range was read from
+        low, high = -math.inf, math.inf
     return min(low, low * horizon), max(high, high * horizon)
 
 

@@ -100,8 +100,9 @@ class Collector:
         if exploration is not None and exploration.led_episodes > 0:
             is_led = bool(noise.random() < exploration.led_episodes)
             exploration = exploration if is_led else exploration.left_alone()
-        is_held = exploration is not None and exploration.random_hold > 1
-        act = (_Holding if is_held else _Acting)(self.policy, exploration, noise)
+        act = _Acting(self.policy, exploration, noise)
+        if exploration is not None and exploration.random_hold > 1:
+            act = _Holding(self.policy, exploration, noise)
         limit, info_keys = self.stage.max_episode_steps, self.stage.info_keys
         episode = play_episode(self._environment, act, seed, number, limit, info_keys)
         return replace(episode, is_led=is_led)
@@ -131,14 +132,14 @@ class _Acting:
 
 @dataclass
 class _Holding(_Acting):
-    """The same, but random actions are held: the temporally extended exploration of Dabney et al. (2021)."""
+    """The same, but random actions are held, after Dabney et al. (2021), who draw longer times from a heavy tail."""
 
+    exploration: Exploration
     held: Array | None = None
     steps_left: int = 0
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         exploration = self.exploration
-        assert exploration is not None
         if self.held is not None and self.steps_left:
             self.steps_left -= 1
             return self.held

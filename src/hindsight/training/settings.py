@@ -26,7 +26,7 @@ class Settings:
     rollout: RolloutOptions
     training: TrainingOptions
     from_recipe: Mapping[str, Any] = field(default_factory=dict, compare=False)  # what the recipe says of these options
-    reasons: tuple[str, ...] = field(default=(), compare=False)  # what of that was chosen from the task's spec, and why
+    reasons: tuple[str, ...] = field(default=(), compare=False)  # what was chosen from the task's spec and stands, and why
 
     @property
     def variant(self) -> str:
@@ -62,9 +62,11 @@ def resolve_settings(recipe: Recipe, agent: str | None, overrides: Mapping[str, 
     _check_recipe(recipe)
     _refuse_unknown(set(overrides) - set(known), known, f"agent {agent!r}")
     from_recipe = {k: v for k, v in recipe.options_for(agent).items() if k in known}
-    return replace(
-        _build(agent, recipe.name, from_recipe | dict(overrides)), from_recipe=from_recipe, reasons=recipe.reasons
-    )
+    settings = _build(agent, recipe.name, from_recipe | dict(overrides))
+    found = settings.flat()
+    chosen = {name: why for name, why in recipe.reasons.items() if name in from_recipe}
+    reasons = [why for name, why in chosen.items() if found[name] == coerce(name, from_recipe[name], known[name])]
+    return replace(settings, from_recipe=from_recipe, reasons=tuple(reasons))
 
 
 def _check_recipe(recipe: Recipe) -> None:
