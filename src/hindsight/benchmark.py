@@ -197,7 +197,7 @@ def _task(suite: Suite, entry: Entry, overrides: Mapping[str, Any]) -> Task:
     try:
         if "seed" in options:
             raise OptionError("the option seed is not an entry's: seeds are given by --seeds")
-        recipe = load_recipe(entry.recipe) if entry.recipe else find_recipe(entry.environment.rpartition(":")[2])
+        recipe = load_recipe(entry.recipe) if entry.recipe else find_recipe(entry.environment)
         find_modules_here(entry.environment)
         env_options = options.get("env_options", recipe.options.get("env_options", ()))
         recipe, agent = for_this_task(recipe, entry.environment, env_options)

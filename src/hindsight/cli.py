@@ -193,7 +193,7 @@ def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments
     from .training.settings import resolve_settings
 
     name = _peek(arguments, "--recipe")
-    recipe = load_recipe(name) if name else find_recipe(environment.rpartition(":")[2])
+    recipe = load_recipe(name) if name else find_recipe(environment)
     env_options = _peek_all(arguments, "--env-options") or recipe.options.get("env_options", ())
     recipe, agent = for_this_task(recipe, environment, env_options)
     settings = resolve_settings(recipe, _peek(arguments, "--agent") or agent, {})
@@ -365,7 +365,7 @@ def check(arguments: list[str]) -> int:
     from .runs import find_modules_here
 
     find_modules_here(given.env)
-    recipe = load_recipe(given.recipe) if given.recipe else find_recipe(given.env.rpartition(":")[2])
+    recipe = load_recipe(given.recipe) if given.recipe else find_recipe(given.env)
     env_arguments = named_values("env_options", given.env_options or recipe.options.get("env_options", ()))
     report = check_goal_env(given.env, env_arguments, recipe.options.get("symmetries", ()))
     print(report)

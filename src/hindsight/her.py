@@ -55,8 +55,7 @@ class HER:
     """
 
     def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
-        env_id = env.rpartition(":")[2] if isinstance(env, str) else None
-        found = load_recipe(recipe) if recipe else find_recipe(env_id) if env_id else None
+        found = load_recipe(recipe) if recipe else find_recipe(env) if isinstance(env, str) else None
         given = options.get("env_options", found.options.get("env_options", ()) if found else ())
         making = RolloutOptions(env_options=coerce("env_options", given, tuple[str, ...]))
         environment = make_goal_env(env, env_options=making.env_arguments)

@@ -14,7 +14,7 @@ def test_every_recipe_holds_options_that_exist_for_every_agent(name, agent):
 
 def test_the_recipe_follows_from_the_id():
     assert find_recipe("FetchReach-v4").name == "fetch_reach"
-    assert find_recipe("PointReach-v0").name == "point_reach"
+    assert find_recipe("PointReach-v0").name == find_recipe("mine:PointReach-v0").name == "point_reach"
     assert find_recipe("SomethingElse-v0").name == "default"
     assert find_recipe(None).name == "default"
 

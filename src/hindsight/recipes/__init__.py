@@ -45,10 +45,11 @@ def recipe_names() -> list[str]:
 
 
 def find_recipe(environment_id: str | None) -> Recipe:
-    """The recipe whose patterns match the id; "default" where none does."""
+    """The recipe whose patterns match the id, whatever module stands before it as in "module:id"; "default" without one."""
+    written = (environment_id or "").rpartition(":")[2]
     for name in recipe_names():
         recipe = load_recipe(name)
-        if any(fnmatch.fnmatchcase(environment_id or "", pattern) for pattern in recipe.environments):
+        if any(fnmatch.fnmatchcase(written, pattern) for pattern in recipe.environments):
             return recipe
     return load_recipe("default")
 

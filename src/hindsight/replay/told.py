@@ -49,7 +49,7 @@ def judge_entries(judging: Judging) -> JudgeEntries:
         info = {name.removeprefix(INFO_PREFIX): np.repeat(rows[name][:-1], k) for name in names}
         reward, terminated = (np.repeat(rows[name][:-1], k) for name in ("reward", "terminated"))
         goal = np.ascontiguousarray(entries["goal"]).reshape(achieved.shape)
-        own_goal = np.repeat(rows["desired_goal"][:-1], k, axis=0)
+        own_goal = np.repeat(rows["desired_goal"][:-1], k, axis=0) if judging.extra_reward else None
         judging.judge(Steps(achieved, goal, np.ones(steps * k, np.bool_), reward, terminated), info, own_goal)
         entries["reward"], entries["terminated"] = reward.reshape(steps, k), terminated.reshape(steps, k)
 
