@@ -448,6 +448,7 @@ class HER:
             beta=replay.beta,
             energy=replay.energy,
             energy_limit=replay.energy_limit,
+            energy_ahead=replay.energy_ahead,
             symmetries=replay.symmetries,
             stages=self._policy_spec.stages,
             stage_share=replay.stage_share,

@@ -253,7 +253,19 @@ def test_a_way_beyond_the_limit_counts_no_more():
             held([], prioritized=False, **options)
 
 
-@pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy": True}])
+def test_ahead_a_row_counts_by_the_moves_still_to_come():
+    buffer, _ = held([3, 1], prioritized=False, energy=True, energy_ahead=True)  # every step moves by 1
+    assert (leaves(buffer)[:5] - SMALLEST_MOVE).tolist() == pytest.approx([3.3, 2.3, 1.3, -SMALLEST_MOVE, 1.1])
+    buffer, _ = held([3], prioritized=False, energy=True, energy_ahead=True, energy_limit=1.5)
+    assert (leaves(buffer)[:3] - SMALLEST_MOVE).tolist() == pytest.approx([1.65, 1.65, 1.15])
+    with pytest.raises(OptionError, match="energy_ahead is True, but"):
+        held([], prioritized=False, energy_ahead=True)
+
+
+AHEAD = {"prioritized": False, "energy": True, "energy_ahead": True}
+
+
+@pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy": True}, AHEAD])
 @pytest.mark.parametrize("capacity", [4, 7, 12])
 def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
     rng = np.random.default_rng(capacity)

@@ -37,6 +37,7 @@ MUST_AGREE = (
     "alpha",
     "energy",
     "energy_limit",
+    "energy_ahead",
     "relabel_at",
 )
 
@@ -66,7 +67,8 @@ class HindsightBuffer:
     prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
     batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
     proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018), up to energy_limit,
-    in the goal's units: all that moved so far or farther then counts alike.
+    in the goal's units: all that moved so far or farther then counts alike. energy_ahead: only moves that are still to come
+    count, and a tenth of the whole way; what follows the last move is seen less, as no goal in hindsight is new there.
     symmetries: turns and mirrors under which the world is the same, see `hindsight.records.symmetries`; each sample is seen
     from a side of its own. They must leave every reward as it is.
     extra_reward: what a step paid besides compute_reward under the goal that was asked, a penalty for a crash for instance,
@@ -99,6 +101,7 @@ class HindsightBuffer:
         beta: float = 0.4,
         energy: bool = False,
         energy_limit: float | None = None,
+        energy_ahead: bool = False,
         symmetries: Sequence[str] = (),
         stages: Sequence[str] = (),
         stage_share: float = 0.2,
@@ -122,6 +125,7 @@ class HindsightBuffer:
             "alpha": alpha,
             "energy": energy,
             "energy_limit": energy_limit,
+            "energy_ahead": energy_ahead,
             "symmetries": list(symmetries),
             "stages": list(stages),
             "stage_share": stage_share,
@@ -395,6 +399,9 @@ def _make_rule(n_rows: int, settings: Mapping[str, Any]) -> ByError | ByEnergy |
     limit = settings["energy_limit"]
     if limit is not None and not (settings["energy"] and 0 < limit < math.inf):
         raise OptionError(f"energy_limit is {limit!r}, but it must be a number above 0, with energy=True, or None")
+    ahead = settings["energy_ahead"]
+    if ahead and not settings["energy"]:
+        raise OptionError("energy_ahead is True, but it says how energy draws: set energy=True with it")
     if settings["prioritized"]:
         return ByError(n_rows, settings["alpha"])
-    return ByEnergy(n_rows, limit) if settings["energy"] else None
+    return ByEnergy(n_rows, limit, ahead) if settings["energy"] else None

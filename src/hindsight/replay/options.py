@@ -28,6 +28,7 @@ class ReplayOptions:
     beta: float = 0.4  # with prioritized: how far weights make up for it at first; rises to 1, wholly, over the run
     energy: bool = False  # draw episodes more often where the achieved goal moved far (Zhao and Tresp 2018)
     energy_limit: float | None = None  # with energy: a longer way counts no more than this, in the goal's units
+    energy_ahead: bool = False  # with energy: what moves later in the episode counts, for only there are goals new
     stage_share: float = 0.2  # with stages: share of a batch that is learnt under their goals
     symmetries: tuple[str, ...] = ()  # turns and mirrors that change nothing, as in "o0=-o0 g0=-g0 a0=-a0"
 

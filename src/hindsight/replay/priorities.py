@@ -14,6 +14,7 @@ from .kernels import are_errors, draw_leaves, set_leaves, tree_starts
 SMALLEST_ERROR = 1e-6  # added to every error, so that no transition is lost for good
 LARGEST = 1e100  # error or distance, whose sum over any ring is still finite
 SMALLEST_MOVE = 1e-3  # in the goal's units, added to every distance, so that episodes in which nothing moved are seen too
+SHARE_AT_REST = 0.1  # with `ahead`: what all rows count besides, so that rest at a goal is learnt too
 
 
 class Priorities:
@@ -176,19 +177,21 @@ class ByEnergy(Priorities):
     """Rows count by how far the achieved goal moved in their episode, step by step.
 
     After energy-based prioritisation (Zhao and Tresp 2018), with the length of the path for the energy. No weights: as
-    there, what is seen more often is meant to count more. limit: a longer way counts no more than this.
+    there, what is seen more often is meant to count more. limit: a longer way counts no more than this. ahead: a row counts
+    by the way that is still ahead of it, and by a tenth of the whole: past the last move no hindsight goal is a new one.
     """
 
-    def __init__(self, n_rows: int, limit: float | None = None) -> None:
+    def __init__(self, n_rows: int, limit: float | None = None, ahead: bool = False) -> None:
         super().__init__(n_rows)
-        self.limit = LARGEST if limit is None else min(limit, LARGEST)
+        self.limit, self.ahead = LARGEST if limit is None else min(limit, LARGEST), ahead
 
     def enter(self, first: int, rows: Array) -> None:
         """Take in an episode, the T + 1 records that were written from row `first` on."""
         steps = len(rows) - 1
         moves = np.diff(rows["achieved_goal"].reshape(steps + 1, -1).astype(np.float64), axis=0)
-        length = min(float(np.linalg.norm(moves, axis=1).sum()), self.limit)
-        self.fill(first, steps, length + SMALLEST_MOVE)
+        ways = np.minimum(np.linalg.norm(moves, axis=1)[::-1].cumsum()[::-1], self.limit)
+        counts = ways + SHARE_AT_REST * ways[0] if self.ahead else np.full(steps, ways[0])
+        self.set(np.arange(first, first + steps), counts + SMALLEST_MOVE)
 
     def weights(self, rows: Array, beta: float) -> None:
         """None: all samples count alike."""
