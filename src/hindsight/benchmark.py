@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, RunFolderError
-from .recipes import find_recipe, load_recipe
+from .recipes import choose_recipe
 from .recipes.suite import Entry, Suite
 from .report.comparison import text
 from .report.results import write_results
@@ -197,10 +197,9 @@ def _task(suite: Suite, entry: Entry, overrides: Mapping[str, Any]) -> Task:
     try:
         if "seed" in options:
             raise OptionError("the option seed is not an entry's: seeds are given by --seeds")
-        recipe = load_recipe(entry.recipe) if entry.recipe else find_recipe(entry.environment)
+        recipe = choose_recipe(entry.recipe, entry.environment)
         find_modules_here(entry.environment)
-        env_options = options.get("env_options", recipe.options.get("env_options", ()))
-        recipe, agent = for_this_task(recipe, entry.environment, env_options)
+        recipe, agent = for_this_task(recipe, entry.environment, options.get("env_options", recipe.env_options))
         return Task(entry, options, resolve_settings(recipe, entry.agent or agent, options))
     except (MissingExtraError, GoalEnvError) as problem:
         return Task(entry, options, problem=str(problem))

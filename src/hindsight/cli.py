@@ -188,14 +188,13 @@ def _take_environment(arguments: list[str]) -> str:
 
 def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments, dict[str, Any]]:
     """The arguments of a run. Environment, agent and recipe decide which options there are, and their defaults."""
-    from .recipes import find_recipe, load_recipe
+    from .recipes import choose_recipe
     from .runs import for_this_task
     from .training.settings import resolve_settings
 
     name = _peek(arguments, "--recipe")
-    recipe = load_recipe(name) if name else find_recipe(environment)
-    env_options = _peek_all(arguments, "--env-options") or recipe.options.get("env_options", ())
-    recipe, agent = for_this_task(recipe, environment, env_options)
+    recipe = choose_recipe(name, environment)
+    recipe, agent = for_this_task(recipe, environment, _peek_all(arguments, "--env-options") or recipe.env_options)
     settings = resolve_settings(recipe, _peek(arguments, "--agent") or agent, {})
     own = TrainArguments(agent=settings.agent, recipe=name or recipe.name)
     groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in (own, *settings.records())]
@@ -360,13 +359,13 @@ def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
     from .envs.goal_env import check_goal_env
-    from .recipes import find_recipe, load_recipe
+    from .recipes import choose_recipe
     from .rollout.options import named_values
     from .runs import find_modules_here
 
     find_modules_here(given.env)
-    recipe = load_recipe(given.recipe) if given.recipe else find_recipe(given.env)
-    env_arguments = named_values("env_options", given.env_options or recipe.options.get("env_options", ()))
+    recipe = choose_recipe(given.recipe, given.env)
+    env_arguments = named_values("env_options", given.env_options or recipe.env_options)
     report = check_goal_env(given.env, env_arguments, recipe.options.get("symmetries", ()))
     print(report)
     return 0 if report.ok else 1

@@ -56,7 +56,7 @@ class HER:
 
     def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
         found = load_recipe(recipe) if recipe else find_recipe(env) if isinstance(env, str) else None
-        given = options.get("env_options", found.options.get("env_options", ()) if found else ())
+        given = options.get("env_options", found.env_options if found else ())
         making = RolloutOptions(env_options=coerce("env_options", given, tuple[str, ...]))
         environment = make_goal_env(env, env_options=making.env_arguments)
         try:

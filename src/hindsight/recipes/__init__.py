@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,12 @@ class Recipe:
     from_spec: bool = False
     reasons: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def env_options(self) -> Sequence[str]:
+        """What the environment is made with, unless the user says."""
+        chosen: Sequence[str] = self.options.get("env_options", ())
+        return chosen
+
     def agent_for(self, is_discrete: bool) -> str:
         """The agent to take for a task, whose actions are Discrete or not."""
         return self.discrete_agent if self.discrete_agent and is_discrete else self.agent
@@ -42,6 +48,11 @@ class Recipe:
 def recipe_names() -> list[str]:
     """The built-in recipes."""
     return names_in(RECIPES)
+
+
+def choose_recipe(name_or_path: str | None, environment_id: str | None) -> Recipe:
+    """The recipe that is named, or without a name the one for this environment."""
+    return load_recipe(name_or_path) if name_or_path else find_recipe(environment_id)
 
 
 def find_recipe(environment_id: str | None) -> Recipe:
