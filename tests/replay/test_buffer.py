@@ -17,7 +17,7 @@ from tiny import (
 )
 
 from hindsight import HindsightBuffer, Relabel
-from hindsight.errors import FileError, GoalEnvError, NothingToSampleError, OptionError
+from hindsight.errors import FileError, GoalEnvError, NothingToSampleError, OptionError, UnknownNameError
 from hindsight.records import BATCH_FIELDS
 
 
@@ -188,6 +188,22 @@ def test_a_mixture_is_saved_with_the_buffer(tmp_path):
     second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
     assert second.her_probability == 0.75
     assert_go_on_alike(first, second)
+
+
+def test_another_strategy_may_be_set_at_any_time(tmp_path):
+    first, second = filled(strategy=Relabel(final=0.8, random=0.1)), filled(strategy=Relabel(future=0.5, desired=0.25))
+    first.strategy = second.strategy
+    assert first.her_probability == 0.75
+    assert_go_on_alike(first, second)
+    first.save(tmp_path / "buffer")
+    assert HindsightBuffer.load(tmp_path / "buffer", compute_reward).strategy == second.strategy
+    first.strategy = "final"
+    assert first.her_probability == 0.8  # k is 4 where nobody said otherwise
+    with pytest.raises(UnknownNameError, match="Did you mean 'future'"):
+        first.strategy = "futur"
+    assert first.strategy == "final"
+    with pytest.raises(OptionError, match="'episode_end': goals are drawn already"):
+        filled(relabel_at="episode_end").strategy = "final"
 
 
 def test_an_empty_buffer_can_be_saved(tmp_path):

@@ -19,3 +19,19 @@ def test_a_mixture_stands_instead_of_the_strategy_and_its_count():
     ]:
         with pytest.raises(OptionError, match=words):
             ReplayOptions(**{"relabel": "future=0.5", **options})
+
+
+def test_later_shares_come_with_the_step_from_which_they_hold():
+    assert ReplayOptions(relabel_later="future=0.3", relabel_later_from=100).relabel == ""
+    for options, words in [
+        ({"relabel_later": "future=0.3"}, "'future=0.3' and relabel_later_from 0, but .* belong together"),
+        ({"relabel_later_from": 5}, "relabel_later_from 5, but"),
+        ({"relabel_later": "future=0.3", "relabel_later_from": -1}, "relabel_later_from -1"),
+        ({"relabel_later": "futur=1", "relabel_later_from": 5}, "Did you mean 'future'"),
+        (
+            {"relabel_later": "future=1", "relabel_later_from": 5, "relabel_at": "episode_end"},
+            "relabel_later needs 'sample'",
+        ),
+    ]:
+        with pytest.raises(OptionError, match=words):
+            ReplayOptions(**options)

@@ -116,7 +116,7 @@ class HindsightBuffer:
             "info_keys": list(info_keys),
             "n_envs": n_envs,
             "n_sampled_goal": n_sampled_goal,
-            "strategy": asdict(strategy) if isinstance(strategy, Relabel) else None if callable(strategy) else strategy,
+            "strategy": _written(strategy),
             "relabel_terminated": relabel_terminated,
             "success_reward": success_reward,
             "n_steps": n_steps,
@@ -209,6 +209,20 @@ class HindsightBuffer:
     def her_probability(self) -> float:
         """The share of samples that are relabelled: k/(k+1), or what a `Relabel` says."""
         return self._sampler.her_probability if self._told is None else self._told.share
+
+    @property
+    def strategy(self) -> str | Strategy | Relabel:
+        """Where hindsight goals come from; another may be set at any time, unless goals are drawn as episodes end."""
+        return self._strategy
+
+    @strategy.setter
+    def strategy(self, strategy: str | Strategy | Relabel) -> None:
+        if self._told is not None:
+            raise OptionError("relabel_at is 'episode_end': goals are drawn already, so the strategy stays as it is")
+        n_sampled_goal = None if isinstance(strategy, Relabel) else self._settings["n_sampled_goal"]
+        self._sampler.relabel_by(strategy, n_sampled_goal)
+        self._strategy = strategy
+        self._settings |= {"strategy": _written(strategy), "n_sampled_goal": n_sampled_goal}
 
     @property
     def symmetries(self) -> Symmetries:
@@ -391,6 +405,11 @@ class HindsightBuffer:
         except (KeyError, TypeError, AttributeError, ValueError, MemoryError) as problem:
             raise FileError(f"the buffer at {path} cannot be taken: {problem}") from None
         return buffer
+
+
+def _written(strategy: str | Strategy | Relabel) -> Any:
+    """As a file keeps it; a function cannot be kept."""
+    return asdict(strategy) if isinstance(strategy, Relabel) else None if callable(strategy) else strategy
 
 
 def _make_rule(n_rows: int, settings: Mapping[str, Any]) -> ByError | ByEnergy | None:

@@ -17,6 +17,8 @@ class ReplayOptions:
     n_sampled_goal: int = DEFAULT_N_SAMPLED_GOAL  # k hindsight goals per real one: k/(k+1) of every batch; 0 for none
     strategy: str = "future"  # where a hindsight goal comes from: future, final, episode or random
     relabel: str = ""  # instead of strategy and n_sampled_goal: shares of the batch, as in future=0.5,desired=0.3
+    relabel_later: str = ""  # other shares, from relabel_later_from on: with some success, near misses teach more than luck
+    relabel_later_from: int = 0  # environment steps after which goals come by relabel_later
     relabel_at: RelabelAt = "sample"  # when goals are put in hindsight: at every sample, or once, when an episode ends
     relabel_terminated: Rule | None = None  # whether a hindsight goal ends the episode; None: as the environment says
     extra_reward: bool = False  # what a step pays besides compute_reward, as for a crash, it pays under every goal
@@ -42,6 +44,7 @@ class ReplayOptions:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")
         if self.prioritized and self.energy:
             raise OptionError("prioritized and energy are two ways to draw transitions: choose one")
+        self._check_later()
         if not self.relabel:
             return
         Relabel.parse(self.relabel)
@@ -50,4 +53,17 @@ class ReplayOptions:
                 raise OptionError(
                     f"{name} is {getattr(self, name)!r}, but relabel ({self.relabel}) says already where goals come from: "
                     f"give one of the two"
+                )
+
+    def _check_later(self) -> None:
+        if bool(self.relabel_later) != (self.relabel_later_from > 0) or self.relabel_later_from < 0:
+            raise OptionError(
+                f"relabel_later is {self.relabel_later!r} and relabel_later_from {self.relabel_later_from}, but shares and "
+                f"a number of steps above 0 belong together"
+            )
+        if self.relabel_later:
+            Relabel.parse(self.relabel_later)
+            if self.relabel_at != "sample":
+                raise OptionError(
+                    f"relabel_at is {self.relabel_at!r}, where goals are drawn once: relabel_later needs 'sample'"
                 )

@@ -70,10 +70,7 @@ class Sampler:
         if self.stages.stages and n_steps > 1:
             raise OptionError(f"n_steps is {n_steps}, but stages are learnt one step at a time: set n_steps=1 or stages=()")
         self.n_steps, self.discount = n_steps, discount
-        self.strategy = check_strategy(strategy)
-        self.her_probability = relabelled_share(strategy, n_sampled_goal)
-        name = strategy.only if isinstance(strategy, Relabel) else strategy
-        self._code = STRATEGIES.index(name) if isinstance(name, str) else -1
+        self.relabel_by(strategy, n_sampled_goal)
         self._ring: Array = timeline.rows.view(np.uint8)
         self._counts: Array = timeline.rows.view(np.int32)
         self._layout = row_layout(timeline.rows.dtype)
@@ -81,6 +78,13 @@ class Sampler:
         self._forms_ahead: dict[int, Form] = {}
         self._filling, self._n_proposals = (0, 0, 0), 0
         self.beta = 1.0
+
+    def relabel_by(self, strategy: str | Strategy | Relabel, n_sampled_goal: int | None) -> None:
+        """Choose goals so from the next sample on; raises as `HindsightBuffer` does, before anything changes."""
+        checked, share = check_strategy(strategy), relabelled_share(strategy, n_sampled_goal)
+        self.strategy, self.her_probability = checked, share
+        name = strategy.only if isinstance(strategy, Relabel) else strategy
+        self._code = STRATEGIES.index(name) if isinstance(name, str) else -1
 
     @property
     def nbytes(self) -> int:

@@ -17,6 +17,7 @@ from ..agents.policy import Exploration, PolicyWeights
 from ..errors import CollectError, HindsightError, InputError
 from ..records import Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
+from ..replay.goals import Relabel
 from ..rollout.collect import EVALUATION, TRAINING, Job, environment_seed
 from ..rollout.source import FAULTS, Source
 from .evaluate import Evaluation, EvaluationJobs, Outcome, outcome_of
@@ -131,6 +132,8 @@ class Trainer:
     _published: tuple[int, PolicyWeights] | None = None
 
     def __post_init__(self) -> None:
+        later = self.settings.replay.relabel_later
+        self._later = Relabel.parse(later) if later else None
         if self.learners.count > 1:
             self.agent.share_gradients(self.learners.average)
 
@@ -355,6 +358,9 @@ class Trainer:
         size, beta = self.settings.replay.batch_size, self.settings.replay.beta
         share = min(1.0, self.counts.env_steps / self.settings.training.steps)
         self.buffer.beta = min(1.0, beta + (1.0 - beta) * share)
+        later = self._later if self.counts.env_steps >= self.settings.replay.relabel_later_from else None
+        if later and self.buffer.strategy != later:
+            self.buffer.strategy = later
         if self._batches is None or len(self._batches) != count:
             self._batches = self.buffer.sample_many(count, size)
             return self._batches
