@@ -432,6 +432,9 @@ def test_exploration_says_how_each_agent_explores():
     assert dqn.exploration(False, 50).random_eps == pytest.approx(0.5)
     assert dqn.exploration(False, 1000).random_eps == 0.1
     assert make("qrdqn", random_eps=0.1).exploration(False, 0).random_eps == 0.1
+    later = make("td3", random_eps=0.2, noise=0.4, explore_less=0.5, explore_less_from=100)
+    told = [later.exploration(False, steps) for steps in (99, 100)]
+    assert [(each.random_eps, each.noise) for each in told] == [(0.2, 0.4), (0.1, 0.2)]
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)

@@ -110,8 +110,10 @@ class Agent:
 
     def exploration(self, is_random: bool, env_steps: int = 0) -> Exploration:
         """How to act while collecting; `is_random` for the warm-up. env_steps: how many the run has made."""
-        exploration = self.algorithm.exploration(env_steps)
-        return replace(exploration, is_random=is_random, random_hold=self.algorithm.inputs.options.random_hold)
+        options, exploration = self.algorithm.inputs.options, self.algorithm.exploration(env_steps)
+        if env_steps >= options.explore_less_from:
+            exploration = exploration.less(options.explore_less)
+        return replace(exploration, is_random=is_random, random_hold=options.random_hold)
 
     def values(self, episode: Episode) -> Array:
         """What the critics expected before each step of an episode, if the policy acted without noise, (T,).

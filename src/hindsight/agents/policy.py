@@ -203,7 +203,11 @@ class Exploration:
 
     def left_alone(self) -> Exploration:
         """For an episode that is not led: with half the noise, since it shows how well the policy does by itself."""
-        return replace(self, random_eps=self.random_eps / 2, noise=self.noise / 2, led_steps=0.0)
+        return replace(self.less(0.5), led_steps=0.0)
+
+    def less(self, share: float) -> Exploration:
+        """With this share of the random actions and of the noise."""
+        return replace(self, random_eps=self.random_eps * share, noise=self.noise * share)
 
 
 class Policy:
