@@ -222,7 +222,7 @@ class HindsightBuffer:
         n_sampled_goal = None if isinstance(strategy, Relabel) else self._settings["n_sampled_goal"]
         self._sampler.relabel_by(strategy, n_sampled_goal)
         self._strategy = strategy
-        self._settings |= {"strategy": _written(strategy), "n_sampled_goal": n_sampled_goal}
+        self._settings = self._settings | {"strategy": _written(strategy), "n_sampled_goal": n_sampled_goal}
 
     @property
     def symmetries(self) -> Symmetries:
