@@ -19,7 +19,7 @@ from .agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from .callbacks import Callback, View
 from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
 from .errors import FileError, HindsightError, LearnerError, MissingExtraError, MissingKeyError, OptionError, ShapeError
-from .recipes import find_recipe, load_recipe
+from .recipes import choose_recipe, find_recipe
 from .recipes.fit import fit
 from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
@@ -55,7 +55,7 @@ class HER:
     """
 
     def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
-        found = load_recipe(recipe) if recipe else find_recipe(env) if isinstance(env, str) else None
+        found = choose_recipe(recipe, env if isinstance(env, str) else None) if recipe or isinstance(env, str) else None
         given = options.get("env_options", found.env_options if found else ())
         making = RolloutOptions(env_options=coerce("env_options", given, tuple[str, ...]))
         environment = make_goal_env(env, env_options=making.env_arguments)

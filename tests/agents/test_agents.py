@@ -435,6 +435,9 @@ def test_exploration_says_how_each_agent_explores():
     later = make("td3", random_eps=0.2, noise=0.4, explore_less=0.5, explore_less_from=100)
     told = [later.exploration(False, steps) for steps in (99, 100)]
     assert [(each.random_eps, each.noise) for each in told] == [(0.2, 0.4), (0.1, 0.2)]
+    for options in ({"explore_less": 0.5}, {"explore_less_from": 100}, {"explore_less": 0.5, "explore_less_from": -1}):
+        with pytest.raises(OptionError, match="explore_less"):
+            make("td3", **options)
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)

@@ -197,8 +197,13 @@ def test_another_strategy_may_be_set_at_any_time(tmp_path):
     assert_go_on_alike(first, second)
     first.save(tmp_path / "buffer")
     assert HindsightBuffer.load(tmp_path / "buffer", compute_reward).strategy == second.strategy
+    third = filled(strategy="final", n_sampled_goal=9)
+    third.load_state_dict(*first.state_dict())
+    assert third.strategy == second.strategy
+    third.strategy = "future"
+    assert third.her_probability == 0.9  # its own k again
     first.strategy = "final"
-    assert first.her_probability == 0.8  # k is 4 where nobody said otherwise
+    assert first.her_probability == 0.8
     with pytest.raises(UnknownNameError, match="Did you mean 'future'"):
         first.strategy = "futur"
     assert first.strategy == "final"

@@ -22,7 +22,8 @@ def test_a_mixture_stands_instead_of_the_strategy_and_its_count():
 
 
 def test_later_shares_come_with_the_step_from_which_they_hold():
-    assert ReplayOptions(relabel_later="future=0.3", relabel_later_from=100).relabel == ""
+    first = {"relabel": "future=0.8"}
+    assert ReplayOptions(**first, relabel_later="future=0.3", relabel_later_from=100).relabel_later_from == 100
     for options, words in [
         ({"relabel_later": "future=0.3"}, "'future=0.3' and relabel_later_from 0, but .* belong together"),
         ({"relabel_later_from": 5}, "relabel_later_from 5, but"),
@@ -32,6 +33,17 @@ def test_later_shares_come_with_the_step_from_which_they_hold():
             {"relabel_later": "future=1", "relabel_later_from": 5, "relabel_at": "episode_end"},
             "relabel_later needs 'sample'",
         ),
+        (
+            {"relabel": "", "relabel_later": "future=1", "relabel_later_from": 5},
+            "relabel is empty: give the first shares too",
+        ),
     ]:
         with pytest.raises(OptionError, match=words):
-            ReplayOptions(**options)
+            ReplayOptions(**first | options)
+
+
+@pytest.mark.parametrize("options", [{"energy_limit": 0.1}, {"energy_ahead": True}])
+def test_how_energy_draws_goes_with_energy(options):
+    assert ReplayOptions(energy=True, **options).energy
+    with pytest.raises(OptionError, match="set energy=True with it"):
+        ReplayOptions(**options)

@@ -168,7 +168,7 @@ def test_weights_that_are_not_finite_end_the_run():
 STAGED = {"stages": ("near achieved=0,1 goal=2,3 tolerance=0.1 handover=0.5",)}  # any two columns will do
 
 
-LATER = {"relabel_later": "future=0.3,desired=0.2", "relabel_later_from": 40}
+LATER = {"relabel": "future=0.8", "relabel_later": "future=0.3,desired=0.2", "relabel_later_from": 40}
 
 
 @pytest.mark.parametrize("options", [{}, {"prioritized": True, "steps": 120}, {"energy": True}, STAGED, LATER])
@@ -219,11 +219,14 @@ def test_the_errors_of_an_update_become_the_priorities_of_its_rows(options):
 
 def test_later_other_goals_are_drawn():
     with her(relabel="future=0.8", relabel_later="future=0.25,desired=0.5", relabel_later_from=60) as model:
-        buffer, seen = model.trainer.buffer, []
+        buffer, seen, state = model.trainer.buffer, [], None
         for _ in range(8):
             model.trainer.learn_from_next_job()
             seen.append((model.trainer.counts.env_steps, buffer.her_probability))
+            state = state if len(seen) > 5 else model.trainer.state()
         assert seen[2:] == [(steps, 0.8 if steps < 60 else 0.75) for steps in range(30, 90, 10)]
+        model.trainer.load_state(*state)
+        assert (model.trainer.counts.env_steps, buffer.her_probability) == (50, 0.8)
 
 
 def test_broken_weights_explain_themselves_before_broken_priorities_do():

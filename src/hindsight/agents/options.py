@@ -28,7 +28,7 @@ class AgentOptions:
     gradient_clip: float | None = None  # largest norm of a network's gradient; no limit when None
     random_eps: float = 0.2  # share of the steps that take a uniformly random action
     random_hold: int = 1  # a random action is held for 1 to so many steps: where bodies have inertia, it leads further
-    explore_less: float = 1.0  # what is left of random_eps and noise, as a share, from explore_less_from on
+    explore_less: float = 1.0  # share of the random actions and the noise that is left from explore_less_from on
     explore_less_from: int = 0  # environment steps after which exploration is less
     normalize: bool = True  # observations and goals by their running mean and standard deviation
     normalizer_clip: float = 5.0  # normalised values are held within plus and minus this
@@ -59,7 +59,12 @@ class AgentOptions:
         self._require("target_period", _is_count, "a whole number of at least 1")
         for name in ("random_eps", "explore_less"):
             self._require(name, _is_share, "a share from 0 to 1")
-        self._require("explore_less_from", lambda n: _is_count(n + 1), "a whole number of at least 0")
+        self._require("explore_less_from", lambda n: n is not False and _is_count(n + 1), "a whole number of at least 0")
+        if (self.explore_less < 1) != (self.explore_less_from > 0):
+            raise OptionError(
+                f"explore_less is {self.explore_less} and explore_less_from {self.explore_less_from}, but a share below 1 "
+                f"and a number of steps above 0 belong together: give both or neither"
+            )
         self._require("normalizer_clip", lambda x: 1 <= x < math.inf, "a number of at least 1")
         for name in ("critic_layer_norm", "clip_targets", "normalize", "sees_achieved_goal"):
             self._require(name, lambda x: isinstance(x, bool), "true or false")

@@ -16,7 +16,7 @@ from ..records.symmetries import Symmetries
 from .chance import check_state
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
-from .goals import Relabel, RelabelAt, Strategy, check_relabel_at
+from .goals import Relabel, RelabelAt, Strategy, check_relabel_at, check_strategy
 from .priorities import ByEnergy, ByError
 from .returns import check_discount
 from .rows import row_dtype, whole_number
@@ -49,7 +49,7 @@ class HindsightBuffer:
     achieved_goal and desired_goal. compute_reward(next_achieved_goal, goal, info) -> (N,), vectorised; info holds an (N,)
     array for each of info_keys. n_sampled_goal: k hindsight goals per real one, a share of k/(k+1) of the samples, each
     decided apart; 4 unless given. strategy: future, final, episode, random, a `Relabel`, which says the shares itself, or a
-    function (rows, steps_done, steps_left, u) -> goal rows.
+    function (rows, steps_done, steps_left, u) -> goal rows; it may be set at any time.
     n_envs: how many environments `add` serves at once. seed: a number, or a NumPy Generator to draw it from.
     compute_terminated: like compute_reward, for the ends under a new goal; without it they stay as stored.
     relabel_terminated: otherwise "keep", as stored; "never"; or "success", where compute_success(next_achieved_goal, goal,
@@ -67,8 +67,8 @@ class HindsightBuffer:
     prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
     batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
     proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018), up to energy_limit,
-    in the goal's units: all that moved so far or farther then counts alike. energy_ahead: only moves that are still to come
-    count, and a tenth of the whole way; what follows the last move is seen less, as no goal in hindsight is new there.
+    in the goal's units: all that moved so far or farther then counts alike. energy_ahead: each row counts by the way still
+    ahead of it, up to the limit, and by a tenth of the whole: after the last move no goal from later on is a new one.
     symmetries: turns and mirrors under which the world is the same, see `hindsight.records.symmetries`; each sample is seen
     from a side of its own. They must leave every reward as it is.
     extra_reward: what a step paid besides compute_reward under the goal that was asked, a penalty for a crash for instance,
@@ -166,7 +166,7 @@ class HindsightBuffer:
             )
         if stages.stages and extra:
             raise OptionError("extra_reward is True, but stages pay by their distance alone: set stages=() or leave it out")
-        self._strategy = strategy
+        self._strategy, self._n_sampled_goal = strategy, n_sampled_goal
         self._told: Told | None = None
         if settings["relabel_at"] == "sample":
             self._sampler = Sampler(
@@ -212,17 +212,20 @@ class HindsightBuffer:
 
     @property
     def strategy(self) -> str | Strategy | Relabel:
-        """Where hindsight goals come from; another may be set at any time, unless goals are drawn as episodes end."""
+        """Where hindsight goals come from; another may be set at any time, unless goals are drawn as episodes end.
+
+        A name or a function relabels with the n_sampled_goal that the buffer was made with.
+        """
         return self._strategy
 
     @strategy.setter
     def strategy(self, strategy: str | Strategy | Relabel) -> None:
         if self._told is not None:
             raise OptionError("relabel_at is 'episode_end': goals are drawn already, so the strategy stays as it is")
-        n_sampled_goal = None if isinstance(strategy, Relabel) else self._settings["n_sampled_goal"]
-        self._sampler.relabel_by(strategy, n_sampled_goal)
+        k = None if isinstance(strategy, Relabel) else self._n_sampled_goal
+        self._sampler.relabel_by(strategy, k)
         self._strategy = strategy
-        self._settings = self._settings | {"strategy": _written(strategy), "n_sampled_goal": n_sampled_goal}
+        self._settings = self._settings | {"strategy": _written(strategy), "n_sampled_goal": k}
 
     @property
     def symmetries(self) -> Symmetries:
@@ -346,6 +349,7 @@ class HindsightBuffer:
                 self._told.check(arrays, len(arrays["rows"]))
             random_state, beta = arrays["random_state"], data["beta"]
             check_state(random_state)
+            strategy = self._stored_strategy(data["settings"]["strategy"])
             if not 0 <= beta <= 1:
                 raise FileError(f"beta is {beta}, but it must lie between 0 and 1")
         except (KeyError, TypeError, AttributeError) as problem:
@@ -358,6 +362,14 @@ class HindsightBuffer:
             self._told.load(arrays)
         self._sampler.chance.load(random_state)
         self.beta = beta
+        if self._told is None:
+            self.strategy = strategy
+
+    def _stored_strategy(self, stored: Any) -> str | Strategy | Relabel:
+        """What a file says of it; a function, of which a file says nothing, stays."""
+        if stored is None:
+            return self._strategy
+        return check_strategy(Relabel(**stored) if isinstance(stored, dict) else stored)
 
     def _refuse_other_kind(self, settings: Mapping[str, Any]) -> None:
         mine, spec = self._settings, GoalSpec.from_json(settings["spec"])

@@ -30,7 +30,7 @@ class ReplayOptions:
     beta: float = 0.4  # with prioritized: how far weights make up for it at first; rises to 1, wholly, over the run
     energy: bool = False  # draw episodes more often where the achieved goal moved far (Zhao and Tresp 2018)
     energy_limit: float | None = None  # with energy: a longer way counts no more than this, in the goal's units
-    energy_ahead: bool = False  # with energy: what moves later in the episode counts, for only there are goals new
+    energy_ahead: bool = False  # with energy: each step counts by the way still ahead of it in its episode
     stage_share: float = 0.2  # with stages: share of a batch that is learnt under their goals
     symmetries: tuple[str, ...] = ()  # turns and mirrors that change nothing, as in "o0=-o0 g0=-g0 a0=-a0"
 
@@ -44,6 +44,11 @@ class ReplayOptions:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")
         if self.prioritized and self.energy:
             raise OptionError("prioritized and energy are two ways to draw transitions: choose one")
+        for name in () if self.energy else ("energy_limit", "energy_ahead"):
+            if getattr(self, name):
+                raise OptionError(
+                    f"{name} is {getattr(self, name)!r}, but it says how energy draws: set energy=True with it"
+                )
         self._check_later()
         if not self.relabel:
             return
@@ -56,13 +61,17 @@ class ReplayOptions:
                 )
 
     def _check_later(self) -> None:
-        if bool(self.relabel_later) != (self.relabel_later_from > 0) or self.relabel_later_from < 0:
+        if self.relabel_later_from < 0 or bool(self.relabel_later) != bool(self.relabel_later_from):
             raise OptionError(
                 f"relabel_later is {self.relabel_later!r} and relabel_later_from {self.relabel_later_from}, but shares and "
-                f"a number of steps above 0 belong together"
+                f"a number of steps above 0 belong together: give both or neither"
             )
         if self.relabel_later:
             Relabel.parse(self.relabel_later)
+            if not self.relabel:
+                raise OptionError(
+                    f"relabel_later is {self.relabel_later!r}, but relabel is empty: give the first shares too"
+                )
             if self.relabel_at != "sample":
                 raise OptionError(
                     f"relabel_at is {self.relabel_at!r}, where goals are drawn once: relabel_later needs 'sample'"

@@ -130,6 +130,7 @@ class Trainer:
     _batches: Batch | None = None
     _evaluation: _Evaluating | None = None
     _published: tuple[int, PolicyWeights] | None = None
+    _later: Relabel | None = field(init=False)
 
     def __post_init__(self) -> None:
         later = self.settings.replay.relabel_later
@@ -322,6 +323,7 @@ class Trainer:
         batches_each = self.agent.batches_per_update
         due = int(self.counts.owed_updates // batches_each)
         metrics = []
+        self._set_shares()
         with _fast_arithmetic(self.settings.training.threads):
             for first in range(0, due, UPDATES_PER_DRAW):
                 count = min(UPDATES_PER_DRAW, due - first)
@@ -353,14 +355,16 @@ class Trainer:
                 f"gradient_clip"
             )
 
+    def _set_shares(self) -> None:
+        """What changes on the way: beta rises in a line, to 1 at the end of the run, and later goals come otherwise."""
+        replay, steps = self.settings.replay, self.counts.env_steps
+        self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, steps / self.settings.training.steps))
+        if self._later and steps >= replay.relabel_later_from and self.buffer.strategy != self._later:
+            self.buffer.strategy = self._later
+
     def _draw(self, count: int) -> Batch:
-        """`count` batches; the memory of full draws is used again. Beta rises in a line, to 1 at the end of the run."""
-        size, beta = self.settings.replay.batch_size, self.settings.replay.beta
-        share = min(1.0, self.counts.env_steps / self.settings.training.steps)
-        self.buffer.beta = min(1.0, beta + (1.0 - beta) * share)
-        later = self._later if self.counts.env_steps >= self.settings.replay.relabel_later_from else None
-        if later and self.buffer.strategy != later:
-            self.buffer.strategy = later
+        """`count` batches; the memory of full draws is used again."""
+        size = self.settings.replay.batch_size
         if self._batches is None or len(self._batches) != count:
             self._batches = self.buffer.sample_many(count, size)
             return self._batches
