@@ -21,6 +21,7 @@ from hindsight.report.run import Run, find_runs, read_run
 mpl.use("svg")
 mpl.rcParams |= {"svg.hashsalt": "hindsight", "svg.fonttype": "none", "font.family": "sans-serif"}
 import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
+from matplotlib.ticker import MaxNLocator  # noqa: E402
 
 RESULTS, PICTURES = Path("benchmarks/results"), Path("docs/_static/results")
 CURVE = ("environment", "learner", "seed", "env_steps", "seconds", "success_rate", "episodes")
@@ -92,6 +93,8 @@ def draw(environment: str, points: Sequence[Point]) -> None:
                 axis.plot(x[-1], y[-1], "o", color=f"C{number}", markersize=4)
         axis.axhline(0.95, color="grey", linewidth=0.7, linestyle=":")
         axis.set(xlabel=label, ylim=(-0.03, 1.03), xlim=(0, None))
+        axis.xaxis.set_major_locator(MaxNLocator(5))
+        axis.xaxis.set_major_formatter("{x:,.0f}")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set(ylabel="success", title=environment)
     axes[1].legend(frameon=False, fontsize=8, loc="lower right")
