@@ -55,7 +55,8 @@ class HER:
     """
 
     def __init__(self, env: Environment, agent: str | None = None, recipe: str | None = None, **options: Any) -> None:
-        found = choose_recipe(recipe, env if isinstance(env, str) else None) if recipe or isinstance(env, str) else None
+        env_id = env if isinstance(env, str) else None
+        found = choose_recipe(recipe, env_id) if recipe or env_id else None
         given = options.get("env_options", found.env_options if found else ())
         making = RolloutOptions(env_options=coerce("env_options", given, tuple[str, ...]))
         environment = make_goal_env(env, env_options=making.env_arguments)

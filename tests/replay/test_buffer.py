@@ -197,6 +197,7 @@ def test_another_strategy_may_be_set_at_any_time(tmp_path):
     assert_go_on_alike(first, second)
     first.save(tmp_path / "buffer")
     assert HindsightBuffer.load(tmp_path / "buffer", compute_reward).strategy == second.strategy
+    assert HindsightBuffer.load(tmp_path / "buffer", compute_reward, strategy="final").strategy == "final"
     third = filled(strategy="final", n_sampled_goal=9)
     third.load_state_dict(*first.state_dict())
     assert third.strategy == second.strategy

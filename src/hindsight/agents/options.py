@@ -44,7 +44,7 @@ class AgentOptions:
     def __post_init__(self) -> None:
         for name in ("absolute_observation", "absolute_goal"):
             object.__setattr__(self, name, _as_tuple(getattr(self, name)))
-            self._require(name, lambda columns: all(_is_count(n + 1) for n in columns), "columns, counted from 0")
+            self._require(name, lambda columns: all(map(_is_index, columns)), "columns, counted from 0")
         object.__setattr__(self, "column_differences", _as_tuple(self.column_differences))
         for name in ("hidden", "image_channels"):
             object.__setattr__(self, name, _as_tuple(getattr(self, name)))
@@ -59,7 +59,7 @@ class AgentOptions:
         self._require("target_period", _is_count, "a whole number of at least 1")
         for name in ("random_eps", "explore_less"):
             self._require(name, _is_share, "a share from 0 to 1")
-        self._require("explore_less_from", lambda n: n is not False and _is_count(n + 1), "a whole number of at least 0")
+        self._require("explore_less_from", _is_index, "a whole number of at least 0")
         if (self.explore_less < 1) != (self.explore_less_from > 0):
             raise OptionError(
                 f"explore_less is {self.explore_less} and explore_less_from {self.explore_less_from}, but a share below 1 "
@@ -93,7 +93,7 @@ class ChoiceOptions(AgentOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("initial_eps", _is_share, "a share from 0 to 1")
-        self._require("eps_steps", lambda n: _is_count(n) or n == 0, "a whole number of at least 0")
+        self._require("eps_steps", _is_index, "a whole number of at least 0")
         self._require("double", lambda x: isinstance(x, bool), "true or false")
 
     def eps_at(self, env_steps: int) -> float:
@@ -206,7 +206,7 @@ class TQCOptions(SACOptions):
         self._require("n_quantiles", _is_count, "a whole number of at least 1")
         self._require(
             "top_quantiles_to_drop_per_net",
-            lambda n: (_is_count(n) or n == 0) and n < self.n_quantiles,
+            lambda n: _is_index(n) and n < self.n_quantiles,
             f"a whole number from 0 to less than n_quantiles = {self.n_quantiles}",
         )
 
@@ -225,6 +225,10 @@ CONTINUOUS_AGENTS = tuple(name for name, options in AGENT_OPTIONS.items() if iss
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_positive(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +16,7 @@ from .chance import check_state
 from .ends import Judge, choose_ends
 from .files import load_folder, save_folder
 from .goals import Relabel, RelabelAt, Strategy, check_relabel_at, check_strategy
+from .options import check_drawing
 from .priorities import ByEnergy, ByError
 from .returns import check_discount
 from .rows import row_dtype, whole_number
@@ -349,7 +349,8 @@ class HindsightBuffer:
                 self._told.check(arrays, len(arrays["rows"]))
             random_state, beta = arrays["random_state"], data["beta"]
             check_state(random_state)
-            strategy = self._stored_strategy(data["settings"]["strategy"])
+            stored = _read_strategy(data["settings"]["strategy"])
+            strategy = self._strategy if stored is None else check_strategy(stored)
             if not 0 <= beta <= 1:
                 raise FileError(f"beta is {beta}, but it must lie between 0 and 1")
         except (KeyError, TypeError, AttributeError) as problem:
@@ -364,12 +365,6 @@ class HindsightBuffer:
         self.beta = beta
         if self._told is None:
             self.strategy = strategy
-
-    def _stored_strategy(self, stored: Any) -> str | Strategy | Relabel:
-        """What a file says of it; a function, of which a file says nothing, stays."""
-        if stored is None:
-            return self._strategy
-        return check_strategy(Relabel(**stored) if isinstance(stored, dict) else stored)
 
     def _refuse_other_kind(self, settings: Mapping[str, Any]) -> None:
         mine, spec = self._settings, GoalSpec.from_json(settings["spec"])
@@ -400,7 +395,7 @@ class HindsightBuffer:
         arrays, data = load_folder(Path(path), KIND)
         try:
             settings = data["settings"]
-            chosen = strategy or settings["strategy"]
+            chosen = strategy or _read_strategy(settings["strategy"])
             if chosen is None:
                 raise FileError(
                     "it used a strategy of its user's own, which is not in the file: give it again, strategy=..."
@@ -409,8 +404,7 @@ class HindsightBuffer:
                 raise FileError(
                     f"it is of {settings['n_envs']} environments, but of {len(arrays['open_steps'])} open episodes"
                 )
-            if isinstance(chosen, dict):
-                chosen = Relabel(**chosen)
+            data = data | {"settings": settings | {"strategy": _written(chosen)}}
             buffer = cls.__new__(cls)
             buffer._set_up(settings, chosen, 0, compute_reward, compute_terminated, compute_success)
             buffer.load_state_dict(arrays, data)
@@ -424,15 +418,14 @@ def _written(strategy: str | Strategy | Relabel) -> Any:
     return asdict(strategy) if isinstance(strategy, Relabel) else None if callable(strategy) else strategy
 
 
+def _read_strategy(stored: Any) -> Any:
+    """What `_written` wrote; None for a function."""
+    return Relabel(**stored) if isinstance(stored, dict) else stored
+
+
 def _make_rule(n_rows: int, settings: Mapping[str, Any]) -> ByError | ByEnergy | None:
-    if settings["prioritized"] and settings["energy"]:
-        raise OptionError("prioritized and energy are two ways to draw rows: choose one")
-    limit = settings["energy_limit"]
-    if limit is not None and not (settings["energy"] and 0 < limit < math.inf):
-        raise OptionError(f"energy_limit is {limit!r}, but it must be a number above 0, with energy=True, or None")
-    ahead = settings["energy_ahead"]
-    if ahead and not settings["energy"]:
-        raise OptionError("energy_ahead is True, but it says how energy draws: set energy=True with it")
+    limit, ahead = settings["energy_limit"], settings["energy_ahead"]
+    check_drawing(settings["prioritized"], settings["energy"], limit, ahead)
     if settings["prioritized"]:
         return ByError(n_rows, settings["alpha"])
     return ByEnergy(n_rows, limit, ahead) if settings["energy"] else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..errors import OptionError
@@ -42,13 +43,7 @@ class ReplayOptions:
         for name in ("alpha", "beta", "stage_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")
-        if self.prioritized and self.energy:
-            raise OptionError("prioritized and energy are two ways to draw transitions: choose one")
-        for name in () if self.energy else ("energy_limit", "energy_ahead"):
-            if getattr(self, name):
-                raise OptionError(
-                    f"{name} is {getattr(self, name)!r}, but it says how energy draws: set energy=True with it"
-                )
+        check_drawing(self.prioritized, self.energy, self.energy_limit, self.energy_ahead)
         self._check_later()
         if not self.relabel:
             return
@@ -76,3 +71,16 @@ class ReplayOptions:
                 raise OptionError(
                     f"relabel_at is {self.relabel_at!r}, where goals are drawn once: relabel_later needs 'sample'"
                 )
+
+
+def check_drawing(prioritized: bool, energy: bool, energy_limit: float | None, energy_ahead: bool) -> None:
+    """Raise OptionError where these do not say together how transitions are drawn."""
+    if prioritized and energy:
+        raise OptionError("prioritized and energy are two ways to draw transitions: choose one")
+    if energy_limit is not None and not (energy and 0 < energy_limit < math.inf):
+        raise OptionError(
+            f"energy_limit is {energy_limit!r}, but it must be a number above 0, with energy=True, or None: leave it out, "
+            f"or set energy=True with it"
+        )
+    if energy_ahead and not energy:
+        raise OptionError("energy_ahead is True, but it says how energy draws: set energy=True with it")

@@ -130,11 +130,8 @@ class Trainer:
     _batches: Batch | None = None
     _evaluation: _Evaluating | None = None
     _published: tuple[int, PolicyWeights] | None = None
-    _later: Relabel | None = field(init=False)
 
     def __post_init__(self) -> None:
-        later = self.settings.replay.relabel_later
-        self._later = Relabel.parse(later) if later else None
         if self.learners.count > 1:
             self.agent.share_gradients(self.learners.average)
 
@@ -359,8 +356,8 @@ class Trainer:
         """What changes on the way: beta rises in a line, to 1 at the end of the run, and later goals come otherwise."""
         replay, steps = self.settings.replay, self.counts.env_steps
         self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, steps / self.settings.training.steps))
-        if self._later and steps >= replay.relabel_later_from and self.buffer.strategy != self._later:
-            self.buffer.strategy = self._later
+        if replay.relabel_later and steps >= replay.relabel_later_from:
+            self.buffer.strategy = Relabel.parse(replay.relabel_later)
 
     def _draw(self, count: int) -> Batch:
         """`count` batches; the memory of full draws is used again."""
