@@ -56,16 +56,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1_000, help="steps between evaluations")
     parser.add_argument("--episodes", type=int, default=100, help="of an evaluation")
     parser.add_argument("--minutes", type=float, default=60.0, help="give up after so many of learning")
-    parser.add_argument("--output", type=Path, help="append to this file too")
+    parser.add_argument("--output", type=Path, help="append each line to this file too, as it is measured")
     given = parser.parse_args()
     if given.agent == "tqc" and given.environment.partition("-")[0] not in ZOO:
         parser.error(f"rl-zoo's settings of tqc are known here of {', '.join(ZOO)}, not of {given.environment}: take sac")
     torch.set_num_threads(1)
     model = make(given.environment, given.agent, given.seed)
-    scoreboard = Scoreboard(given)
-    model.learn(given.steps, callback=scoreboard)
-    if given.output is not None:
-        append(given.output, scoreboard.lines)
+    model.learn(given.steps, callback=Scoreboard(given))
 
 
 def make(environment: str, agent: str, seed: int) -> SAC | TQC:
@@ -111,6 +108,8 @@ class Scoreboard(BaseCallback):
         counts = (self.num_timesteps, self.model._n_updates, round(learning, 1))
         self.lines.append((*place, *counts, rate, given.episodes))
         print(*self.lines[-1], sep=", ", flush=True)
+        if given.output is not None:
+            append(given.output, self.lines[-1])
         is_solved = len(self.lines) > 1 and min(line[7] for line in self.lines[-2:]) >= 0.95
         return not is_solved and learning < 60 * given.minutes
 
@@ -126,13 +125,13 @@ class Scoreboard(BaseCallback):
         return float(np.mean([play_episode(self.env, act, seed).success for seed in seeds]))
 
 
-def append(path: Path, lines: list[tuple]) -> None:
-    """Add lines to a CSV file, with its head where it is new."""
+def append(path: Path, line: tuple) -> None:
+    """Add a line to a CSV file, with its head where it is new."""
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerows([COLUMNS, *lines] if is_new else lines)
+        writer.writerows([COLUMNS, line] if is_new else [line])
 
 
 if __name__ == "__main__":
