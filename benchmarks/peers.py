@@ -89,7 +89,7 @@ class Scoreboard(BaseCallback):
     """Evaluates every so many steps, without stopping the clock of learning."""
 
     given: argparse.Namespace
-    lines: list[tuple] = field(default_factory=list)
+    rates: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -106,11 +106,12 @@ class Scoreboard(BaseCallback):
         self.apart += time.perf_counter() - now
         place = (given.environment, f"stable-baselines3 {version('stable-baselines3')}", given.agent, given.seed)
         counts = (self.num_timesteps, self.model._n_updates, round(learning, 1))
-        self.lines.append((*place, *counts, rate, given.episodes))
-        print(*self.lines[-1], sep=", ", flush=True)
+        line = (*place, *counts, rate, given.episodes)
+        print(*line, sep=", ", flush=True)
         if given.output is not None:
-            append(given.output, self.lines[-1])
-        is_solved = len(self.lines) > 1 and min(line[7] for line in self.lines[-2:]) >= 0.95
+            append(given.output, line)
+        self.rates.append(rate)
+        is_solved = len(self.rates) > 1 and min(self.rates[-2:]) >= 0.95
         return not is_solved and learning < 60 * given.minutes
 
     def success_rate(self) -> float:

@@ -18,7 +18,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from hindsight.report.results import record_of
+from hindsight.report.results import record_of, write_table
 from hindsight.report.run import Run, find_runs, read_run
 
 mpl.use("svg")
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="*")
     runs = [read_run(path) for folder in parser.parse_args().runs for path in find_runs(folder)]
     records = [record_of(run) | {"folder": run.path.name} for run in runs]
-    merge(RESULTS / "runs.csv", ("environment", "variant", "seed"), records)
+    merge(RESULTS / "runs.csv", ("environment", "agent", "variant", "seed"), records)
     points = [point for run in runs for point in curve_of(run)] + peers_of(RESULTS / "peers.csv")
     lines = merge(RESULTS / "curves.csv", ("environment", "learner", "seed"), points)
     for environment in dict.fromkeys(line["environment"] for line in lines):
@@ -74,10 +74,7 @@ def merge(path: Path, key: Sequence[str], new: Sequence[Line]) -> list[Line]:
     lines = [{column: str(value) for column, value in line.items()} for line in new]
     replaced = {tuple(line[column] for column in key) for line in lines}
     lines = [line for line in read(path) if tuple(line[column] for column in key) not in replaced] + lines
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
+    write_table(path, lines)
     return lines
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +52,22 @@ def record_of(run: Run) -> dict[str, Any]:
 
 def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequence[str]) -> None:
     """Write results.csv and results.md into `folder`. name: of the suite. failures: a line each."""
-    file = io.StringIO(newline="")
-    records = [record_of(run) | {"folder": run.path.relative_to(folder).as_posix()} for run in runs]
-    if records:
-        writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-    replace_text(folder / "results.csv", file.getvalue())
+    write_table(
+        folder / "results.csv", [record_of(run) | {"folder": run.path.relative_to(folder).as_posix()} for run in runs]
+    )
     failed = "\n".join(f"- {line}" for line in failures)
     parts = [f"# {name}", markdown(runs) if runs else "", f"These runs failed:\n\n{failed}" if failures else ""]
     replace_text(folder / "results.md", "\n\n".join(part for part in parts if part) + "\n")
+
+
+def write_table(place: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write a CSV file in one piece, with the columns of the first line; an empty one where there are no lines."""
+    file = io.StringIO(newline="")
+    if lines:
+        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+    replace_text(place, file.getvalue())
 
 
 def _number(value: float) -> int | float | str:
