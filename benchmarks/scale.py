@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py collect [--env FetchReach-v4] [--engine ray] [--workers 1 2] [--seconds 60]
     python benchmarks/scale.py check [--engine ray] [--workers 1 2 4]
-    python benchmarks/scale.py predict [--step 0.001] [--update 0.003] [--lag-per-worker 1] [--schedule free] ...
+    python benchmarks/scale.py predict [--step 0.001] [--update 0.003] [--policy-lag-per-worker 1] [--schedule free] ...
 
 collect: steps/s of collecting alone, beside a bare loop (reset, act, step; nothing is kept) of the same environment and
 policy in this process, by turns; medians, of rates and of the ratios within a round. Where others use the machine too, the
@@ -32,7 +32,7 @@ import numpy as np
 from hindsight import HER, PointReach
 from hindsight.envs.goal_env import make_goal_env
 from hindsight.rollout.collect import TRAINING, Job, environment_seed
-from hindsight.rollout.source import WorkerSource
+from hindsight.rollout.workers import WorkerSource
 
 EPISODE = 50  # steps
 SLICE = 1.0  # seconds of a contender's turn
@@ -55,7 +55,7 @@ class Plan:
     take: float = 0.002
     updates_per_step: float = 1.0
     steps_per_job: int = EPISODE
-    lag: int = 0
+    policy_lag: int = 0
     schedule: str = "deterministic"
     spread: float = 0.0
 
@@ -75,7 +75,7 @@ class Forecast:
 def simulate(plan: Plan, jobs: int = 2_000, seed: int = 0) -> Forecast:
     """Play the trainer's schedule with a clock in place of work: `jobs` jobs are learnt from, the first tenth not counted.
 
-    The learner submits until lag + 1 jobs are under way, waits for the oldest (or the first that ends), learns from it, and
+    The learner submits until policy_lag + 1 jobs are under way, waits for the oldest (or the first that ends), learns from it, and
     so on; a worker gets its next job when the learner looks.
     """
     generator = np.random.default_rng(seed)
@@ -150,7 +150,7 @@ class Sleepy(PointReach):
 def check(engine: str, workers: list[int], step: float, updates_per_step: float, steps: int) -> None:
     """Print predicted and measured steps/s and updates/s."""
     run = partial(measure_run, partial(Sleepy, step), engine=engine, updates_per_step=updates_per_step, steps=steps)
-    alone = run(workers=0, lag=0)
+    alone = run(workers=0, policy_lag=0)
     plan = Plan(1, alone["step"], alone["update"], take=alone["take"], updates_per_step=updates_per_step)
     plan = replace(plan, network=max(0.0, measure_trip(partial(Sleepy, step), engine) - plan.step))
     print(
@@ -161,8 +161,10 @@ def check(engine: str, workers: list[int], step: float, updates_per_step: float,
     for schedule in ("deterministic", "free"):
         for count in workers:
             lag = count
-            measured = run(workers=count, lag=lag, schedule=schedule)
-            forecast = simulate(replace(plan, workers=count, lag=lag, schedule=schedule, update=measured["update"]), 400)
+            measured = run(workers=count, policy_lag=lag, schedule=schedule)
+            forecast = simulate(
+                replace(plan, workers=count, policy_lag=lag, schedule=schedule, update=measured["update"]), 400
+            )
             ratio = measured["rate"] / forecast.steps_per_second
             print(f"{schedule:14} {count:7} {lag:4} {forecast.steps_per_second:19.0f} {measured['rate']:9.0f} {ratio:7.2f}")
 
@@ -170,14 +172,19 @@ def check(engine: str, workers: list[int], step: float, updates_per_step: float,
 def measure_run(
     env: Callable[[], Any],
     workers: int,
-    lag: int,
+    policy_lag: int,
     engine: str,
     updates_per_step: float,
     steps: int,
     schedule: str = "deterministic",
 ) -> dict[str, float]:
     """A training run: seconds per step, per update and per job of the rest, and steps per second of it all."""
-    where = {"workers": workers, "lag": lag, "engine": engine if workers else "processes", "schedule": schedule}
+    where = {
+        "workers": workers,
+        "policy_lag": policy_lag,
+        "engine": engine if workers else "processes",
+        "schedule": schedule,
+    }
     options = {
         "hidden": (64, 64),
         "random_steps": 0,
@@ -278,7 +285,7 @@ def source_slice(model: HER, workers: int, seconds: float) -> Slice:
         return source.submit(Job(0, TRAINING, (next(numbers),), weights))
 
     def collect_one() -> int:
-        ticket = source.first_of(tickets)
+        ticket = source.wait_any(tickets)
         tickets.remove(ticket)
         count = sum(map(len, source.result(ticket)))
         tickets.append(submit())
@@ -305,7 +312,7 @@ def predict(plan: Plan, lag_per_worker: float) -> None:
     print("workers   lag   steps/s  updates/s    age   stale  learner busy  workers busy")
     for count in WORKERS:
         lag = round(lag_per_worker * count)
-        forecast = simulate(replace(plan, workers=count, lag=lag), max(2_000, 20 * count))
+        forecast = simulate(replace(plan, workers=count, policy_lag=lag), max(2_000, 20 * count))
         print(
             f"{count:7} {lag:5} {forecast.steps_per_second:9.0f} {forecast.updates_per_second:10.0f} {forecast.age:6.1f} "
             f"{forecast.stale_share:7.1%} {forecast.learner_busy:13.0%} {forecast.workers_busy:13.0%}"
@@ -327,7 +334,7 @@ def main() -> None:
     parser.add_argument("--take", type=float, default=0.002)
     parser.add_argument("--updates-per-step", type=float, default=0.1)
     parser.add_argument("--steps-per-job", type=int, default=EPISODE)
-    parser.add_argument("--lag-per-worker", type=float, default=1.0)
+    parser.add_argument("--policy-lag-per-worker", type=float, default=1.0)
     parser.add_argument("--schedule", default="deterministic", choices=("deterministic", "free"))
     parser.add_argument("--spread", type=float, default=0.0)
     given = parser.parse_args()

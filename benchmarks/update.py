@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "agents")
 from plain_agents import PLAIN_AGENTS, random_batch
 
 from hindsight.agents import make_agent
-from hindsight.agents.options import AGENT_OPTIONS
+from hindsight.options import AGENT_OPTIONS
 from hindsight.records import ArraySpec, Batch, GoalSpec
 
 OBSERVATION, GOAL, ACTION = 25, 3, 4  # FetchPush

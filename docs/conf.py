@@ -18,7 +18,9 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-autodoc_type_aliases = {name: name for name in ("Array", "Callback", "Environment", "EnvSource", "Judge", "Strategy")}
+autodoc_type_aliases = {
+    name: name for name in ("Array", "Callback", "Environment", "EnvSource", "RewardFunction", "Strategy")
+}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 

@@ -33,7 +33,7 @@ def test_other_seeds_are_refused(written):
 
 def test_a_plan_is_every_task_with_every_seed(tmp_path):
     planned = Benchmark(load_suite("fetch-apart"), [0, 7], tmp_path).plan()
-    names = ("staged", "symmetric", "relative", "plain")
+    names = ("subgoals", "symmetric", "relative", "plain")
     assert [run.folder.relative_to(tmp_path).as_posix() for run in planned] == [
         f"FetchPush-v4-{name}/ddpg-seed{seed}" for seed in (0, 7) for name in names
     ]

@@ -13,7 +13,7 @@ import safetensors.numpy
 
 from hindsight import HER
 from hindsight.cli import main
-from hindsight.replay.files import load_folder
+from hindsight.storage import load_folder
 
 COMMAND = [sys.executable, "-P", "-c", "import sys; from hindsight.cli import main; sys.exit(main())"]
 SHORT = [
@@ -92,10 +92,10 @@ def observation():
 
 
 @pytest.mark.parametrize("workers", [2])
-@pytest.mark.parametrize("lag", [1])
-def test_workers_give_the_same_bytes(tmp_path, workers, lag):
+@pytest.mark.parametrize("policy_lag", [1])
+def test_workers_give_the_same_bytes(tmp_path, workers, policy_lag):
     alone, helped = tmp_path / "alone", tmp_path / "helped"
-    arguments = ["train", "PointReach-v0", *SHORT, *SMALL, "--lag", str(lag)]
+    arguments = ["train", "PointReach-v0", *SHORT, *SMALL, "--policy-lag", str(policy_lag)]
     assert main([*arguments, "--folder", str(alone)]) == 0
     assert main([*arguments, "--folder", str(helped), "--workers", str(workers)]) == 0
     assert_same_run(alone, helped)

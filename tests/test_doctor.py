@@ -46,16 +46,16 @@ def test_what_is_missing_or_out_of_range_has_a_cure():
     told = findings(torch=None, mujoco="3.11.0")
     train, robotics = told["train, play, evaluate"], told[doctor.PURPOSES["robotics"]]
     assert (train.level, train.told) == ("missing", "torch is not installed")
-    assert 'cure: pip install "hindsight-rl[train]"' in str(train)
+    assert 'fix: pip install "hindsight-rl[train]"' in str(train)
     assert (robotics.level, robotics.told) == ("note", "mujoco is 3.11.0, but <3.10,>=3.3 is needed")
-    assert robotics.cure == 'pip install "hindsight-rl[robotics]"'
+    assert robotics.fix == 'pip install "hindsight-rl[robotics]"'
 
 
 def test_without_egl_the_line_that_installs_it_is_told(monkeypatch):
     monkeypatch.setattr(doctor, "egl_devices", lambda: 0)
     monkeypatch.setattr(doctor, "has_display", lambda: False)
     graphics = next(found for found in examine() if found.name == "play, graphics")
-    assert graphics.cure.startswith("apt-get install -y libegl1")
+    assert graphics.fix.startswith("apt-get install -y libegl1")
     assert "EGL missing" in graphics.told
 
 

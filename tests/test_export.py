@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from hindsight.agents import AGENT_NAMES, make_agent
-from hindsight.agents.options import AGENT_OPTIONS, DISCRETE_AGENTS
 from hindsight.agents.policy import Policy
 from hindsight.errors import MissingExtraError
 from hindsight.export import export_onnx, export_torchscript
+from hindsight.options import AGENT_OPTIONS, DISCRETE_AGENTS
 from hindsight.recipes import load_recipe
 from hindsight.records import ArraySpec, Episode, GoalSpec
 from hindsight.training.checkpoint import SavedModel
@@ -40,7 +40,7 @@ def trained(name, observation=NUMBERS, goal=GOAL, **options):
     seen = [rows_of(array, rng) for array in (observation, goal, goal)]
     agent.observe(Episode(*seen, np.zeros((ROWS - 1, 3)), np.zeros(ROWS - 1)))
     settings = resolve_settings(load_recipe("default"), name, {})
-    return SavedModel.of(agent, settings, spec, {}), [rows_of(array, rng) for array in (observation, goal, goal)]
+    return SavedModel.take(agent, settings, spec, {}), [rows_of(array, rng) for array in (observation, goal, goal)]
 
 
 def wanted(saved, seen):
@@ -49,12 +49,12 @@ def wanted(saved, seen):
     return policy.predict(*seen)
 
 
-STAGES = tuple(f"near{i} achieved={i},1 goal=4,5 tolerance=1 handover={2 - i / 2}" for i in (0, 1))
+STAGES = tuple(f"near{i} achieved={i},1 goal=4,5 tolerance=1 switch_distance={2 - i / 2}" for i in (0, 1))
 CASES = [
     *((name, {}) for name in AGENT_NAMES),
-    ("td3", {"goal_features": "relative", "sees_achieved_goal": True, "actor_layer_norm": True}),
-    ("ddpg", {"goal_features": "relative", "absolute_observation": (0, 3), "absolute_goal": (0, 1), "stages": STAGES}),
-    ("ddpg", {"column_differences": ("3-0", "2-1"), "stages": STAGES}),
+    ("td3", {"goal_features": "relative", "observe_achieved_goal": True, "actor_layer_norm": True}),
+    ("ddpg", {"goal_features": "relative", "hidden_observation": (0, 3), "hidden_goal": (0, 1), "subgoals": STAGES}),
+    ("ddpg", {"column_differences": ("3-0", "2-1"), "subgoals": STAGES}),
     ("sac", {"goal_features": "agreement", "normalize": False}),
     ("dqn", {"observation": BITS, "goal": BITS, "goal_features": "agreement", "dueling": True}),
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),

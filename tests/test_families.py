@@ -13,7 +13,7 @@ SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_ever
 
 
 @pytest.mark.parametrize(
-    ("package", "name", "recipe", "sides", "inputs", "limit"),
+    ("package", "name", "recipe", "augmented", "inputs", "limit"),
     [
         ("panda_gym", "PandaReach-v3", "panda_reach", 2, 3 + 3, 50),
         ("panda_gym", "PandaPush-v3", "panda_push", 2, 14 + 3 + 3 + 1, 50),
@@ -24,12 +24,12 @@ SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_ever
         ("gymnasium_robotics", "HandReach-v3", "hand_reach", 1, 63 + 15 + 15, 50),
     ],
 )
-def test_a_recipe_learns_saves_and_acts(package, name, recipe, sides, inputs, limit, tmp_path):
+def test_a_recipe_learns_saves_and_acts(package, name, recipe, augmented, inputs, limit, tmp_path):
     pytest.importorskip(package)
     with HER(name, **SMALL) as model:
         model.learn(limit + 1)
         assert model.settings.recipe == recipe
-        assert len(model.trainer.buffer.symmetries) == sides
+        assert len(model.trainer.buffer.symmetries) == augmented
         assert model.policy.spec.input_size == inputs
         assert model.trainer.counts.updates > 0
         model.save(tmp_path / "model")

@@ -12,20 +12,20 @@ SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_ever
 
 @pytest.mark.simulator
 @pytest.mark.parametrize(
-    ("name", "recipe", "sides", "stages", "inputs"),
+    ("name", "recipe", "augmented", "subgoals", "inputs"),
     [
         ("FetchPush-v4", "fetch_push", 8, 1, 21 + 3 + 1),
         ("FetchPickAndPlace-v4", "fetch_pick_and_place", 4, 1, 21 + 3 + 1),
         ("FetchSlide-v4", "fetch_slide", 2, 0, 23 + 3),
     ],
 )
-def test_a_recipe_learns_saves_and_acts(name, recipe, sides, stages, inputs, tmp_path):
+def test_a_recipe_learns_saves_and_acts(name, recipe, augmented, subgoals, inputs, tmp_path):
     with HER(name, **SMALL) as model:
         model.learn(150)
         assert model.settings.recipe == recipe
-        assert len(model.trainer.buffer.symmetries) == sides
-        assert (model.trainer.buffer.sample(64).stage is not None) == bool(stages)
-        assert (len(model.policy.spec.stages), model.policy.spec.input_size) == (stages, inputs)
+        assert len(model.trainer.buffer.symmetries) == augmented
+        assert (model.trainer.buffer.sample(64).subgoal is not None) == bool(subgoals)
+        assert (len(model.policy.spec.subgoals), model.policy.spec.input_size) == (subgoals, inputs)
         model.save(tmp_path / "model")
         observation = model.trainer.source._collectors[0]._environment.reset(seed=0)[0]
         action, _ = model.predict(observation)
@@ -33,18 +33,18 @@ def test_a_recipe_learns_saves_and_acts(name, recipe, sides, stages, inputs, tmp
         assert loaded.predict(observation)[0].tobytes() == action.tobytes()
         far = observation | {"observation": observation["observation"] + np.r_[np.zeros(3), 1, np.zeros(21)]}
         moved = observation | {"desired_goal": observation["desired_goal"] + 0.1}
-        is_staged = bool(stages)
+        has_subgoals = bool(subgoals)
         far_moved = far | {"desired_goal": moved["desired_goal"]}
-        assert np.array_equal(loaded.predict(far)[0], loaded.predict(far_moved)[0]) == is_staged  # the stage acts
+        assert np.array_equal(loaded.predict(far)[0], loaded.predict(far_moved)[0]) == has_subgoals  # the subgoal acts
 
 
 @pytest.mark.simulator
 @pytest.mark.parametrize(
     ("variant", "options", "inputs"),
     [
-        ("symmetric", {"stages": ()}, 21 + 3),
-        ("relative", {"stages": (), "symmetries": ()}, 21 + 3),
-        ("plain", {"stages": (), "symmetries": (), "goal_features": "none"}, 25 + 3),
+        ("symmetric", {"subgoals": ()}, 21 + 3),
+        ("relative", {"subgoals": (), "symmetries": ()}, 21 + 3),
+        ("plain", {"subgoals": (), "symmetries": (), "goal_features": "none"}, 25 + 3),
     ],
 )
 def test_each_part_can_be_left_out(variant, options, inputs):

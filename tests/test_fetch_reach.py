@@ -37,7 +37,18 @@ def test_without_hindsight_it_is_not_solved():
 def test_workers_give_the_same_bytes(tmp_path, engine):
     if engine == "ray":
         pytest.importorskip("ray")
-    arguments = ["train", "FetchReach-v4", "--steps", "400", "--eval-every", "200", "--eval-episodes", "4", "--lag", "1"]
+    arguments = [
+        "train",
+        "FetchReach-v4",
+        "--steps",
+        "400",
+        "--eval-every",
+        "200",
+        "--eval-episodes",
+        "4",
+        "--policy-lag",
+        "1",
+    ]
     assert main([*arguments, "--folder", str(tmp_path / "alone")]) == 0
     assert main([*arguments, "--folder", str(tmp_path / "helped"), "--workers", "2", "--engine", engine]) == 0
     assert_same_run(tmp_path / "alone", tmp_path / "helped")

@@ -318,8 +318,8 @@ def test_values_are_held_within_nothing_where_steps_pay_more_than_compute_reward
 
 @pytest.mark.parametrize(("name", "agent"), [("PointReach-v0", "sac"), ("BitFlipping-v0", "dqn")])
 def test_random_actions_are_held_as_the_options_say(name, agent):
-    with HER(name, agent, random_hold=7, **SMALL) as model:
-        assert [model.agent.exploration(is_random).random_hold for is_random in (False, True)] == [7, 7]
+    with HER(name, agent, random_action_repeat=7, **SMALL) as model:
+        assert [model.agent.exploration(is_random).random_action_repeat for is_random in (False, True)] == [7, 7]
         model.learn(60)
         assert model.trainer.counts.updates > 0
 

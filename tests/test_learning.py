@@ -17,7 +17,7 @@ def test_point_reach_is_solved_with_hindsight(agent):
 
 @HEAVY
 def test_point_reach_is_not_solved_without():
-    # Without symmetries: seen from eight sides, what chance finds is enough on some seeds.
+    # Without symmetries: seen from eight augmented, what chance finds is enough on some seeds.
     with HER("PointReach-v0", seed=0, n_sampled_goal=0, symmetries=(), eval_every=0) as model:
         model.learn(BUDGET)
         assert model.evaluate(100).success_rate < 0.2

@@ -8,7 +8,7 @@ from rich.console import Console
 from hindsight.terminal import Display
 from hindsight.training.evaluate import Evaluation, Outcome
 from hindsight.training.metrics import Meter
-from hindsight.training.trainer import Counts, Evaluated, Learnt
+from hindsight.training.trainer import Counts, EvaluationFinished, JobFinished
 
 EVALUATION = Evaluation(tuple(Outcome(i, i, (0.0,), (0.0,), i < 9, -1.0, 0.0, 1) for i in range(10)))
 
@@ -22,12 +22,12 @@ def story(display):
         settings=SimpleNamespace(training=SimpleNamespace(eval_episodes=10)),
     )
     with display:
-        display.show(trainer, Learnt([]))
+        display.show(trainer, JobFinished([]))
         trainer.counts = replace(trainer.counts, env_steps=1010, updates=3000, collect_seconds=1.0, update_seconds=3.0)
         trainer.meter.add("train/success_rate", 0.5)
-        display.show(trainer, Learnt([]))
+        display.show(trainer, JobFinished([]))
         trainer.best = {"success_rate": 0.9}
-        display.show(trainer, Evaluated(EVALUATION, is_best=True, snapshot=None))
+        display.show(trainer, EvaluationFinished(EVALUATION, is_best=True, snapshot=None))
 
 
 def test_a_log_file_gets_plain_lines(capsys):

@@ -11,7 +11,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from hindsight.replay.goals import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, goal_rows, relabelled_share
+from hindsight.options.relabel import DEFAULT_N_SAMPLED_GOAL, STRATEGIES
+from hindsight.replay.goals import goal_rows, relabelled_share
 
 STEPS = (4, 7)  # of the two episodes that are drawn, one after the other on the timeline
 CHOSEN = 5 + 2  # the row that is relabelled: the second episode begins at row 5

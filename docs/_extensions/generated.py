@@ -12,11 +12,16 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from hindsight import cli, recipes
-from hindsight.agents.options import AGENT_OPTIONS, ActorCriticOptions, AgentOptions, ChoiceOptions
-from hindsight.replay.options import ReplayOptions
-from hindsight.rollout.options import RolloutOptions
+from hindsight.options import (
+    AGENT_OPTIONS,
+    ActorCriticOptions,
+    AgentOptions,
+    ChoiceOptions,
+    ReplayOptions,
+    RolloutOptions,
+    TrainingOptions,
+)
 from hindsight.training.explain import field_comments
-from hindsight.training.options import TrainingOptions
 
 RECORDS: dict[str, type] = {
     **AGENT_OPTIONS,

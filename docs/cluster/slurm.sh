@@ -29,7 +29,7 @@ if [ "$others" -gt 0 ]; then
         ray start --block --address "$address" --num-cpus "$SLURM_CPUS_PER_TASK" &
 fi
 
-hindsight train "$environment" --engine ray --ray-address "$address" --workers "$workers" --lag $((workers - 1)) \
+hindsight train "$environment" --engine ray --ray-address "$address" --workers "$workers" --policy-lag $((workers - 1)) \
     --folder "$folder" --resume "$@" &
 learner=$!
 trap 'kill -TERM "$learner"' TERM

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, RunFolderError
+from .options import Settings, option_types
 from .recipes import choose_recipe
 from .recipes.suite import Entry, Suite
 from .report.comparison import text
@@ -23,7 +24,7 @@ from .report.verdict import duration, solved_at
 from .runs import find_modules_here, for_this_task, place_of, stop_signals
 from .training.checkpoint import refuse_other_settings
 from .training.run_folder import FREE_ON_RESUME, read_ending
-from .training.settings import Settings, option_types, resolve_settings
+from .training.settings import resolve_settings
 
 MOST_SEEDS = 1_000
 PATIENCE = 0.1  # seconds between two looks at the children

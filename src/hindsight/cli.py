@@ -29,7 +29,7 @@ usage: hindsight COMMAND [arguments]
   compare RUN...   tell how runs compare: median and range over seeds
   benchmark SUITE  train on every task of a suite with several seeds, and say what it takes
   export RUN       write a policy as ONNX or TorchScript, for a robot without this library
-  doctor           tell what is installed, what is missing for which command, and what cures it
+  doctor           tell what is installed, what is missing for which command, and what fixes it
   check ENV        test whether an environment keeps to the goal interface
 
 hindsight COMMAND --help lists the arguments. RUN is a run folder (its best policy) or a policy file.
@@ -145,7 +145,7 @@ class ExportArguments:
 
 @dataclass(frozen=True)
 class DoctorArguments:
-    """Tell what is installed, what is missing for which command, and the line that cures it."""
+    """Tell what is installed, what is missing for which command, and the line that fixes it."""
 
 
 @dataclass(frozen=True)
@@ -316,8 +316,8 @@ def benchmark(arguments: list[str]) -> int:
     """hindsight benchmark SUITE"""
     given = _parse(BenchmarkArguments, arguments, "hindsight benchmark")
     from .benchmark import Benchmark, parse_seeds
+    from .options import named_values
     from .recipes.suite import load_suite
-    from .rollout.options import named_values
 
     if given.jobs < 1:
         raise OptionError(f"jobs is {given.jobs}, but at least 1 is needed")
@@ -359,8 +359,8 @@ def check(arguments: list[str]) -> int:
     """hindsight check ENV"""
     given = _parse(CheckArguments, arguments, "hindsight check")
     from .envs.goal_env import check_goal_env
+    from .options import named_values
     from .recipes import choose_recipe
-    from .rollout.options import named_values
     from .runs import find_modules_here
 
     find_modules_here(given.env)

@@ -1,4 +1,4 @@
-"""What is installed, what is missing for which command, and the line that cures it. Nothing heavy is imported."""
+"""What is installed, what is missing for which command, and the line that fixes it. Nothing heavy is imported."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ SIGNS: dict[Level, str] = {"good": "ok", "note": "note", "missing": "MISSING"}
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the answer. cure: a line to run, or "" where nothing is wrong. level: "missing" breaks a needed part."""
+    """One line of the answer. fix: a line to run, or "" where nothing is wrong. level: "missing" breaks a needed part."""
 
     level: Level
     name: str
     told: str
-    cure: str = ""
+    fix: str = ""
 
     def __str__(self) -> str:
         line = f"{SIGNS[self.level]:8}{self.name:34}{self.told}"
-        return line + (f"\n{'':42}cure: {self.cure}" if self.cure else "")
+        return line + (f"\n{'':42}fix: {self.fix}" if self.fix else "")
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, s
         name = PURPOSES.get(extra, f"extra {extra}")
         if problems:
             level: Level = "missing" if extra in NEEDED else "note"
-            cure = f'pip install "{DISTRIBUTION}[{extra}]"' if extra else f"pip install {DISTRIBUTION}"
-            findings.append(Finding(level, name, "; ".join(problems), cure))
+            fix = f'pip install "{DISTRIBUTION}[{extra}]"' if extra else f"pip install {DISTRIBUTION}"
+            findings.append(Finding(level, name, "; ".join(problems), fix))
         else:
             findings.append(Finding("good", name, ", ".join(f"{p} {v}" for p, v in versions.items())))
     return findings

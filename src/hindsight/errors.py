@@ -1,4 +1,4 @@
-"""What can go wrong, as a short tree. Every message names the thing, the value got, the value wanted and the cure.
+"""What can go wrong, as a short tree. Every message names the thing, the value got, the value wanted and the fix.
 
 Each error is also the built-in exception that a reader would expect, so `except ValueError` keeps working.
 """

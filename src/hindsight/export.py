@@ -17,7 +17,7 @@ from .agents.images import convolution_views
 from .agents.policy import LAYER_NORM_EPS, PolicySpec, PolicyWeights, count_weights, layer_views
 from .errors import MissingExtraError
 from .records import OBSERVATION_KEYS, ArraySpec
-from .replay.files import save_bytes
+from .storage import save_bytes
 from .training.checkpoint import SavedModel
 
 
@@ -58,7 +58,9 @@ class ExportedPolicy(torch.nn.Module):
         seen = _rows(self.spec.observation, observation)
         turn, achieved, asked = self._as_they_act(seen, achieved, asked)
         columns = [_coded(self.spec.observation, seen, layout.kept["observation"])]
-        columns += [_coded(goal, each, layout.kept["goal"]) for each in (asked, achieved)[: 1 + layout.sees_achieved_goal]]
+        columns += [
+            _coded(goal, each, layout.kept["goal"]) for each in (asked, achieved)[: 1 + layout.observe_achieved_goal]
+        ]
         if layout.goal_features == "relative":
             columns.append(asked - achieved)
         if layout.goal_features == "agreement":
@@ -66,16 +68,16 @@ class ExportedPolicy(torch.nn.Module):
         if layout.column_differences:
             first, second = (seen[:, list(at)] for at in layout.differences)
             columns.append(first - second)
-        if layout.n_stages:
-            columns.append((turn == torch.arange(1, layout.n_stages + 1)).float())
+        if layout.n_subgoals:
+            columns.append((turn == torch.arange(1, layout.n_subgoals + 1)).float())
         return torch.cat(columns, 1)
 
     def _as_they_act(self, seen: Tensor, achieved: Tensor, asked: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """As `stages.as_they_act`: whose turn it is (N, 1), and that one's goals."""
+        """As `subgoals.acting_goals`: whose turn it is (N, 1), and that one's goals."""
         turn = torch.zeros_like(seen[:, :1])
-        for number, stage in reversed(list(enumerate(self.spec.staging, 1))):
-            reached, wanted = seen[:, list(stage.achieved)], seen[:, list(stage.goal)]
-            is_off = (reached - wanted).square().sum(1, keepdim=True).sqrt() > stage.handover
+        for number, subgoal in reversed(list(enumerate(self.spec.parsed_subgoals, 1))):
+            reached, wanted = seen[:, list(subgoal.achieved)], seen[:, list(subgoal.goal)]
+            is_off = (reached - wanted).square().sum(1, keepdim=True).sqrt() > subgoal.switch_distance
             turn = torch.where(is_off, float(number), turn)
             achieved, asked = torch.where(is_off, reached, achieved), torch.where(is_off, wanted, asked)
         return turn, achieved, asked

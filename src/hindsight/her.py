@@ -19,21 +19,21 @@ from .agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from .callbacks import Callback, View
 from .envs.goal_env import make_goal_env, read_spec, resets_exactly, reward_function, terminated_function
 from .errors import FileError, HindsightError, LearnerError, MissingExtraError, MissingKeyError, OptionError, ShapeError
+from .options import RolloutOptions, Settings, coerce
+from .options.relabel import Relabel
 from .recipes import choose_recipe, find_recipe
 from .recipes.fit import fit
 from .records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .replay.buffer import HindsightBuffer
-from .replay.files import save_bytes
-from .replay.goals import Relabel
 from .replay.sampler import compile_kernels
-from .rollout.collect import Stage
-from .rollout.options import RolloutOptions
-from .rollout.processes import ProcessCrew
-from .rollout.ray_source import RayCrew
-from .rollout.source import Crew, LocalSource, Source, WorkerSource
+from .rollout.collect import RolloutSetup
+from .rollout.processes import ProcessPool
+from .rollout.ray_source import RayPool
+from .rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
+from .storage import save_bytes
 from .training.checkpoint import SavedModel
 from .training.evaluate import UNSEEN_SEED, Evaluation, outcomes
-from .training.settings import Settings, coerce, resolve_settings
+from .training.settings import resolve_settings
 
 if TYPE_CHECKING:
     from .training.learners import Learners
@@ -112,7 +112,7 @@ class HER:
         the matter of callbacks, or of `hindsight train`: eval_every, solved_at and steps change nothing here.
         """
         trainer = self.trainer
-        from .training.trainer import Learnt
+        from .training.trainer import JobFinished
 
         record = self._record_in(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
@@ -128,7 +128,7 @@ class HER:
             answers = [each(view) for each in callbacks]
             goes_on = all(answer is not False for answer in answers)
             if record:
-                record.listen(trainer, Learnt(episodes))
+                record.listen(trainer, JobFinished(episodes))
         if record:
             record.finish(trainer)
         return self
@@ -276,7 +276,7 @@ class HER:
         if self._saved and not self._trainer:
             return self._saved
         facts = self._trainer.counts.facts() if self._trainer else {}
-        return SavedModel.of(self.agent, self.settings, self.spec, facts)
+        return SavedModel.take(self.agent, self.settings, self.spec, facts)
 
     def close(self) -> None:
         """Close environments and files, and end worker processes."""
@@ -410,7 +410,7 @@ class HER:
         remake = rollout.remake_environment
         if remake is None:
             remake = maker is not None and not resets_exactly(maker, rollout.env_arguments)
-        stage = Stage(
+        setup = RolloutSetup(
             maker,
             self._policy_spec,
             rollout.max_episode_steps,
@@ -419,10 +419,10 @@ class HER:
             rollout.env_arguments,
         )
         if not workers:
-            return LocalSource(stage, environment if maker is None else None)
+            return LocalSource(setup, environment if maker is None else None)
         is_ray = rollout.engine == "ray"
-        crew: Crew = RayCrew(stage, workers, rollout.ray_address) if is_ray else ProcessCrew(stage)
-        return WorkerSource(crew, workers, rollout.job_timeout)
+        pool: WorkerPool = RayPool(setup, workers, rollout.ray_address) if is_ray else ProcessPool(setup)
+        return WorkerSource(pool, workers, rollout.job_timeout)
 
     def _make_buffer(self) -> HindsightBuffer:
         _, environment = self._environment_of()
@@ -447,12 +447,12 @@ class HER:
             prioritized=replay.prioritized,
             alpha=replay.alpha,
             beta=replay.beta,
-            energy=replay.energy,
-            energy_limit=replay.energy_limit,
-            energy_ahead=replay.energy_ahead,
+            energy_priority=replay.energy_priority,
+            energy_cap=replay.energy_cap,
+            energy_remaining=replay.energy_remaining,
             symmetries=replay.symmetries,
-            stages=self._policy_spec.stages,
-            stage_share=replay.stage_share,
+            subgoals=self._policy_spec.subgoals,
+            subgoal_fraction=replay.subgoal_fraction,
             relabel_at=replay.relabel_at,
         )
 

@@ -26,9 +26,8 @@ def for_this_task(recipe: Recipe, environment: str, env_options: Sequence[str]) 
     if recipe.discrete_agent is None and not recipe.from_spec:
         return recipe, recipe.agent
     from .envs.goal_env import make_goal_env, read_spec
+    from .options import RolloutOptions, coerce
     from .recipes.fit import fit
-    from .rollout.options import RolloutOptions
-    from .training.settings import coerce
 
     making = RolloutOptions(env_options=coerce("env_options", env_options, tuple[str, ...]))
     with contextlib.closing(make_goal_env(environment, env_options=making.env_arguments)) as env:
@@ -122,14 +121,14 @@ def _announce(model: HER, path: Path, goes_on: bool) -> None:
     )
     if settings.reasons:
         print(f"the recipe leaves open, and the spec of {name} decides: {'; '.join(settings.reasons)}")
-    workers, lag = settings.rollout.workers, settings.rollout.lag
+    workers, lag = settings.rollout.workers, settings.rollout.policy_lag
     if workers > lag + 1:
         print(
             f"a lag of {lag} keeps at most {lag + 1} of {workers} workers busy while training: {workers - lag - 1} help "
-            f"with evaluations only. --lag {workers - 1} would use all, with older weights"
+            f"with evaluations only. --policy-lag {workers - 1} would use all, with older weights"
         )
     elif workers and not lag:
-        print("a lag of 0 leaves the workers idle while the learner updates: --lag 1 would let both go on at once")
+        print("a lag of 0 leaves the workers idle while the learner updates: --policy-lag 1 would let both go on at once")
 
 
 def _conclude(model: HER, path: Path, environment: str) -> None:

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
 from .training.evaluate import Outcome
-from .training.trainer import Counts, Evaluated, Event, Trainer
+from .training.trainer import Counts, EvaluationFinished, Event, Trainer
 
 WIDE = 110  # columns of a terminal that has room for a bar
 
@@ -38,7 +38,7 @@ class Display:
             self._first_step, self._before = trainer.counts.env_steps, trainer.counts
             self._live.reset(self._task, completed=self._first_step, text="")
         text = self._text(trainer)
-        if isinstance(event, Evaluated):
+        if isinstance(event, EvaluationFinished):
             best = "  best so far" if event.is_best else ""
             self._say(f"evaluation at {trainer.counts.env_steps:,} steps: {event.evaluation}{best}")
         if self._console.is_terminal:

@@ -10,9 +10,9 @@ from plain_agents import PLAIN_AGENTS, random_batch
 from hindsight.agents import AGENT_NAMES, make_agent
 from hindsight.agents.inputs import actor_architecture
 from hindsight.agents.networks import Network
-from hindsight.agents.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
 from hindsight.agents.policy import Exploration, Policy, PolicySpec
 from hindsight.errors import FileError, GoalEnvError, OptionError, UnknownNameError
+from hindsight.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
 from hindsight.records import ArraySpec, Episode, GoalSpec
 
 SIZES = (6, 2, 3)
@@ -101,7 +101,7 @@ def test_updates_equal_those_of_a_plain_version(name, options):
 
 
 def trained(name, **options):
-    agent = make(name, critic_layer_norm=True, sees_achieved_goal=True, **options)
+    agent = make(name, critic_layer_norm=True, observe_achieved_goal=True, **options)
     for seed in range(3):
         agent.observe(make_episode(seed))
     agent.update(make_batch(agent))
@@ -140,7 +140,7 @@ IMAGE = ArraySpec((6, 6, 2), "uint8", (0.0,), (255.0,))
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"sees_achieved_goal": True}, {"goal_features": "agreement"}, {"normalize": False}]
+    "options", [{}, {"observe_achieved_goal": True}, {"goal_features": "agreement"}, {"normalize": False}]
 )
 @pytest.mark.parametrize(
     ("observation", "goal"),
@@ -432,24 +432,28 @@ def test_exploration_says_how_each_agent_explores():
     assert dqn.exploration(False, 50).random_eps == pytest.approx(0.5)
     assert dqn.exploration(False, 1000).random_eps == 0.1
     assert make("qrdqn", random_eps=0.1).exploration(False, 0).random_eps == 0.1
-    later = make("td3", random_eps=0.2, noise=0.4, explore_less=0.5, explore_less_from=100)
+    later = make("td3", random_eps=0.2, noise=0.4, exploration_decay=0.5, exploration_decay_start=100)
     told = [later.exploration(False, steps) for steps in (99, 100)]
     assert [(each.random_eps, each.noise) for each in told] == [(0.2, 0.4), (0.1, 0.2)]
-    for options in ({"explore_less": 0.5}, {"explore_less_from": 100}, {"explore_less": 0.5, "explore_less_from": -1}):
-        with pytest.raises(OptionError, match="explore_less"):
+    for options in (
+        {"exploration_decay": 0.5},
+        {"exploration_decay_start": 100},
+        {"exploration_decay": 0.5, "exploration_decay_start": -1},
+    ):
+        with pytest.raises(OptionError, match="exploration_decay"):
             make("td3", **options)
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
 def test_the_next_action_is_chosen_by_what_acts_and_valued_by_what_is_learnt(name):
-    stages = ("near achieved=0,1 goal=2,3 tolerance=0.1 handover=0.5",)
+    subgoals = ("near achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.5",)
     errors = []
-    for handover in (None, "next_acting_inputs", "next_inputs"):
-        agent = make(name, stages=stages)
+    for switch_distance in (None, "next_acting_inputs", "next_inputs"):
+        agent = make(name, subgoals=subgoals)
         batch = make_batch(agent)
         transitions = agent.algorithm.inputs.transitions(batch, agent.batches_per_update)
-        if handover:
-            setattr(transitions, handover, getattr(transitions, handover).flip(-2))
+        if switch_distance:
+            setattr(transitions, switch_distance, getattr(transitions, switch_distance).flip(-2))
         errors.append(float(agent.algorithm.learn(transitions)["critic_loss"]))
     assert len(set(errors)) == 3
 
@@ -505,14 +509,14 @@ def test_agents_are_made_by_name():
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
 def test_a_running_mean_of_the_policy_is_published_where_that_is_wished_and_the_policy_collects(name):
-    agent, plain = make(name, mean_share=0.25), make(name)
+    agent, plain = make(name, policy_ema=0.25), make(name)
     start = agent.policy_weights().flat
     for each in (agent, plain):
         each.update(make_batch(each))
     policy = plain.policy_weights().flat
     assert agent.collecting_weights().flat.tobytes() == plain.collecting_weights().flat.tobytes() == policy.tobytes()
     assert agent.policy_weights().flat == pytest.approx(start + 0.25 * (policy - start), abs=1e-7)
-    other = make(name, seed=1, mean_share=0.25)
+    other = make(name, seed=1, policy_ema=0.25)
     other.load_state_dict(agent.state_dict())
     assert other.policy_weights().flat.tobytes() == agent.policy_weights().flat.tobytes()
 

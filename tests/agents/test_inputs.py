@@ -6,8 +6,8 @@ import torch
 from plain_agents import random_batch
 
 from hindsight.agents.inputs import Inputs, choose_device, policy_spec
-from hindsight.agents.options import AgentOptions, DDPGOptions
 from hindsight.errors import GoalEnvError, OptionError, ShapeError
+from hindsight.options import AgentOptions, DDPGOptions
 from hindsight.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
 
 CPU = torch.device("cpu")
@@ -70,7 +70,7 @@ def test_weights_and_discounts_are_taken_where_they_are():
 
 
 def test_the_achieved_goal_comes_after_the_goal():
-    options = AgentOptions(normalize=False, sees_achieved_goal=True)
+    options = AgentOptions(normalize=False, observe_achieved_goal=True)
     transitions = make_inputs(options).transitions(one_batch(), 1)
     assert transitions.inputs[0].tolist() == [[1, 2, 0.5, 5], [3, 90, -0.5, 6]]
     assert transitions.next_inputs[0].tolist() == [[2, 1, 0.5, 7], [0, 0, -0.5, 8]]
@@ -138,7 +138,7 @@ def test_numbers_cannot_be_chosen(action, word):
 
 
 def test_the_policy_knows_the_task():
-    options = AgentOptions(hidden=(8,), sees_achieved_goal=True, goal_features="relative")
+    options = AgentOptions(hidden=(8,), observe_achieved_goal=True, goal_features="relative")
     spec = policy_spec(make_spec(), options, "squashed_gaussian", layer_norm=True)
     assert spec.layer_sizes == (5, 8, 2)
     assert (spec.layer_norm, spec.normalizer_clip) == (True, 5.0)
@@ -154,31 +154,31 @@ def test_a_gpu_that_is_not_there_is_refused():
         choose_device("cuda")
 
 
-NEAR = "near achieved=0 goal=1 tolerance=0.5 handover=2"
+NEAR = "near achieved=0 goal=1 tolerance=0.5 switch_distance=2"
 
 
 def test_the_next_action_is_that_of_whose_turn_it_is():
-    options = DDPGOptions(normalize=False, stages=(NEAR,))
+    options = DDPGOptions(normalize=False, subgoals=(NEAR,))
     inputs = make_inputs(options)
-    batch = one_batch(next_observation=np.array([[[2.0, 1.0], [0.0, 9.0]]]), stage=np.array([[0, 0]]))
+    batch = one_batch(next_observation=np.array([[[2.0, 1.0], [0.0, 9.0]]]), subgoal=np.array([[0, 0]]))
     seen = inputs.transitions(batch, 1)
     assert seen.inputs[0].tolist() == [[1, 2, 0.5, 0], [3, 90, -0.5, 0]]
     assert seen.next_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, -0.5, 0]]
-    assert seen.next_acting_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, 9, 1]]  # the second is far from its stage
+    assert seen.next_acting_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, 9, 1]]  # the second is far from its subgoal
     assert seen[0].next_acting_inputs.shape == (2, 4)
-    of_stage = inputs.transitions(replace(batch, stage=np.array([[1, 1]])), 1)
-    assert of_stage.inputs[0].tolist() == [[1, 2, 0.5, 1], [3, 90, -0.5, 1]]
-    assert torch.equal(of_stage.next_acting_inputs, of_stage.next_inputs)
-    assert torch.equal(inputs.transitions(replace(batch, stage=None), 1).next_acting_inputs, seen.next_acting_inputs)
+    of_subgoal = inputs.transitions(replace(batch, subgoal=np.array([[1, 1]])), 1)
+    assert of_subgoal.inputs[0].tolist() == [[1, 2, 0.5, 1], [3, 90, -0.5, 1]]
+    assert torch.equal(of_subgoal.next_acting_inputs, of_subgoal.next_inputs)
+    assert torch.equal(inputs.transitions(replace(batch, subgoal=None), 1).next_acting_inputs, seen.next_acting_inputs)
 
 
-def test_without_stages_the_next_action_sees_what_is_valued():
+def test_without_subgoals_the_next_action_sees_what_is_valued():
     transitions = make_inputs(AgentOptions()).transitions(one_batch(), 1)
     assert transitions.next_acting_inputs is transitions.next_inputs
 
 
-def test_the_goals_of_stages_are_goals_for_the_statistics():
-    inputs = make_inputs(DDPGOptions(stages=(NEAR,), goal_features="relative"))
+def test_the_goals_of_subgoals_are_goals_for_the_statistics():
+    inputs = make_inputs(DDPGOptions(subgoals=(NEAR,), goal_features="relative"))
     goal = np.zeros((2, 1))
     inputs.observe(Episode(np.array([[3.0, -3.0], [3.0, -3.0]]), goal, goal, np.zeros((1, 1)), np.zeros(1)))
     assert inputs.normalizer.moments["goal"].deviation() == pytest.approx([4.5**0.5])  # 0 0, 0 0, 3 3, -3 -3

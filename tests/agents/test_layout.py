@@ -36,7 +36,7 @@ def test_how_arrays_are_seen(array, coding):
 
 
 def test_parts_lie_one_after_another():
-    layout = Layout(box((2, 2)), box((1,)), sees_achieved_goal=True)
+    layout = Layout(box((2, 2)), box((1,)), observe_achieved_goal=True)
     one = layout.assemble((), np.array([[1.0, 2], [3, 4]]), np.array([9]), np.array([5], np.int8))
     assert one.tolist() == [1, 2, 3, 4, 5, 9]
     assert one.dtype == np.float32
@@ -46,7 +46,7 @@ def test_parts_lie_one_after_another():
 
 
 def test_choices_take_a_column_each():
-    layout = Layout(choice(0, 3), choice(4, 2), sees_achieved_goal=True)
+    layout = Layout(choice(0, 3), choice(4, 2), observe_achieved_goal=True)
     assert layout.assemble((), np.int64(2), np.int64(4), np.int64(5)).tolist() == [0, 0, 1, 0, 1, 1, 0]
     rows = layout.assemble((2,), np.array([0, 1]), np.array([4, 4]), np.array([5, 4]))
     assert rows.tolist() == [[1, 0, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1, 0]]
@@ -96,7 +96,7 @@ def image(*shape):
 
 
 def test_images_are_stacked_as_channels_wherever_their_channels_are():
-    layout = Layout(image(5, 4, 3), image(1, 5, 4), sees_achieved_goal=True, goal_features="relative")
+    layout = Layout(image(5, 4, 3), image(1, 5, 4), observe_achieved_goal=True, goal_features="relative")
     encoding = layout.encoding((8,), n_others=2)
     assert encoding.pixel_columns.shape == (3 + 1 + 1 + 1, 5, 4)
     seen = np.arange(60).reshape(5, 4, 3).astype(np.uint8)
@@ -136,23 +136,23 @@ def test_what_cannot_be_seen_is_refused():
 
 
 def test_absolute_columns_are_left_out_where_goals_are_relative():
-    absolute = {"absolute_observation": (0, 2), "absolute_goal": (1,)}
+    absolute = {"hidden_observation": (0, 2), "hidden_goal": (1,)}
     layout = Layout(box((3,)), box((2,)), True, "relative", **absolute)
     seen = (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
     assert layout.assemble((), *seen).tolist() == [2, 7, 4, 3, 4]
     assert layout.size == 5
     whole = Layout(box((3,)), box((2,)), **absolute)  # without the differences they are all there is to see
     assert whole.assemble((), *seen).tolist() == [1, 2, 3, 7, 9]
-    none = Layout(box((3,)), box((2,)), goal_features="relative", absolute_observation=(0, 1, 2), absolute_goal=(0, 1))
+    none = Layout(box((3,)), box((2,)), goal_features="relative", hidden_observation=(0, 1, 2), hidden_goal=(0, 1))
     assert none.assemble((), *seen).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(
     ("observation", "options", "said"),
     [
-        (box((3,)), {"absolute_observation": (3,)}, r"absolute_observation is \(3,\).*\(3,\) of float32.*below 3"),
-        (box((3,)), {"absolute_goal": (0, 2)}, r"absolute_goal is \(0, 2\).*below 2"),
-        (BITS, {"absolute_observation": (0,)}, "columns of numbers"),
+        (box((3,)), {"hidden_observation": (3,)}, r"hidden_observation is \(3,\).*\(3,\) of float32.*below 3"),
+        (box((3,)), {"hidden_goal": (0, 2)}, r"hidden_goal is \(0, 2\).*below 2"),
+        (BITS, {"hidden_observation": (0,)}, "columns of numbers"),
     ],
 )
 def test_absolute_columns_that_are_not_there_are_refused(observation, options, said):
@@ -161,7 +161,7 @@ def test_absolute_columns_that_are_not_there_are_refused(observation, options, s
 
 
 def test_a_column_less_another_is_seen_behind_the_goal_features():
-    layout = Layout(box((3,)), box((2,)), goal_features="relative", absolute_goal=(0, 1), column_differences=("2-0", "1-2"))
+    layout = Layout(box((3,)), box((2,)), goal_features="relative", hidden_goal=(0, 1), column_differences=("2-0", "1-2"))
     seen = (np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
     assert layout.assemble((), *seen).tolist() == [1, 2, 7, 3, 4, 6, -5]
     assert layout.size == 7
@@ -173,9 +173,9 @@ def test_a_difference_of_columns_that_are_not_there_is_refused(observation, name
         Layout(observation, box((2,)), column_differences=(named,))
 
 
-def test_the_turn_of_a_stage_is_the_last_column():
-    layout = Layout(box((1,)), box((1,)), n_stages=2)
-    assert layout.assemble((), np.array([5.0]), np.array([6.0]), np.array([7.0]), stage=2).tolist() == [5, 7, 0, 1]
-    rows = layout.assemble((3,), *(np.zeros((3, 1)) for _ in range(3)), np.full((3, 1), 9.0), stage=np.array([0, 1, 2]))
+def test_the_turn_of_a_subgoal_is_the_last_column():
+    layout = Layout(box((1,)), box((1,)), n_subgoals=2)
+    assert layout.assemble((), np.array([5.0]), np.array([6.0]), np.array([7.0]), subgoal=2).tolist() == [5, 7, 0, 1]
+    rows = layout.assemble((3,), *(np.zeros((3, 1)) for _ in range(3)), np.full((3, 1), 9.0), subgoal=np.array([0, 1, 2]))
     assert rows.tolist() == [[0, 0, 0, 0, 9], [0, 0, 1, 0, 9], [0, 0, 0, 1, 9]]
     assert layout.size == 4

@@ -38,7 +38,7 @@ def test_one_episode_by_hand():
 
 
 def test_the_achieved_goal_is_seen_through_the_goal_statistics():
-    normalizer = make_normalizer(1, 1, eps=0.01, sees_achieved_goal=True)
+    normalizer = make_normalizer(1, 1, eps=0.01, observe_achieved_goal=True)
     normalizer.update(make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
     mean, scale = normalizer.mean_and_scale()
     assert mean.tolist() == [2, 5, 5]

@@ -25,7 +25,7 @@ def make_spec(**changes):
         "action": box(1),
         "hidden": (2,),
         "layer_norm": False,
-        "sees_achieved_goal": False,
+        "observe_achieved_goal": False,
         "goal_features": "none",
         "kind": "deterministic",
         "normalizer_clip": 5.0,
@@ -69,7 +69,7 @@ def test_acting_by_hand():
 def test_the_achieved_goal_is_the_last_input_where_it_is_seen():
     flat = np.zeros(count_weights((4, 1)))
     flat[3] = 1.0
-    policy = make_policy(flat, hidden=(), sees_achieved_goal=True)
+    policy = make_policy(flat, hidden=(), observe_achieved_goal=True)
     action = policy.act(np.array([9.0, 9.0]), np.array([0.5]), np.array([9.0]))
     assert action[0] == pytest.approx(np.tanh(0.5))
 
@@ -226,7 +226,7 @@ def test_a_deterministic_policy_says_what_it_is():
 def test_one_row_and_many_agree():
     rng = np.random.default_rng(0)
     for kind in ("deterministic", "squashed_gaussian"):
-        policy = make_policy(hidden=(8, 8), kind=kind, layer_norm=True, sees_achieved_goal=True)
+        policy = make_policy(hidden=(8, 8), kind=kind, layer_norm=True, observe_achieved_goal=True)
         rows = rng.normal(size=(5, 2)), rng.normal(size=(5, 1)), rng.normal(size=(5, 1))
         alone = [policy.act(*(part[i] for part in rows)) for i in range(5)]
         np.testing.assert_allclose(policy.predict(*rows), alone, atol=1e-6)
@@ -272,42 +272,42 @@ def test_a_malformed_spec_is_refused(change):
 
 
 def test_workers_need_no_torch():
-    code = "import sys, hindsight.agents, hindsight.agents.policy, hindsight.agents.options, hindsight.agents.normalizer; "
+    code = "import sys, hindsight.agents, hindsight.agents.policy, hindsight.options, hindsight.agents.normalizer; "
     code += "print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-NEAR = "near achieved=0 goal=1 tolerance=0.5 handover=2"
+NEAR = "near achieved=0 goal=1 tolerance=0.5 switch_distance=2"
 
 
-def staged(**changes):
-    """A policy that tells its inputs: the sum of 0.1 the goal and 0.01 the stage's flag, before tanh."""
+def with_subgoals(**changes):
+    """A policy that tells its inputs: the sum of 0.1 the goal and 0.01 the subgoal's flag, before tanh."""
     flat = np.zeros(count_weights((4, 1)))
     flat[2:4] = 0.1, 0.01
-    return make_policy(flat, hidden=(), stages=(NEAR,), **changes)
+    return make_policy(flat, hidden=(), subgoals=(NEAR,), **changes)
 
 
 @pytest.mark.parametrize(
-    ("seen", "led_steps", "goal", "flag"),
+    ("seen", "guided_fraction", "goal", "flag"),
     [
-        ([0.0, 3.0], 0.0, 3.0, 1),  # farther off than the handover: the stage acts
+        ([0.0, 3.0], 0.0, 3.0, 1),  # farther off than the switch_distance: the subgoal acts
         ([0.0, 1.0], 0.0, 5.0, 0),  # nearer: the task
         ([0.0, 1.0], 1.0, 1.0, 1),  # farther off than the tolerance, and led
         ([0.0, 0.25], 1.0, 5.0, 0),  # met
     ],
 )
-def test_a_stage_that_is_not_met_acts(seen, led_steps, goal, flag):
-    led = Exploration(random_eps=0.0, noise=0.0, led_steps=led_steps) if led_steps else None
+def test_a_subgoal_that_is_not_met_acts(seen, guided_fraction, goal, flag):
+    led = Exploration(random_eps=0.0, noise=0.0, guided_fraction=guided_fraction) if guided_fraction else None
     seen, generator = (np.array(seen), np.array([0.0]), np.array([5.0])), np.random.default_rng(0)
     expected = np.tanh(0.1 * goal + 0.01 * flag)
-    assert staged().act(*seen, led, generator)[0] == pytest.approx(expected, rel=1e-6)
+    assert with_subgoals().act(*seen, led, generator)[0] == pytest.approx(expected, rel=1e-6)
     rows = [np.stack([part, part]) for part in seen]
-    assert staged().predict(*rows, led, generator)[:, 0] == pytest.approx([expected, expected], rel=1e-6)
+    assert with_subgoals().predict(*rows, led, generator)[:, 0] == pytest.approx([expected, expected], rel=1e-6)
 
 
 def test_a_led_episode_is_led_in_its_share_of_the_steps():
-    led, generator = Exploration(random_eps=0.0, noise=0.0, led_steps=0.25), np.random.default_rng(0)
-    policy, seen = staged(), (np.array([0.0, 1.0]), np.array([0.0]), np.array([5.0]))
+    led, generator = Exploration(random_eps=0.0, noise=0.0, guided_fraction=0.25), np.random.default_rng(0)
+    policy, seen = with_subgoals(), (np.array([0.0, 1.0]), np.array([0.0]), np.array([5.0]))
     actions = np.array([policy.act(*seen, led, generator)[0] for _ in range(1000)])
     assert np.mean(actions < 0.2) == pytest.approx(0.25, abs=0.04)
     alone = led.left_alone()
@@ -315,13 +315,13 @@ def test_a_led_episode_is_led_in_its_share_of_the_steps():
 
 
 def test_an_episode_that_is_not_led_has_half_the_noise():
-    alone = Exploration(random_eps=0.3, noise=0.2, led_episodes=0.8, led_steps=0.5).left_alone()
-    assert (alone.random_eps, alone.noise, alone.led_steps) == (0.15, 0.1, 0.0)
+    alone = Exploration(random_eps=0.3, noise=0.2, guided_episodes=0.8, guided_fraction=0.5).left_alone()
+    assert (alone.random_eps, alone.noise, alone.guided_fraction) == (0.15, 0.1, 0.0)
 
 
-def test_stages_and_absolute_columns_go_through_a_file():
-    spec = make_spec(stages=(NEAR,), goal_features="relative", absolute_observation=(1,), absolute_goal=(0,))
+def test_subgoals_and_absolute_columns_go_through_a_file():
+    spec = make_spec(subgoals=(NEAR,), goal_features="relative", hidden_observation=(1,), hidden_goal=(0,))
     assert PolicySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
     assert spec.input_size == 1 + 0 + 1 + 1
     with pytest.raises(FileError, match="malformed"):
-        PolicySpec.from_json({**spec.to_json(), "stages": ["near achieved=7 goal=1 tolerance=0.5 handover=2"]})
+        PolicySpec.from_json({**spec.to_json(), "subgoals": ["near achieved=7 goal=1 tolerance=0.5 switch_distance=2"]})

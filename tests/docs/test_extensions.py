@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hindsight.agents.options import AGENT_OPTIONS, TQCOptions
 from hindsight.cli import COMMANDS
+from hindsight.options import AGENT_OPTIONS, TQCOptions
 from hindsight.recipes import recipe_names
 
 pytest.importorskip("sphinx")

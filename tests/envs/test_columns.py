@@ -36,13 +36,13 @@ def test_columns_stand_behind_what_is_seen():
     assert check_goal_env(make).ok
 
 
-def test_a_stage_may_be_a_pair_of_functions():
-    stage = "stop achieved=4,5 goal=6,7 tolerance=0.01 handover=0.02"
+def test_a_subgoal_may_be_a_pair_of_functions():
+    subgoal = "stop achieved=4,5 goal=6,7 tolerance=0.01 switch_distance=0.02"
     options = {"hidden": (8,), "random_steps": 20, "updates_per_step": 1.0, "eval_every": 0, "agent": "ddpg"}
-    with HER(make, stages=(stage,), **options) as model:
+    with HER(make, subgoals=(subgoal,), **options) as model:
         model.learn(60)
         batch = model.trainer.buffer.sample(64)
-        here = batch.stage == 1
+        here = batch.subgoal == 1
         assert np.array_equal(batch.achieved_goal[here], batch.observation[here][:, 4:6])
         assert model.trainer.counts.updates == 40
 

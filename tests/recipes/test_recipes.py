@@ -1,7 +1,7 @@
 import pytest
 
-from hindsight.agents.options import AGENT_OPTIONS
 from hindsight.errors import FileError, UnknownNameError
+from hindsight.options import AGENT_OPTIONS
 from hindsight.recipes import find_recipe, load_recipe, recipe_names
 from hindsight.training.settings import resolve_settings
 

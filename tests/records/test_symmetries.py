@@ -22,31 +22,31 @@ def test_the_group_is_closed_and_of_the_right_order(generators, order):
     group = Symmetries(generators, SPEC)
     assert len(group) == order
     rows = np.random.default_rng(0).standard_normal((5, 3))
-    seen = [group.turned("observation", rows, element) for element in range(order)]
+    seen = [group.transformed("observation", rows, element) for element in range(order)]
     assert np.array_equal(seen[0], rows)
     for first in seen:
         for element in range(order):
-            again = group.turned("observation", first, element)
+            again = group.transformed("observation", first, element)
             assert sum(np.allclose(again, one) for one in seen) == 1
 
 
 def test_a_quarter_turn_by_hand():
     group, row = Symmetries((QUARTER,), SPEC), np.array([[1.0, 2.0, 3.0]], np.float32)
-    assert [group.turned("observation", row, e).tolist() for e in range(4)] == [
+    assert [group.transformed("observation", row, e).tolist() for e in range(4)] == [
         [[1, 2, 3]],
         [[-2, 1, 3]],
         [[-1, -2, 3]],
         [[2, -1, 3]],
     ]
-    assert group.turned("action", row[:, :2], 1).tolist() == [[-2, 1]]
-    assert group.turned("goal", row[:, :2], 1).dtype == np.float32
+    assert group.transformed("action", row[:, :2], 1).tolist() == [[-2, 1]]
+    assert group.transformed("goal", row[:, :2], 1).dtype == np.float32
 
 
 def test_a_mirror_may_stand_anywhere():
     group, row = Symmetries(("o1=1.5-o1", "g0=2-g1 g1=-1+g0"), SPEC), np.array([[1.0, 2.0, 3.0]])
     assert len(group) == 8  # a mirror at 0.75, and a quarter turn of the goals around (1.5, 0.5)
-    assert group.turned("observation", row, 1).tolist() == [[1, -0.5, 3]]
-    around = [g for g in range(8) if np.allclose(group.turned("goal", np.array([[1.5, 0.5]]), g), [[1.5, 0.5]])]
+    assert group.transformed("observation", row, 1).tolist() == [[1, -0.5, 3]]
+    around = [g for g in range(8) if np.allclose(group.transformed("goal", np.array([[1.5, 0.5]]), g), [[1.5, 0.5]])]
     assert len(around) == 8
 
 
@@ -54,7 +54,7 @@ def test_an_episode_is_seen_from_every_side():
     generator = np.random.default_rng(0)
     rows = [generator.standard_normal((3, n)).astype(np.float32) for n in (3, 2, 2)]
     episode = Episode(*rows, rows[1][:2], np.zeros(2), number=7)
-    was, mirrored = Symmetries((MIRROR,), SPEC).sides(episode)
+    was, mirrored = Symmetries((MIRROR,), SPEC).augmented(episode)
     assert was is episode
     assert mirrored.number == 7
     for name in ("observation", "achieved_goal", "desired_goal", "action"):

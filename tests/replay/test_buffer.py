@@ -323,7 +323,7 @@ def test_a_damaged_file_is_named(tmp_path):
 )
 def test_a_file_with_hostile_settings_is_refused_before_memory_is_asked_for(tmp_path, change):
     from hindsight.replay.buffer import KIND
-    from hindsight.replay.files import save_folder
+    from hindsight.storage import save_folder
 
     arrays, data = filled().state_dict()
     save_folder(tmp_path / "buffer", KIND, arrays, data | {"settings": data["settings"] | change})
@@ -381,16 +381,16 @@ def test_the_reward_keeps_to_the_widest_float():
     assert math.isclose(buffer._timeline.rows["reward"][1], 0.125)
 
 
-def test_the_trivial_share_counts_relabelled_samples_that_were_at_their_goal():
+def test_the_already_achieved_fraction_counts_relabelled_samples_that_were_at_their_goal():
     buffer = make_buffer(strategy="final")
     buffer.add_episode(make_episode(1, 4))
     batch = buffer.sample(4)
     batch.is_relabelled[:] = [True, True, True, False]
     batch.achieved_goal[:, 0] = [7.0, 7.0, 3.0, 7.0]
     batch.goal[:, 0] = [7.0, 8.0, 3.0, 7.0]
-    assert buffer.trivial_share(batch) == pytest.approx(2 / 3)
+    assert buffer.already_achieved_fraction(batch) == pytest.approx(2 / 3)
     batch.is_relabelled[:] = False
-    assert buffer.trivial_share(batch) is None
+    assert buffer.already_achieved_fraction(batch) is None
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from tiny import compute_reward, make_buffer, make_episode
 
 from hindsight import HindsightBuffer
 from hindsight.errors import GoalEnvError, OptionError
-from hindsight.replay.ends import choose_ends
-from hindsight.replay.goals import STRATEGIES
+from hindsight.options.relabel import STRATEGIES
+from hindsight.replay.ends import choose_termination
 
 
 def always(achieved_goal, goal, info):
@@ -83,5 +83,5 @@ def test_a_rule_is_saved_with_the_buffer(tmp_path):
 
 
 def test_without_a_word_the_environment_is_asked():
-    assert choose_ends(None, near, None, 0.0).judge is near
-    assert choose_ends(None, None, None, 0.0) == (None, None)
+    assert choose_termination(None, near, None, 0.0).judge is near
+    assert choose_termination(None, None, None, 0.0) == (None, None)

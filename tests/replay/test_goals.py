@@ -4,9 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hindsight.errors import OptionError, UnknownNameError
+from hindsight.options.relabel import SOURCES, Relabel
 from hindsight.replay.goals import (
-    SOURCES,
-    Relabel,
     check_strategy,
     episode_rows,
     final_rows,

@@ -1,10 +1,10 @@
-"""Judging: verdicts where relabelled, by hand; what is unusable is refused by name. Ends are tested in test_ends."""
+"""Judging: verdicts where relabelled, by hand; what is unusable is refused by name. Termination are tested in test_ends."""
 
 import numpy as np
 import pytest
 
 from hindsight.errors import GoalEnvError
-from hindsight.replay.ends import AS_STORED, Ends
+from hindsight.replay.ends import AS_STORED, Termination
 from hindsight.replay.judging import Judging, Steps
 
 
@@ -22,8 +22,8 @@ def steps():
     ("ends", "terminated"),
     [
         (AS_STORED, [True, True, False]),
-        (Ends(reward=0.0), [True, False, True]),
-        (Ends(lambda achieved, goal, info: info["ends"]), [True, False, True]),
+        (Termination(reward=0.0), [True, False, True]),
+        (Termination(lambda achieved, goal, info: info["ends"]), [True, False, True]),
     ],
 )
 def test_only_relabelled_steps_are_judged(ends, terminated):
@@ -36,7 +36,7 @@ def test_only_relabelled_steps_are_judged(ends, terminated):
 def test_what_is_paid_besides_neither_makes_a_success_nor_hides_one():
     judged = steps()
     judged.reward[:] = [0.0, 4.0, -5.0]  # under the goal 2 that was asked, compute_reward gives -1, 0 and -1
-    Judging(minus_distance, Ends(reward=0.0), extra_reward=True).judge(judged, {}, np.full((3, 1), 2.0))
+    Judging(minus_distance, Termination(reward=0.0), extra_reward=True).judge(judged, {}, np.full((3, 1), 2.0))
     assert judged.reward.tolist() == [0.0, -1.0 + 4.0, 0.0 - 4.0]
     assert judged.terminated.tolist() == [True, False, True]
 
@@ -49,7 +49,7 @@ def test_a_judge_that_writes_is_found_the_first_time():
     with pytest.raises(GoalEnvError, match="compute_reward writes into its arguments"):
         Judging(spoil, AS_STORED).judge(steps(), {"wind": np.ones(3)})
     with pytest.raises(GoalEnvError, match=r"compute_terminated \(or compute_success\) writes"):
-        Judging(minus_distance, Ends(spoil)).judge(steps(), {"wind": np.ones(3)})
+        Judging(minus_distance, Termination(spoil)).judge(steps(), {"wind": np.ones(3)})
 
 
 @pytest.mark.parametrize(

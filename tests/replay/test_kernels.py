@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hindsight import GoalSpec
+from hindsight.options.relabel import STRATEGIES
 from hindsight.replay import kernels
-from hindsight.replay.goals import STRATEGIES
 from hindsight.replay.rows import row_dtype
 
 exactly = settings(max_examples=60, deadline=None, derandomize=True)
@@ -206,10 +206,10 @@ def test_seal(ring):
 
 @exactly
 @given(rows_of_episodes(), st.integers(1, 4))
-def test_stage(ring, n):
+def test_add_steps(ring, n):
     rows, rng = ring
     copies = [(np.zeros((n, 4), rows.dtype), np.zeros(n, np.int64), np.zeros(n, np.int64)) for _ in range(2)]
-    layout, floats = kernels.stage_layout(rows.dtype), kernels.float_table(rows.dtype)
+    layout, floats = kernels.open_layout(rows.dtype), kernels.float_table(rows.dtype)
     for _ in range(12):
         incoming = np.zeros((2, n), rows.dtype)
         incoming[:] = finite_rows(np.zeros(2 * n, rows.dtype), rng).reshape(2, n)
@@ -217,7 +217,7 @@ def test_stage(ring, n):
             for name in ("observation", "achieved_goal", "desired_goal"):
                 incoming[0, i][name] = copies[0][0][i, copies[0][1][i]][name]
         truncated, codes = rng.random(n) < 0.2, []
-        for f, (open_rows, steps, phase) in zip((kernels.stage_plain, kernels.stage), copies, strict=True):
+        for f, (open_rows, steps, phase) in zip((kernels.add_steps_plain, kernels.add_steps), copies, strict=True):
             flat = (incoming.reshape(-1).view(np.uint8), open_rows.reshape(-1).view(np.uint8))
             codes.append(f(*flat, layout, floats, steps, phase, truncated))
         assert codes[0] == codes[1]
@@ -248,14 +248,14 @@ def test_large_numbers_are_bad_where_they_are_watched():
 def test_a_step_from_where_an_episode_ended_with_reward_0_is_a_reset():
     space = spaces.Dict({key: spaces.Box(-9, 9, (1,)) for key in ("observation", "achieved_goal", "desired_goal")})
     row = row_dtype(GoalSpec.from_spaces(space, spaces.Discrete(2)))
-    staged, steps, phase = np.zeros((1, 4), row), np.zeros(1, np.int64), np.full(1, kernels.ENDED)
+    open_rows, steps, phase = np.zeros((1, 4), row), np.zeros(1, np.int64), np.full(1, kernels.ENDED)
     incoming, truncated = np.zeros((2, 1), row), np.zeros(1, bool)
-    arguments = (kernels.stage_layout(row), kernels.float_table(row), steps, phase, truncated)
-    bytes_of = [each.reshape(-1).view(np.uint8) for each in (incoming, staged)]
-    assert kernels.stage(*bytes_of, *arguments) == 0
+    arguments = (kernels.open_layout(row), kernels.float_table(row), steps, phase, truncated)
+    bytes_of = [each.reshape(-1).view(np.uint8) for each in (incoming, open_rows)]
+    assert kernels.add_steps(*bytes_of, *arguments) == 0
     assert (phase[0], steps[0]) == (kernels.FRESH, 0)
     phase[0], incoming["reward"] = kernels.ENDED, -1
-    assert kernels.stage(*bytes_of, *arguments) == 0
+    assert kernels.add_steps(*bytes_of, *arguments) == 0
     assert (phase[0], steps[0]) == (kernels.OPEN, 1)
 
 

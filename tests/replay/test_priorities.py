@@ -204,11 +204,11 @@ def test_the_compiled_check_equals_the_plain_one(bad):
 
 def test_refused_settings():
     with pytest.raises(OptionError, match="choose one"):
-        held([], energy=True)
+        held([], energy_priority=True)
     for name, value in (("alpha", -0.1), ("alpha", 1.1), ("beta", 2.0), ("beta", np.nan)):
         with pytest.raises(OptionError, match=name):
             held([], **{name: value})
-    for options in ({"prioritized": False}, {"prioritized": False, "energy": True}):
+    for options in ({"prioritized": False}, {"prioritized": False, "energy_priority": True}):
         buffer, _ = held([2], **options)
         assert buffer.sample(4).weight is None
         with pytest.raises(InputError, match="prioritized=True"):
@@ -235,7 +235,7 @@ def test_before_the_first_draw_no_update_is_out_of_date():
 
 
 def test_energy_is_how_far_the_achieved_goal_moved():
-    buffer, tree = held([2, 4, 1], prioritized=False, energy=True)
+    buffer, tree = held([2, 4, 1], prioritized=False, energy_priority=True)
     assert leaves(buffer)[:9].tolist() == pytest.approx(
         [2 + SMALLEST_MOVE] * 2 + [0] + [4 + SMALLEST_MOVE] * 4 + [0] + [1 + SMALLEST_MOVE]
     )
@@ -245,27 +245,27 @@ def test_energy_is_how_far_the_achieved_goal_moved():
 
 
 def test_a_way_beyond_the_limit_counts_no_more():
-    buffer, _ = held([2, 4, 1], prioritized=False, energy=True, energy_limit=1.5)
+    buffer, _ = held([2, 4, 1], prioritized=False, energy_priority=True, energy_cap=1.5)
     counts = [1.5 + SMALLEST_MOVE] * 2 + [0] + [1.5 + SMALLEST_MOVE] * 4 + [0] + [1 + SMALLEST_MOVE]
     assert leaves(buffer)[:9].tolist() == pytest.approx(counts)
-    for options in ({"energy": True, "energy_limit": 0.0}, {"energy_limit": 1.0}):
-        with pytest.raises(OptionError, match=r"energy_limit is .*above 0, with energy=True"):
+    for options in ({"energy_priority": True, "energy_cap": 0.0}, {"energy_cap": 1.0}):
+        with pytest.raises(OptionError, match=r"energy_cap is .*above 0, with energy_priority=True"):
             held([], prioritized=False, **options)
 
 
 def test_ahead_a_row_counts_by_the_moves_still_to_come():
-    buffer, _ = held([3, 1], prioritized=False, energy=True, energy_ahead=True)  # every step moves by 1
+    buffer, _ = held([3, 1], prioritized=False, energy_priority=True, energy_remaining=True)  # every step moves by 1
     assert (leaves(buffer)[:5] - SMALLEST_MOVE).tolist() == pytest.approx([3.3, 2.3, 1.3, -SMALLEST_MOVE, 1.1])
-    buffer, _ = held([3], prioritized=False, energy=True, energy_ahead=True, energy_limit=1.5)
+    buffer, _ = held([3], prioritized=False, energy_priority=True, energy_remaining=True, energy_cap=1.5)
     assert (leaves(buffer)[:3] - SMALLEST_MOVE).tolist() == pytest.approx([1.65, 1.65, 1.15])
-    with pytest.raises(OptionError, match="energy_ahead is True, but"):
-        held([], prioritized=False, energy_ahead=True)
+    with pytest.raises(OptionError, match="energy_remaining is True, but"):
+        held([], prioritized=False, energy_remaining=True)
 
 
-AHEAD = {"prioritized": False, "energy": True, "energy_ahead": True}
+AHEAD = {"prioritized": False, "energy_priority": True, "energy_remaining": True}
 
 
-@pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy": True}, AHEAD])
+@pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy_priority": True}, AHEAD])
 @pytest.mark.parametrize("capacity", [4, 7, 12])
 def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
     rng = np.random.default_rng(capacity)
@@ -286,7 +286,7 @@ def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
         assert tree.total == pytest.approx(leaves(buffer)[buffer._timeline.live_rows()].sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy": True}])
+@pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy_priority": True}])
 def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
     buffer, tree = held([5, 3, 4, 2], capacity=10, **options)
     if options["prioritized"]:

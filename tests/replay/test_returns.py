@@ -8,8 +8,8 @@ from tiny import ACTION_SPACE, OBSERVATION_SPACE, make_episode, place
 
 from hindsight import HindsightBuffer, Relabel
 from hindsight.errors import GoalEnvError, InputError, OptionError
+from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS, Batch
-from hindsight.replay.goals import STRATEGIES
 from hindsight.replay.returns import fold_steps
 
 

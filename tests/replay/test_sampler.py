@@ -9,9 +9,10 @@ from tiny import SPEC, compute_reward, live_episodes, make_episode, place
 
 from hindsight import Relabel, Timeline
 from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
+from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS
-from hindsight.replay.ends import Ends
-from hindsight.replay.goals import STRATEGIES, future_rows
+from hindsight.replay.ends import Termination
+from hindsight.replay.goals import future_rows
 from hindsight.replay.sampler import Sampler
 
 RARE = 1e-6
@@ -319,7 +320,7 @@ def test_ends_stay_as_stored_or_are_judged_under_the_new_goal():
     def reached(achieved_goal, goal, info):
         return (achieved_goal == goal)[:, 0]
 
-    judged = make_sampler([3, 3], ends=Ends(reached)).sample((200,))
+    judged = make_sampler([3, 3], ends=Termination(reached)).sample((200,))
     told = judged.is_relabelled
     assert (judged.terminated == (judged.next_achieved_goal == judged.goal)[:, 0])[told].all()
     assert (judged.terminated == ((judged.observation[:, 0] == 2) & (judged.observation[:, 1] == 2)))[~told].all()

@@ -23,8 +23,8 @@ from tiny import (
 
 from hindsight import Episode, HindsightBuffer, Relabel
 from hindsight.errors import FileError, GoalEnvError, InputError, OptionError
+from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS
-from hindsight.replay.goals import STRATEGIES
 
 RARE = 1e-6
 

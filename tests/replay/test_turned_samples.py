@@ -43,7 +43,9 @@ def test_the_compiled_turn_equals_the_plain_one(dtype):
     assert turned[0].tobytes() != values.tobytes()
 
 
-@pytest.mark.parametrize("options", [{}, {"strategy": "episode"}, {"n_steps": 3}, {"energy": True}, {"prioritized": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"strategy": "episode"}, {"n_steps": 3}, {"energy_priority": True}, {"prioritized": True}]
+)
 def test_a_turned_batch_is_what_the_step_would_have_been(options):
     buffer = make_buffer((QUARTER, MIRROR), **options)
     plain = make_buffer((), **options)
@@ -52,7 +54,7 @@ def test_a_turned_batch_is_what_the_step_would_have_been(options):
     assert batch.reward.tobytes() == was.reward.tobytes()
     if "n_steps" not in options:
         assert (ENV.compute_reward(batch.next_achieved_goal, batch.goal, {}) == batch.reward).all()
-    sides = set()
+    augmented = set()
     for i in range(400):
         a, b = was.observation[i, :2], batch.observation[i, :2]
         by_hand = [(s * a[j], t * a[1 - j]) for s in (1, -1) for t in (1, -1) for j in (0, 1)]
@@ -65,8 +67,8 @@ def test_a_turned_batch_is_what_the_step_would_have_been(options):
         for part in (slice(0, 2), slice(2, 4)):
             old, new = was.next_observation[i, part], batch.next_observation[i, part]
             assert new.tolist() == [s * old[j], t * old[1 - j]]
-        sides.add((s, t, j))
-    assert len(sides) == 8
+        augmented.add((s, t, j))
+    assert len(augmented) == 8
 
 
 def test_every_side_is_as_likely():
@@ -75,7 +77,7 @@ def test_every_side_is_as_likely():
     buffer = make_buffer((QUARTER,), n_sampled_goal=0)
     batch = buffer.sample(8000)
     was = of_row(buffer, batch.row)
-    turned = [buffer.symmetries.turned("observation", was, e) for e in range(4)]
+    turned = [buffer.symmetries.transformed("observation", was, e) for e in range(4)]
     counts = [(batch.observation == each).all(1).sum() for each in turned]
     assert sum(counts) == 8000
     assert stats.chisquare(counts).pvalue > 1e-6

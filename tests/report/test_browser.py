@@ -50,7 +50,7 @@ def drawn(browser):
 
 
 def test_every_plot_of_a_run_is_drawn_and_nothing_is_said(browser, tmp_path):
-    run = write_run(tmp_path / "a", **{"train/trivial_goals": [0.1] * 4, "train/actor_loss": [1.0] * 4})
+    run = write_run(tmp_path / "a", **{"train/goals_already_achieved": [0.1] * 4, "train/actor_loss": [1.0] * 4})
     visit(browser, write_report([run]))
     plots = drawn(browser)
     assert len(plots) == 13

@@ -69,7 +69,7 @@ def change(path, **changes):
 def test_what_differs_by_more_than_its_seed_is_told_apart(tmp_path):
     """By variant, by what the environment was made with, by any other option; not by how many workers helped."""
     runs = [
-        change(write_run(tmp_path / "0"), variant="staged"),
+        change(write_run(tmp_path / "0"), variant="subgoals"),
         change(write_run(tmp_path / "1", seed=1), variant="plain", options={"workers": 2, "checkpoint_every": 5}),
         change(write_run(tmp_path / "2", seed=2), variant="plain", options={"tau": 0.5}),
         change(write_run(tmp_path / "3", seed=3), variant="plain", options={"env_options": ["n_bits=30"]}),
@@ -77,7 +77,7 @@ def test_what_differs_by_more_than_its_seed_is_told_apart(tmp_path):
     ]
     kinds = {kind.name: [run.seed for run in kind.runs] for kind in kinds_of(runs)}
     assert kinds == {
-        "td3 on Task-v0, staged": [0],
+        "td3 on Task-v0, subgoals": [0],
         "td3, tau=0.05 on Task-v0, plain": [1, 4],
         "td3, tau=0.5 on Task-v0, plain": [2],
         "td3 on Task-v0 (n_bits=30), plain": [3],

@@ -60,7 +60,7 @@ def test_returns_that_are_possible(tmp_path):
             "critic's loss has grown to 7",
         ),
         ({"train/critic_loss": [1.0] * 39 + [np.inf]}, "train/critic_loss became infinite"),
-        ({"train/trivial_goals": [0.9] * 40}, "90% of the goals put in hindsight were achieved"),
+        ({"train/goals_already_achieved": [0.9] * 40}, "90% of the goals put in hindsight were achieved"),
         ({"train/entropy_coefficient": [0.1] * 30 + [50.0] * 10}, "entropy coefficient has grown to 50"),
         ({"refused_episodes": [0] * 39 + [7]}, "7 training episodes were refused"),
         ({"failed_jobs": [2] * 40}, "2 jobs failed"),

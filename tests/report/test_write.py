@@ -26,11 +26,11 @@ def panels_of(page):
 
 
 def test_a_page_holds_every_plot(tmp_path):
-    run = write_run(tmp_path / "a", **{"train/trivial_goals": [0.1] * 4, "train/actor_loss": [1.0] * 4})
+    run = write_run(tmp_path / "a", **{"train/goals_already_achieved": [0.1] * 4, "train/actor_loss": [1.0] * 4})
     page = write_report([run])
     assert page == run / "report.html"
     curves = {"success-steps", "success-time", "return-steps", "return-time", "critic-loss", "actor-loss", "q"}
-    rest = {"trivial-goals", "goals-1", "goals-2", "coverage", "steps-per-second", "updates-per-second"}
+    rest = {"goals-already-achieved", "goals-1", "goals-2", "coverage", "steps-per-second", "updates-per-second"}
     assert set(panels_of(page)) == curves | rest
     assert (run / "plotly.min.js").read_text() == SCRIPT
     assert "<script src='plotly.min.js'>" in page.read_text()

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import stages
+import setups
 
 from hindsight.agents.policy import Exploration, PolicyWeights
 from hindsight.errors import GoalEnvError, MissingKeyError
-from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, Stage, environment_seed, play_episode
+from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup, environment_seed, play_episode
 
 NOISY = Exploration(random_eps=0.3, noise=0.2)
 
@@ -17,19 +17,19 @@ def same(first, second):
 
 
 def test_a_job_gives_the_same_episodes_whatever_was_played_before():
-    job = Job(7, TRAINING, (3, 4), stages.weights(), NOISY)
-    fresh, used = Collector(stages.stage()), Collector(stages.stage())
-    used.collect(Job(1, EVALUATION, (0, 1, 2), stages.weights(1)))
+    job = Job(7, TRAINING, (3, 4), setups.weights(), NOISY)
+    fresh, used = Collector(setups.setup()), Collector(setups.setup())
+    used.collect(Job(1, EVALUATION, (0, 1, 2), setups.weights(1)))
     first, second = fresh.collect(job), used.collect(job)
     assert [e.number for e in first] == [3, 4]
     assert all(same(a, b) for a, b in zip(first, second, strict=True))
-    assert same(first[1], Collector(stages.stage()).collect(Job(7, TRAINING, (4,), stages.weights(), NOISY))[0])
+    assert same(first[1], Collector(setups.setup()).collect(Job(7, TRAINING, (4,), setups.weights(), NOISY))[0])
     assert not same(*first)
 
 
 def test_what_decides_an_episode():
     def play(run_seed=0, stream=TRAINING, weights=0, exploration=NOISY):
-        return Collector(stages.stage()).collect(Job(run_seed, stream, (0,), stages.weights(weights), exploration))[0]
+        return Collector(setups.setup()).collect(Job(run_seed, stream, (0,), setups.weights(weights), exploration))[0]
 
     assert same(play(), play())
     for change in ({"run_seed": 1}, {"stream": EVALUATION}, {"weights": 1}, {"exploration": None}):
@@ -40,10 +40,10 @@ def test_a_new_environment_per_episode_where_resets_are_not_exact():
     made = []
 
     def make():
-        made.append(stages.short())
+        made.append(setups.short())
         return made[-1]
 
-    Collector(stages.stage(make, remake_environment=True)).collect(Job(0, TRAINING, (0, 1, 2), stages.weights()))
+    Collector(setups.setup(make, remake_environment=True)).collect(Job(0, TRAINING, (0, 1, 2), setups.weights()))
     assert len(made) == 3
 
 
@@ -54,7 +54,7 @@ def test_the_episode_holds_what_happened():
         seen.append(observation["observation"].copy())
         return np.array([1.0, -1.0], np.float32)
 
-    episode = play_episode(stages.short(), act, seed=5, number=9)
+    episode = play_episode(setups.short(), act, seed=5, number=9)
     assert len(episode) == 10
     assert np.array_equal(episode.observation[:-1], seen)
     assert np.array_equal(episode.observation[:, :2], episode.achieved_goal)
@@ -66,7 +66,7 @@ def test_the_episode_holds_what_happened():
 
 
 def test_the_limit_cuts_an_episode_as_truncated():
-    env = stages.Endless(max_steps=10)
+    env = setups.Endless(max_steps=10)
     episode = play_episode(env, lambda o: np.zeros(2, np.float32), 0, limit=25, info_keys=("speed",))
     assert len(episode) == 25
     assert not episode.terminated
@@ -76,12 +76,12 @@ def test_the_limit_cuts_an_episode_as_truncated():
 def test_an_endless_episode_names_the_cure(monkeypatch):
     monkeypatch.setattr("hindsight.rollout.collect._OBVIOUSLY_ENDLESS", 100)
     with pytest.raises(GoalEnvError, match="set max_episode_steps"):
-        play_episode(stages.Endless(max_steps=10), lambda o: np.zeros(2, np.float32), 0)
+        play_episode(setups.Endless(max_steps=10), lambda o: np.zeros(2, np.float32), 0)
 
 
 def test_a_missing_info_key_is_named():
     with pytest.raises(MissingKeyError, match="info_keys asks for 'torque'"):
-        play_episode(stages.short(), lambda o: np.zeros(2, np.float32), 0, info_keys=("torque",))
+        play_episode(setups.short(), lambda o: np.zeros(2, np.float32), 0, info_keys=("torque",))
 
 
 def test_seeds_of_the_streams_differ_and_fit_a_c_integer():
@@ -90,30 +90,30 @@ def test_seeds_of_the_streams_differ_and_fit_a_c_integer():
     assert 0 <= min(seeds) <= max(seeds) < 2**31
 
 
-NEAR = "near achieved=0,1 goal=2,3 tolerance=0.01 handover=5"
+NEAR = "near achieved=0,1 goal=2,3 tolerance=0.01 switch_distance=5"
 
 
 def test_some_episodes_are_led_and_say_so():
-    spec = replace(stages.policy_spec(), stages=(NEAR,))
+    spec = replace(setups.policy_spec(), subgoals=(NEAR,))
     flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
     weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
-    where = Stage(stages.short, spec)
+    where = RolloutSetup(setups.short, spec)
 
-    def play(led_episodes, led_steps=1.0, numbers=range(40)):
-        exploration = Exploration(0.2, 0.1, led_episodes=led_episodes, led_steps=led_steps)
+    def play(guided_episodes, guided_fraction=1.0, numbers=range(40)):
+        exploration = Exploration(0.2, 0.1, guided_episodes=guided_episodes, guided_fraction=guided_fraction)
         return Collector(where).collect(Job(0, TRAINING, tuple(numbers), weights, exploration))
 
     half = play(0.5)
-    assert 10 < sum(e.is_led for e in half) < 30
-    assert not any(e.is_led for e in play(0.0, numbers=range(5)))
-    assert all(e.is_led for e in play(1.0, numbers=range(5)))
-    assert all(same(a, b) and a.is_led == b.is_led for a, b in zip(half[7:9], play(0.5, numbers=(7, 8)), strict=True))
-    led = next(e.number for e in half if e.is_led)
-    assert not same(half[led], play(0.5, led_steps=0.0, numbers=(led,))[0])
+    assert 10 < sum(e.is_guided for e in half) < 30
+    assert not any(e.is_guided for e in play(0.0, numbers=range(5)))
+    assert all(e.is_guided for e in play(1.0, numbers=range(5)))
+    assert all(same(a, b) and a.is_guided == b.is_guided for a, b in zip(half[7:9], play(0.5, numbers=(7, 8)), strict=True))
+    led = next(e.number for e in half if e.is_guided)
+    assert not same(half[led], play(0.5, guided_fraction=0.0, numbers=(led,))[0])
 
 
 def test_random_actions_are_held_for_one_to_so_many_steps():
-    episodes = play_sixty(Exploration(0.0, 0.0, is_random=True, random_hold=9))
+    episodes = play_sixty(Exploration(0.0, 0.0, is_random=True, random_action_repeat=9))
     changes = [np.flatnonzero((np.diff(e.action, axis=0) != 0).any(axis=1)) for e in episodes]
     lengths = np.concatenate([np.diff(each) for each in changes])
     assert (lengths.min(), lengths.max()) == (1, 9)
@@ -121,9 +121,9 @@ def test_random_actions_are_held_for_one_to_so_many_steps():
 
 
 def test_held_actions_are_as_large_a_share_of_all_as_random_ones_would_be():
-    exploration = Exploration(random_eps=0.3, noise=0.0, random_hold=9)
+    exploration = Exploration(random_eps=0.3, noise=0.0, random_action_repeat=9)
     assert exploration.burst_probability == pytest.approx(0.3 / (5 - 0.3 * 4))
-    collector = Collector(stages.stage())
+    collector = Collector(setups.setup())
     is_random = []
     for e in play_sixty(exploration, collector):
         best = collector.policy.predict(e.observation[:-1], e.achieved_goal[:-1], e.desired_goal[:-1])
@@ -132,5 +132,5 @@ def test_held_actions_are_as_large_a_share_of_all_as_random_ones_would_be():
 
 
 def play_sixty(exploration, collector=None):
-    job = Job(0, TRAINING, tuple(range(60)), stages.weights(0), exploration)
-    return (collector or Collector(stages.stage())).collect(job)
+    job = Job(0, TRAINING, tuple(range(60)), setups.weights(0), exploration)
+    return (collector or Collector(setups.setup())).collect(job)

@@ -9,26 +9,26 @@ import time
 from pathlib import Path
 
 import pytest
-import stages
+import setups
 from test_collect import same
 
 from hindsight.agents.policy import Exploration
 from hindsight.cli import main
 from hindsight.errors import OptionError, WorkerError
 from hindsight.rollout.collect import TRAINING, Collector, Job
-from hindsight.rollout.source import WorkerSource
+from hindsight.rollout.workers import WorkerSource
 from test_cli import COMMAND, SHORT, SMALL, assert_same_run, timeless
 
 ray = pytest.importorskip("ray")
 
-from hindsight.rollout.ray_source import RayCrew, connect  # noqa: E402
+from hindsight.rollout.ray_source import RayPool, connect  # noqa: E402
 
 pytestmark = pytest.mark.ray
-ARGUMENTS = ["train", "PointReach-v0", *SHORT, *SMALL, "--lag", "1"]
+ARGUMENTS = ["train", "PointReach-v0", *SHORT, *SMALL, "--policy-lag", "1"]
 
 
 def job(number):
-    return Job(0, TRAINING, (number,), stages.weights(number), Exploration(random_eps=0.3, noise=0.2))
+    return Job(0, TRAINING, (number,), setups.weights(number), Exploration(random_eps=0.3, noise=0.2))
 
 
 def descendants(parent):
@@ -126,18 +126,18 @@ def test_a_stranger_without_the_token_is_refused():
 
 def test_nodes_join_and_leave_and_no_job_is_lost(cluster):
     node = cluster.add_node(num_cpus=1)
-    crew = RayCrew(stages.stage(stages.slow), 2, cluster.address)
-    expected = [Collector(stages.stage(stages.short)).collect(job(number))[0] for number in range(4)]
-    with WorkerSource(crew, 2) as source:
+    pool = RayPool(setups.setup(setups.slow), 2, cluster.address)
+    expected = [Collector(setups.setup(setups.short)).collect(job(number))[0] for number in range(4)]
+    with WorkerSource(pool, 2) as source:
         tickets = [source.submit(job(number)) for number in range(4)]
         source.result(tickets[0])  # all is running
         wait_until(lambda: source.submit(job(9)) and len(source._busy) == 2)
         cluster.remove_node(node, allow_graceful=False)
         for ticket, episode in zip(tickets[1:], expected[1:], strict=True):
             assert same(source.result(ticket)[0], episode)
-        tally = source.take_tally()
-        assert tally == {"lost_workers": tally["lost_workers"]}
-        assert tally["lost_workers"] >= 1
+        fault_counts = source.take_fault_counts()
+        assert fault_counts == {"lost_workers": fault_counts["lost_workers"]}
+        assert fault_counts["lost_workers"] >= 1
         cluster.add_node(num_cpus=1)
         wait_until(lambda: source.submit(job(9)) and len(source._busy) == 2)
 
@@ -160,7 +160,7 @@ def test_a_learner_that_is_killed_goes_on_to_the_same_bytes_while_the_cluster_li
 
 def test_what_cannot_work_is_refused_with_the_cure():
     with pytest.raises(WorkerError, match=r"no Ray could be reached at 127.0.0.1:9"):
-        RayCrew(stages.stage(), 1, "127.0.0.1:9")
+        RayPool(setups.setup(), 1, "127.0.0.1:9")
     for arguments, said in ((["--engine", "ray"], "--workers 2"), (["--ray-address", "auto"], "add --engine ray")):
         assert subprocess.run([*COMMAND, *ARGUMENTS, *arguments], capture_output=True, text=True, check=False).stderr.count(
             said
@@ -169,8 +169,8 @@ def test_what_cannot_work_is_refused_with_the_cure():
 
 def test_sources_of_one_process_share_its_own_ray_which_the_last_one_ends(monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")  # some other Ray, which nobody asked for
-    first = WorkerSource(RayCrew(stages.stage(stages.short), 1), 1)
-    second = WorkerSource(RayCrew(stages.stage(stages.short), 2), 2)
+    first = WorkerSource(RayPool(setups.setup(setups.short), 1), 1)
+    second = WorkerSource(RayPool(setups.setup(setups.short), 2), 2)
     for source in (first, second):
         assert len(source.result(source.submit(job(0)))) == 1
     first.close()
@@ -184,6 +184,6 @@ def test_what_cannot_be_sent_to_actors_is_refused():
     lock = threading.Lock()
     try:
         with pytest.raises(OptionError, match="cannot be sent"):
-            RayCrew(stages.stage(lambda: lock), 1)
+            RayPool(setups.setup(lambda: lock), 1)
     finally:
         ray.shutdown()

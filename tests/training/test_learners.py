@@ -8,9 +8,9 @@ import pytest
 
 from hindsight import HER, PointReach
 from hindsight.agents import make_agent
-from hindsight.agents.options import DDPGOptions, TD3Options
 from hindsight.envs.goal_env import read_spec
 from hindsight.errors import LearnerError, OptionError
+from hindsight.options import DDPGOptions, TD3Options
 from hindsight.records import Batch
 from hindsight.training.learners import Group
 
@@ -89,18 +89,18 @@ def her(**options):
 
 
 def test_learners_share_steps_and_statistics_and_go_on_to_the_same_bytes():
-    with her(lag=1) as model:
+    with her(policy_lag=1) as model:
         model.learn(60)
         counts = model.trainer.counts
         assert (counts.env_steps, counts.episodes, counts.updates) == (60, 6, 40)  # 20 of 60 steps were the warm-up's
         assert len(model.trainer.buffer) == 30
-        assert model.agent.state_dict()["normalizer/observation_count"] == 8 * 6 * 11  # from eight sides
+        assert model.agent.state_dict()["normalizer/observation_count"] == 8 * 6 * 11  # from eight augmented
         state = model.trainer.state()
         jobs = [data["jobs"] for data in (state[1], *state[1]["learners"])]
         assert [[job["episodes"] for job in of_one] for of_one in jobs] == [[[6]], [[7]]]
         assert model.learn(40).trainer.counts.env_steps == 100
         arrays, data = model.trainer.state()
-    with her(lag=1) as other:
+    with her(policy_lag=1) as other:
         other.trainer.load_state(*state)
         other.learn(40)
         again, data_again = other.trainer.state()

@@ -4,11 +4,11 @@ import pytest
 
 from hindsight import HER, PointReach
 from hindsight.errors import FileError, OptionError
-from hindsight.replay.files import has_folder
+from hindsight.storage import has_folder
 from hindsight.training.checkpoint import SavedModel
 from hindsight.training.evaluate import Evaluation, Outcome
 from hindsight.training.run_folder import ENDING, Ending, RunFolder, read_ending
-from hindsight.training.trainer import Evaluated, Learnt, Snapshot
+from hindsight.training.trainer import EvaluationFinished, JobFinished, Snapshot
 
 OPTIONS = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
 
@@ -65,7 +65,9 @@ def test_best_is_the_policy_of_the_best_evaluation(model, tmp_path):
             trainer.learn_from_next_job()
             trainer.learn_from_next_job()
             trainer.history.append({"env_steps": 0.0, "success_rate": rate, "return_mean": -1.0})
-            folder.listen(trainer, Evaluated(evaluation(rate), is_best, Snapshot.of(trainer.agent, trainer.counts)))
+            folder.listen(
+                trainer, EvaluationFinished(evaluation(rate), is_best, Snapshot.take(trainer.agent, trainer.counts))
+            )
             weights.append(trainer.agent.policy_weights().flat.tobytes())
     saved = {p.stem: SavedModel.read(p) for p in (tmp_path / "policies").iterdir()}
     assert saved["best"].weights.flat.tobytes() == weights[1]
@@ -96,7 +98,7 @@ def test_checkpoints_come_every_so_many_steps(tmp_path):
             folder.begin()
             seen = []
             for _ in range(4):
-                folder.listen(model.trainer, Learnt(model.trainer.learn_from_next_job()))
+                folder.listen(model.trainer, JobFinished(model.trainer.learn_from_next_job()))
                 seen.append(has_folder(tmp_path / "checkpoint"))
         assert seen == [False, False, True, True]
 

@@ -8,7 +8,7 @@ import pytest
 from hindsight import HER, PointReach
 from hindsight.errors import CollectError, HindsightError
 from hindsight.training.evaluate import Outcome
-from hindsight.training.trainer import REFUSED_IN_A_ROW, Evaluated, Learnt
+from hindsight.training.trainer import REFUSED_IN_A_ROW, EvaluationFinished, JobFinished
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
 OPTIONS = SMALL | {"eval_every": 0}
@@ -35,14 +35,14 @@ class Watched:
     def result(self, ticket):
         return self.source.result(ticket)
 
-    def take_tally(self):
-        return self.source.take_tally()
+    def take_fault_counts(self):
+        return self.source.take_fault_counts()
 
 
-@pytest.mark.parametrize("lag", [0, 1, 3])
+@pytest.mark.parametrize("policy_lag", [0, 1, 3])
 @pytest.mark.parametrize("episodes_per_job", [1, 2])
-def test_a_job_acts_with_weights_that_are_lag_jobs_old(lag, episodes_per_job):
-    with her(lag=lag, episodes_per_job=episodes_per_job) as model:
+def test_a_job_acts_with_weights_that_are_lag_jobs_old(policy_lag, episodes_per_job):
+    with her(policy_lag=policy_lag, episodes_per_job=episodes_per_job) as model:
         trainer = model.trainer
         trainer.source = watched = Watched(trainer.source)
         published = [trainer.agent.policy_weights().flat.tobytes()]
@@ -50,7 +50,7 @@ def test_a_job_acts_with_weights_that_are_lag_jobs_old(lag, episodes_per_job):
             trainer.learn_from_next_job()
             published.append(trainer.agent.policy_weights().flat.tobytes())
         for number, job in enumerate(watched.jobs):
-            assert job.weights.flat.tobytes() == published[max(0, number - lag)]
+            assert job.weights.flat.tobytes() == published[max(0, number - policy_lag)]
             assert job.episodes == tuple(range(number * episodes_per_job, (number + 1) * episodes_per_job))
         assert len(set(published)) > 4
 
@@ -75,7 +75,7 @@ def test_updates_are_owed_by_the_step_after_the_warm_up(options, updates):
 
 
 def test_the_warm_up_acts_at_random_and_the_rest_does_not():
-    with her(lag=1) as model:
+    with her(policy_lag=1) as model:
         model.trainer.source = watched = Watched(model.trainer.source)
         model.learn(60)
         assert [job.exploration.is_random for job in watched.jobs] == [True] * 3 + [False] * 4
@@ -85,16 +85,16 @@ def test_evaluations_come_at_their_steps_on_episodes_of_their_own():
     with her(eval_every=30, eval_episodes=3, random_steps=20) as model:
         events = list(model.trainer.run(70))
     kinds = [type(e) for e in events]
-    assert kinds.count(Learnt) == 7
-    assert kinds.count(Evaluated) == 3
+    assert kinds.count(JobFinished) == 7
+    assert kinds.count(EvaluationFinished) == 3
     assert [r["env_steps"] for r in model.trainer.history] == [30, 60, 70]
     assert [e.episode for e in events if isinstance(e, Outcome)] == list(range(9))
-    assert next(e.is_best for e in events if isinstance(e, Evaluated))
+    assert next(e.is_best for e in events if isinstance(e, EvaluationFinished))
 
 
 def test_an_evaluation_cut_short_is_made_again():
     def told(events):
-        return [str(e) for e in events if isinstance(e, Outcome | Evaluated)]
+        return [str(e) for e in events if isinstance(e, Outcome | EvaluationFinished)]
 
     with her(eval_every=30, eval_episodes=3) as whole, her(eval_every=30, eval_episodes=3) as halved:
         everything = told(whole.trainer.run(60))
@@ -165,15 +165,15 @@ def test_weights_that_are_not_finite_end_the_run():
         model.learn(2000)
 
 
-STAGED = {"stages": ("near achieved=0,1 goal=2,3 tolerance=0.1 handover=0.5",)}  # any two columns will do
+STAGED = {"subgoals": ("near achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.5",)}  # any two columns will do
 
 
 LATER = {"relabel": "future=0.8", "relabel_later": "future=0.3,desired=0.2", "relabel_later_from": 40}
 
 
-@pytest.mark.parametrize("options", [{}, {"prioritized": True, "steps": 120}, {"energy": True}, STAGED, LATER])
+@pytest.mark.parametrize("options", [{}, {"prioritized": True, "steps": 120}, {"energy_priority": True}, STAGED, LATER])
 def test_the_state_goes_on_to_the_same_bytes_even_with_jobs_under_way(options):
-    options = options | {"lag": 2, "agent": "sac"}
+    options = options | {"policy_lag": 2, "agent": "sac"}
 
     def pieces(first):
         with her(**options) as model:
@@ -283,29 +283,29 @@ def test_an_environment_that_always_fails_ends_the_run_with_its_error():
 
 
 def test_episodes_are_led_less_often_the_better_the_others_succeed():
-    with her(led_episodes=0.8, led_steps=0.5, **STAGED) as model:
+    with her(guided_episodes=0.8, guided_fraction=0.5, **STAGED) as model:
         trainer = model.trainer
         trainer.source = watched = Watched(trainer.source)
         model.learn(60)
-        assert [job.exploration.led_episodes for job in watched.jobs[:3]] == [0.0, 0.0, 0.8]  # the warm-up leads nobody
-        assert watched.jobs[2].exploration.led_steps == 0.5
+        assert [job.exploration.guided_episodes for job in watched.jobs[:3]] == [0.0, 0.0, 0.8]  # the warm-up leads nobody
+        assert watched.jobs[2].exploration.guided_fraction == 0.5
         alone, episode = trainer.counts.success_alone, trainer.learn_from_next_job()[0]
-        for success, is_led, expected in ((True, True, alone), (True, False, 0.9 * alone + 0.1), (False, False, None)):
+        for success, is_guided, expected in ((True, True, alone), (True, False, 0.9 * alone + 0.1), (False, False, None)):
             before = trainer.counts.success_alone
-            trainer._take(replace(episode, success=success, is_led=is_led))
+            trainer._take(replace(episode, success=success, is_guided=is_guided))
             assert trainer.counts.success_alone == pytest.approx(0.9 * before if expected is None else expected)
         trainer.counts = replace(trainer.counts, success_alone=0.25)
-        assert trainer._exploration().led_episodes == pytest.approx(0.6)
+        assert trainer._exploration().guided_episodes == pytest.approx(0.6)
 
 
-def test_without_stages_nobody_is_led():
+def test_without_subgoals_nobody_is_led():
     with her() as model:
         model.learn(40)
-        assert model.trainer._exploration().led_episodes == 0.0
+        assert model.trainer._exploration().guided_episodes == 0.0
 
 
 def test_workers_change_nothing_where_episodes_are_led():
-    options = OPTIONS | STAGED | {"recipe": "point_reach", "max_episode_steps": 10, "lag": 1}
+    options = OPTIONS | STAGED | {"recipe": "point_reach", "max_episode_steps": 10, "policy_lag": 1}
     states = []
     for workers in (0, 2):
         with HER("PointReach-v0", workers=workers, **options) as model:
@@ -318,8 +318,8 @@ def test_workers_change_nothing_where_episodes_are_led():
 def test_goals_that_were_achieved_already_are_counted_once_a_record():
     with her() as model:
         model.learn(40)
-        share = model.trainer.meter.means()["train/trivial_goals"]
-        assert model.trainer.meter.counts["train/trivial_goals"] == 1
+        share = model.trainer.meter.means()["train/goals_already_achieved"]
+        assert model.trainer.meter.counts["train/goals_already_achieved"] == 1
         assert 0.0 < share < 1.0
 
 
@@ -328,9 +328,9 @@ class Uneven(Watched):
 
     def __init__(self, source, first):
         super().__init__(source)
-        self.first, self.is_evaluating, self.tally = first, True, {}
+        self.first, self.is_evaluating, self.fault_counts = first, True, {}
 
-    def first_of(self, tickets):
+    def wait_any(self, tickets):
         return self.first(tickets)
 
     def has_result(self, ticket):
@@ -339,14 +339,14 @@ class Uneven(Watched):
     def drop(self, ticket):
         self.source.drop(ticket)
 
-    def take_tally(self):
-        tally, self.tally = self.tally, {}
-        return tally
+    def take_fault_counts(self):
+        fault_counts, self.fault_counts = self.fault_counts, {}
+        return fault_counts
 
 
 def test_the_free_schedule_takes_what_comes_and_drops_what_is_too_old():
     order = iter([1, 1, 0, 0, 0])  # which of the two jobs under way ends first
-    with her(schedule="free", lag=1) as model:
+    with her(schedule="free", policy_lag=1) as model:
         trainer = model.trainer
         trainer.source = Uneven(trainer.source, lambda tickets: sorted(tickets)[next(order)])
         numbers = [episode.number for _ in range(4) for episode in trainer.learn_from_next_job()]
@@ -357,9 +357,9 @@ def test_the_free_schedule_takes_what_comes_and_drops_what_is_too_old():
 
 
 def test_the_deterministic_schedule_never_asks_who_is_first():
-    with her(lag=2) as model:
+    with her(policy_lag=2) as model:
         model.trainer.source = watched = Watched(model.trainer.source)
-        assert not hasattr(watched, "first_of")
+        assert not hasattr(watched, "wait_any")
         model.learn(60)
         assert [job.version for job in watched.jobs] == [0, 0, 0, 1, 2, 3, 4, 5]
 
@@ -372,15 +372,15 @@ def test_with_the_free_schedule_evaluations_run_beside_training():
         run, told = trainer.run(60), []
         for event in run:
             told.append(type(event).__name__)
-            if told == ["Learnt"] * 3:
+            if told == ["JobFinished"] * 3:
                 state = trainer.agent.state_dict()
-            if told == ["Learnt"] * 5:
+            if told == ["JobFinished"] * 5:
                 source.is_evaluating = True
-            if isinstance(event, Evaluated) and trainer.counts.env_steps == 50:
+            if isinstance(event, EvaluationFinished) and trainer.counts.env_steps == 50:
                 assert event.snapshot.counts.env_steps == 30
                 assert all(event.snapshot.agent_state[k].tobytes() == state[k].tobytes() for k in state)
-        one = ["Outcome", "Outcome", "Evaluated"]
-        assert told == ["Learnt"] * 5 + one + ["Learnt"] + one
+        one = ["Outcome", "Outcome", "EvaluationFinished"]
+        assert told == ["JobFinished"] * 5 + one + ["JobFinished"] + one
         assert [record["env_steps"] for record in trainer.history] == [30, 60]
 
 
@@ -388,7 +388,7 @@ def test_what_a_source_made_up_for_is_counted():
     with her() as model:
         model.trainer.source = source = Uneven(model.trainer.source, min)
         for _ in range(2):
-            source.tally = {"lost_workers": 1, "foreign_answers": 2}
+            source.fault_counts = {"lost_workers": 1, "foreign_answers": 2}
             model.trainer.learn_from_next_job()
         counts = model.trainer.counts
         assert (counts.lost_workers, counts.foreign_answers, counts.truncated_answers) == (2, 4, 0)

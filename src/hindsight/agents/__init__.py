@@ -11,8 +11,8 @@ from .agent import Agent
 __all__ = ["AGENT_NAMES", "Agent", "agent_class", "make_agent"]
 
 if TYPE_CHECKING:
+    from ..options import AgentOptions
     from ..records import GoalSpec
-    from .options import AgentOptions
 
 _HOMES = {  # name: its file, its class
     "dqn": ("dqn", "DQN"),
@@ -41,4 +41,4 @@ def make_agent(name: str, spec: GoalSpec, options: AgentOptions, seed: int) -> A
     if type(options) is not agent_type.options_type:
         wanted = agent_type.options_type.__name__
         raise OptionError(f"the agent {name!r} takes {wanted}, got {type(options).__name__}: make a {wanted}(...)")
-    return Agent(agent_type(spec, options, seed), options.mean_share)
+    return Agent(agent_type(spec, options, seed), options.policy_ema)

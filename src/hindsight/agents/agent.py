@@ -59,15 +59,15 @@ class Algorithm(Protocol):
 class Agent:
     """What every agent does, whatever its algorithm.
 
-    mean_share: of the policy that its running mean takes over at each update; with 1 there is none. The mean wavers less
+    policy_ema: of the policy that its running mean takes over at each update; with 1 there is none. The mean wavers less
     from update to update; it is what is evaluated and kept, while the policy itself goes on collecting.
     """
 
-    def __init__(self, algorithm: Algorithm, mean_share: float = 1.0) -> None:
+    def __init__(self, algorithm: Algorithm, policy_ema: float = 1.0) -> None:
         self.algorithm = algorithm
         self.n_updates = 0  # critic steps so far
-        self.mean_share = mean_share
-        self._mean = algorithm.policy().clone() if mean_share < 1 else None
+        self.policy_ema = policy_ema
+        self._mean = algorithm.policy().clone() if policy_ema < 1 else None
 
     @property
     def batches_per_update(self) -> int:
@@ -88,7 +88,7 @@ class Agent:
         metrics = self.algorithm.learn(self.algorithm.inputs.transitions(batch, self.batches_per_update))
         self.n_updates += self.batches_per_update
         if self._mean is not None:
-            self._mean.lerp_(self.algorithm.policy(), self.mean_share)
+            self._mean.lerp_(self.algorithm.policy(), self.policy_ema)
         return metrics
 
     def observe(self, episode: Episode) -> None:
@@ -111,14 +111,14 @@ class Agent:
     def exploration(self, is_random: bool, env_steps: int = 0) -> Exploration:
         """How to act while collecting; `is_random` for the warm-up. env_steps: how many the run has made."""
         options, exploration = self.algorithm.inputs.options, self.algorithm.exploration(env_steps)
-        if env_steps >= options.explore_less_from:
-            exploration = exploration.less(options.explore_less)
-        return replace(exploration, is_random=is_random, random_hold=options.random_hold)
+        if env_steps >= options.exploration_decay_start:
+            exploration = exploration.less(options.exploration_decay)
+        return replace(exploration, is_random=is_random, random_action_repeat=options.random_action_repeat)
 
     def values(self, episode: Episode) -> Array:
         """What the critics expected before each step of an episode, if the policy acted without noise, (T,).
 
-        With stages, of acting for the task's own goal.
+        With subgoals, of acting for the task's own goal.
         """
         rows = (getattr(episode, key)[:-1] for key in OBSERVATION_KEYS)
         return np.asarray(self.algorithm.value(self.algorithm.inputs.rows(*rows)).cpu().numpy())

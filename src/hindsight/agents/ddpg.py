@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..options import DDPGOptions
 from ..records import GoalSpec
 from .inputs import Inputs, Transitions, actor_architecture, choose_device, critic_architecture, policy_spec, value_range
 from .losses import absolute_error, deterministic_policy_loss, lowest, mean_value, squared_error, td_target
 from .networks import Adam, TargetStep, allocate, initialize
-from .options import DDPGOptions
 from .policy import Exploration
 
 

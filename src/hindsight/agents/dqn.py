@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..options import DQNOptions
 from ..records import GoalSpec
 from .inputs import Inputs, Transitions, choose_device, critic_architecture, policy_spec, value_range
 from .losses import ERRORS, absolute_error, dueling_matrix, td_target
 from .networks import Adam, TargetStep, allocate, initialize, with_outputs
-from .options import DQNOptions
 from .policy import Exploration
 
 

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from ..errors import GoalEnvError, OptionError, ShapeError
+from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions
 from ..records import ArraySpec, Batch, Episode, GoalSpec
-from ..records.stages import as_they_act
+from ..records.subgoals import acting_goals
 from .losses import return_range
 from .networks import Architecture
 from .normalizer import Normalizer
-from .options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions
 from .policy import PolicyKind, PolicySpec
 
 Array = npt.NDArray[Any]
@@ -30,7 +30,7 @@ class Transitions:
 
     inputs: what a policy sees. action: in [-1, 1], or int64 counted from 0 where actions are chosen. critic_inputs: inputs
     and, where it is numbers, the action. next_inputs: the same after the step. next_acting_inputs: what the policy sees
-    where it chooses the next action: another stage, where it is the turn of that. discount: what the next value counts, 0
+    where it chooses the next action: another subgoal, where it is the turn of that. discount: what the next value counts, 0
     where the step ended the episode for good. weight: what a row counts in the critics' loss; None where all count alike.
     """
 
@@ -62,7 +62,7 @@ class Inputs:
 
     def __init__(self, spec: PolicySpec, options: AgentOptions, device: torch.device) -> None:
         self.spec, self.options, self.device = spec, options, device
-        self.normalizer = Normalizer(spec.layout, options.normalizer_eps, spec.staging)
+        self.normalizer = Normalizer(spec.layout, options.normalizer_eps, spec.parsed_subgoals)
         self.size = spec.layout.size
         low, high = (bound.ravel() for bound in spec.action.bounds())
         self._action_size = 0 if spec.n_actions else spec.action.size
@@ -80,7 +80,7 @@ class Inputs:
 
     def moments_of(self, episodes: Sequence[Episode]) -> Array:
         """The statistics of these episodes alone, as one vector; empty ones where inputs are not normalised by them."""
-        alone = Normalizer(self.spec.layout, self.options.normalizer_eps, self.spec.staging)
+        alone = Normalizer(self.spec.layout, self.options.normalizer_eps, self.spec.parsed_subgoals)
         for episode in episodes if self.options.normalize else ():
             alone.update(episode)
         return alone.to_vector()
@@ -106,39 +106,39 @@ class Inputs:
                 f"{batch.reward.shape}: sample that many, for instance with sample_many({n_batches}, batch_size)"
             )
         action = batch.action if self._action_size else None
-        stage = np.zeros(batch.reward.shape, np.int64) if batch.stage is None else batch.stage
-        critic_inputs = self._seen(batch.observation, batch.achieved_goal, batch.goal, stage, action)
-        next_inputs = self._seen(batch.next_observation, batch.next_achieved_goal, batch.goal, stage)
+        subgoal = np.zeros(batch.reward.shape, np.int64) if batch.subgoal is None else batch.subgoal
+        critic_inputs = self._seen(batch.observation, batch.achieved_goal, batch.goal, subgoal, action)
+        next_inputs = self._seen(batch.next_observation, batch.next_achieved_goal, batch.goal, subgoal)
         return Transitions(
             inputs=critic_inputs[..., : self.size],
             action=critic_inputs[..., self.size :] if self._action_size else self._choice(batch.action),
             critic_inputs=critic_inputs,
             next_inputs=next_inputs,
-            next_acting_inputs=self._seen_to_act(batch, stage) if self.spec.staging else next_inputs,
+            next_acting_inputs=self._seen_to_act(batch, subgoal) if self.spec.parsed_subgoals else next_inputs,
             reward=self._tensor(batch.reward),
             discount=self._discount(batch),
             weight=None if batch.weight is None else self._tensor(batch.weight),
         )
 
-    def _seen_to_act(self, batch: Batch, stage: Array) -> Tensor:
-        """What the policy sees after the step, where it may be the turn of another stage than the row's own."""
-        turn, achieved_goal, goal = as_they_act(
-            self.spec.staging, batch.next_observation, batch.next_achieved_goal, batch.goal, stage
+    def _seen_to_act(self, batch: Batch, subgoal: Array) -> Tensor:
+        """What the policy sees after the step, where it may be the turn of another subgoal than the row's own."""
+        turn, achieved_goal, goal = acting_goals(
+            self.spec.parsed_subgoals, batch.next_observation, batch.next_achieved_goal, batch.goal, subgoal
         )
         return self._seen(batch.next_observation, achieved_goal, goal, turn)
 
     def rows(self, observation: Array, achieved_goal: Array, desired_goal: Array) -> Tensor:
         """What a policy sees of so many rows, (N, ...) each: (N, n)."""
-        stage = np.zeros((1, len(observation)), np.int64)
-        return self._seen(observation[None], achieved_goal[None], desired_goal[None], stage)[0]
+        subgoal = np.zeros((1, len(observation)), np.int64)
+        return self._seen(observation[None], achieved_goal[None], desired_goal[None], subgoal)[0]
 
     def _seen(
-        self, observation: Array, achieved_goal: Array, goal: Array, stage: Array, action: Array | None = None
+        self, observation: Array, achieved_goal: Array, goal: Array, subgoal: Array, action: Array | None = None
     ) -> Tensor:
         """Bounds do to an action what moments do to an observation: one operation serves both."""
         leading = goal.shape[:2]
         actions = () if action is None else (action.reshape(*leading, self._action_size),)
-        columns = self.spec.layout.assemble(leading, observation, achieved_goal, goal, *actions, stage=stage)
+        columns = self.spec.layout.assemble(leading, observation, achieved_goal, goal, *actions, subgoal=subgoal)
         values, size = torch.from_numpy(columns).to(self.device, non_blocking=True), columns.shape[-1]
         values.sub_(self._mean[:size]).mul_(self._scale[:size])
         clip = self.options.normalizer_clip
@@ -168,15 +168,15 @@ def policy_spec(spec: GoalSpec, options: AgentOptions, kind: PolicyKind, layer_n
         action=spec.action,
         hidden=options.hidden,
         layer_norm=layer_norm,
-        sees_achieved_goal=options.sees_achieved_goal,
+        observe_achieved_goal=options.observe_achieved_goal,
         goal_features=options.goal_features,
         kind=kind,
         normalizer_clip=options.normalizer_clip if options.normalize else None,
         image_channels=options.image_channels,
-        absolute_observation=options.absolute_observation,
-        absolute_goal=options.absolute_goal,
+        hidden_observation=options.hidden_observation,
+        hidden_goal=options.hidden_goal,
         column_differences=options.column_differences,
-        stages=options.stages if isinstance(options, ActorCriticOptions) else (),
+        subgoals=options.subgoals if isinstance(options, ActorCriticOptions) else (),
     )
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GoalEnvError, OptionError
+from ..options import GoalFeatures
 from ..records import ArraySpec
 from .images import Encoding
-from .options import GoalFeatures
 
 Array = npt.NDArray[Any]
 Coding = Literal["numbers", "bits", "one_hot", "image", "difference", "agreement"]
@@ -57,7 +57,7 @@ def coding_of(array: ArraySpec) -> Coding:
 
 @dataclass(frozen=True)
 class Layout:
-    """The input of a network: observation, goal, the achieved goal where it is seen, the goal features, the stage.
+    """The input of a network: observation, goal, the achieved goal where it is seen, the goal features, the subgoal.
 
     Raises GoalEnvError for a Discrete space of more values than one-hot inputs are sensible for, and OptionError for goal
     features that the goals cannot have and columns that are not there.
@@ -65,19 +65,19 @@ class Layout:
     goal_features "relative" adds goal - achieved_goal: in deviations of the goal, zero at the goal. "agreement" adds the
     product of both where the lower bound of each number is coded as -1 and the upper as 1: for goals of two values 1 where
     they agree and -1 where they differ; for Discrete goals that of their binary digits.
-    absolute_observation, absolute_goal: columns that say where in the world things are, left out where goals are
-    "relative": what is learnt in one place is then known in all. n_stages: each has a column that says it is its turn.
+    hidden_observation, hidden_goal: columns that say where in the world things are, left out where goals are
+    "relative": what is learnt in one place is then known in all. n_subgoals: each has a column that says it is its turn.
     column_differences: "6-0" adds column 6 of the observation less column 0, in deviations of column 6: where things are
     from each other, in a world that tells only where each is.
     """
 
     observation: ArraySpec
     goal: ArraySpec
-    sees_achieved_goal: bool = False
+    observe_achieved_goal: bool = False
     goal_features: GoalFeatures = "none"
-    absolute_observation: tuple[int, ...] = ()
-    absolute_goal: tuple[int, ...] = ()
-    n_stages: int = 0
+    hidden_observation: tuple[int, ...] = ()
+    hidden_goal: tuple[int, ...] = ()
+    n_subgoals: int = 0
     column_differences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -87,9 +87,9 @@ class Layout:
                     f"the {name} is Discrete({array.n_values}), but networks take at most {MOST_VALUES} values one-hot: "
                     f"wrap the environment so that it gives a Box or MultiBinary array, such as the number's binary digits"
                 )
-        sides = {_sides(array) for array in (self.observation, self.goal) if coding_of(array) == "image"}
-        if len(sides) > 1:
-            both = " and ".join(f"{height} x {width}" for height, width in sorted(sides))
+        augmented = {_sides(array) for array in (self.observation, self.goal) if coding_of(array) == "image"}
+        if len(augmented) > 1:
+            both = " and ".join(f"{height} x {width}" for height, width in sorted(augmented))
             raise GoalEnvError(
                 f"observation and goal are images of different sizes, {both}: "
                 f"wrap the environment so that they have one size, for they are compared pixel by pixel"
@@ -101,10 +101,10 @@ class Layout:
                 "goal_features is 'agreement', but the goals have no bounds to code as -1 and 1: use 'relative'"
             )
         for name, array in (("observation", self.observation), ("goal", self.goal)):
-            absolute = getattr(self, f"absolute_{name}")
+            absolute = getattr(self, f"hidden_{name}")
             if absolute and (coding_of(array) != "numbers" or max(absolute) >= array.size or min(absolute) < 0):
                 raise OptionError(
-                    f"absolute_{name} is {absolute}, but these must be columns of numbers, and the {name} is "
+                    f"hidden_{name} is {absolute}, but these must be columns of numbers, and the {name} is "
                     f"{array.shape} of {array.dtype}: name those below {array.size}, or none"
                 )
         _ = self.differences  # which says what is wrong with them
@@ -114,13 +114,13 @@ class Layout:
         """What lies where, from the first column to the last."""
         observation, goal = coding_of(self.observation), coding_of(self.goal)
         kinds: list[_Kind] = [(observation, "observation", _n_columns(self.observation), self.kept["observation"])]
-        kinds += [(goal, "goal", _n_columns(self.goal), self.kept["goal"])] * (2 if self.sees_achieved_goal else 1)
+        kinds += [(goal, "goal", _n_columns(self.goal), self.kept["goal"])] * (2 if self.observe_achieved_goal else 1)
         if self.goal_features == "relative":
             kinds.append(("difference", "goal", self.goal.size, None))
         if self.goal_features == "agreement":
             kinds.append(("agreement", "goal", len(self._digits) or self.goal.size, None))
         kinds.append(("difference", "observation", 0, self.differences[0]))
-        kinds.append(("one_hot", "observation", self.n_stages, None))
+        kinds.append(("one_hot", "observation", self.n_subgoals, None))
         sizes = [n if kept is None else len(kept) for _, _, n, kept in kinds]
         columns = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
         parts = [Part(k, s, where, kept) for (k, s, _, kept), where in zip(kinds, columns, strict=True)]
@@ -143,7 +143,7 @@ class Layout:
     @cached_property
     def kept(self) -> dict[str, tuple[int, ...] | None]:
         """Which columns of observation and goals are seen; None for all."""
-        absolute = {"observation": self.absolute_observation, "goal": self.absolute_goal}
+        absolute = {"observation": self.hidden_observation, "goal": self.hidden_goal}
         sizes = {"observation": self.observation.size, "goal": self.goal.size}
         is_relative = self.goal_features == "relative"
         return {
@@ -175,18 +175,18 @@ class Layout:
         achieved_goal: Array,
         goal: Array,
         *others: Array,
-        stage: Array | int = 0,
+        subgoal: Array | int = 0,
     ) -> Array:
         """The input, (*leading, size) float32, from arrays (*leading, *shape) of any dtype; `others`, flat, come after.
 
-        stage: (*leading,), or one for all.
+        subgoal: (*leading,), or one for all.
         """
         seen, achieved, asked = (
             np.asarray(values).reshape((*leading, size))
             for values, size in zip((observation, achieved_goal, goal), self._sizes, strict=True)
         )
         columns = [_coded(self.observation, seen, self.kept["observation"]), _coded(self.goal, asked, self.kept["goal"])]
-        if self.sees_achieved_goal:
+        if self.observe_achieved_goal:
             columns.append(_coded(self.goal, achieved, self.kept["goal"]))
         if self.goal_features == "relative":
             columns.append(self._difference(achieved, asked))
@@ -194,9 +194,9 @@ class Layout:
             columns.append(self._agreement(achieved, asked))
         if self.column_differences:
             columns.append(self._column_difference(seen))
-        if self.n_stages:
-            is_turn = np.asarray(stage)[..., None] == np.arange(1, self.n_stages + 1)
-            columns.append(np.broadcast_to(is_turn, (*leading, self.n_stages)))
+        if self.n_subgoals:
+            is_turn = np.asarray(subgoal)[..., None] == np.arange(1, self.n_subgoals + 1)
+            columns.append(np.broadcast_to(is_turn, (*leading, self.n_subgoals)))
         return np.concatenate((*columns, *others), -1, dtype=np.float32, casting="unsafe")
 
     def _difference(self, achieved_goal: Array, goal: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records import Episode
-from ..records.stages import Stage
+from ..records.subgoals import Subgoal
 from .layout import FIXED_MEAN_AND_SCALE, Layout, Part, coding_of
 
 Array = npt.NDArray[Any]
@@ -52,14 +52,14 @@ class RunningMoments:
 
 
 class Normalizer:
-    """One set of moments for observations and one that all goals share, those of stages too; for what is plain numbers.
+    """One set of moments for observations and one that all goals share, those of subgoals too; for what is plain numbers.
 
     A value x is seen by the networks as clip((x - mean) * scale), scale = 1 / max(deviation, eps); before the first
     episode mean is 0 and scale 1. Bits and one-hot values have a mean and a scale of their own (`layout`).
     """
 
-    def __init__(self, layout: Layout, eps: float, stages: Sequence[Stage] = ()) -> None:
-        self.layout, self.eps, self.stages = layout, eps, stages
+    def __init__(self, layout: Layout, eps: float, subgoals: Sequence[Subgoal] = ()) -> None:
+        self.layout, self.eps, self.subgoals = layout, eps, subgoals
         self.moments = {
             name: RunningMoments(array.size if coding_of(array) == "numbers" else 0)
             for name, array in (("observation", layout.observation), ("goal", layout.goal))
@@ -70,9 +70,9 @@ class Normalizer:
         self._take("observation", episode.observation)
         self._take("goal", episode.achieved_goal)
         self._take("goal", episode.desired_goal)
-        for stage in self.stages:
-            self._take("goal", episode.observation[:, stage.achieved])
-            self._take("goal", episode.observation[:, stage.goal])
+        for subgoal in self.subgoals:
+            self._take("goal", episode.observation[:, subgoal.achieved])
+            self._take("goal", episode.observation[:, subgoal.goal])
 
     def to_vector(self) -> Array:
         """All moments, one after another, float64."""

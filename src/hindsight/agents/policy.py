@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FileError, InputError
+from ..options import GoalFeatures
 from ..records import ArraySpec, GoalSpec
-from ..records.stages import TASK, Stage, as_they_act, parse_stages
+from ..records.subgoals import TASK, Subgoal, acting_goals, parse_subgoals
 from .images import Encoding, convolution_views, encode
 from .layout import Layout
-from .options import GoalFeatures
 
 Array = npt.NDArray[Any]
 PolicyKind = Literal["deterministic", "squashed_gaussian", "discrete"]
@@ -53,7 +53,7 @@ class PolicySpec:
 
     observation, goal, action: as in GoalSpec. kind: what the last layer means: the action before tanh; mean and log
     deviation of it; or a value for each of the actions that can be chosen. normalizer_clip: None where inputs are not held
-    within a range. absolute_observation, absolute_goal: as in Layout. stages: as `hindsight.records.stages` writes them.
+    within a range. hidden_observation, hidden_goal: as in Layout. subgoals: as `hindsight.records.subgoals` writes them.
     """
 
     observation: ArraySpec
@@ -61,14 +61,14 @@ class PolicySpec:
     action: ArraySpec
     hidden: tuple[int, ...]
     layer_norm: bool
-    sees_achieved_goal: bool
+    observe_achieved_goal: bool
     goal_features: GoalFeatures
     kind: PolicyKind
     normalizer_clip: float | None
     image_channels: tuple[int, ...]
-    absolute_observation: tuple[int, ...] = ()
-    absolute_goal: tuple[int, ...] = ()
-    stages: tuple[str, ...] = ()
+    hidden_observation: tuple[int, ...] = ()
+    hidden_goal: tuple[int, ...] = ()
+    subgoals: tuple[str, ...] = ()
     column_differences: tuple[str, ...] = ()
 
     @cached_property
@@ -77,18 +77,18 @@ class PolicySpec:
         return Layout(
             self.observation,
             self.goal,
-            self.sees_achieved_goal,
+            self.observe_achieved_goal,
             self.goal_features,
-            self.absolute_observation,
-            self.absolute_goal,
-            len(self.stages),
+            self.hidden_observation,
+            self.hidden_goal,
+            len(self.subgoals),
             self.column_differences,
         )
 
     @cached_property
-    def staging(self) -> tuple[Stage, ...]:
+    def parsed_subgoals(self) -> tuple[Subgoal, ...]:
         """The goals on the way, in their order; raises OptionError where the task cannot have them."""
-        return parse_stages(self.stages, GoalSpec(self.observation, self.goal, self.action))
+        return parse_subgoals(self.subgoals, GoalSpec(self.observation, self.goal, self.action))
 
     @property
     def input_size(self) -> int:
@@ -132,17 +132,17 @@ class PolicySpec:
                 action=action,
                 hidden=tuple(int(n) for n in data["hidden"]),
                 layer_norm=bool(data["layer_norm"]),
-                sees_achieved_goal=bool(data["sees_achieved_goal"]),
+                observe_achieved_goal=bool(data["observe_achieved_goal"]),
                 goal_features=data["goal_features"],
                 kind=data["kind"],
                 normalizer_clip=None if data["normalizer_clip"] is None else float(data["normalizer_clip"]),
                 image_channels=tuple(int(n) for n in data["image_channels"]),
-                absolute_observation=tuple(int(n) for n in data["absolute_observation"]),
-                absolute_goal=tuple(int(n) for n in data["absolute_goal"]),
-                stages=tuple(str(text) for text in data["stages"]),
+                hidden_observation=tuple(int(n) for n in data["hidden_observation"]),
+                hidden_goal=tuple(int(n) for n in data["hidden_goal"]),
+                subgoals=tuple(str(text) for text in data["subgoals"]),
                 column_differences=tuple(str(text) for text in data["column_differences"]),
             )
-            parse_stages(spec.stages, GoalSpec(observation, goal, action))
+            parse_subgoals(spec.subgoals, GoalSpec(observation, goal, action))
         except (KeyError, TypeError, ValueError) as problem:
             raise FileError(
                 f"the description of a policy is malformed ({problem!r}): the file is not ours, or damaged"
@@ -176,8 +176,8 @@ class Exploration:
 
     random_eps: probability of a uniformly random action instead. noise: standard deviation of Gaussian noise, in half
     widths of the action range. is_random: every action is uniformly random. samples: a stochastic policy draws its action.
-    led_episodes: probability that an episode is led to the stages; led_steps: probability that a step of such an episode
-    acts for the first stage that is not met. random_hold: a random action is held for 1 to so many steps; who acts in an
+    guided_episodes: probability that an episode is led to the subgoals; guided_fraction: probability that a step of such an episode
+    acts for the first subgoal that is not met. random_action_repeat: a random action is held for 1 to so many steps; who acts in an
     episode sees to that, for a policy forgets each step.
     """
 
@@ -185,9 +185,9 @@ class Exploration:
     noise: float
     is_random: bool = False
     samples: bool = False
-    led_episodes: float = 0.0
-    led_steps: float = 0.0
-    random_hold: int = 1
+    guided_episodes: float = 0.0
+    guided_fraction: float = 0.0
+    random_action_repeat: int = 1
 
     def without_random(self) -> Exploration:
         """The same between random actions that are held."""
@@ -198,12 +198,12 @@ class Exploration:
         """Of beginning to hold a random action at a step that is free, so that a share random_eps of all are random."""
         if self.is_random:
             return 1.0
-        mean = (1 + self.random_hold) / 2
+        mean = (1 + self.random_action_repeat) / 2
         return self.random_eps / (mean - self.random_eps * (mean - 1))
 
     def left_alone(self) -> Exploration:
         """For an episode that is not led: with half the noise, since it shows how well the policy does by itself."""
-        return replace(self.less(0.5), led_steps=0.0)
+        return replace(self.less(0.5), guided_fraction=0.0)
 
     def less(self, share: float) -> Exploration:
         """With this share of the random actions and of the noise."""
@@ -362,7 +362,7 @@ class Policy:
         size = (*leading, self._size)
         if exploration.is_random:
             return np.asarray(generator.uniform(-1.0, 1.0, size))
-        led = exploration.led_steps > 0 and bool(generator.random() < exploration.led_steps)
+        led = exploration.guided_fraction > 0 and bool(generator.random() < exploration.guided_fraction)
         output = self._outputs(leading, seen, led)
         action = self._sample(output, generator) if exploration.samples else self._squash(output)
         if exploration.noise > 0:
@@ -376,15 +376,17 @@ class Policy:
     def inputs(self, leading: tuple[int, ...], seen: Seen, led: bool = False) -> Array:
         """What the network sees of observations, achieved and desired goals: (*leading, input_size) float32, normalised.
 
-        With stages, the goals of that whose turn it is, by `stages.as_they_act`.
+        With subgoals, the goals of that whose turn it is, by `subgoals.acting_goals`.
         """
-        stage: Array | int = TASK
-        if self.spec.staging:
+        subgoal: Array | int = TASK
+        if self.spec.parsed_subgoals:
             observation, achieved_goal, goal = map(np.asarray, seen)
             of_the_task = np.full(leading, TASK)
-            stage, achieved_goal, goal = as_they_act(self.spec.staging, observation, achieved_goal, goal, of_the_task, led)
+            subgoal, achieved_goal, goal = acting_goals(
+                self.spec.parsed_subgoals, observation, achieved_goal, goal, of_the_task, led
+            )
             seen = (observation, achieved_goal, goal)
-        x = self.spec.layout.assemble(leading, *seen, stage=stage)
+        x = self.spec.layout.assemble(leading, *seen, subgoal=subgoal)
         x -= self._mean
         x *= self._scale
         if self.spec.normalizer_clip is not None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..options import QRDQNOptions
 from ..records import GoalSpec
 from .inputs import Inputs, Transitions, choose_device, critic_architecture, policy_spec, value_range
 from .losses import absolute_error, mean_matrix, quantile_error, td_target
 from .networks import Adam, TargetStep, allocate, initialize, with_outputs
-from .options import QRDQNOptions
 from .policy import Exploration
 
 

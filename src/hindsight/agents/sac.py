@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from ..options import SACOptions
 from ..records import GoalSpec
 from .inputs import Inputs, Transitions, actor_architecture, choose_device, critic_architecture, policy_spec, value_range
 from .losses import (
@@ -21,7 +22,6 @@ from .losses import (
     td_target,
 )
 from .networks import Adam, TargetStep, allocate, initialize
-from .options import SACOptions
 from .policy import Exploration
 
 

@@ -35,14 +35,14 @@ from ..errors import (
     ShapeError,
     UnknownNameError,
 )
+from ..options.relabel import STRATEGIES
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..replay.chance import Chance, check_state
-from ..replay.files import load_arrays, save_arrays
-from ..replay.goals import STRATEGIES
 from ..replay.priorities import ByError
 from ..replay.rows import take_records
 from ..replay.timeline import Timeline
 from ..replay.told import Told
+from ..storage import load_arrays, save_arrays
 from .cpprb_fields import NUMBERS, MissingFieldError, as_array, as_count, as_shape, as_steps, cast, step_dtype
 
 RewardFunction = Callable[[Array, Array, Array], Any]

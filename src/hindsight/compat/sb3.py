@@ -43,10 +43,10 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 from ..errors import FileError, GoalEnvError, InputError, OptionError, UnknownNameError, nearest
 from ..records import OBSERVATION_KEYS, Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
-from ..replay.files import load_folder, save_folder
 from ..replay.goals import goal_rows
 from ..replay.rows import whole_number
-from .sb3_envs import NUMBER, GoalVecNormalize, Judge, as_box, as_declared, as_vec_env, is_small, time_limit
+from ..storage import load_folder, save_folder
+from .sb3_envs import NUMBER, GoalVecNormalize, RewardFunction, as_box, as_declared, as_vec_env, is_small, time_limit
 from .sb3_ring import Ring
 
 __all__ = [
@@ -147,7 +147,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         }
         seed = np.random.randint(2**32, size=4, dtype=np.uint32)  # noqa: NPY002 - the state that SB3's set_random_seed seeds
         self._generator = np.random.default_rng(seed)
-        self._judge = Judge(observation_space, copy_info_dict)
+        self._judge = RewardFunction(observation_space, copy_info_dict)
         self._store = self._make_store()
         self._ring = Ring(self.buffer_size, self.n_envs)
         self.her_ratio = self._store.her_probability
@@ -396,7 +396,7 @@ class HerReplayBuffer(TheirHerReplayBuffer):
         contents, infos = state.pop("_contents"), state.pop("_infos")
         self.__dict__.update(state)
         self.env = self.wrapped_env = None
-        self._judge = Judge(self.observation_space, self.copy_info_dict)
+        self._judge = RewardFunction(self.observation_space, self.copy_info_dict)
         self._judge.infos = infos
         self._store = self._make_store()
         self._store.load_state_dict(*contents)

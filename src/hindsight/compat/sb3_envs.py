@@ -34,7 +34,7 @@ class GoalVecNormalize(VecNormalize):
             self.obs_rms["desired_goal"] = self.obs_rms["achieved_goal"]
 
 
-class Judge:
+class RewardFunction:
     """Asks an SB3 environment for the rewards of steps under new goals, as SB3 does, and makes an array of the answer.
 
     env: where to ask. infos: the info of each kept step by its number; None where none are kept.

@@ -28,7 +28,7 @@ from .probe import (
     random_state_kept,
     read_success,
 )
-from .turned import compare_rewards, compare_steps
+from .symmetry_check import compare_rewards, compare_steps
 
 MAX_STEPS = 300  # of each of the two episodes that are played
 MAX_REPLAYED = 100  # of the first one again
@@ -147,9 +147,9 @@ def _observations(spec: GoalSpec, episodes: list[Played]) -> tuple[str, str]:
         for (key, part), episode in itertools.product(parts, episodes)
         for step, value in enumerate(episode.seen[key])
     ]
-    for level, cure in (("error", ""), ("warning", ": declare what is given, it is cast to the declaration")):
+    for level, fix in (("error", ""), ("warning", ": declare what is given, it is cast to the declaration")):
         for _, problem, where in (f for f in found if f[0] == level):
-            return level, f"{where} {problem}{cure}"
+            return level, f"{where} {problem}{fix}"
     return "ok", "as declared"
 
 

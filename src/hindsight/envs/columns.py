@@ -1,4 +1,4 @@
-"""Further columns of the observation: what functions make of it, so that stages can name it."""
+"""Further columns of the observation: what functions make of it, so that subgoals can name it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = Callable[[Array], Any]
 class AddColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
     """A goal environment that shows what `functions` say of its observation too, behind what it shows itself.
 
-    functions: observation (n,) -> (k,) or a number, in the order of their columns. A stage is so a pair of functions: of an
+    functions: observation (n,) -> (k,) or a number, in the order of their columns. A subgoal is so a pair of functions: of an
     observation of 10 columns and two functions of three, "reach achieved=10,11,12 goal=13,14,15 ...". Raises GoalEnvError
     where the observation is not one flat array of floats.
     """

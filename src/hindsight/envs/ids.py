@@ -100,8 +100,8 @@ def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any])
     except HindsightError:
         raise
     except gymnasium.error.DependencyNotInstalled as problem:
-        cure = simulator.install if simulator else "install what it names"
-        raise MissingExtraError(f"{env_id} needs a package that cannot be imported ({problem}): {cure}") from problem
+        fix = simulator.install if simulator else "install what it names"
+        raise MissingExtraError(f"{env_id} needs a package that cannot be imported ({problem}): {fix}") from problem
     except Exception as problem:
         raise GoalEnvError(
             f"{env_id} cannot be made with the options {dict(options)} ({type(problem).__name__}: {problem})"
@@ -207,15 +207,15 @@ def _flush() -> None:
     ctypes.CDLL(None).fflush(None)
 
 
-def _import(module: str, cure: str) -> Any:
+def _import(module: str, fix: str) -> Any:
     try:
         return importlib.import_module(module)
     except Exception as problem:
         if os.environ.get("MUJOCO_GL") and module == ROBOTICS and not isinstance(problem, ModuleNotFoundError):
-            cure = f"MUJOCO_GL={os.environ['MUJOCO_GL']} needs libraries that may be missing: {APT_GL}"
+            fix = f"MUJOCO_GL={os.environ['MUJOCO_GL']} needs libraries that may be missing: {APT_GL}"
         elif not isinstance(problem, ImportError):
             raise
-        raise MissingExtraError(f"{module} cannot be imported ({problem}): {cure}") from problem
+        raise MissingExtraError(f"{module} cannot be imported ({problem}): {fix}") from problem
 
 
 def _require_mujoco(simulator: Simulator) -> None:

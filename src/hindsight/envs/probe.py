@@ -176,9 +176,9 @@ def measured_reward(env: Environment, seen: Probe) -> tuple[GoalFunction, str]:
         raise GoalEnvError(f"compute_reward of {name} gives {expected.tolist()}: rewards must be finite")
     achieved, desired = seen.achieved.copy(), seen.desired.copy()
     given, is_array = _given(compute, achieved, desired, seen.info)
-    cure = "make it take (N, ...) arrays and return an array of shape (N,)"
+    fix = "make it take (N, ...) arrays and return an array of shape (N,)"
     if given is None or given.size != expected.size:
-        return _flat(row_by_row(compute)), f"compute_reward of {name} takes one goal at a time, which is slow: {cure}"
+        return _flat(row_by_row(compute)), f"compute_reward of {name} takes one goal at a time, which is slow: {fix}"
     n_wrong = int((~np.isclose(given.ravel(), expected, rtol=1e-4, atol=1e-5)).sum())  # a batch may round otherwise
     if n_wrong:
         return _flat(row_by_row(compute)), (
@@ -189,7 +189,7 @@ def measured_reward(env: Environment, seen: Probe) -> tuple[GoalFunction, str]:
         return _on_copies(compute), f"compute_reward of {name} writes into its arguments: let it work on copies"
     if given.shape != expected.shape or not is_array:
         what = f"shape {given.shape}" if is_array else "a list"
-        return _flat(compute), f"compute_reward of {name} gives {what} for {len(expected)} goals: {cure}"
+        return _flat(compute), f"compute_reward of {name} gives {what} for {len(expected)} goals: {fix}"
     return (compute, "") if given.dtype.kind == "f" else (_flat(compute), "")
 
 

@@ -181,8 +181,8 @@ class Episode:
     observation (T+1, ...), achieved_goal (T+1, ...), desired_goal (T+1, ...): what was seen before each step, and at last
     after the final one. action (T, ...), reward (T,). terminated: whether the last step ended the episode for good (a time
     limit does not). success: whether the last step reported success; None where the environment does not say. info: numeric
-    values that the reward needs, (T, ...) each, of the step that led to row t + 1. number: its place in the run. is_led:
-    whether it was led to the task's stages.
+    values that the reward needs, (T, ...) each, of the step that led to row t + 1. number: its place in the run. is_guided:
+    whether it was led to the task's subgoals.
     """
 
     observation: Array
@@ -194,7 +194,7 @@ class Episode:
     success: bool | None = None
     info: Mapping[str, Array] = field(default_factory=dict)
     number: int = -1
-    is_led: bool = False
+    is_guided: bool = False
 
     def __post_init__(self) -> None:
         steps = len(self.action)
@@ -220,8 +220,8 @@ class Batch:
     step, under `goal`. next_observation, next_achieved_goal: after it. terminated: whether the step ended the episode for
     good, so that no value follows. is_relabelled: whether `goal` was put in hindsight. row: where in the timeline it came
     from. discount: what the value after the step counts, 0 where terminated; None leaves it to the agent, for one-step
-    returns. weight: how much a sample counts; None where all count alike. stage: whose goals these are, 0 for those of the
-    task, else the number of a stage; None where there are no stages.
+    returns. weight: how much a sample counts; None where all count alike. subgoal: whose goals these are, 0 for those of the
+    task, else the number of a subgoal; None where there are no subgoals.
     """
 
     observation: Array
@@ -236,7 +236,7 @@ class Batch:
     row: Array
     discount: Array | None = None
     weight: Array | None = None
-    stage: Array | None = None
+    subgoal: Array | None = None
 
     def __len__(self) -> int:
         """The length of the leading axis."""
@@ -245,7 +245,7 @@ class Batch:
     def __getitem__(self, index: Any) -> Batch:
         """The same index into every array: views, for slices and integers."""
         arrays = [getattr(self, name)[index] for name in BATCH_FIELDS]
-        others = (self.discount, self.weight, self.stage)
+        others = (self.discount, self.weight, self.subgoal)
         return Batch(*arrays, *(None if array is None else array[index] for array in others))
 
 

@@ -71,21 +71,21 @@ class Symmetries:
         """How many maps there are, the one that changes nothing too."""
         return len(self.maps["goal"])
 
-    def turned(self, name: str, values: Array, element: int) -> Array:
+    def transformed(self, name: str, values: Array, element: int) -> Array:
         """`values` (N, n) as seen from another side, fresh memory. name: "observation", "goal" or "action"."""
         maps = self.maps[name]
         return np.asarray(maps.sign[element] * values[:, maps.source[element]] + maps.offset[element]).astype(values.dtype)
 
-    def sides(self, episode: Episode) -> Iterator[Episode]:
+    def augmented(self, episode: Episode) -> Iterator[Episode]:
         """The episode as it was, then as it would have been on each other side."""
         yield episode
         for element in range(1, len(self)):
             yield replace(
                 episode,
-                observation=self.turned("observation", episode.observation, element),
-                achieved_goal=self.turned("goal", episode.achieved_goal, element),
-                desired_goal=self.turned("goal", episode.desired_goal, element),
-                action=self.turned("action", episode.action, element),
+                observation=self.transformed("observation", episode.observation, element),
+                achieved_goal=self.transformed("goal", episode.achieved_goal, element),
+                desired_goal=self.transformed("goal", episode.desired_goal, element),
+                action=self.transformed("action", episode.action, element),
             )
 
 
@@ -105,7 +105,7 @@ def _parse(text: str, columns: dict[str, slice]) -> Maps:
         if found is None:
             raise OptionError(
                 f"the symmetry {text!r} holds {entry!r}: write column=column, as in o0=-o1 or g1=1.5-g1, of the same array "
-                f"on both sides (o: observation, g: goals, a: action)"
+                f"on both augmented (o: observation, g: goals, a: action)"
             )
         letter, to, constant, minus, taken = found.groups()
         part = columns[PARTS[letter]]

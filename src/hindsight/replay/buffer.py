@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, InputError, OptionError
+from ..options.relabel import Relabel, RelabelAt, check_relabel_at
+from ..options.replay import check_drawing
 from ..records import Array, Batch, Episode, GoalSpec
 from ..records.symmetries import Symmetries
+from ..storage import load_folder, save_folder
 from .chance import check_state
-from .ends import Judge, choose_ends
-from .files import load_folder, save_folder
-from .goals import Relabel, RelabelAt, Strategy, check_relabel_at, check_strategy
-from .options import check_drawing
+from .ends import RewardFunction, choose_termination
+from .goals import Strategy, check_strategy
+from .open_episodes import OpenEpisodes
 from .priorities import ByEnergy, ByError
 from .returns import check_discount
 from .rows import row_dtype, whole_number
 from .sampler import Sampler
-from .stage_goals import StageGoals
-from .staging import OpenEpisodes
+from .subgoal_goals import SubgoalGoals
 from .timeline import Timeline
 from .told import Told, judge_entries
 
@@ -35,9 +36,9 @@ MUST_AGREE = (
     "n_envs",
     "prioritized",
     "alpha",
-    "energy",
-    "energy_limit",
-    "energy_ahead",
+    "energy_priority",
+    "energy_cap",
+    "energy_remaining",
     "relabel_at",
 )
 
@@ -66,15 +67,15 @@ class HindsightBuffer:
     itself; a user's strategy is given rows that count on from behind the ring's last. Not with n_steps above 1.
     prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
     batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
-    proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018), up to energy_limit,
-    in the goal's units: all that moved so far or farther then counts alike. energy_ahead: each row counts by the way still
+    proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018), up to energy_cap,
+    in the goal's units: all that moved so far or farther then counts alike. energy_remaining: each row counts by the way still
     ahead of it, up to the limit, and by a tenth of the whole: after the last move no goal from later on is a new one.
     symmetries: turns and mirrors under which the world is the same, see `hindsight.records.symmetries`; each sample is seen
     from a side of its own. They must leave every reward as it is.
     extra_reward: what a step paid besides compute_reward under the goal that was asked, a penalty for a crash for instance,
-    it pays under every goal; without it that is lost where goals are put in hindsight. Not with stages.
-    stages: goals on the way, see `hindsight.records.stages`; a share stage_share of the samples is told under their goals
-    instead of the task's, as `stage` of a batch says, and paid success_reward where the stage is met, one less elsewhere.
+    it pays under every goal; without it that is lost where goals are put in hindsight. Not with subgoals.
+    subgoals: goals on the way, see `hindsight.records.subgoals`; a share subgoal_fraction of the samples is told under their goals
+    instead of the task's, as `subgoal` of a batch says, and paid success_reward where the subgoal is met, one less elsewhere.
     """
 
     def __init__(
@@ -82,29 +83,29 @@ class HindsightBuffer:
         capacity: int,
         observation_space: Any,
         action_space: Any,
-        compute_reward: Judge,
+        compute_reward: RewardFunction,
         n_sampled_goal: int | None = None,
         strategy: str | Strategy | Relabel = "future",
         n_envs: int = 1,
         seed: int | np.random.Generator = 0,
-        compute_terminated: Judge | None = None,
+        compute_terminated: RewardFunction | None = None,
         info_keys: Sequence[str] = (),
         episode_length: int | None = None,
         dtype: str = "float32",
         relabel_terminated: str | None = None,
-        compute_success: Judge | None = None,
+        compute_success: RewardFunction | None = None,
         success_reward: float = 0.0,
         n_steps: int = 1,
         discount: float = 0.98,
         prioritized: bool = False,
         alpha: float = 0.6,
         beta: float = 0.4,
-        energy: bool = False,
-        energy_limit: float | None = None,
-        energy_ahead: bool = False,
+        energy_priority: bool = False,
+        energy_cap: float | None = None,
+        energy_remaining: bool = False,
         symmetries: Sequence[str] = (),
-        stages: Sequence[str] = (),
-        stage_share: float = 0.2,
+        subgoals: Sequence[str] = (),
+        subgoal_fraction: float = 0.2,
         relabel_at: RelabelAt = "sample",
         extra_reward: bool = False,
     ) -> None:
@@ -123,12 +124,12 @@ class HindsightBuffer:
             "discount": discount,
             "prioritized": prioritized,
             "alpha": alpha,
-            "energy": energy,
-            "energy_limit": energy_limit,
-            "energy_ahead": energy_ahead,
+            "energy_priority": energy_priority,
+            "energy_cap": energy_cap,
+            "energy_remaining": energy_remaining,
             "symmetries": list(symmetries),
-            "stages": list(stages),
-            "stage_share": stage_share,
+            "subgoals": list(subgoals),
+            "subgoal_fraction": subgoal_fraction,
             "relabel_at": relabel_at,
             "extra_reward": extra_reward,
         }
@@ -140,9 +141,9 @@ class HindsightBuffer:
         settings: dict[str, Any],
         strategy: str | Strategy | Relabel,
         seed: int | np.random.Generator,
-        compute_reward: Judge,
-        compute_terminated: Judge | None,
-        compute_success: Judge | None,
+        compute_reward: RewardFunction,
+        compute_terminated: RewardFunction | None,
+        compute_success: RewardFunction | None,
     ) -> None:
         """Build the parts; settings: what a file keeps of the arguments of `__init__`."""
         shape = (settings[name] for name in ("capacity", "episode_length", "info_keys", "dtype"))
@@ -155,22 +156,24 @@ class HindsightBuffer:
         timeline.priorities = _make_rule(len(timeline.rows), settings)
         self._open = OpenEpisodes(timeline, n_envs)
         rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
-        ends = choose_ends(rule, compute_terminated, compute_success, success_reward)
+        ends = choose_termination(rule, compute_terminated, compute_success, success_reward)
         ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
         symmetries, extra = Symmetries(settings["symmetries"], spec), bool(settings["extra_reward"])
-        stages = StageGoals(timeline, settings["stages"], settings["stage_share"], success_reward, symmetries)
+        subgoals = SubgoalGoals(timeline, settings["subgoals"], settings["subgoal_fraction"], success_reward, symmetries)
         check_relabel_at(settings["relabel_at"], ahead[0])
-        if stages.stages and settings["relabel_at"] != "sample":
+        if subgoals.subgoals and settings["relabel_at"] != "sample":
             raise OptionError(
-                "relabel_at is 'episode_end', but the goals of stages are drawn with each sample: use 'sample'"
+                "relabel_at is 'episode_end', but the goals of subgoals are drawn with each sample: use 'sample'"
             )
-        if stages.stages and extra:
-            raise OptionError("extra_reward is True, but stages pay by their distance alone: set stages=() or leave it out")
+        if subgoals.subgoals and extra:
+            raise OptionError(
+                "extra_reward is True, but subgoals pay by their distance alone: set subgoals=() or leave it out"
+            )
         self._strategy, self._n_sampled_goal = strategy, n_sampled_goal
         self._told: Told | None = None
         if settings["relabel_at"] == "sample":
             self._sampler = Sampler(
-                timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, stages, extra
+                timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, subgoals, extra
             )
         else:
             whose = timeline, compute_reward, 0, "future", seed, ends
@@ -229,7 +232,7 @@ class HindsightBuffer:
 
     @property
     def symmetries(self) -> Symmetries:
-        """The sides from which samples are seen; there is always one, from which all is as it was."""
+        """The augmented from which samples are seen; there is always one, from which all is as it was."""
         return self._sampler.symmetries
 
     @property
@@ -308,7 +311,7 @@ class HindsightBuffer:
         """n batches in one draw, arrays (n, batch_size, ...): quicker than n calls; `batches[i]` is one of them."""
         return self._sampler.sample((whole_number("n", n, 1), whole_number("batch_size", batch_size, 1)), out)
 
-    def trivial_share(self, batch: Batch) -> float | None:
+    def already_achieved_fraction(self, batch: Batch) -> float | None:
         """The share of the relabelled samples whose goal was achieved before their step, so that they teach little.
 
         Achieved means that the reward there is as good as at the goal itself. None where nothing was relabelled, or where
@@ -382,10 +385,10 @@ class HindsightBuffer:
     def load(
         cls,
         path: str | Path,
-        compute_reward: Judge,
-        compute_terminated: Judge | None = None,
+        compute_reward: RewardFunction,
+        compute_terminated: RewardFunction | None = None,
         strategy: Strategy | None = None,
-        compute_success: Judge | None = None,
+        compute_success: RewardFunction | None = None,
     ) -> HindsightBuffer:
         """The buffer that was saved at `path`; it goes on to the same bytes. Reading runs no code.
 
@@ -424,8 +427,8 @@ def _read_strategy(stored: Any) -> Any:
 
 
 def _make_rule(n_rows: int, settings: Mapping[str, Any]) -> ByError | ByEnergy | None:
-    limit, ahead = settings["energy_limit"], settings["energy_ahead"]
-    check_drawing(settings["prioritized"], settings["energy"], limit, ahead)
+    limit, ahead = settings["energy_cap"], settings["energy_remaining"]
+    check_drawing(settings["prioritized"], settings["energy_priority"], limit, ahead)
     if settings["prioritized"]:
         return ByError(n_rows, settings["alpha"])
-    return ByEnergy(n_rows, limit, ahead) if settings["energy"] else None
+    return ByEnergy(n_rows, limit, ahead) if settings["energy_priority"] else None

@@ -12,30 +12,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from ..errors import OptionError
+from ..options.replay import Rule
 from ..records import Array
 
-Judge = Callable[[Array, Array, dict[str, Array]], Any]
-Rule = Literal["success", "keep", "never"]
+RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
 
 
-class Ends(NamedTuple):
+class Termination(NamedTuple):
     """Who says whether a relabelled step was an end: `judge`, or a reward of `reward` or more, or what was stored."""
 
-    judge: Judge | None = None
+    judge: RewardFunction | None = None
     reward: float | None = None
 
 
-AS_STORED = Ends()
+AS_STORED = Termination()
 
 
-def choose_ends(
-    rule: str | None, compute_terminated: Judge | None, compute_success: Judge | None, success_reward: float
-) -> Ends:
+def choose_termination(
+    rule: str | None,
+    compute_terminated: RewardFunction | None,
+    compute_success: RewardFunction | None,
+    success_reward: float,
+) -> Termination:
     """What `relabel_terminated` means. Samples with their own goal always stay as stored.
 
     rule: None asks compute_terminated, and without one is "keep", which leaves what was stored; "never" ends nothing;
@@ -53,13 +56,13 @@ def choose_ends(
         raise OptionError(f"success_reward is {success_reward!r}, but a finite number is needed")
     match rule:
         case "success":
-            return Ends(compute_success) if compute_success else Ends(reward=success_reward)
+            return Termination(compute_success) if compute_success else Termination(reward=success_reward)
         case "never":
-            return Ends(_never)
+            return Termination(_never)
         case "keep":
             return AS_STORED
         case _:
-            return Ends(compute_terminated)
+            return Termination(compute_terminated)
 
 
 def _never(achieved_goal: Array, goal: Array, info: dict[str, Array]) -> Array:

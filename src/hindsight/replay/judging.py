@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import GoalEnvError
 from ..records import Array, Batch
-from .ends import Ends, Judge
+from .ends import RewardFunction, Termination
 from .kernels import merge
 
 JUDGE_OF_ENDS = "compute_terminated (or compute_success)"
@@ -30,7 +30,7 @@ class Judging:
     extra_reward: what a step paid besides compute_reward under its own goal, as for a crash, it pays under every goal.
     """
 
-    def __init__(self, compute_reward: Judge, ends: Ends, extra_reward: bool = False) -> None:
+    def __init__(self, compute_reward: RewardFunction, ends: Termination, extra_reward: bool = False) -> None:
         self.compute_reward, self.ends, self.extra_reward = compute_reward, ends, extra_reward
         self._is_probed = False
 
@@ -68,7 +68,7 @@ class Judging:
         self._is_probed = True
 
 
-def _call(judge: Judge, name: str, steps: Batch | Steps, info: dict[str, Array]) -> Array:
+def _call(judge: RewardFunction, name: str, steps: Batch | Steps, info: dict[str, Array]) -> Array:
     """What the environment says of every step, (B,)."""
     judged = np.asarray(judge(steps.next_achieved_goal, steps.goal, info))
     if judged.shape != steps.reward.shape or judged.dtype.kind not in "fiub":

@@ -15,8 +15,9 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ..options.relabel import STRATEGIES
 from ..records import OBSERVATION_KEYS, Array
-from .goals import STRATEGIES, goal_rows
+from .goals import goal_rows
 
 FUTURE, FINAL, EPISODE, RANDOM = range(len(STRATEGIES))
 FRESH, OPEN, ENDED = range(3)  # phases of an environment: before a first step; inside an episode; right after one
@@ -362,7 +363,7 @@ def seal(numbers: Array, layout: Array, floats: Array) -> bool:
     return n_bad == 0
 
 
-def stage_layout(row: np.dtype[Any]) -> Array:
+def open_layout(row: np.dtype[Any]) -> Array:
     """Where staging looks, in bytes: the ends of a row, of its head (observation, achieved_goal), of desired_goal; where
     reward starts and ends; terminated. And how many of the observation's parts are floats."""
     fields = {name: (place, dtype) for name, (dtype, place, *_) in (row.fields or {}).items()}
@@ -374,20 +375,20 @@ def stage_layout(row: np.dtype[Any]) -> Array:
     )
 
 
-def stage_plain(
-    incoming: Array, staged: Array, layout: Array, floats: Array, steps: Array, phase: Array, truncated: Array
+def add_steps_plain(
+    incoming: Array, open_rows: Array, layout: Array, floats: Array, steps: Array, phase: Array, truncated: Array
 ) -> int:
     """Write one step of every environment into its open episode; returns how many of these episodes ended by it.
 
-    incoming: two rows per environment as bytes, flat: all before the step, then all after it. staged: the open episodes
-    as bytes, flat. layout, floats: see `stage_layout` and `float_table`. steps, phase: (n,), how long they are, and FRESH,
+    incoming: two rows per environment as bytes, flat: all before the step, then all after it. open_rows: the open episodes
+    as bytes, flat. layout, floats: see `open_layout` and `float_table`. steps, phase: (n,), how long they are, and FRESH,
     OPEN or ENDED. A step right after an end that starts from what was seen last, with reward 0, is the reset of an
     environment that resets itself: it is skipped, and the environment is FRESH. Returns NOT_FINITE for NaN or infinity,
     NEEDS_CARE where an open episode does not go on or has no room: nothing is written then.
     """
     row_bytes, head, seen, paid_at, paid_to, terminated_at, n_seen = layout.tolist()
     before, after = incoming.reshape(2, len(steps), row_bytes)
-    rows, env = staged.reshape(len(steps), -1, row_bytes), np.arange(len(steps))
+    rows, env = open_rows.reshape(len(steps), -1, row_bytes), np.arange(len(steps))
     is_same = rows[env, steps] == before
     ends = truncated | before[:, terminated_at].astype(np.bool_)
     is_reset = (phase == ENDED) & is_same[:, :seen].all(axis=1) & ~ends & ~before[:, paid_at:paid_to].any(axis=1)
@@ -404,25 +405,25 @@ def stage_plain(
 
 
 @compiled
-def stage(
-    incoming: Array, staged: Array, layout: Array, floats: Array, steps: Array, phase: Array, truncated: Array
+def add_steps(
+    incoming: Array, open_rows: Array, layout: Array, floats: Array, steps: Array, phase: Array, truncated: Array
 ) -> int:
-    """`stage_plain`, compiled: one look to refuse, one to write."""
+    """`add_steps_plain`, compiled: one look to refuse, one to write."""
     row_bytes, head, seen, paid_at, paid_to, terminated_at, n_seen = layout
     n, numbers = len(steps), incoming.view(np.int32)
-    room, needs_care, n_ended = len(staged) // (n * row_bytes), False, 0
+    room, needs_care, n_ended = len(open_rows) // (n * row_bytes), False, 0
     is_reset = np.zeros(n, np.bool_)
     for i in range(n):
         before, last = i * row_bytes, (i * room + steps[i]) * row_bytes
         if phase[i] == ENDED and not (truncated[i] or incoming[before + terminated_at]):
             is_paid = incoming[before + paid_at : before + paid_to].any()
-            is_reset[i] = not is_paid and _is_same(incoming, before, staged, last, seen)
+            is_reset[i] = not is_paid and _is_same(incoming, before, open_rows, last, seen)
         if not is_reset[i]:
             n_bad = _count_bad(numbers, before // 4, floats)
             n_bad += _count_bad(numbers, (before + n * row_bytes) // 4, floats[:n_seen])
             if n_bad:
                 return NOT_FINITE
-            if phase[i] == OPEN and (steps[i] + 2 > room or not _is_same(incoming, before, staged, last, head)):
+            if phase[i] == OPEN and (steps[i] + 2 > room or not _is_same(incoming, before, open_rows, last, head)):
                 needs_care = True
     if needs_care:
         return NEEDS_CARE
@@ -431,8 +432,8 @@ def stage(
         if not is_reset[i]:
             before, last = i * row_bytes, (i * room + steps[i]) * row_bytes
             after = before + n * row_bytes
-            staged[last : last + row_bytes] = incoming[before : before + row_bytes]
-            staged[last + row_bytes : last + 2 * row_bytes] = incoming[after : after + row_bytes]
+            open_rows[last : last + row_bytes] = incoming[before : before + row_bytes]
+            open_rows[last + row_bytes : last + 2 * row_bytes] = incoming[after : after + row_bytes]
             steps[i] += 1
             is_end = truncated[i] or incoming[before + terminated_at]
             phase[i] = ENDED if is_end else OPEN

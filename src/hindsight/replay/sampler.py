@@ -5,27 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NothingToSampleError, OptionError
+from ..options.relabel import DESIRED, REAL, STRATEGIES, Relabel
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
 from ..records.symmetries import Symmetries
 from .batches import Form
 from .chance import Chance
-from .ends import AS_STORED, Ends, Judge
-from .goals import (
-    DESIRED,
-    REAL,
-    STRATEGIES,
-    Relabel,
-    Strategy,
-    check_strategy,
-    mixed_rows,
-    refuse_goal_rows,
-    relabelled_share,
-    users_rows,
-)
+from .ends import AS_STORED, RewardFunction, Termination
+from .goals import Strategy, check_strategy, mixed_rows, refuse_goal_rows, relabelled_share, users_rows
 from .judging import Judging
 from .kernels import RANDOM, choose_goals, gather, row_layout, sample, turn
 from .returns import fold_steps
-from .stage_goals import StageGoals
+from .subgoal_goals import SubgoalGoals
 from .timeline import Timeline
 from .told import Told
 
@@ -42,7 +32,7 @@ TURNED = {  # what a symmetry turns in a batch: its field, and which columns the
 class Sampler:
     """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
 
-    symmetries: sides from which the world looks the same; each sample is shown from one drawn at random.
+    symmetries: augmented from which the world looks the same; each sample is shown from one drawn at random.
     chance: where all random numbers come from. her_probability: the share of samples that are relabelled here. told: where
     goals were drawn when their episodes ended, that is what relabels instead. beta: how far weights make up for rows that
     are drawn more often, where the timeline has priorities.
@@ -51,24 +41,26 @@ class Sampler:
     def __init__(
         self,
         timeline: Timeline,
-        compute_reward: Judge,
+        compute_reward: RewardFunction,
         n_sampled_goal: int | None,
         strategy: str | Strategy | Relabel,
         seed: int | np.random.Generator,
-        ends: Ends = AS_STORED,
+        ends: Termination = AS_STORED,
         n_steps: int = 1,
         discount: float = 1.0,
         symmetries: Symmetries | None = None,
-        stages: StageGoals | None = None,
+        subgoals: SubgoalGoals | None = None,
         extra_reward: bool = False,
     ) -> None:
         self.timeline = timeline
         self.chance, self.judging = Chance(timeline, seed), Judging(compute_reward, ends, extra_reward)
         self.told: Told | None = None
         self.symmetries = symmetries or Symmetries((), timeline.spec)
-        self.stages = stages or StageGoals(timeline, (), 0.0, 0.0, self.symmetries)
-        if self.stages.stages and n_steps > 1:
-            raise OptionError(f"n_steps is {n_steps}, but stages are learnt one step at a time: set n_steps=1 or stages=()")
+        self.subgoals = subgoals or SubgoalGoals(timeline, (), 0.0, 0.0, self.symmetries)
+        if self.subgoals.subgoals and n_steps > 1:
+            raise OptionError(
+                f"n_steps is {n_steps}, but subgoals are learnt one step at a time: set n_steps=1 or subgoals=()"
+            )
         self.n_steps, self.discount = n_steps, discount
         self.relabel_by(strategy, n_sampled_goal)
         self._ring: Array = timeline.rows.view(np.uint8)
@@ -114,8 +106,8 @@ class Sampler:
             self.judging.judge(flat, info, self._own_goals(flat.row))
         else:
             self._look_ahead(flat, form.goal_at)
-        if self.stages.stages:
-            batch.stage = self.stages.tell(flat, form.goal_at, self.chance.numbers(len(flat))).reshape(shape)
+        if self.subgoals.subgoals:
+            batch.subgoal = self.subgoals.tell(flat, form.goal_at, self.chance.numbers(len(flat))).reshape(shape)
         if len(self.symmetries) > 1:
             self._turn(flat)
         if self.timeline.priorities is not None:
@@ -194,7 +186,7 @@ class Sampler:
         return np.asarray(self.timeline.rows["desired_goal"][row]) if self.judging.extra_reward else None
 
     def _look_ahead(self, batch: Batch, goal_at: Array) -> None:
-        """Judge n steps of every sample, those that follow its own under its goal, and fold them into one."""
+        """RewardFunction n steps of every sample, those that follow its own under its goal, and fold them into one."""
         n, size, timeline = self.n_steps, len(goal_at), self.timeline
         form = self._forms_ahead.get(size)
         if form is None:

@@ -13,19 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError
+from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, DESIRED, Relabel
 from ..records import Array, Batch
 from .chance import Chance
-from .goals import (
-    DEFAULT_N_SAMPLED_GOAL,
-    DESIRED,
-    Relabel,
-    Strategy,
-    check_strategy,
-    mixed_rows,
-    refuse_goal_rows,
-    relabelled_share,
-    users_rows,
-)
+from .goals import Strategy, check_strategy, mixed_rows, refuse_goal_rows, relabelled_share, users_rows
 from .judging import Judging, Steps
 from .kernels import pick_entries
 from .rows import INFO_PREFIX, take_records

@@ -15,7 +15,7 @@ PERCENT = ".0%"
 NOTES = {
     "critic_loss": "How far the critics are off their targets. It may rise while values grow, but must settle.",
     "actor_loss": "About minus the value of what the actor does: it falls while the actor finds better actions.",
-    "trivial_goals": "Of the goals put in hindsight, the share achieved before the step: they teach little.",
+    "goals_already_achieved": "Of the goals put in hindsight, the share achieved before the step: they teach little.",
     "entropy_coefficient": "What unpredictable actions are worth, in rewards.",
 }
 NEAR = 1.5  # times the height of the curves, from where a bound is drawn
@@ -76,7 +76,7 @@ def health(run: Run) -> list[Panel]:
         _metric(run, "critic_loss", "Critic loss", "var:orange", type="log"),
         _metric(run, "actor_loss", "Actor loss", "var:green"),
         _values(run),
-        _metric(run, "trivial_goals", "Goals achieved already", "var:pink", range=[-0.04, 1.08]),
+        _metric(run, "goals_already_achieved", "Goals achieved already", "var:pink", range=[-0.04, 1.08]),
         _metric(run, "entropy_coefficient", "Entropy coefficient", "var:sky", type="log"),
     ]
     return [panel for panel in panels if panel.traces]

@@ -63,7 +63,7 @@ class Run:
 
     @property
     def variant(self) -> str:
-        """What was told of the world: "staged", "symmetric", "relative" or "plain"."""
+        """What was told of the world: "subgoals", "symmetric", "relative" or "plain"."""
         return str(self.settings.get("variant", "plain"))
 
     @property

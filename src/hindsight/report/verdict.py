@@ -150,11 +150,11 @@ def _success_falls(run: Run) -> Iterator[str]:
 
 
 def _goals_are_trivial(run: Run) -> Iterator[str]:
-    _, share = _smooth(run, "train/trivial_goals")
+    _, share = _smooth(run, "train/goals_already_achieved")
     if len(share) and share[-1] > MANY_TRIVIAL:
         yield (
             f"{share[-1]:.0%} of the goals put in hindsight were achieved before the step already, which teaches "
-            f"little: what the goal is about hardly moves. Explore more, or draw by --energy."
+            f"little: what the goal is about hardly moves. Explore more, or draw by --energy-priority."
         )
 
 

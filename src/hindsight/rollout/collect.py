@@ -18,7 +18,7 @@ TRAINING, EVALUATION, NOISE = 0, 1, 2  # the three streams of seeds of a run; ep
 
 
 @dataclass(frozen=True)
-class Stage:
+class RolloutSetup:
     """Where jobs are played: what a process needs to know once, before its first job.
 
     environment: an id, or a callable that makes one (picklable, where other processes are to call it); None where only one
@@ -67,9 +67,9 @@ def environment_seed(run_seed: int, stream: int, episode: int) -> int:
 class Collector:
     """Plays jobs on one environment, which it makes at its first job (or is given)."""
 
-    def __init__(self, stage: Stage, environment: gymnasium.Env[Any, Any] | None = None) -> None:
-        self.stage = stage
-        self.policy = Policy(stage.policy)
+    def __init__(self, setup: RolloutSetup, environment: gymnasium.Env[Any, Any] | None = None) -> None:
+        self.setup = setup
+        self.policy = Policy(setup.policy)
         self._environment = environment
 
     def collect(self, job: Job) -> list[Episode]:
@@ -83,29 +83,29 @@ class Collector:
         except HindsightError:
             raise
         except Exception as problem:
-            if self.stage.environment is not None:
+            if self.setup.environment is not None:
                 self.close()  # it may be in any state: the next episode gets a new one
             raise CollectError(
                 f"episode {number} failed in the environment ({type(problem).__name__}: {problem})"
             ) from problem
 
     def _play(self, job: Job, number: int) -> Episode:
-        if self._environment is None or self.stage.remake_environment:
+        if self._environment is None or self.setup.remake_environment:
             self.close()
-            self._environment = self.stage.make()
+            self._environment = self.setup.make()
         seed = environment_seed(job.run_seed, job.stream, number)
         noise = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
 
-        exploration, is_led = job.exploration, False
-        if exploration is not None and exploration.led_episodes > 0:
-            is_led = bool(noise.random() < exploration.led_episodes)
-            exploration = exploration if is_led else exploration.left_alone()
+        exploration, is_guided = job.exploration, False
+        if exploration is not None and exploration.guided_episodes > 0:
+            is_guided = bool(noise.random() < exploration.guided_episodes)
+            exploration = exploration if is_guided else exploration.left_alone()
         act = _Acting(self.policy, exploration, noise)
-        if exploration is not None and exploration.random_hold > 1:
+        if exploration is not None and exploration.random_action_repeat > 1:
             act = _Holding(self.policy, exploration, noise)
-        limit, info_keys = self.stage.max_episode_steps, self.stage.info_keys
+        limit, info_keys = self.setup.max_episode_steps, self.setup.info_keys
         episode = play_episode(self._environment, act, seed, number, limit, info_keys)
-        return replace(episode, is_led=is_led)
+        return replace(episode, is_guided=is_guided)
 
     def close(self) -> None:
         """Close the environment; a later job makes a new one."""
@@ -145,7 +145,7 @@ class _Holding(_Acting):
             return self.held
         if self.noise.random() >= exploration.burst_probability:
             return self.act(observation, exploration.without_random())
-        self.steps_left = int(self.noise.integers(exploration.random_hold))
+        self.steps_left = int(self.noise.integers(exploration.random_action_repeat))
         self.held = self.act(observation, replace(exploration, is_random=True))
         return self.held
 

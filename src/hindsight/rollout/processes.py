@@ -11,28 +11,28 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 
 from ..errors import OptionError
-from .collect import Collector, Job, Stage
-from .delivery import Delivery, deliver
-from .source import LostError, Worker
+from .collect import Collector, Job, RolloutSetup
+from .job_result import JobResult, deliver
+from .workers import LostError, Worker
 
 
-class ProcessCrew:
+class ProcessPool:
     """Starts workers as processes. Raises OptionError for an environment that cannot be sent to them."""
 
-    cure = (
+    fix = (
         "none ever started: guard a script by if __name__ == '__main__', and define what makes the environment in a "
         "module, or run with workers = 0"
     )
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, setup: RolloutSetup) -> None:
         try:
-            pickle.dumps(stage)
+            pickle.dumps(setup)
         except Exception as problem:
             raise OptionError(
                 f"the environment cannot be sent to worker processes ({problem}): give an id, or a function defined at "
                 f"the top of a module, in place of a lambda, a local function or an environment object"
             ) from None
-        self._stage = stage
+        self._setup = setup
         self._hired: list[_Process] = []
 
     @property
@@ -42,7 +42,7 @@ class ProcessCrew:
 
     def hire(self) -> Worker:
         """One more process."""
-        self._hired.append(_Process(self._stage))
+        self._hired.append(_Process(self._setup))
         return self._hired[-1]
 
     def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
@@ -65,15 +65,15 @@ class ProcessCrew:
 class _Process:
     """One process, and the connection to it. It takes a job at once: the pipe keeps it while the process starts."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, setup: RolloutSetup) -> None:
         self.is_ready = True
-        self._stage = stage
+        self._setup = setup
         self._begin()
 
     def _begin(self) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of torch in any state
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, self._stage), daemon=True, name="hindsight-worker")
+        self.process = context.Process(target=_work, args=(theirs, self._setup), daemon=True, name="hindsight-worker")
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is the parent's to answer
         self.process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -83,12 +83,12 @@ class _Process:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it died: `receive` finds out
             self.connection.send((source, ticket, job))
 
-    def receive(self) -> Delivery | None:
+    def receive(self) -> JobResult | None:
         try:
             delivery = self.connection.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             raise LostError from None
-        assert isinstance(delivery, Delivery)
+        assert isinstance(delivery, JobResult)
         return delivery
 
     def kill(self) -> None:
@@ -110,11 +110,11 @@ class _Process:
         self.process.close()
 
 
-def _work(connection: Connection, stage: Stage) -> None:
+def _work(connection: Connection, setup: RolloutSetup) -> None:
     """A worker's life: jobs in, episodes out, until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: stopping is the parent's decision
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    collector = Collector(stage)
+    collector = Collector(setup)
     while True:
         try:
             source, ticket, job = connection.recv()

@@ -22,16 +22,16 @@ import numpy as np
 
 from ..agents.policy import PolicyWeights
 from ..errors import MissingExtraError, OptionError, WorkerError
-from .collect import Collector, Job, Stage
-from .delivery import Delivery, deliver
-from .source import LostError, Worker
+from .collect import Collector, Job, RolloutSetup
+from .job_result import JobResult, deliver
+from .workers import LostError, Worker
 
 KNOCK_SECONDS = 10.0
 STORE_BYTES = 200 * 2**20  # of the local Ray's store: weights, and episodes that wait to be learnt from
 _NO_WEIGHTS = PolicyWeights(*(np.zeros(0, np.float32) for _ in range(3)))
 
 
-class RayCrew:
+class RayPool:
     """Hires actors from a Ray: the one at `address` ("auto" for the one of this machine), or else one of its own.
 
     A process has one Ray: one that it is connected to already is used, and left running. One of its own has a place for
@@ -43,22 +43,22 @@ class RayCrew:
 
     users: ClassVar[int] = 0  # crews of this process on a Ray that one of them connected, which the last one shuts down
 
-    cure = (
+    fix = (
         "look whether the cluster has a free core (ray status) and whether hindsight, the environment's packages and your "
         "own modules are installed on its machines; or run with workers = 0 to see the cause"
     )
 
-    def __init__(self, stage: Stage, workers: int, address: str | None = None) -> None:
+    def __init__(self, setup: RolloutSetup, workers: int, address: str | None = None) -> None:
         self._hired: list[_Actor] = []
         self._weights: PolicyWeights | None = None
         self._put_weights: Any = None
         self.ray, is_new = connect(workers, address)
-        self._shares = is_new or RayCrew.users > 0
-        RayCrew.users += self._shares
+        self._shares = is_new or RayPool.users > 0
+        RayPool.users += self._shares
         cores = 0 if self._shares and not address else 1
         self._actor_class = self.ray.remote(num_cpus=cores, max_restarts=-1, max_task_retries=0)(RayCollector)
         try:
-            self._stage = self.ray.cloudpickle.dumps(stage)
+            self._setup = self.ray.cloudpickle.dumps(setup)
         except Exception as problem:
             self.close()
             raise OptionError(
@@ -77,7 +77,7 @@ class RayCrew:
 
     def new_actor(self) -> Any:
         """An actor, as Ray hands it out: perhaps not there yet."""
-        return self._actor_class.remote([path or os.getcwd() for path in sys.path], self._stage)
+        return self._actor_class.remote([path or os.getcwd() for path in sys.path], self._setup)
 
     def put(self, weights: PolicyWeights) -> Any:
         """Where the weights are in Ray's store; those of one version are put there once."""
@@ -104,26 +104,26 @@ class RayCrew:
         self._hired.clear()
         if self._shares:
             self._shares = False
-            RayCrew.users -= 1
-            if not RayCrew.users:
+            RayPool.users -= 1
+            if not RayPool.users:
                 self.ray.shutdown()
 
 
 class RayCollector:
     """What an actor is: a Collector at the other end of Ray."""
 
-    def __init__(self, paths: Sequence[str], stage: bytes) -> None:
-        """paths: where the learner finds modules. stage: packed, since it may need them."""
+    def __init__(self, paths: Sequence[str], setup: bytes) -> None:
+        """paths: where the learner finds modules. setup: packed, since it may need them."""
         import ray
 
         sys.path += [path for path in paths if path not in sys.path]
-        self._collector = Collector(ray.cloudpickle.loads(stage))
+        self._collector = Collector(ray.cloudpickle.loads(setup))
 
     def process_id(self) -> int:
         """The number of the process it lives in."""
         return os.getpid()
 
-    def collect(self, source: str, ticket: int, job: Job, weights: PolicyWeights) -> Delivery:
+    def collect(self, source: str, ticket: int, job: Job, weights: PolicyWeights) -> JobResult:
         """Run a job with these weights."""
         return deliver(self._collector, source, ticket, replace(job, weights=weights))
 
@@ -131,9 +131,9 @@ class RayCollector:
 class _Actor:
     """One actor. Its answer is to the question for its process until it is ready, and to a job after that."""
 
-    def __init__(self, crew: RayCrew) -> None:
-        self._crew, self._end = crew, ""
-        self.actor = crew.new_actor()
+    def __init__(self, pool: RayPool) -> None:
+        self._crew, self._end = pool, ""
+        self.actor = pool.new_actor()
         self._ask()
 
     def _ask(self) -> None:
@@ -144,7 +144,7 @@ class _Actor:
         weights = self._crew.put(job.weights)
         self.answer = self.actor.collect.remote(source, ticket, replace(job, weights=_NO_WEIGHTS), weights)
 
-    def receive(self) -> Delivery | None:
+    def receive(self) -> JobResult | None:
         errors = self._crew.ray.exceptions
         try:
             answer = self._crew.ray.get(self.answer)
@@ -156,7 +156,7 @@ class _Actor:
             self._end = f"with {type(problem).__name__} ({_first_sentence(problem)})"
             raise LostError from None
         self.is_ready = True
-        return answer if isinstance(answer, Delivery) else None
+        return answer if isinstance(answer, JobResult) else None
 
     def kill(self) -> None:
         self._end = "killed, for it did not answer"

@@ -15,9 +15,9 @@ import safetensors.numpy
 from ..agents import Agent
 from ..agents.policy import Policy, PolicySpec, PolicyWeights
 from ..errors import FileError, OptionError
+from ..options import Settings
 from ..records import Array, GoalSpec
-from ..replay.files import parse_json
-from .settings import Settings
+from ..storage import parse_json
 
 FORMAT = 1
 _LARGEST_HEADER = 16 << 20
@@ -39,7 +39,7 @@ class SavedModel:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, agent: Agent, settings: Settings, spec: GoalSpec, facts: Mapping[str, Any]) -> SavedModel:
+    def take(cls, agent: Agent, settings: Settings, spec: GoalSpec, facts: Mapping[str, Any]) -> SavedModel:
         """What a file holds of an agent as it stands."""
         return cls(settings, spec, agent.policy_spec, agent.policy_weights(), agent.state_dict(), facts)
 

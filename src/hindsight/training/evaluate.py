@@ -13,7 +13,7 @@ from ..agents.policy import PolicyWeights
 from ..errors import MissingKeyError
 from ..records import Episode
 from ..rollout.collect import EVALUATION, Job, environment_seed
-from ..rollout.source import Source
+from ..rollout.workers import Source
 
 UNSEEN_SEED = 1_000_003  # seeds the evaluations that people ask for, so that none repeats those that chose the best policy
 

@@ -9,7 +9,7 @@ import tokenize
 from dataclasses import fields
 from typing import Any
 
-from .settings import Settings
+from ..options import Settings
 
 PARTS = ("agent", "hindsight", "collecting", "training")  # of Settings.records(), in their order
 

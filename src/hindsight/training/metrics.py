@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ..records import Episode
-from ..replay.files import parse_json
+from ..storage import parse_json
 
 
 @dataclass

@@ -18,16 +18,16 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ..errors import FileError, RunFolderError
+from ..options import Settings
 from ..records import Episode, GoalSpec
-from ..replay.files import has_folder, load_folder, parse_json, save_bytes, save_folder
-from ..rollout.source import FAULTS
+from ..rollout.workers import FAULTS
+from ..storage import has_folder, load_folder, parse_json, save_bytes, save_folder
 from .checkpoint import SavedModel, refuse_other_settings
 from .evaluate import Evaluation
 from .explain import explain
 from .machine import machine_facts
 from .metrics import Meter, MetricsFiles, append_line, cut
-from .settings import Settings
-from .trainer import Evaluated, Event, Learnt, Trainer
+from .trainer import EvaluationFinished, Event, JobFinished, Trainer
 
 FREE_ON_RESUME = frozenset(
     {"steps", "workers", "engine", "ray_address", "checkpoint_every"}
@@ -103,7 +103,7 @@ class RunFolder:
             )
 
     def _write(self, trainer: Trainer, event: Event) -> None:
-        if isinstance(event, Learnt):
+        if isinstance(event, JobFinished):
             self._tell_episodes(trainer, event.episodes)
             every = self.settings.training.log_every
             if not event.evaluation_follows and trainer.counts.env_steps // every > self._logged_at // every:
@@ -111,7 +111,7 @@ class RunFolder:
             every = self.settings.training.checkpoint_every
             if every and trainer.counts.env_steps // every > self._checkpoint_at // every:
                 self.save_checkpoint(trainer)
-        elif isinstance(event, Evaluated):
+        elif isinstance(event, EvaluationFinished):
             self._log(trainer, event)
             for outcome in event.evaluation.outcomes:
                 record = {"env_steps": event.snapshot.counts.env_steps} | asdict(outcome)
@@ -127,7 +127,7 @@ class RunFolder:
             self.path / "checkpoint", "checkpoint", arrays, {"trainer": state, "logged_at": self._logged_at, "sizes": sizes}
         )
         if trainer.counts.evaluated_at != trainer.counts.env_steps:  # or else it was saved with its evaluation
-            model = SavedModel.of(trainer.agent, self.settings, self.spec, trainer.counts.facts())
+            model = SavedModel.take(trainer.agent, self.settings, self.spec, trainer.counts.facts())
             self._save_policy(model, "latest")
 
     def finish(self, trainer: Trainer) -> None:
@@ -159,7 +159,7 @@ class RunFolder:
             }
             append_line(self.path / "episodes.jsonl", json.dumps(record))
 
-    def _log(self, trainer: Trainer, evaluated: Evaluated | None = None) -> None:
+    def _log(self, trainer: Trainer, evaluated: EvaluationFinished | None = None) -> None:
         """One record: counts, means since the last record, and the evaluation that was made just now."""
         counts = evaluated.snapshot.counts if evaluated else trainer.counts
         self._logged_at = max(self._logged_at, counts.env_steps)
@@ -180,7 +180,7 @@ class RunFolder:
         for listener in self.listeners:
             listener(record)
 
-    def _save_policies(self, trainer: Trainer, event: Evaluated) -> None:
+    def _save_policies(self, trainer: Trainer, event: EvaluationFinished) -> None:
         keep, counts = self.settings.training.keep_every, event.snapshot.counts
         names = ["latest"] + ["best"] * event.is_best
         names += [f"{counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []

@@ -15,15 +15,15 @@ import torch
 from ..agents import Agent
 from ..agents.policy import Exploration, PolicyWeights
 from ..errors import CollectError, HindsightError, InputError
+from ..options import Settings
+from ..options.relabel import Relabel
 from ..records import Array, Batch, Episode
 from ..replay.buffer import HindsightBuffer
-from ..replay.goals import Relabel
 from ..rollout.collect import EVALUATION, TRAINING, Job, environment_seed
-from ..rollout.source import FAULTS, Source
+from ..rollout.workers import FAULTS, Source
 from .evaluate import Evaluation, EvaluationJobs, Outcome, outcome_of
 from .learners import GATHER, LEARN, LOAD, STOP, Alone, Learners
 from .metrics import Meter
-from .settings import Settings
 
 REFUSED_IN_A_ROW = 10  # episodes with bad values, one after the other, that end a run
 ATTEMPTS = 3  # at a job, before the environment's error ends the run
@@ -33,7 +33,7 @@ UPDATES_PER_DRAW = 8  # batches drawn at once: the cost of a call is shared, and
 
 
 @dataclass(frozen=True)
-class Learnt:
+class JobFinished:
     """A job's episodes were taken in, and the updates that they made due are done. An evaluation may follow at once."""
 
     episodes: list[Episode]
@@ -45,8 +45,8 @@ class Counts:
     """How far a run has come, and what went wrong on the way.
 
     seconds: of collecting and of updating, as the learner waited for them. stale_episodes: dropped, for their weights were
-    older than `lag`. lost_workers: replaced. foreign, duplicate and truncated answers: dropped, and their jobs run again.
-    success_alone: the running mean success of this learner's episodes that were not led to the stages.
+    older than `policy_lag`. lost_workers: replaced. foreign, duplicate and truncated answers: dropped, and their jobs run again.
+    success_alone: the running mean success of this learner's episodes that were not led to the subgoals.
     """
 
     env_steps: int = 0
@@ -83,13 +83,13 @@ class Snapshot:
     counts: Counts
 
     @classmethod
-    def of(cls, agent: Agent, counts: Counts) -> Snapshot:
+    def take(cls, agent: Agent, counts: Counts) -> Snapshot:
         """Copies of what it is now."""
         return cls(agent.policy_weights(), agent.state_dict(), counts)
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluated:
+class EvaluationFinished:
     """An evaluation is complete; of the agent as it was when the evaluation began."""
 
     evaluation: Evaluation
@@ -97,7 +97,7 @@ class Evaluated:
     snapshot: Snapshot = field(repr=False)
 
 
-Event = Learnt | Outcome | Evaluated
+Event = JobFinished | Outcome | EvaluationFinished
 
 
 @dataclass
@@ -149,7 +149,7 @@ class Trainer:
                     self._begin_evaluation()
                 elif self.counts.env_steps < until:
                     episodes = self.learn_from_next_job()
-                    yield Learnt(episodes, self._evaluation_is_due(until))
+                    yield JobFinished(episodes, self._evaluation_is_due(until))
                     yield from self._tell_evaluation(to_the_end=False)
                 elif self._evaluation:
                     yield from self._tell_evaluation(to_the_end=True)
@@ -210,13 +210,13 @@ class Trainer:
         while True:
             self._submit_jobs()
             job, episodes = self._collect()
-            if self.counts.learnt_jobs - job.version <= self.settings.rollout.lag:
+            if self.counts.learnt_jobs - job.version <= self.settings.rollout.policy_lag:
                 return episodes
             self.counts = replace(self.counts, stale_episodes=self.counts.stale_episodes + len(episodes))
 
     def _submit_jobs(self) -> None:
         rollout, training = self.settings.rollout, self.settings.training
-        while len(self.in_flight) <= rollout.lag:
+        while len(self.in_flight) <= rollout.policy_lag:
             first = self.counts.submitted_episodes + self.learners.rank * rollout.episodes_per_job
             job = Job(
                 training.seed,
@@ -241,17 +241,17 @@ class Trainer:
         counts, rollout = self.counts, self.settings.rollout
         is_random = counts.env_steps < self.settings.training.random_steps
         exploration = self.agent.exploration(is_random, counts.env_steps)
-        if is_random or not self.agent.policy_spec.stages:
+        if is_random or not self.agent.policy_spec.subgoals:
             return exploration
-        led_episodes = rollout.led_episodes * (1.0 - counts.success_alone)
-        return replace(exploration, led_episodes=led_episodes, led_steps=rollout.led_steps)
+        guided_episodes = rollout.guided_episodes * (1.0 - counts.success_alone)
+        return replace(exploration, guided_episodes=guided_episodes, guided_fraction=rollout.guided_fraction)
 
     def _collect(self) -> tuple[Job, list[Episode]]:
         """The next job and its episodes. One that fails is tried again, on a new environment, before the run ends."""
         place = 0
         if self.settings.rollout.schedule == "free":
             tickets = [ticket for ticket, _ in self.in_flight]
-            place = tickets.index(self.source.first_of(tickets))
+            place = tickets.index(self.source.wait_any(tickets))
         ticket, job = self.in_flight[place]
         for attempt in range(ATTEMPTS):
             try:
@@ -266,8 +266,10 @@ class Trainer:
         return job, episodes
 
     def _count_faults(self) -> None:
-        tally = self.source.take_tally()
-        self.counts = replace(self.counts, **{name: getattr(self.counts, name) + count for name, count in tally.items()})
+        fault_counts = self.source.take_fault_counts()
+        self.counts = replace(
+            self.counts, **{name: getattr(self.counts, name) + count for name, count in fault_counts.items()}
+        )
 
     def move_to(self, source: Source) -> None:
         """Go on with another source, to which the jobs under way are submitted again."""
@@ -289,7 +291,7 @@ class Trainer:
             )
             return False
         self.meter.add_episode(episode)
-        if not episode.is_led:
+        if not episode.is_guided:
             rise = float(bool(episode.success)) - counts.success_alone
             counts = replace(counts, success_alone=counts.success_alone + RECENT * rise)
         options = self.settings.training
@@ -299,12 +301,12 @@ class Trainer:
 
     def _observe(self, episodes: list[Episode]) -> None:
         """Into the normaliser, from every side: what all learners saw, in the order of their ranks."""
-        sides = [side for episode in episodes for side in self.buffer.symmetries.sides(episode)]
+        augmented = [side for episode in episodes for side in self.buffer.symmetries.augmented(episode)]
         if self.learners.count == 1:
-            for side in sides:
+            for side in augmented:
                 self.agent.observe(side)
         else:
-            for moments in self.learners.gather(self.agent.moments_of(sides)):
+            for moments in self.learners.gather(self.agent.moments_of(augmented)):
                 self.agent.observe_moments(moments)
 
     def _add_up(self, before: Counts) -> None:
@@ -336,8 +338,11 @@ class Trainer:
 
     def _measure_goals(self, batches: Batch) -> None:
         """Once between two records: how many of the goals put in hindsight were achieved already."""
-        if "train/trivial_goals" not in self.meter.sums and (share := self.buffer.trivial_share(batches)) is not None:
-            self.meter.add("train/trivial_goals", share)
+        if (
+            "train/goals_already_achieved" not in self.meter.sums
+            and (share := self.buffer.already_achieved_fraction(batches)) is not None
+        ):
+            self.meter.add("train/goals_already_achieved", share)
 
     def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
         """Tell the buffer how wrong the samples of a draw were, where it asks for that: once for all of its batches."""
@@ -379,11 +384,11 @@ class Trainer:
         """Nothing that is kept changes before the last episode is in: an evaluation cut short is made again."""
         options, first = self.settings.training, self.counts.evaluated_episodes
         numbers = range(first, first + options.eval_episodes)
-        snapshot = Snapshot.of(self.agent, self.counts)
+        snapshot = Snapshot.take(self.agent, self.counts)
         jobs = EvaluationJobs(self.source, snapshot.weights, options.seed, numbers)
         self._evaluation = _Evaluating(jobs, snapshot)
 
-    def _tell_evaluation(self, to_the_end: bool) -> Iterator[Outcome | Evaluated]:
+    def _tell_evaluation(self, to_the_end: bool) -> Iterator[Outcome | EvaluationFinished]:
         """The outcomes that are there; or `to_the_end`, waiting for them."""
         if (under_way := self._evaluation) is None:
             return
@@ -398,7 +403,7 @@ class Trainer:
             value = float(np.concatenate(under_way.values).mean())
             yield self._conclude(Evaluation(tuple(under_way.outcomes), value), under_way.snapshot)
 
-    def _conclude(self, evaluation: Evaluation, snapshot: Snapshot) -> Evaluated:
+    def _conclude(self, evaluation: Evaluation, snapshot: Snapshot) -> EvaluationFinished:
         """Take an evaluation up into what is kept."""
         record = {
             "env_steps": float(snapshot.counts.env_steps),
@@ -413,7 +418,7 @@ class Trainer:
             evaluated_at=snapshot.counts.env_steps,
             evaluated_episodes=self.counts.evaluated_episodes + len(evaluation.outcomes),
         )
-        return Evaluated(evaluation, is_best, snapshot)
+        return EvaluationFinished(evaluation, is_best, snapshot)
 
     def _drop_evaluation(self) -> None:
         if self._evaluation:

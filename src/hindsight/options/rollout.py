@@ -23,11 +23,15 @@ class RolloutOptions:
     ray_address: str | None = None  # of a Ray cluster, auto for one on this machine; None starts a Ray for this run
     schedule: Schedule = "deterministic"  # free takes episodes as they come: for uneven workers; no two runs are the same
     episodes_per_job: int = 1  # episodes collected with the same weights before the learner sees them
-    lag: int = 0  # how many jobs old weights may be, so that lag + 1 jobs run at once; older episodes are dropped
+    policy_lag: int = (
+        0  # how many jobs old weights may be, so that policy_lag + 1 jobs run at once; older episodes are dropped
+    )
     job_timeout: float = 600.0  # seconds after which a worker that is still busy with one job is replaced
     max_episode_steps: int | None = None  # cut episodes here; needed where the environment has no time limit of its own
-    led_episodes: float = 0.8  # with stages: share of the episodes led to them, times 1 - the recent success of the others
-    led_steps: float = 0.5  # with stages: share of a led episode's steps that act for the first stage not met
+    guided_episodes: float = (
+        0.8  # with subgoals: share of the episodes led to them, times 1 - the recent success of the others
+    )
+    guided_fraction: float = 0.5  # with subgoals: share of a led episode's steps that act for the first subgoal not met
     remake_environment: bool | None = None  # a new environment per episode; None: only where a reset is not exact
 
     @property
@@ -40,13 +44,13 @@ class RolloutOptions:
         for name, known in (("engine", get_args(Engine)), ("schedule", get_args(Schedule))):
             if getattr(self, name) not in known:
                 raise OptionError(f"{name} is {getattr(self, name)!r}, but it must be one of {', '.join(known)}")
-        for name in ("led_episodes", "led_steps"):
+        for name in ("guided_episodes", "guided_fraction"):
             if not 0 <= getattr(self, name) <= 1:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")
         for name, lowest in (
             ("workers", 0),
             ("episodes_per_job", 1),
-            ("lag", 0),
+            ("policy_lag", 0),
             ("max_episode_steps", 1),
             ("job_timeout", 1),
         ):

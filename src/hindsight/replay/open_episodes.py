@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import FileError, MissingKeyError
 from ..records import OBSERVATION_KEYS, Array
-from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, float_table, stage, stage_layout
+from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, add_steps, float_table, open_layout
 from .rows import INFO_PREFIX, Place, look, put, refuse_non_finite
 from .timeline import Timeline, machine_memory
 
@@ -57,12 +57,12 @@ class OpenEpisodes:
         put(places, (*before, *after, *values))
         if info or self.timeline.info_keys:
             self._read_info(info)
-        code, kept = self._stage()
+        code, kept = self._add_steps()
         if code == NOT_FINITE:
             self._refuse(places, (*before, *after, *values))
         if code == NEEDS_CARE:
             self._make_way()
-            code, kept = self._stage()
+            code, kept = self._add_steps()
         if code:
             self._close_ended(kept)
             self.timeline.warn_of_goals()
@@ -88,15 +88,15 @@ class OpenEpisodes:
     def _set_rows(self, rows: Array) -> None:
         """Let `rows` hold the open episodes, and prepare what the kernel is called with."""
         self.rows = rows
-        incoming, staged = (each.reshape(-1).view(np.uint8) for each in (self._incoming, rows))
-        layouts = (stage_layout(rows.dtype), float_table(rows.dtype))
-        self._arguments = (incoming, staged, *layouts, self.steps, self.phase, self._truncated)
+        incoming, open_rows = (each.reshape(-1).view(np.uint8) for each in (self._incoming, rows))
+        layouts = (open_layout(rows.dtype), float_table(rows.dtype))
+        self._arguments = (incoming, open_rows, *layouts, self.steps, self.phase, self._truncated)
 
     def _make_way(self) -> None:
         """Close the episodes that the incoming step does not go on from, and grow where there is no room for it."""
-        incoming, staged, layout, *_ = self._arguments
+        incoming, open_rows, layout, *_ = self._arguments
         env, (row_bytes, head, *_) = np.arange(self.n_envs), layout
-        seen = staged.reshape(self.n_envs, -1, row_bytes)[env, self.steps, :head]
+        seen = open_rows.reshape(self.n_envs, -1, row_bytes)[env, self.steps, :head]
         goes_on = (incoming.reshape(2, self.n_envs, row_bytes)[0, :, :head] == seen).all(axis=1)
         longest = int(self.steps[goes_on].max(initial=0)) + 1
         self.timeline.check_length(longest)
@@ -115,12 +115,12 @@ class OpenEpisodes:
             self.rows[i, 0] = rows[-1]
         self.steps[envs], self.phase[envs] = 0, phase
 
-    def _stage(self) -> tuple[int, tuple[Array, Array, Array] | None]:
-        """The code of `stage`, and what it changes, as it was: goals that are drawn at an end may yet refuse the step."""
+    def _add_steps(self) -> tuple[int, tuple[Array, Array, Array] | None]:
+        """The code of `add_steps`, and what it changes, as it was: goals that are drawn at an end may yet refuse the step."""
         kept = None
         if self.timeline.told is not None:
             kept = self.steps.copy(), self.phase.copy(), self.rows[np.arange(self.n_envs), self.steps]
-        return stage(*self._arguments), kept
+        return add_steps(*self._arguments), kept
 
     def _close_ended(self, kept: tuple[Array, Array, Array] | None) -> None:
         """Hand over what the last step ended; where that is refused, be as before the step, as `kept` has it."""

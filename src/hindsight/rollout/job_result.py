@@ -16,12 +16,12 @@ _INFO = "info/"
 
 
 @dataclass(frozen=True, eq=False)
-class Delivery:
+class JobResult:
     """The answer to one job: its episodes, or why there are none.
 
     source: the source that asked. ticket: what for. failure: the worker's traceback. arrays: the rows of all episodes one
     after another, an array per field: steps + 1 rows of what was seen, `steps` of what was done. numbers, steps,
-    terminated, success, is_led: one value per episode; success is -1 where the environment did not say. checksum: CRC-32 of
+    terminated, success, is_guided: one value per episode; success is -1 where the environment did not say. checksum: CRC-32 of
     arrays and steps.
     """
 
@@ -33,7 +33,7 @@ class Delivery:
     steps: tuple[int, ...] = ()
     terminated: tuple[bool, ...] = ()
     success: tuple[int, ...] = ()
-    is_led: tuple[bool, ...] = ()
+    is_guided: tuple[bool, ...] = ()
     checksum: int = 0
 
     def episodes(self) -> list[Episode]:
@@ -51,7 +51,7 @@ class Delivery:
                     terminated=self.terminated[i],
                     success=told,
                     number=self.numbers[i],
-                    is_led=self.is_led[i],
+                    is_guided=self.is_guided[i],
                 )
             )
             row, step = row + steps + 1, step + steps
@@ -68,21 +68,21 @@ class Delivery:
         return None
 
 
-def deliver(collector: Collector, source: str, ticket: int, job: Job) -> Delivery:
+def deliver(collector: Collector, source: str, ticket: int, job: Job) -> JobResult:
     """Run a job in a worker; what goes wrong in it travels as text."""
     try:
         return pack(collector.collect(job), source, ticket)
     except Exception:
-        return Delivery(source, ticket, failure=traceback.format_exc())
+        return JobResult(source, ticket, failure=traceback.format_exc())
 
 
-def pack(episodes: Sequence[Episode], source: str, ticket: int) -> Delivery:
+def pack(episodes: Sequence[Episode], source: str, ticket: int) -> JobResult:
     """Episodes, at least one, as they travel."""
     names = (*OBSERVATION_KEYS, "action", "reward")
     arrays = {name: np.concatenate([getattr(e, name) for e in episodes]) for name in names}
     arrays |= {_INFO + key: np.concatenate([e.info[key] for e in episodes]) for key in episodes[0].info}
     steps = tuple(map(len, episodes))
-    return Delivery(
+    return JobResult(
         source,
         ticket,
         arrays=arrays,
@@ -90,7 +90,7 @@ def pack(episodes: Sequence[Episode], source: str, ticket: int) -> Delivery:
         steps=steps,
         terminated=tuple(e.terminated for e in episodes),
         success=tuple(-1 if e.success is None else int(e.success) for e in episodes),
-        is_led=tuple(e.is_led for e in episodes),
+        is_guided=tuple(e.is_guided for e in episodes),
         checksum=checksum(arrays, steps),
     )
 

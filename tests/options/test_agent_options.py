@@ -3,7 +3,8 @@ import math
 
 import pytest
 
-from hindsight.agents.options import (
+from hindsight.errors import OptionError
+from hindsight.options import (
     AGENT_OPTIONS,
     CONTINUOUS_AGENTS,
     DISCRETE_AGENTS,
@@ -15,7 +16,6 @@ from hindsight.agents.options import (
     TD3Options,
     TQCOptions,
 )
-from hindsight.errors import OptionError
 
 
 def test_defaults_differ_only_where_the_algorithms_do():
@@ -76,7 +76,7 @@ def test_random_actions_grow_fewer_in_a_straight_line():
         ("target_noise", -1.0),
         ("target_noise_clip", math.nan),
         ("goal_features", "distance"),
-        ("sees_achieved_goal", "no"),
+        ("observe_achieved_goal", "no"),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(name, value):
@@ -129,8 +129,8 @@ def test_options_are_frozen_and_every_one_has_a_comment():
         AgentOptions().tau = 1.0
     from pathlib import Path
 
-    from hindsight.agents import options
+    from hindsight.options import agent
 
-    lines = Path(options.__file__).read_text(encoding="utf-8").splitlines()
+    lines = Path(agent.__file__).read_text(encoding="utf-8").splitlines()
     for option in {field.name for record in AGENT_OPTIONS.values() for field in dataclasses.fields(record)}:
         assert all("  # " in line for line in lines if line.startswith(f"    {option}: ")), option

@@ -14,7 +14,7 @@ from hindsight.errors import (
     NonFiniteError,
     ShapeError,
 )
-from hindsight.replay.staging import FIRST_ROOM
+from hindsight.replay.open_episodes import FIRST_ROOM
 
 
 def held(buffer):

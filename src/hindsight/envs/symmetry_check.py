@@ -33,14 +33,14 @@ def compare_rewards(reward: GoalFunction, goals: list[tuple[Array, Array, Any]],
         for asked in (desired, np.roll(achieved, 1, axis=0)):
             paid = np.asarray(reward(achieved, asked, info))
             for element in range(1, len(group)):
-                turned, goal = (group.turned("goal", each, element) for each in (achieved, asked))
+                turned, goal = (group.transformed("goal", each, element) for each in (achieved, asked))
                 n_wrong += int((~np.isclose(np.asarray(reward(turned, goal, info)), paid)).sum())
                 n_asked += len(paid)
     if n_wrong:
         return "error", (
-            f"of {n_asked} rewards {n_wrong} are others on another of the {len(group)} sides: the declaration is not true"
+            f"of {n_asked} rewards {n_wrong} are others on another of the {len(group)} augmented: the declaration is not true"
         )
-    return "ok", f"{len(group)} sides, from which {n_asked} rewards are the same"
+    return "ok", f"{len(group)} augmented, from which {n_asked} rewards are the same"
 
 
 def compare_steps(env: Environment, spec: GoalSpec, group: Symmetries) -> tuple[str, str]:
@@ -70,10 +70,10 @@ def _differences(env: Environment, begin: Begin, group: Symmetries, seed: int) -
     was = _play(env, begin(env, start[0], goal[0]), actions)
     names, differences = ("observation", "goal", "goal"), []
     for element in range(1, len(group)):
-        places = [group.turned("goal", each, element)[0] for each in (start, goal)]
+        places = [group.transformed("goal", each, element)[0] for each in (start, goal)]
         env.reset(seed=seed)
-        now = _play(env, begin(env, places[0], places[1]), group.turned("action", actions, element))
-        turned = [group.turned(name, each, element) for name, each in zip(names, was, strict=True)]
+        now = _play(env, begin(env, places[0], places[1]), group.transformed("action", actions, element))
+        turned = [group.transformed(name, each, element) for name, each in zip(names, was, strict=True)]
         largest = [np.abs(one - other).max(axis=1) for one, other in zip(turned, now, strict=True)]
         differences.append(np.max(largest, axis=0))
     return np.concatenate(differences)

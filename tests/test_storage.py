@@ -9,8 +9,8 @@ import shutil
 import numpy as np
 import pytest
 
+from hindsight import storage as files
 from hindsight.errors import FileError
-from hindsight.replay import files
 
 SMALL = {"a/b": np.arange(6, dtype=np.int16).reshape(2, 3), "flag": np.array([True, False]), "count": np.array(7)}
 LARGE = {"rows": np.arange(400_000, dtype=np.float32).reshape(1000, 400)}

@@ -1,7 +1,7 @@
 import pytest
 
 from hindsight.errors import OptionError
-from hindsight.rollout.options import RolloutOptions, named_values
+from hindsight.options import RolloutOptions, named_values
 
 
 def test_values_are_read_as_toml_has_them():

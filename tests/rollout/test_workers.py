@@ -5,19 +5,19 @@ import os
 import time
 
 import pytest
-import stages
+import setups
 from test_collect import same
 
 from hindsight.agents.policy import Exploration
 from hindsight.errors import CollectError, OptionError, WorkerError
 from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job
-from hindsight.rollout.processes import ProcessCrew
-from hindsight.rollout.source import LocalSource, WorkerSource
+from hindsight.rollout.processes import ProcessPool
+from hindsight.rollout.workers import LocalSource, WorkerSource
 
 
 def jobs(count):
     exploration = Exploration(random_eps=0.3, noise=0.2)
-    return [Job(0, (TRAINING, EVALUATION)[i % 2], (2 * i, 2 * i + 1), stages.weights(i), exploration) for i in range(count)]
+    return [Job(0, (TRAINING, EVALUATION)[i % 2], (2 * i, 2 * i + 1), setups.weights(i), exploration) for i in range(count)]
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +51,13 @@ def hire(request, marker_path):
     """A source with workers of an engine."""
     if request.param == "processes":
         return lambda environment, workers, *options: WorkerSource(
-            ProcessCrew(stages.stage(environment)), workers, *options
+            ProcessPool(setups.setup(environment)), workers, *options
         )
-    from hindsight.rollout.ray_source import RayCrew
+    from hindsight.rollout.ray_source import RayPool
 
     request.getfixturevalue("shared_ray")
     return lambda environment, workers, *options: WorkerSource(
-        RayCrew(stages.stage(environment), workers), workers, *options
+        RayPool(setups.setup(environment), workers), workers, *options
     )
 
 
@@ -70,28 +70,28 @@ def nothing_is_left_behind():
 
 
 def test_workers_give_what_this_process_gives_in_any_order_of_asking(hire):
-    local = LocalSource(stages.stage(stages.short))
+    local = LocalSource(setups.setup(setups.short))
     expected = [local.result(local.submit(job)) for job in jobs(5)]
-    with hire(stages.short, 2) as source:
+    with hire(setups.short, 2) as source:
         tickets = [source.submit(job) for job in jobs(5)]
         for i in (4, 0, 1, 3, 2):
             assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
-        assert not source.take_tally()
+        assert not source.take_fault_counts()
     local.close()
 
 
 def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(hire, marker):
-    expected = Collector(stages.stage(stages.short)).collect(jobs(1)[0])
-    with hire(stages.dies_once, 1) as source:
+    expected = Collector(setups.setup(setups.short)).collect(jobs(1)[0])
+    with hire(setups.dies_once, 1) as source:
         first = source.process_ids
         episodes = source.result(source.submit(jobs(1)[0]))
-        assert source.take_tally() == {"lost_workers": 1}
+        assert source.take_fault_counts() == {"lost_workers": 1}
         assert source.process_ids != first
     assert all(same(a, b) for a, b in zip(episodes, expected, strict=True))
 
 
 def test_an_idle_worker_that_dies_is_replaced(hire):
-    with hire(stages.short, 1) as source:
+    with hire(setups.short, 1) as source:
         source.result(source.submit(jobs(1)[0]))
         os.kill(source.process_ids[0], 9)
         time.sleep(0.2)
@@ -100,7 +100,7 @@ def test_an_idle_worker_that_dies_is_replaced(hire):
 
 def test_a_job_that_kills_every_worker_is_given_up_with_the_signal_named(hire, marker):
     with (
-        hire(stages.dies_always, 1) as source,
+        hire(setups.dies_always, 1) as source,
         pytest.raises(
             WorkerError, match=r"3 workers died one after the other at episodes .*(SIGKILL|ActorUnavailableError)"
         ),
@@ -109,9 +109,9 @@ def test_a_job_that_kills_every_worker_is_given_up_with_the_signal_named(hire, m
 
 
 def test_an_error_in_the_environment_comes_with_the_workers_traceback(hire, marker):
-    with hire(stages.fails, 2) as source:
+    with hire(setups.fails, 2) as source:
         ticket = source.submit(jobs(1)[0])
-        with pytest.raises(WorkerError, match=r"(?s)stages\.py.*RuntimeError: the simulator exploded"):
+        with pytest.raises(WorkerError, match=r"(?s)setups\.py.*RuntimeError: the simulator exploded"):
             source.result(ticket)
         marker.unlink()
         assert len(source.result(ticket)) == 2  # a job that failed can be asked for again
@@ -119,13 +119,13 @@ def test_an_error_in_the_environment_comes_with_the_workers_traceback(hire, mark
 
 def test_what_cannot_be_sent_is_refused_with_the_cure():
     with pytest.raises(OptionError, match="top of a module"):
-        ProcessCrew(stages.stage(lambda: stages.short()))
+        ProcessPool(setups.setup(lambda: setups.short()))
 
 
 def test_an_interrupted_job_can_be_asked_for_again(marker):
-    source = LocalSource(stages.stage(stages.fails))
+    source = LocalSource(setups.setup(setups.fails))
     ticket = source.submit(jobs(1)[0])
-    stages.Sabotaged.marker = marker
+    setups.Sabotaged.marker = marker
     with pytest.raises(CollectError, match=r"episode 0 failed in the environment \(RuntimeError: the simulator exploded\)"):
         source.result(ticket)
     marker.unlink()
@@ -134,13 +134,13 @@ def test_an_interrupted_job_can_be_asked_for_again(marker):
 
 
 def test_a_worker_that_hangs_is_replaced_and_its_job_run_again(hire, marker):
-    with hire(stages.hangs_once, 1, 1.5) as source:
+    with hire(setups.hangs_once, 1, 1.5) as source:
         assert len(source.result(source.submit(jobs(1)[0]))) == 2
-        assert source.take_tally() == {"lost_workers": 1}
+        assert source.take_fault_counts() == {"lost_workers": 1}
 
 
 def test_dropped_jobs_are_forgotten(hire):
-    with hire(stages.short, 1) as source:
+    with hire(setups.short, 1) as source:
         tickets = [source.submit(job) for job in jobs(4)]
         for ticket in tickets[:3]:
             source.drop(ticket)
@@ -150,10 +150,10 @@ def test_dropped_jobs_are_forgotten(hire):
 
 
 def test_an_environment_that_was_given_is_not_closed():
-    env = stages.short()
+    env = setups.short()
     closed = []
     env.close = lambda: closed.append(True)
-    source = LocalSource(stages.stage(None), env)
+    source = LocalSource(setups.setup(None), env)
     source.result(source.submit(jobs(1)[0]))
     source.close()
     assert not closed

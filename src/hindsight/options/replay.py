@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from ..errors import OptionError
-from .ends import Rule
-from .goals import DEFAULT_N_SAMPLED_GOAL, Relabel, RelabelAt, check_relabel_at
+from .relabel import DEFAULT_N_SAMPLED_GOAL, Relabel, RelabelAt, check_relabel_at
+
+Rule = Literal["success", "keep", "never"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +31,10 @@ class ReplayOptions:
     prioritized: bool = False  # draw transitions more often where their value was wrong (Schaul et al. 2016)
     alpha: float = 0.6  # with prioritized: the power of the error that counts; 0 draws all alike
     beta: float = 0.4  # with prioritized: how far weights make up for it at first; rises to 1, wholly, over the run
-    energy: bool = False  # draw episodes more often where the achieved goal moved far (Zhao and Tresp 2018)
-    energy_limit: float | None = None  # with energy: a longer way counts no more than this, in the goal's units
-    energy_ahead: bool = False  # with energy: each step counts by the way still ahead of it in its episode
-    stage_share: float = 0.2  # with stages: share of a batch that is learnt under their goals
+    energy_priority: bool = False  # draw episodes more often where the achieved goal moved far (Zhao and Tresp 2018)
+    energy_cap: float | None = None  # with energy: a longer way counts no more than this, in the goal's units
+    energy_remaining: bool = False  # with energy: each step counts by the way still ahead of it in its episode
+    subgoal_fraction: float = 0.2  # with subgoals: share of a batch that is learnt under their goals
     symmetries: tuple[str, ...] = ()  # turns and mirrors that change nothing, as in "o0=-o0 g0=-g0 a0=-a0"
 
     def __post_init__(self) -> None:
@@ -40,10 +42,10 @@ class ReplayOptions:
             if getattr(self, name) < lowest:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least {lowest}")
         check_relabel_at(self.relabel_at, self.n_steps)
-        for name in ("alpha", "beta", "stage_share"):
+        for name in ("alpha", "beta", "subgoal_fraction"):
             if not 0 <= getattr(self, name) <= 1:
                 raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")
-        check_drawing(self.prioritized, self.energy, self.energy_limit, self.energy_ahead)
+        check_drawing(self.prioritized, self.energy_priority, self.energy_cap, self.energy_remaining)
         self._check_later()
         if not self.relabel:
             return
@@ -73,14 +75,14 @@ class ReplayOptions:
                 )
 
 
-def check_drawing(prioritized: bool, energy: bool, energy_limit: float | None, energy_ahead: bool) -> None:
+def check_drawing(prioritized: bool, energy: bool, energy_cap: float | None, energy_remaining: bool) -> None:
     """Raise OptionError where these do not say together how transitions are drawn."""
     if prioritized and energy:
         raise OptionError("prioritized and energy are two ways to draw transitions: choose one")
-    if energy_limit is not None and not (energy and 0 < energy_limit < math.inf):
+    if energy_cap is not None and not (energy and 0 < energy_cap < math.inf):
         raise OptionError(
-            f"energy_limit is {energy_limit!r}, but it must be a number above 0, with energy=True, or None: leave it out, "
-            f"or set energy=True with it"
+            f"energy_cap is {energy_cap!r}, but it must be a number above 0, with energy_priority=True, or None: leave it out, "
+            f"or set energy_priority=True with it"
         )
-    if energy_ahead and not energy:
-        raise OptionError("energy_ahead is True, but it says how energy draws: set energy=True with it")
+    if energy_remaining and not energy:
+        raise OptionError("energy_remaining is True, but it says how energy draws: set energy_priority=True with it")

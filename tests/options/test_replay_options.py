@@ -1,7 +1,7 @@
 import pytest
 
 from hindsight.errors import OptionError
-from hindsight.replay.options import ReplayOptions
+from hindsight.options import ReplayOptions
 
 
 def test_goals_that_are_drawn_at_the_end_of_an_episode_are_for_one_step():
@@ -42,8 +42,8 @@ def test_later_shares_come_with_the_step_from_which_they_hold():
             ReplayOptions(**first | options)
 
 
-@pytest.mark.parametrize("options", [{"energy_limit": 0.1}, {"energy_ahead": True}])
+@pytest.mark.parametrize("options", [{"energy_cap": 0.1}, {"energy_remaining": True}])
 def test_how_energy_draws_goes_with_energy(options):
-    assert ReplayOptions(energy=True, **options).energy
-    with pytest.raises(OptionError, match="set energy=True with it"):
+    assert ReplayOptions(energy_priority=True, **options).energy_priority
+    with pytest.raises(OptionError, match="set energy_priority=True with it"):
         ReplayOptions(**options)

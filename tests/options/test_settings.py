@@ -2,17 +2,17 @@ import json
 
 import pytest
 
-from hindsight.agents.options import AGENT_OPTIONS
 from hindsight.errors import OptionError, UnknownNameError
+from hindsight.options import AGENT_OPTIONS, Settings, coerce, option_types
 from hindsight.recipes import Recipe, load_recipe
-from hindsight.training.settings import Settings, coerce, option_types, resolve_settings
+from hindsight.training.settings import resolve_settings
 
 PLAIN = Recipe("plain", (), "td3", {"tau": 0.25, "steps": 7}, {})
 
 
 def test_given_values_override_the_recipe_and_the_recipe_the_defaults():
-    settings = resolve_settings(PLAIN, None, {"steps": 9, "lag": 2})
-    assert (settings.agent_options.tau, settings.training.steps, settings.rollout.lag) == (0.25, 9, 2)
+    settings = resolve_settings(PLAIN, None, {"steps": 9, "policy_lag": 2})
+    assert (settings.agent_options.tau, settings.training.steps, settings.rollout.policy_lag) == (0.25, 9, 2)
     assert settings.training.seed == 0
 
 
@@ -48,7 +48,7 @@ def test_a_recipe_may_hold_options_of_other_agents():
         ({"batch_size": 0}, OptionError, "at least 1"),
         ({"alpha": 1.5}, OptionError, "between 0 and 1"),
         ({"beta": -0.5}, OptionError, "between 0 and 1"),
-        ({"prioritized": True, "energy": True}, OptionError, "choose one"),
+        ({"prioritized": True, "energy_priority": True}, OptionError, "choose one"),
         ({"learning_rate": -1.0}, OptionError, "learning_rate"),
         ({"updates_per_step": 0.0}, OptionError, "between 0 and 1,000"),
         ({"solved_at": 1.5}, OptionError, "success rate"),
@@ -89,10 +89,10 @@ def test_coerce_changes_only_lists_and_integers():
 @pytest.mark.parametrize(
     ("without", "variant"),
     [
-        ({}, "staged"),
-        ({"stages": ()}, "symmetric"),
-        ({"stages": (), "symmetries": ()}, "relative"),
-        ({"stages": (), "symmetries": (), "goal_features": "none"}, "plain"),
+        ({}, "subgoals"),
+        ({"subgoals": ()}, "symmetric"),
+        ({"subgoals": (), "symmetries": ()}, "relative"),
+        ({"subgoals": (), "symmetries": (), "goal_features": "none"}, "plain"),
     ],
 )
 def test_the_variant_names_what_was_told_of_the_world(without, variant):

@@ -11,7 +11,7 @@ import numpy as np
 from hindsight import PointReach
 from hindsight.agents.policy import PolicySpec, PolicyWeights
 from hindsight.records import ArraySpec
-from hindsight.rollout.collect import Stage
+from hindsight.rollout.collect import RolloutSetup
 
 
 def policy_spec():
@@ -21,7 +21,7 @@ def policy_spec():
         action=ArraySpec((2,), "float32", (-1.0,), (1.0,)),
         hidden=(8,),
         layer_norm=False,
-        sees_achieved_goal=False,
+        observe_achieved_goal=False,
         goal_features="none",
         kind="deterministic",
         normalizer_clip=5.0,
@@ -35,8 +35,8 @@ def weights(seed=0):
     return PolicyWeights(flat, np.zeros(6, np.float32), np.ones(6, np.float32))
 
 
-def stage(environment="PointReach-v0", **options):
-    return Stage(environment, policy_spec(), **options)
+def setup(environment="PointReach-v0", **options):
+    return RolloutSetup(environment, policy_spec(), **options)
 
 
 def short():

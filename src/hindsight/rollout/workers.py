@@ -13,8 +13,8 @@ import gymnasium
 
 from ..errors import WorkerError
 from ..records import Episode
-from .collect import EVALUATION, TRAINING, Collector, Job, Stage
-from .delivery import Delivery
+from .collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup
+from .job_result import JobResult
 
 DEATHS_PER_JOB = 3  # a job that takes this many workers down with it is at fault itself
 FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")  # what a source makes up for
@@ -30,7 +30,7 @@ class Source(Protocol):
     def result(self, ticket: int) -> list[Episode]:
         """The episodes of a submitted job, once; waits for them."""
 
-    def first_of(self, tickets: Sequence[int]) -> int:
+    def wait_any(self, tickets: Sequence[int]) -> int:
         """The ticket whose result can be had first; waits for one."""
 
     def has_result(self, ticket: int) -> bool:
@@ -39,7 +39,7 @@ class Source(Protocol):
     def drop(self, ticket: int) -> None:
         """Forget a job, whose result nobody wants any more."""
 
-    def take_tally(self) -> Mapping[str, int]:
+    def take_fault_counts(self) -> Mapping[str, int]:
         """What went wrong since the last call, and was made up for, by the names in FAULTS."""
 
     def close(self) -> None:
@@ -52,12 +52,12 @@ class LocalSource:
     Training and evaluation have an environment each; one that is given as an object serves both in turn.
     """
 
-    def __init__(self, stage: Stage, environment: gymnasium.Env[Any, Any] | None = None) -> None:
+    def __init__(self, setup: RolloutSetup, environment: gymnasium.Env[Any, Any] | None = None) -> None:
         self._owns = environment is None
         if environment is None:
-            self._collectors = {stream: Collector(stage) for stream in (TRAINING, EVALUATION)}
+            self._collectors = {stream: Collector(setup) for stream in (TRAINING, EVALUATION)}
         else:
-            self._collectors = dict.fromkeys((TRAINING, EVALUATION), Collector(stage, environment))
+            self._collectors = dict.fromkeys((TRAINING, EVALUATION), Collector(setup, environment))
         self._jobs: dict[int, Job] = {}
         self._tickets = 0
 
@@ -74,7 +74,7 @@ class LocalSource:
         del self._jobs[ticket]  # only now: a job that was interrupted can be asked for again
         return episodes
 
-    def first_of(self, tickets: Sequence[int]) -> int:
+    def wait_any(self, tickets: Sequence[int]) -> int:
         """The oldest, which is as good as any."""
         return min(tickets)
 
@@ -86,7 +86,7 @@ class LocalSource:
         """Forget the job."""
         self._jobs.pop(ticket, None)
 
-    def take_tally(self) -> Mapping[str, int]:
+    def take_fault_counts(self) -> Mapping[str, int]:
         """Nothing: there is nobody to lose."""
         return {}
 
@@ -105,8 +105,8 @@ class Worker(Protocol):
     def start(self, source: str, ticket: int, job: Job) -> None:
         """Give it a job."""
 
-    def receive(self) -> Delivery | None:
-        """What it had to say, once `Crew.wait` named it: an answer, or None for being ready. Raises LostError."""
+    def receive(self) -> JobResult | None:
+        """What it had to say, once `WorkerPool.wait` named it: an answer, or None for being ready. Raises LostError."""
 
     def kill(self) -> None:
         """End it now, whatever it is doing."""
@@ -115,10 +115,10 @@ class Worker(Protocol):
         """A new one in its place; how the old one ended, as the end of a sentence."""
 
 
-class Crew(Protocol):
-    """An engine: makes workers, and hears them. cure: what to do where none ever answers."""
+class WorkerPool(Protocol):
+    """An engine: makes workers, and hears them. fix: what to do where none ever answers."""
 
-    cure: str
+    fix: str
 
     @property
     def process_ids(self) -> list[int]:
@@ -146,9 +146,9 @@ class WorkerSource:
     of `result` with the worker's traceback.
     """
 
-    def __init__(self, crew: Crew, workers: int, job_timeout: float = 600.0) -> None:
-        self.tally: Counter[str] = Counter()
-        self._crew, self._job_timeout = crew, job_timeout
+    def __init__(self, pool: WorkerPool, workers: int, job_timeout: float = 600.0) -> None:
+        self.fault_counts: Counter[str] = Counter()
+        self._crew, self._job_timeout = pool, job_timeout
         self._name = uuid.uuid4().hex
         self._waiting: deque[int] = deque()
         self._jobs: dict[int, Job] = {}
@@ -158,7 +158,7 @@ class WorkerSource:
         self._has_answered = False
         self._failed_starts, self._last_end = 0, ""
         self._tickets = 0
-        self.workers = [crew.hire() for _ in range(workers)]
+        self.workers = [pool.hire() for _ in range(workers)]
         self._busy: dict[Worker, tuple[int, float]] = {}  # with which ticket, and since when
         self._ready_at = time.monotonic()  # when a worker was last known to be ready
 
@@ -178,7 +178,7 @@ class WorkerSource:
 
     def result(self, ticket: int) -> list[Episode]:
         """Wait for the job's episodes. Raises WorkerError where it failed; it is run again when it is asked for again."""
-        self.first_of([ticket])
+        self.wait_any([ticket])
         result = self._results.pop(ticket)
         self._failures_of.pop(ticket, None)
         if isinstance(result, str):
@@ -187,7 +187,7 @@ class WorkerSource:
         del self._jobs[ticket]
         return result
 
-    def first_of(self, tickets: Sequence[int]) -> int:
+    def wait_any(self, tickets: Sequence[int]) -> int:
         """The ticket whose result came first; waits for one. Raises WorkerError where no worker can be had."""
         if not self.workers:
             raise WorkerError("the workers were ended: make a new source")
@@ -215,9 +215,9 @@ class WorkerSource:
         elif ticket in self._jobs:
             self._dropped.add(ticket)
 
-    def take_tally(self) -> Mapping[str, int]:
+    def take_fault_counts(self) -> Mapping[str, int]:
         """What went wrong since the last call."""
-        taken, self.tally = self.tally, Counter()
+        taken, self.fault_counts = self.fault_counts, Counter()
         return taken
 
     def close(self) -> None:
@@ -260,10 +260,10 @@ class WorkerSource:
                 self._has_answered = True
                 self._take_in(self._busy.pop(worker)[0], delivery)
 
-    def _take_in(self, ticket: int, delivery: Delivery) -> None:
+    def _take_in(self, ticket: int, delivery: JobResult) -> None:
         fault = delivery.fault(self._name, ticket, self._jobs[ticket])
         if fault:
-            self.tally[f"{fault}_answers"] += 1
+            self.fault_counts[f"{fault}_answers"] += 1
             self._run_again(ticket, f"{DEATHS_PER_JOB} answers in a row were not to be used, the last one was {fault}")
         elif ticket in self._dropped:
             self._forget(ticket)
@@ -274,15 +274,15 @@ class WorkerSource:
         """A new worker for one that is lost, and its job back to the head of the queue."""
         ticket, _ = self._busy.pop(worker, (None, 0.0))
         self._last_end = worker.restart()
-        self.tally["lost_workers"] += 1
+        self.fault_counts["lost_workers"] += 1
         if ticket is None:
             self._failed_starts += 1
             return
-        cure = "run with workers = 0 to see the cause" if self._has_answered else self._crew.cure
+        fix = "run with workers = 0 to see the cause" if self._has_answered else self._crew.fix
         self._run_again(
             ticket,
             f"{DEATHS_PER_JOB} workers died one after the other at episodes {self._jobs[ticket].episodes}, the last one "
-            f"{self._last_end}: {cure}",
+            f"{self._last_end}: {fix}",
         )
 
     def _run_again(self, ticket: int, otherwise: str) -> None:
@@ -308,10 +308,10 @@ class WorkerSource:
         if self._failed_starts >= DEATHS_PER_JOB:
             self._failed_starts = 0
             raise WorkerError(
-                f"{DEATHS_PER_JOB} workers ended before they were ready, the last one {self._last_end}: {self._crew.cure}"
+                f"{DEATHS_PER_JOB} workers ended before they were ready, the last one {self._last_end}: {self._crew.fix}"
             )
         if now - self._ready_at > START_SECONDS:
-            raise WorkerError(f"no worker was ready within {START_SECONDS:.0f} s: {self._crew.cure}")
+            raise WorkerError(f"no worker was ready within {START_SECONDS:.0f} s: {self._crew.fix}")
 
     def __enter__(self) -> Self:
         return self

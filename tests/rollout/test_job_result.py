@@ -3,17 +3,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import stages
+import setups
 from test_collect import same
 
 from hindsight.agents.policy import Exploration
 from hindsight.errors import WorkerError
 from hindsight.records import Episode
 from hindsight.rollout.collect import TRAINING, Collector, Job
-from hindsight.rollout.delivery import deliver, pack
-from hindsight.rollout.source import DEATHS_PER_JOB, WorkerSource
+from hindsight.rollout.job_result import deliver, pack
+from hindsight.rollout.workers import DEATHS_PER_JOB, WorkerSource
 
-JOB = Job(0, TRAINING, (3, 4), stages.weights(), Exploration(random_eps=0.3, noise=0.2))
+JOB = Job(0, TRAINING, (3, 4), setups.weights(), Exploration(random_eps=0.3, noise=0.2))
 
 
 def episode(steps, number, success):
@@ -23,19 +23,19 @@ def episode(steps, number, success):
 
 
 def test_episodes_travel_as_flat_arrays_and_come_out_as_they_were():
-    sent = [replace(episode(3, 7, True), terminated=True, is_led=True), episode(1, 8, None), episode(2, 9, False)]
+    sent = [replace(episode(3, 7, True), terminated=True, is_guided=True), episode(1, 8, None), episode(2, 9, False)]
     delivery = pack(sent, "us", 5)
     rows = {"observation": 9, "achieved_goal": 9, "desired_goal": 9, "action": 6, "reward": 6, "info/speed": 6}
     assert {k: len(v) for k, v in delivery.arrays.items()} == rows
     received = delivery.episodes()
     assert all(same(a, b) for a, b in zip(sent, received, strict=True))
     assert [e.info["speed"].tolist() for e in received] == [[7, 8, 9], [8], [9, 10]]
-    told = [(e.number, e.terminated, e.success, e.is_led) for e in received]
+    told = [(e.number, e.terminated, e.success, e.is_guided) for e in received]
     assert told == [(7, True, True, True), (8, False, None, False), (9, False, False, False)]
 
 
 def test_what_is_wrong_with_an_answer():
-    good = deliver(Collector(stages.stage(stages.short)), "us", 5, JOB)
+    good = deliver(Collector(setups.setup(setups.short)), "us", 5, JOB)
     assert good.fault("us", 5, JOB) is None
     assert good.fault("others", 5, JOB) == "foreign"
     assert good.fault("us", 6, JOB) == "duplicate"
@@ -51,11 +51,11 @@ def test_what_is_wrong_with_an_answer():
 class Liar:
     """An engine of one worker in this process, which changes its answers by the functions in `lies`, one after another."""
 
-    cure = "none"
+    fix = "none"
     is_ready = True
 
     def __init__(self, lies):
-        self.lies, self.collector = list(lies), Collector(stages.stage(stages.short))
+        self.lies, self.collector = list(lies), Collector(setups.setup(setups.short))
 
     def hire(self):
         return self
@@ -90,10 +90,10 @@ def test_bad_answers_are_dropped_and_counted_and_their_jobs_run_again():
         for _ in range(2):
             episodes = source.result(source.submit(JOB))
             assert all(
-                same(a, b) for a, b in zip(episodes, Collector(stages.stage(stages.short)).collect(JOB), strict=True)
+                same(a, b) for a, b in zip(episodes, Collector(setups.setup(setups.short)).collect(JOB), strict=True)
             )
-        assert source.take_tally() == Counter(foreign_answers=1, truncated_answers=1, duplicate_answers=1)
-        assert not source.take_tally()
+        assert source.take_fault_counts() == Counter(foreign_answers=1, truncated_answers=1, duplicate_answers=1)
+        assert not source.take_fault_counts()
 
 
 def test_answers_that_are_always_bad_end_the_job():

@@ -19,8 +19,8 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from ..errors import FileError
-from ..records import Array
+from .errors import FileError
+from .records import Array
 
 FORMAT = 1
 _LARGE = 1 << 20  # bytes from which an array has a file of its own, written without a copy in memory

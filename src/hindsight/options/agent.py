@@ -22,27 +22,29 @@ class AgentOptions:
     discount: float = 0.98  # what a reward is worth one step later
     tau: float = 0.005  # share of the online weights that the targets take over when they move
     target_period: int = 1  # the targets move once in so many policy updates; with tau 1 that is a copy
-    mean_share: float = 1.0  # share of the policy that its running mean, evaluated and kept, takes over per update
+    policy_ema: float = 1.0  # share of the policy that its running mean, evaluated and kept, takes over per update
     critic_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the critics
     clip_targets: bool = True  # hold targets within the returns that the task's reward range can produce
     gradient_clip: float | None = None  # largest norm of a network's gradient; no limit when None
     random_eps: float = 0.2  # share of the steps that take a uniformly random action
-    random_hold: int = 1  # a random action is held for 1 to so many steps: where bodies have inertia, it leads further
-    explore_less: float = 1.0  # share of the random actions and the noise that is left from explore_less_from on
-    explore_less_from: int = 0  # environment steps after which exploration is less
+    random_action_repeat: int = (
+        1  # a random action is held for 1 to so many steps: where bodies have inertia, it leads further
+    )
+    exploration_decay: float = 1.0  # share of the random actions and the noise that is left from exploration_decay_start on
+    exploration_decay_start: int = 0  # environment steps after which exploration is less
     normalize: bool = True  # observations and goals by their running mean and standard deviation
     normalizer_clip: float = 5.0  # normalised values are held within plus and minus this
     normalizer_eps: float = 1e-2  # smallest standard deviation that a value is divided by
-    sees_achieved_goal: bool = False  # networks see achieved_goal besides observation and goal
+    observe_achieved_goal: bool = False  # networks see achieved_goal besides observation and goal
     goal_features: GoalFeatures = "none"  # networks also see goal - achieved_goal, or where the two agree
-    absolute_observation: tuple[int, ...] = ()  # with "relative": columns that networks do not see, for they say where
-    absolute_goal: tuple[int, ...] = ()  # the same of the goals; they see the differences
+    hidden_observation: tuple[int, ...] = ()  # with "relative": columns that networks do not see, for they say where
+    hidden_goal: tuple[int, ...] = ()  # the same of the goals; they see the differences
     column_differences: tuple[str, ...] = ()  # networks also see one column of the observation less another, as in 6-0
-    image_channels: tuple[int, ...] = (16, 32, 32)  # of the convolutions that images go through; each halves the sides
+    image_channels: tuple[int, ...] = (16, 32, 32)  # of the convolutions that images go through; each halves the augmented
     device: Literal["auto", "cpu", "cuda"] = "auto"  # where updates run; auto takes a GPU if there is one
 
     def __post_init__(self) -> None:
-        for name in ("absolute_observation", "absolute_goal"):
+        for name in ("hidden_observation", "hidden_goal"):
             object.__setattr__(self, name, _as_tuple(getattr(self, name)))
             self._require(name, lambda columns: all(map(_is_index, columns)), "columns, counted from 0")
         object.__setattr__(self, "column_differences", _as_tuple(self.column_differences))
@@ -53,20 +55,20 @@ class AgentOptions:
             self._require(name, _is_positive, "a number above 0")
         self._require("gradient_clip", lambda x: x is None or _is_positive(x), "a number above 0, or None")
         self._require("discount", lambda x: 0 < x < 1, "a number between 0 and 1, both excluded")
-        self._require("mean_share", lambda x: 0 < x <= 1, "a number above 0, at most 1")
+        self._require("policy_ema", lambda x: 0 < x <= 1, "a number above 0, at most 1")
         self._require("tau", lambda x: 0 < x <= 1, "a number above 0, at most 1")
-        self._require("random_hold", _is_count, "a whole number of at least 1")
+        self._require("random_action_repeat", _is_count, "a whole number of at least 1")
         self._require("target_period", _is_count, "a whole number of at least 1")
-        for name in ("random_eps", "explore_less"):
+        for name in ("random_eps", "exploration_decay"):
             self._require(name, _is_share, "a share from 0 to 1")
-        self._require("explore_less_from", _is_index, "a whole number of at least 0")
-        if (self.explore_less < 1) != (self.explore_less_from > 0):
+        self._require("exploration_decay_start", _is_index, "a whole number of at least 0")
+        if (self.exploration_decay < 1) != (self.exploration_decay_start > 0):
             raise OptionError(
-                f"explore_less is {self.explore_less} and explore_less_from {self.explore_less_from}, but a share below 1 "
+                f"exploration_decay is {self.exploration_decay} and exploration_decay_start {self.exploration_decay_start}, but a share below 1 "
                 f"and a number of steps above 0 belong together: give both or neither"
             )
         self._require("normalizer_clip", lambda x: 1 <= x < math.inf, "a number of at least 1")
-        for name in ("critic_layer_norm", "clip_targets", "normalize", "sees_achieved_goal"):
+        for name in ("critic_layer_norm", "clip_targets", "normalize", "observe_achieved_goal"):
             self._require(name, lambda x: isinstance(x, bool), "true or false")
         self._require("goal_features", lambda x: x in get_args(GoalFeatures), "'none', 'relative' or 'agreement'")
         self._require("device", lambda x: x in ("auto", "cpu", "cuda"), "'auto', 'cpu' or 'cuda'")
@@ -137,11 +139,13 @@ class ActorCriticOptions(AgentOptions):
     actor_layer_norm: bool = False  # LayerNorm without scale or shift before each ReLU of the actor
     action_l2: float = 0.1  # weight of the mean squared action in the actor's loss; keeps it off the bounds
     noise: float = 0.1  # standard deviation of the exploration noise, in half widths of the action range
-    stages: tuple[str, ...] = ()  # goals on the way, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 handover=0.15"
+    subgoals: tuple[
+        str, ...
+    ] = ()  # goals on the way, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "stages", _as_tuple(self.stages))
+        object.__setattr__(self, "subgoals", _as_tuple(self.subgoals))
         self._require("actor_learning_rate", lambda x: x is None or _is_positive(x), "a number above 0, or None")
         self._require("n_critics", _is_count, "a whole number of at least 1")
         self._require(

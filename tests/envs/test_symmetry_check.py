@@ -19,7 +19,7 @@ def found(env, symmetries):
 def test_point_reach_is_the_same_from_every_side_of_its_recipe():
     told = found("PointReach-v0", find_recipe("PointReach-v0").options["symmetries"])
     assert told == {
-        "turned rewards": ("ok", "8 sides, from which 1400 rewards are the same"),
+        "turned rewards": ("ok", "8 augmented, from which 1400 rewards are the same"),
         "turned steps": ("ok", "turned actions lead to turned observations in 441 steps, but for rounding"),
     }
 
@@ -66,7 +66,7 @@ def test_where_steps_cannot_be_begun_elsewhere_that_is_said():
 
 @pytest.mark.simulator
 @pytest.mark.parametrize(
-    ("name", "package", "sides"),
+    ("name", "package", "augmented"),
     [
         ("FetchPush-v4", "gymnasium_robotics", 8),
         ("FetchPickAndPlace-v4", "gymnasium_robotics", 4),
@@ -77,11 +77,11 @@ def test_where_steps_cannot_be_begun_elsewhere_that_is_said():
         ("parking-v0", "highway_env", 4),
     ],
 )
-def test_a_world_is_nearly_the_same_from_the_sides_of_its_recipe(name, package, sides):
+def test_a_world_is_nearly_the_same_from_the_sides_of_its_recipe(name, package, augmented):
     pytest.importorskip(package)
     told = found(name, find_recipe(name).options["symmetries"])
     assert {level for level, _ in told.values()} == {"ok"}, told
-    assert told["turned rewards"][1].startswith(f"{sides} sides")
+    assert told["turned rewards"][1].startswith(f"{augmented} augmented")
     assert "not tried" not in told["turned steps"][1]
 
 
