@@ -18,6 +18,7 @@ from .records import OBSERVATION_KEYS, Array, GoalSpec
 from .rollout.workers import Source
 from .training.assemble import Environment, assemble, assemble_saved
 from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
+from .training.events import Counts, JobFinished
 from .training.saved_model import SavedModel
 
 if TYPE_CHECKING:  # torch is imported when training begins
@@ -78,8 +79,6 @@ class HER:
             one that this model wrote last.
         Evaluations are made by callbacks or `hindsight train`: eval_every, solved_at and steps have no effect here.
         """
-        from .training.events import JobFinished
-
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
@@ -91,7 +90,8 @@ class HER:
         while goes_on and trainer.counts.env_steps < until:
             episodes = trainer.learn_from_next_job()
             view = View.take(self, episodes)
-            goes_on = all([each(view) is not False for each in callbacks])  # a list: all of them are called
+            for each in callbacks:
+                goes_on = each(view) is not False and goes_on
             if files:
                 files.listen(trainer, JobFinished(episodes))
         if files:
@@ -208,10 +208,11 @@ class HER:
     def trainer(self) -> Trainer:
         """The trainer, made at first use."""
         if self._trainer is None:
-            from .training.trainer import Trainer, counts_of
+            from .training.trainer import Trainer
 
+            counts = Counts.from_facts(self._saved.facts if self._saved else {})
             buffer = self._assembly.buffer(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, counts_of(self._saved))
+            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, counts)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer

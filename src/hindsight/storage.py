@@ -216,7 +216,7 @@ def _write_tensors(file: BinaryIO, arrays: Mapping[str, Array], header: Mapping[
 
 def _bytes_of(array: Array) -> memoryview:
     """Return the memory of a C-contiguous array."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _digest(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:

@@ -37,9 +37,7 @@ class Assembly:
     environment: one that was made from `env` already, for training.
     """
 
-    def __init__(
-        self, env: Environment | None, environment: GoalEnv | None, spec: GoalSpec, settings: Settings
-    ) -> None:
+    def __init__(self, env: Environment | None, environment: GoalEnv | None, spec: GoalSpec, settings: Settings) -> None:
         _check_rollout(env, settings.rollout)
         self.spec, self.settings = spec, settings
         self._env = env
@@ -83,10 +81,10 @@ class Assembly:
 
     def source(self, policy: PolicySpec) -> Source:
         """Return a new source of episodes: this process, or workers."""
-        rollout, maker = self.settings.rollout, self._maker
+        rollout = self.settings.rollout
         remake = self._must_remake() if rollout.remake_environment is None else rollout.remake_environment
         setup = RolloutSetup(
-            maker,
+            self._maker(),
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
@@ -108,22 +106,21 @@ class Assembly:
             self._evaluation.close()
             self._evaluation = None
 
-    @property
-    def _maker(self) -> str | Callable[..., GoalEnv] | None:
-        """What makes environments; None if only one that exists is given."""
-        if isinstance(self._env, gymnasium.Env):
-            return None
+    def _given(self) -> Environment:
         return environment_id(self.spec) if self._env is None else self._env
 
+    def _maker(self) -> str | Callable[..., GoalEnv] | None:
+        """Return what makes environments; None if only one that exists is given."""
+        given = self._given()
+        return None if isinstance(given, gymnasium.Env) else given
+
     def _make(self) -> GoalEnv:
-        if isinstance(self._env, gymnasium.Env):
-            return self._env
-        made = make_goal_env(self._maker, env_options=self.settings.rollout.env_arguments)
+        made = make_goal_env(self._given(), env_options=self.settings.rollout.env_arguments)
         found = read_spec(made)
         if found.max_episode_steps != self.spec.max_episode_steps or self.spec.difference(found):
             made.close()
             raise OptionError(
-                f"the policy was trained on episodes of {self.spec.max_episode_steps} steps, but {self._maker} has "
+                f"the policy was trained on episodes of {self.spec.max_episode_steps} steps, but {self._given()} has "
                 f"{found.max_episode_steps} steps, or other spaces. Give the environment of the training, as in "
                 f"HER.load(path, env=...)"
             )
@@ -131,10 +128,11 @@ class Assembly:
 
     def _must_remake(self) -> bool:
         """Whether a reset is not exact, so that each episode needs a new environment. Makes that for evaluation."""
-        if self._maker is None:
+        maker = self._maker()
+        if maker is None:
             return False
         if self._evaluation is None:
-            self._evaluation = make_goal_env(self._maker, env_options=self.settings.rollout.env_arguments)
+            self._evaluation = make_goal_env(maker, env_options=self.settings.rollout.env_arguments)
         return not resets_exactly(self.environment, self._evaluation)
 
     def _seed(self, stream: int) -> int:

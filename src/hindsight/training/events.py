@@ -48,6 +48,12 @@ class Counts:
     collect_seconds: float = 0.0
     update_seconds: float = 0.0
 
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Counts:
+        """Return the counts of a policy file. Its episodes are not played again."""
+        env_steps, episodes, updates = (int(facts.get(name, 0)) for name in ("env_steps", "episodes", "updates"))
+        return cls(env_steps, episodes, updates, submitted_episodes=episodes)
+
     def add_faults(self, faults: Mapping[str, int]) -> None:
         """Add the fault counts of a source, by their names."""
         for name, count in faults.items():

@@ -15,6 +15,7 @@ from ..errors import FileError, OptionError
 from ..options import Settings
 from ..records import Array, GoalSpec
 from ..storage import load_arrays, save_arrays
+from .events import Counts
 
 KIND = "policy"
 BEST_FIRST = ("best", "latest")  # names of policies in a run folder
@@ -73,6 +74,7 @@ class SavedModel:
                 dict(data["facts"]),
             )
             Policy(saved.policy).load(saved.weights)
+            Counts.from_facts(saved.facts)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as problem:
             raise FileError(f"{name} is malformed ({problem}): it is damaged, or not ours") from None
         if not np.isfinite(saved.weights.flat).all():

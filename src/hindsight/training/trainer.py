@@ -27,14 +27,12 @@ class Trainer:
     agent: it learns.
     buffer: it stores episodes and relabels batches.
     source: it collects episodes. Another may be set with `move_to`.
-    counts: how far the run is; those of a policy file when training goes on from one.
+    counts: how far the run is.
     """
 
-    def __init__(
-        self, agent: Agent, buffer: HindsightBuffer, source: Source, settings: Settings, counts: Counts | None = None
-    ) -> None:
+    def __init__(self, agent: Agent, buffer: HindsightBuffer, source: Source, settings: Settings, counts: Counts) -> None:
         self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
-        self.counts = counts or Counts()
+        self.counts = counts
         self.meter = Meter()
         self.rollouts = RolloutSchedule(agent, settings)
         self.updates = UpdateLoop(agent, buffer, settings)
