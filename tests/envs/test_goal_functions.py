@@ -71,7 +71,7 @@ def test_integers_of_single_goals_become_floats_and_bools():
 
 
 def test_a_batch_that_is_wrong_only_near_the_goal_is_found():
-    """As in the pen of the robot hand, whose rewards of a batch include a part of the difference that they should not."""
+    """As in the pen of the robot hand: rewards of a batch include a part of the difference that they should ignore."""
 
     def compute(a, d, info):
         return (np.abs(a - d)[..., 0] * (1 if a.ndim == 1 else 1.5) < 0.5) - 1.0

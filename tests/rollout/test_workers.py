@@ -118,7 +118,7 @@ def test_an_error_of_the_environment_has_the_workers_traceback(start, marker):
         with pytest.raises(WorkerError, match=r"(?s)setups\.py.*RuntimeError: the simulator exploded"):
             source.result(ticket)
         marker.unlink()
-        assert len(source.result(ticket)) == 2  # a job that failed can be asked for again
+        assert len(source.result(ticket)) == 2  # a job that failed can be run again
 
 
 def test_an_environment_that_cannot_be_pickled_is_an_error_that_names_the_fix():
@@ -126,7 +126,7 @@ def test_an_environment_that_cannot_be_pickled_is_an_error_that_names_the_fix():
         ProcessPool(setups.setup(lambda: setups.short()))
 
 
-def test_an_interrupted_job_can_be_asked_for_again(marker):
+def test_a_failed_job_can_be_run_again_in_this_process(marker):
     source = LocalSource(setups.setup(setups.fails), setups.fails())
     ticket = source.submit(jobs(1)[0])
     setups.Sabotaged.marker = marker

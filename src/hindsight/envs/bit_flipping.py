@@ -21,7 +21,7 @@ GOALS = ("random", "ones")
 OBSERVATIONS = ("multibinary", "box", "discrete", "image")
 IMAGE_SIDE = 36  # pixels; the smallest image that the usual three convolutions accept
 MOST_BITS = {"discrete": 20, "image": IMAGE_SIDE**2}  # a million values; one pixel per bit
-SQUARE = 12  # pixels, side of a bit in a rendered frame
+SQUARE = 12  # pixels, width of a bit in a rendered frame
 
 
 class BitFlipping(SmallTask):

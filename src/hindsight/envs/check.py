@@ -110,19 +110,19 @@ def check_goal_env(
 
 def _findings(env: Environment, symmetries: Sequence[str]) -> Iterator[Finding]:
     """Play the environment and yield what is found. A failure in a step that others need ends the check."""
-    stage = "spaces"
+    part = "spaces"
     try:
         spec = read_spec(env)
         yield from _spec_findings(spec)
-        stage = "episodes"
+        part = "episodes"
         episodes, replay = [play_random_episode(env, seed, MAX_STEPS) for seed in (1, 2)], _replay(env)
         yield _run("observations", functools.partial(_observations, spec, episodes))
-        samples, stage = sample_goals(env), "reward form"
+        samples, part = sample_goals(env), "reward form"
         reward, fault = find_reward(env, samples)
     except GoalEnvError as problem:
-        yield Finding("error", stage, str(problem))
+        yield Finding("error", part, str(problem))
         return
-    yield Finding("warning" if fault else "ok", stage, fault or "takes N goals at once and returns N finite numbers")
+    yield Finding("warning" if fault else "ok", part, fault or "takes N goals at once and returns N finite numbers")
     evidence = Evidence(env, spec, episodes, replay, reward, *find_terminated(env, samples))
     for name, check in CHECKS.items():
         yield _run(name, functools.partial(check, evidence))

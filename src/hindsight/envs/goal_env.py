@@ -156,7 +156,7 @@ def resets_exactly(first: Environment, second: Environment, max_steps: int = 100
 
     first, second: two environments made alike; `second` is new.
     `first` plays an episode. Then both play the same one, of up to `max_steps` seeded random actions. False for panda-gym's
-    tasks with objects, whose contacts outlast a reset. Reset both before the next step.
+    tasks with objects, because their contacts outlast a reset. Reset both before the next step.
     """
     play_random_episode(first, 2, max_steps)
     used, new = (play_random_episode(env, 1, max_steps) for env in (first, second))

@@ -20,7 +20,7 @@ from ..records import Array
 from .random_play import Environment, name_of, numeric_info, random_actions, random_state_kept
 
 GoalFunction = Callable[[Any, Any, Any], Any]
-N_OBSERVED = 3  # rows of SampleGoals whose goals the environment returned
+N_OBSERVED = 3  # rows of SampleGoals with goals that the environment returned
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class SampleGoals:
     terminated: bool
 
     def observed(self) -> SampleGoals:
-        """Return the rows whose goals the environment returned, for functions that reject others."""
+        """Return the rows with goals that the environment returned, for functions that reject others."""
         rows = slice(N_OBSERVED)
         info = {key: values[rows] for key, values in self.info.items()}
         return SampleGoals(self.achieved[rows], self.desired[rows], info, self.terminated)

@@ -23,7 +23,7 @@ class PointReach(SmallTask):
 
     max_steps: an episode is truncated after this many.
     dt: seconds between two steps.
-    goal_range: half the side of the square.
+    goal_range: half the width of the square.
     max_speed: per axis.
     distance_threshold: a goal at this distance or nearer is reached.
     action_scale: acceleration of a full action.

@@ -76,7 +76,7 @@ def play_random_episode(env: Environment, seed: int, max_steps: int) -> RandomEp
 
 
 def random_actions(env: Environment, seed: int) -> Iterator[Any]:
-    """Yield random actions without end. They come from a copy of the action space, whose random state is unchanged."""
+    """Yield random actions without end. They come from a copy of the action space, so that its random state is kept."""
     space = copy.deepcopy(env.action_space)
     space.seed(seed)
     while True:

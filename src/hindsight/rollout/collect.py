@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from ..envs.goal_env import make_goal_env
 from ..envs.goal_functions import read_success
+from ..envs.random_play import Environment
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode
 
-Environment = gymnasium.Env[Any, Any]
 Observation = Mapping[str, Array]
 
 TRAINING, EVALUATION, NOISE = 0, 1, 2  # the streams of a run's seeds; episodes are numbered within each stream
@@ -156,6 +155,7 @@ class Collector:
         return replace(episode, is_guided=is_guided)
 
 
+@dataclass
 class PolicyActor:
     """Choose the actions of one episode with a policy.
 
@@ -164,63 +164,29 @@ class PolicyActor:
     rng: needed for exploration only.
     """
 
-    def __init__(
-        self, policy: Policy, exploration: Exploration | None = None, rng: np.random.Generator | None = None
-    ) -> None:
-        self._policy, self._exploration, self._rng = policy, exploration, rng
-        self._repeated: Array | None = None
-        self._repeats_left = 0
+    policy: Policy
+    exploration: Exploration | None = None
+    rng: np.random.Generator | None = None
+    repeated: Array | None = None
+    repeats_left: int = 0
 
     def __call__(self, observation: Observation) -> Array:
         """Return the action for one observation."""
-        exploration, rng = self._exploration, self._rng
+        exploration, rng = self.exploration, self.rng
         if exploration is None or rng is None or exploration.random_action_repeat == 1:
             return self._act(observation, exploration)
-        if self._repeated is not None and self._repeats_left:
-            self._repeats_left -= 1
-            return self._repeated
+        if self.repeated is not None and self.repeats_left:
+            self.repeats_left -= 1
+            return self.repeated
         if rng.random() >= exploration.repeat_start_probability:
             return self._act(observation, exploration.without_random_actions())
-        self._repeats_left = int(rng.integers(exploration.random_action_repeat))
-        self._repeated = self._act(observation, replace(exploration, is_random=True))
-        return self._repeated
+        self.repeats_left = int(rng.integers(exploration.random_action_repeat))
+        self.repeated = self._act(observation, replace(exploration, is_random=True))
+        return self.repeated
 
     def _act(self, observation: Observation, exploration: Exploration | None) -> Array:
         state, achieved, desired = (observation[key] for key in OBSERVATION_KEYS)
-        return self._policy.act(state, achieved, desired, exploration, self._rng)
-
-
-class _Steps:
-    """The steps of an episode so far. info_keys: `info` entries to keep."""
-
-    def __init__(self, observation: Observation, info_keys: tuple[str, ...]) -> None:
-        self.observations = [_copy(observation)]
-        self.actions: list[Array] = []
-        self.rewards: list[float] = []
-        self.infos: dict[str, list[Array]] = {key: [] for key in info_keys}
-
-    def add(self, action: Array, observation: Observation, reward: Any, info: Mapping[str, Any]) -> None:
-        """Append one step. Raises MissingKeyError if the info lacks a key."""
-        self.observations.append(_copy(observation))
-        self.actions.append(action)
-        self.rewards.append(float(reward))
-        for key, values in self.infos.items():
-            values.append(_read_info(info, key))
-
-    def episode(self, terminated: bool, success: bool | None, number: int) -> Episode:
-        """Return the steps as arrays."""
-        rows = {key: np.stack([each[key] for each in self.observations]) for key in OBSERVATION_KEYS}
-        return Episode(
-            rows["observation"],
-            rows["achieved_goal"],
-            rows["desired_goal"],
-            action=np.stack(self.actions),
-            reward=np.asarray(self.rewards),
-            terminated=terminated,
-            success=success,
-            info={key: np.stack(values) for key, values in self.infos.items()},
-            number=number,
-        )
+        return self.policy.act(state, achieved, desired, exploration, self.rng)
 
 
 def play_episode(
@@ -237,18 +203,36 @@ def play_episode(
     number: the episode's number in the run.
     limit: truncate after this many steps; None: no limit besides the environment's own.
     info_keys: numeric `info` entries to keep.
-    Raises GoalEnvError if the episode does not end and `limit` is None.
+    Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
     observation, info = env.reset(seed=seed)
-    steps = _Steps(observation, info_keys)
+    observations = [_copy(observation)]
+    steps: list[tuple[Array, float, dict[str, Array]]] = []
     terminated = truncated = False
-    while not (terminated or truncated or len(steps.actions) == (limit or LONGEST_EPISODE)):
+    while not (terminated or truncated or len(steps) == (limit or LONGEST_EPISODE)):
         action = act(observation)
         observation, reward, terminated, truncated, info = env.step(action)
-        steps.add(action, observation, reward, info)
+        observations.append(_copy(observation))
+        steps.append((action, float(reward), {key: _read_info(info, key) for key in info_keys}))
     if limit is None and not (terminated or truncated):
         raise GoalEnvError(f"The episode did not end within {LONGEST_EPISODE} steps. Set max_episode_steps.")
-    return steps.episode(bool(terminated), read_success(info), number)
+    actions, rewards, infos = zip(*steps, strict=True)
+    rows = _stack(observations, OBSERVATION_KEYS)
+    return Episode(
+        rows["observation"],
+        rows["achieved_goal"],
+        rows["desired_goal"],
+        action=np.stack(actions),
+        reward=np.asarray(rewards),
+        terminated=bool(terminated),
+        success=read_success(info),
+        info=_stack(infos, info_keys),
+        number=number,
+    )
+
+
+def _stack(records: Sequence[Mapping[str, Array]], keys: Sequence[str]) -> dict[str, Array]:
+    return {key: np.stack([record[key] for record in records]) for key in keys}
 
 
 def _copy(observation: Observation) -> dict[str, Array]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..agents.policy import Policy
 from ..envs.goal_functions import read_success
+from ..envs.random_play import Environment
 from ..envs.rendering import APT_GL
 from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..records import Array, Episode
-from .collect import EVALUATION, Environment, PolicyActor, environment_seed, play_episode
+from .collect import EVALUATION, PolicyActor, environment_seed, play_episode
 
 VIDEO_SUFFIXES = (".gif", ".webp", ".mp4")
 LAST_FRAME_SECONDS = 0.6  # for which the last frame of an episode is shown

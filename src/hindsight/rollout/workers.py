@@ -8,9 +8,10 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Protocol, Self
 
+from ..envs.random_play import Environment
 from ..errors import WorkerError
 from ..records import Episode
-from .collect import EVALUATION, TRAINING, Collector, Environment, Job, RolloutSetup
+from .collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup
 from .job_result import JobResult
 
 MOST_ATTEMPTS = 3  # a job fails after this many lost workers or bad results; so does starting workers
@@ -34,7 +35,7 @@ class Source(Protocol):
         """Return whether `result` returns without waiting for a worker."""
 
     def drop(self, ticket: int) -> None:
-        """Forget a job whose result is not needed any more."""
+        """Forget a job. Its result is not needed any more."""
 
     def take_fault_counts(self) -> Mapping[str, int]:
         """Return the faults since the last call, by the names in FAULTS. Each of them was repaired."""
@@ -44,7 +45,7 @@ class Source(Protocol):
 
 
 class LocalSource:
-    """Runs jobs in this process, each when its result is asked for.
+    """Runs jobs in this process, each when `result` is called.
 
     setup: makes environments.
     training: the environment for training jobs.
@@ -67,7 +68,7 @@ class LocalSource:
         return self._last_ticket
 
     def result(self, ticket: int) -> list[Episode]:
-        """Run the job and return its episodes. A job that raises can be asked for again."""
+        """Run the job and return its episodes. A job that raises can be run again."""
         job = self._jobs[ticket]
         episodes = self._collectors[job.stream].collect(job)
         del self._jobs[ticket]
@@ -134,7 +135,7 @@ class WorkerPool(Protocol):
 
 
 class WorkerLostError(Exception):
-    """A worker ended without having been asked to."""
+    """A worker ended unexpectedly."""
 
 
 class WorkerSource:
