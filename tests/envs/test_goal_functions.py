@@ -1,4 +1,4 @@
-"""What is made of an environment's own functions, good and bad."""
+"""The reward and termination functions of environments, good and bad."""
 
 import warnings
 
@@ -7,15 +7,8 @@ import numpy as np
 import pytest
 from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
 
+from hindsight.envs.goal_functions import read_success, reward_function, terminated_function
 from hindsight.envs.point_reach import PointReach
-from hindsight.envs.probe import (
-    numeric_info,
-    random_state_kept,
-    read_success,
-    reward_function,
-    seeded_actions,
-    terminated_function,
-)
 from hindsight.errors import GoalEnvError, InputError
 
 ACHIEVED, DESIRED = np.array([[0, 0], [0, 0], [3, 3]], np.float32), np.array([[0, 0.1], [1, 1], [3, 3]], np.float32)
@@ -25,12 +18,12 @@ def rewarding(compute):
     return type("Changed", (Line,), {"compute_reward": lambda self, a, d, info: compute(a, d, info)})()
 
 
-def test_a_reward_that_takes_batches_is_handed_out_as_it_is():
+def test_a_reward_that_accepts_batches_is_returned_as_it_is():
     env = PointReach()
     assert reward_function(gymnasium.wrappers.TimeLimit(env, 5)) == env.compute_reward
 
 
-def test_the_outermost_wrapper_with_a_reward_is_asked():
+def test_the_outermost_wrapper_with_a_reward_is_used():
     class Doubled(gymnasium.Wrapper):
         def compute_reward(self, achieved_goal, desired_goal, info):
             return 2 * self.env.compute_reward(achieved_goal, desired_goal, info)
@@ -50,7 +43,7 @@ def test_the_outermost_wrapper_with_a_reward_is_asked():
         (lambda a, d, info: near(np.subtract(a, d, out=a), 0 * d) - 1.0, "writes into its arguments"),
     ],
 )
-def test_a_reward_that_does_not_take_batches_works_with_one_warning(compute, complaint):
+def test_a_reward_that_does_not_accept_batches_works_with_one_warning(compute, complaint):
     with pytest.warns(UserWarning, match=f"Changed .*{complaint}") as caught:
         reward = reward_function(rewarding(compute))
     assert len(caught) == 1
@@ -61,24 +54,24 @@ def test_a_reward_that_does_not_take_batches_works_with_one_warning(compute, com
     assert np.array_equal(achieved, ACHIEVED)
 
 
-def test_whole_number_rewards_become_floats_without_a_warning():
+def test_integer_rewards_become_floats_without_a_warning():
     given = reward_function(rewarding(lambda a, d, info: near(a, d).astype(int) - 1))(ACHIEVED, DESIRED, {})
     assert given.dtype == np.float64
     assert given.tolist() == [0, -1, 0]
 
 
-def test_whole_numbers_asked_one_by_one_become_what_is_promised():
+def test_integers_of_single_goals_become_floats_and_bools():
     with pytest.warns(UserWarning, match="one goal at a time"):
         reward = reward_function(rewarding(lambda a, d, info: -int(not near(a, d))))
     assert reward(ACHIEVED, DESIRED, {}).dtype == np.float64
     numbers = {"compute_terminated": lambda self, a, d, info: near(a, d) * 1.0}
-    ended = terminated_function(type("Changed", (Terminating,), numbers)())(ACHIEVED, DESIRED, {})
-    assert ended.dtype == bool
-    assert ended.tolist() == [True, False, True]
+    terminated = terminated_function(type("Changed", (Terminating,), numbers)())(ACHIEVED, DESIRED, {})
+    assert terminated.dtype == bool
+    assert terminated.tolist() == [True, False, True]
 
 
 def test_a_batch_that_is_wrong_only_near_the_goal_is_found():
-    """As in the robot hand's pen: with several goals, part of the difference is looked at that should not be."""
+    """As in the pen of the robot hand: rewards of a batch include a part of the difference that they should ignore."""
 
     def compute(a, d, info):
         return (np.abs(a - d)[..., 0] * (1 if a.ndim == 1 else 1.5) < 0.5) - 1.0
@@ -97,23 +90,23 @@ def test_a_batch_that_is_wrong_only_near_the_goal_is_found():
         (lambda a, d, info: info["absent"], "KeyError"),
     ],
 )
-def test_a_reward_that_cannot_be_used_is_refused(compute, message):
+def test_a_reward_that_cannot_be_used_is_an_error(compute, message):
     with pytest.raises(GoalEnvError, match=f"compute_reward of Changed.*{message}"):
         reward_function(rewarding(compute))
 
 
-def test_no_reward_and_a_failing_step_are_refused():
+def test_no_reward_and_a_failing_step_are_errors():
     env = Line()
     env.compute_reward = None
     with pytest.raises(GoalEnvError, match="has no compute_reward"):
         reward_function(env)
     env.step = None
-    with pytest.raises(GoalEnvError, match="fails in its first reset and step"):
+    with pytest.raises(GoalEnvError, match="The first reset and step of Line failed"):
         reward_function(env)
 
 
 def test_the_info_reaches_a_reward_row_by_row():
-    class Paying(Scalar):
+    class Bonus(Scalar):
         def info(self, observation):
             return {"bonus": 1.5, "name": "text"}
 
@@ -121,12 +114,12 @@ def test_the_info_reaches_a_reward_row_by_row():
             return super().compute_reward(achieved_goal, desired_goal, info) + float(info["bonus"])
 
     with pytest.warns(UserWarning, match="one goal at a time"):
-        reward = reward_function(Paying())
+        reward = reward_function(Bonus())
     assert reward(ACHIEVED, DESIRED, {"bonus": np.array([1.0, 2.0, 3.0])}).tolist() == [1.0, 1.0, 3.0]
     assert reward(ACHIEVED, DESIRED, [{"bonus": 1.0}] * 3).tolist() == [1.0, 0.0, 1.0]
 
 
-def test_compute_terminated_is_used_where_it_can_be_trusted():
+def test_compute_terminated_is_used_if_it_is_right():
     env = Terminating()
     assert terminated_function(env) == env.compute_terminated
     by_row = terminated_function(TerminatingOneByOne())
@@ -138,7 +131,7 @@ def test_compute_terminated_is_used_where_it_can_be_trusted():
     [lambda self, a, d, info: False, lambda self, a, d, info: True, lambda self, a, d, info: 1 / 0],
     ids=["never", "contradicts the step", "fails"],
 )
-def test_compute_terminated_is_left_out_where_it_cannot(compute):
+def test_compute_terminated_is_not_used_if_it_is_wrong(compute):
     assert terminated_function(type("Changed", (Line,), {"compute_terminated": compute})()) is None
 
 
@@ -163,34 +156,12 @@ def test_success_is_read_from_either_key(info, success):
 
 
 @pytest.mark.parametrize("value", [[True, False], "yes", np.zeros(0)])
-def test_a_success_of_several_values_is_refused(value):
+def test_a_success_of_several_values_is_an_error(value):
     with pytest.raises(InputError, match="one truth value"):
         read_success({"is_success": value})
 
 
-def test_random_numbers_are_given_back_and_actions_come_from_elsewhere():
-    env, other = Line(), Line()
-    for e in (env, other):
-        e.reset(seed=3)
-        e.action_space.seed(4)
-    with random_state_kept(env):
-        env.reset(seed=9)
-        next(seeded_actions(env, 0))
-    assert np.array_equal(env.reset()[0]["observation"], other.reset()[0]["observation"])
-    assert np.array_equal(env.action_space.sample(), other.action_space.sample())
-    fresh = Line()
-    with random_state_kept(fresh):
-        fresh.reset(seed=0)
-    assert fresh._np_random is None
-
-
-def test_numeric_info_leaves_out_what_is_no_number_or_not_everywhere():
-    columns = numeric_info([{"a": 1, "b": "x", "c": 1.0, "d": [1, 2]}, {"a": True, "b": "y", "d": [3, 4]}])
-    assert {k: v.tolist() for k, v in columns.items()} == {"a": [1, 1], "d": [[1, 2], [3, 4]]}
-    assert numeric_info([]) == {}
-
-
-def test_a_good_environment_warns_of_nothing():
+def test_a_good_environment_does_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert reward_function(Line())(ACHIEVED, DESIRED, {}).tolist() == [0, -1, 0]
