@@ -60,7 +60,7 @@ class PlainAgent:
     def make_networks(self, agent, options, spec):
         n_outputs = getattr(options, "n_quantiles", 1)
         self.actor_sizes = spec.layer_sizes
-        self.critic_sizes = (spec.input_size + spec.action.size, *options.hidden, n_outputs)
+        self.critic_sizes = (spec.layout.size + spec.action.size, *options.hidden, n_outputs)
         self.actor = make_mlp(self.actor_sizes, options.actor_layer_norm)
         self.critics = nn.ModuleList(
             [make_mlp(self.critic_sizes, options.critic_layer_norm) for _ in range(options.n_critics)]
@@ -228,7 +228,7 @@ class PlainDQN(PlainAgent):
     def make_networks(self, agent, options, spec):
         self.n_actions, self.n_quantiles = spec.n_actions, getattr(options, "n_quantiles", 1)
         n_outputs = spec.n_actions * self.n_quantiles + getattr(options, "dueling", False)
-        self.sizes = (spec.input_size, *options.hidden, n_outputs)
+        self.sizes = (spec.layout.size, *options.hidden, n_outputs)
         self.critic = make_mlp(self.sizes, options.critic_layer_norm)
         load_flat([self.critic], agent.critic.flat, self.sizes)
         self.target_critic = copy.deepcopy(self.critic)

@@ -459,7 +459,7 @@ def test_the_next_action_has_inputs_of_its_own(name):
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
 def test_a_continuous_one_step_task_is_learnt(name):
-    """The reward is minus the squared distance of action and goal, and every step terminates: the best action is the goal."""
+    """The reward is minus the squared distance of action and goal. Every step terminates. The best action is the goal."""
     spec = make_spec((2, 2, 2), reward_range=(-8.0, 0.0))
     agent = make(name, spec=spec, hidden=(32, 32), learning_rate=3e-3, action_l2=0.0, normalize=False)
     rng = np.random.default_rng(0)

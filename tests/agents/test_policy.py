@@ -38,8 +38,8 @@ def make_policy(flat=None, mean=None, scale=None, **changes):
     spec = make_spec(**changes)
     if flat is None:
         flat = np.random.default_rng(0).normal(0, 0.5, count_weights(spec.layer_sizes))
-    mean = np.zeros(spec.input_size) if mean is None else np.array(mean)
-    scale = np.ones(spec.input_size) if scale is None else np.array(scale)
+    mean = np.zeros(spec.layout.size) if mean is None else np.array(mean)
+    scale = np.ones(spec.layout.size) if scale is None else np.array(scale)
     policy = Policy(spec)
     policy.load(PolicyWeights(*(np.asarray(a, np.float32) for a in (flat, mean, scale))))
     return policy
@@ -322,6 +322,6 @@ def test_an_unguided_episode_has_half_the_noise():
 def test_subgoals_and_hidden_columns_are_written_and_read():
     spec = make_spec(subgoals=(NEAR,), goal_features="relative", hidden_observation=(1,), hidden_goal=(0,))
     assert PolicySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
-    assert spec.input_size == 1 + 0 + 1 + 1
+    assert spec.layout.size == 1 + 0 + 1 + 1
     with pytest.raises(FileError, match="malformed"):
         PolicySpec.from_json({**spec.to_json(), "subgoals": ["near achieved=7 goal=1 tolerance=0.5 switch_distance=2"]})

@@ -63,19 +63,11 @@ class Agent:
 
     def __init__(self, algorithm: Algorithm, policy_ema: float = 1.0) -> None:
         self.algorithm = algorithm
+        self.policy_spec = algorithm.policy_spec
+        self.batches_per_update = algorithm.batches_per_update
         self.n_updates = 0  # critic updates so far
         self.policy_ema = policy_ema
         self._ema = algorithm.policy().clone() if policy_ema < 1 else None
-
-    @property
-    def batches_per_update(self) -> int:
-        """Return the number of batches that one update needs."""
-        return self.algorithm.batches_per_update
-
-    @property
-    def policy_spec(self) -> PolicySpec:
-        """Return everything about the policy except its weights."""
-        return self.algorithm.policy_spec
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Learn from a batch and return metrics, () tensors, which are not finite once the weights are not.
@@ -156,16 +148,11 @@ class Agent:
 
 
 def _check_state(state: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
-    missing, unknown = sorted(expected.keys() - state.keys()), sorted(state.keys() - expected.keys())
-    if missing or unknown:
-        raise FileError(
-            f"The state does not fit this agent. Missing: {', '.join(missing) or 'nothing'}; unknown: "
-            f"{', '.join(unknown) or 'nothing'}. Was it saved by another agent?"
-        )
-    for name, array in expected.items():
-        got = state[name]
-        if got.shape != array.shape or got.dtype != array.dtype:
-            raise FileError(
-                f"Expected shape {array.shape} and {array.dtype} for `{name}`, got {got.shape} {got.dtype}. The options or "
-                f"the task differ from those of the saved agent."
-            )
+    shapes, expected_shapes = ({n: f"{a.shape} {a.dtype}" for n, a in arrays.items()} for arrays in (state, expected))
+    wrong = [
+        f"{name} (expected {expected_shapes.get(name, 'nothing')}, got {shapes.get(name, 'nothing')})"
+        for name in sorted(expected_shapes.keys() | shapes.keys())
+        if expected_shapes.get(name) != shapes.get(name)
+    ]
+    if wrong:
+        raise FileError(f"The state is of another agent, other options or another task: {', '.join(wrong)}.")

@@ -35,8 +35,7 @@ class DDPG:
         initialize(self.critics, self.generator)
         self.targets.copy_(self.weights)
 
-        actor_rate = options.actor_learning_rate or options.learning_rate
-        self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
+        self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
         self.target_update = TargetUpdate(self.targets, self.weights, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
@@ -46,7 +45,9 @@ class DDPG:
         """Update critics, actor and targets."""
         batch = transitions[0]
         target = self._target(batch)
-        critic_loss, value = self._update_critics(batch, target)
+        value, tape = self.critics.forward(batch.critic_inputs)
+        critic_loss, gradient = squared_loss(value, target, batch.weight)
+        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
         actor_loss = self._update_actor(batch.inputs)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
@@ -60,12 +61,6 @@ class DDPG:
         values = self.target_critics(torch.cat((batch.next_inputs, action), 1))
         next_value = ensemble_min(values, self.options.n_target_critics, self.generator)
         return td_target(batch.reward, batch.discount, next_value, *self.value_range)
-
-    def _update_critics(self, batch: Transitions, target: Tensor) -> tuple[Tensor, Tensor]:
-        value, tape = self.critics.forward(batch.critic_inputs)
-        loss, gradient = squared_loss(value, target, batch.weight)
-        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
-        return loss, value
 
     def _update_actor(self, inputs: Tensor) -> Tensor:
         output, tape = self.actor.forward(inputs)

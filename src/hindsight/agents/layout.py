@@ -146,7 +146,8 @@ class Layout:
         for block in self.blocks:
             array = self.observation if block.source == "observation" else self.goal
             if feature_of(array) == "image":
-                images.append(_channels_first(np.arange(start, start + block.size).reshape(array.shape)))
+                image = np.arange(start, start + block.size).reshape(array.shape)
+                images.append(np.moveaxis(image, -1, 0) if _is_channels_last(array) else image)
             start += block.size
         if not images:
             return None
@@ -160,7 +161,7 @@ class Layout:
 
     def assemble(
         self,
-        leading: tuple[int, ...],
+        leading: Columns,
         observation: Any,
         achieved_goal: Any,
         goal: Any,
@@ -221,7 +222,7 @@ def _check_arrays(observation: ArraySpec, goal: ArraySpec) -> None:
                 f"The {name} is Discrete({array.n_values}), but one-hot inputs have at most {LARGEST_DISCRETE} values. Use "
                 f"a wrapper that returns a Box or MultiBinary array, such as the binary digits of the number."
             )
-    sizes = {_height_and_width(array) for array in (observation, goal) if feature_of(array) == "image"}
+    sizes = {a.shape[:2] if _is_channels_last(a) else a.shape[1:] for a in (observation, goal) if feature_of(a) == "image"}
     if len(sizes) > 1:
         both = " and ".join(f"{height} x {width}" for height, width in sorted(sizes))
         raise GoalEnvError(
@@ -250,11 +251,6 @@ def _visible(array: ArraySpec, values: Any, visible: Columns | None, xp: Any) ->
     return values if array.n_values is None else values == xp.arange(array.low[0], array.low[0] + array.n_values)
 
 
-def _channels_first(image: Any) -> Any:
-    """Return the image with its channels first: the shorter one of the first and the last axis."""
-    return np.moveaxis(image, -1, 0) if image.shape[-1] <= image.shape[0] else image
-
-
-def _height_and_width(array: ArraySpec) -> tuple[int, int]:
-    height, width = array.shape[:2] if array.shape[-1] <= array.shape[0] else array.shape[1:]
-    return height, width
+def _is_channels_last(array: ArraySpec) -> bool:
+    """Return whether the last axis of an image holds its channels: it is not longer than the first axis then."""
+    return array.shape[-1] <= array.shape[0]

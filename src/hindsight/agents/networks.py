@@ -128,7 +128,10 @@ class Network:
             gradient = _matmul(gradient, self.layers[i][0])
             gradient = torch.ops.aten.threshold_backward(gradient, tape.inputs[i], 0)
             if self.architecture.layer_norm:
-                gradient = _layer_norm_backward(gradient, *tape.norms[i - 1])
+                before, mean, scale = tape.norms[i - 1]
+                gradient = torch.ops.aten.native_layer_norm_backward(
+                    gradient, before, before.shape[-1:], mean, scale, None, None, [True, False, False]
+                )[0]
         yield 0, gradient
 
 
@@ -217,10 +220,3 @@ def _member_views(architecture: Architecture, flat: Tensor, members: slice) -> l
 def _matmul(gradient: Tensor, weight: Tensor) -> Tensor:
     """Return (E, B, n) times (E, n, m). If n is 1 this is an outer product, which broadcasting computes faster."""
     return gradient * weight if gradient.shape[2] == 1 else torch.bmm(gradient, weight)
-
-
-def _layer_norm_backward(gradient: Tensor, before: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
-    result: tuple[Tensor, ...] = torch.ops.aten.native_layer_norm_backward(
-        gradient, before, before.shape[-1:], mean, scale, None, None, [True, False, False]
-    )
-    return result[0]

@@ -95,13 +95,12 @@ class Normalizer:
             moments.update(np.asarray(values, np.float64).reshape(len(values), moments.mean.size))
 
     def _mean_and_scale(self, block: Block) -> tuple[Array | float, Array | float]:
-        if block.feature != "difference":
-            return self._mean_and_scale_of(block, block.feature)
+        is_difference = block.feature == "difference"
         array = self.layout.observation if block.source == "observation" else self.layout.goal
-        # The mean of a difference is not subtracted, so that it stays 0 at the goal.
-        return 0.0, self._mean_and_scale_of(block, feature_of(array))[1]
+        mean, scale = self._statistics(block, feature_of(array) if is_difference else block.feature)
+        return 0.0 if is_difference else mean, scale  # without its mean subtracted, a difference is 0 at the goal
 
-    def _mean_and_scale_of(self, block: Block, feature: Feature) -> tuple[Array | float, Array | float]:
+    def _statistics(self, block: Block, feature: Feature) -> tuple[Array | float, Array | float]:
         if feature in FIXED_MEAN_AND_SCALE:
             return FIXED_MEAN_AND_SCALE[feature]
         moments, visible = self.moments[block.source], slice(None) if block.visible is None else list(block.visible)

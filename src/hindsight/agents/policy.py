@@ -103,11 +103,6 @@ class PolicySpec:
         return parse_subgoals(self.subgoals, GoalSpec(self.observation, self.goal, self.action))
 
     @property
-    def input_size(self) -> int:
-        """Return the number of input columns."""
-        return self.layout.size
-
-    @property
     def n_actions(self) -> int:
         """Return the number of actions of a Discrete action space, 0 for other spaces."""
         return self.action.n_values or 0
@@ -121,7 +116,7 @@ class PolicySpec:
     def layer_sizes(self) -> tuple[int, ...]:
         """Return the sizes of the input (after the convolutions), the hidden layers and the output."""
         outputs = self.n_actions or self.action.size * (2 if self.kind == "squashed_gaussian" else 1)
-        return (self.encoding.output_size if self.encoding else self.input_size, *self.hidden, outputs)
+        return (self.encoding.output_size if self.encoding else self.layout.size, *self.hidden, outputs)
 
     @property
     def n_weights(self) -> int:
@@ -197,7 +192,7 @@ GREEDY = Exploration(random_eps=0.0, noise=0.0)
 
 
 class Policy:
-    """A policy that acts for one observation (`act`) or for many rows (`predict`)."""
+    """A policy that acts for one observation or for many."""
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
@@ -209,7 +204,7 @@ class Policy:
 
     def load(self, weights: PolicyWeights) -> None:
         """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
-        n_inputs = self.spec.input_size
+        n_inputs = self.spec.layout.size
         expected = {"flat": self.spec.n_weights, "input_mean": n_inputs, "input_scale": n_inputs}
         for name, size in expected.items():
             array = getattr(weights, name)
@@ -229,28 +224,29 @@ class Policy:
         exploration: Exploration | None = None,
         generator: np.random.Generator | None = None,
     ) -> Array:
-        """Return the action for one observation, in the environment's units, shape and dtype.
+        """Return the action for one observation, or the actions for N (every array has a leading axis then).
+
+        Actions have the environment's units, shape and dtype; a Discrete action for one observation is a NumPy integer.
+        The last bits may differ between one and N observations, because a matrix product sums in another order.
 
         exploration: None for the greedy action.
         generator: random generator, needed with `exploration`.
 
-        A Discrete action is a NumPy integer. Raises InputError without generator or weights.
+        Raises InputError without generator or weights.
         """
-        return self._action((), (observation, achieved_goal, desired_goal), exploration, generator)
+        if exploration is not None and generator is None:
+            raise InputError("Exploration needs a random generator. Pass generator=numpy.random.default_rng(seed).")
+        leading, observed = self._leading(observation), (observation, achieved_goal, desired_goal)
+        if self.spec.kind == "discrete":
+            index = self._discrete_action(leading, observed, exploration or GREEDY, generator)
+            action = index + int(self.spec.action.low[0])
+        else:
+            unit_action = self._continuous_action(leading, observed, exploration or GREEDY, generator)
+            action = unit_action * self._half_width + self._center
+        shaped = np.asarray(action).astype(self._dtype).reshape((*leading, *self.spec.action.shape))
+        return shaped[()]  # a Discrete action becomes a number: environments use it as a key
 
-    def predict(
-        self,
-        observation: Array,
-        achieved_goal: Array,
-        desired_goal: Array,
-        exploration: Exploration | None = None,
-        generator: np.random.Generator | None = None,
-    ) -> Array:
-        """Return the actions for N observations, (N, ...); otherwise like `act`.
-
-        The last bits may differ from `act`, because a matrix product sums in another order.
-        """
-        return self._action((len(observation),), (observation, achieved_goal, desired_goal), exploration, generator)
+    predict = act  # the name that SB3 users expect
 
     def distribution(
         self, observation: Array, achieved_goal: Array, desired_goal: Array, exploration: Exploration | None = None
@@ -307,24 +303,6 @@ class Policy:
     def _leading(self, observation: Array) -> tuple[int, ...]:
         """Return the axes before those of one observation: none or one."""
         return np.shape(observation)[: np.ndim(observation) - len(self.spec.observation.shape)]
-
-    def _action(
-        self,
-        leading: tuple[int, ...],
-        observed: Observed,
-        exploration: Exploration | None,
-        generator: np.random.Generator | None,
-    ) -> Array:
-        if exploration is not None and generator is None:
-            raise InputError("Exploration needs a random generator. Pass generator=numpy.random.default_rng(seed).")
-        if self.spec.kind == "discrete":
-            index = self._discrete_action(leading, observed, exploration or GREEDY, generator)
-            action = index + int(self.spec.action.low[0])
-        else:
-            unit_action = self._continuous_action(leading, observed, exploration or GREEDY, generator)
-            action = unit_action * self._half_width + self._center
-        shaped = np.asarray(action).astype(self._dtype).reshape((*leading, *self.spec.action.shape))
-        return shaped[()]  # a Discrete action becomes a number: environments use it as a key
 
     def _discrete_action(self, leading: tuple[int, ...], observed: Observed, exploration: Exploration, rng: Any) -> Array:
         """Return the index of the action, counted from 0, (*leading,)."""

@@ -45,16 +45,9 @@ class Transitions:
 
     def __getitem__(self, batch: int) -> Transitions:
         """Return one of the batches, (B, n) each."""
-        return Transitions(
-            self.inputs[batch],
-            self.action[batch],
-            self.critic_inputs[batch],
-            self.next_inputs[batch],
-            self.next_policy_inputs[batch],
-            self.reward[batch],
-            self.discount[batch],
-            None if self.weight is None else self.weight[batch],
-        )
+        inputs = (self.inputs, self.action, self.critic_inputs, self.next_inputs, self.next_policy_inputs)
+        tensors: list[Any] = [*inputs, self.reward, self.discount, self.weight]
+        return Transitions(*(None if tensor is None else tensor[batch] for tensor in tensors))
 
 
 class Preprocessor:

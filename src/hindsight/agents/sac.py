@@ -49,9 +49,8 @@ class SAC:
         self.targets.copy_(self.critics.flat)
         self.log_coefficient = torch.full((1,), math.log(options.entropy_coefficient), device=device)
 
-        actor_rate = options.actor_learning_rate or options.learning_rate
         entropy_rate = options.learning_rate if options.entropy_learning_rate is None else options.entropy_learning_rate
-        self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
+        self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
         self.entropy_adam = Adam(self.log_coefficient, entropy_rate)
         self.target_update = TargetUpdate(self.targets, self.critics.flat, options.tau, options.target_period)
@@ -63,7 +62,9 @@ class SAC:
         """Update critics, actor, entropy coefficient and targets."""
         batch, coefficient = transitions[0], self.log_coefficient.exp()[0]
         target = self._target(batch, coefficient)
-        critic_loss, value = self._update_critics(batch, target)
+        value, tape = self.critics.forward(batch.critic_inputs)
+        critic_loss, gradient = squared_loss(value, target, batch.weight)
+        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
         actor_loss, log_density = self._update_actor(batch.inputs, coefficient)
         self.entropy_adam.step(entropy_coefficient_gradient(log_density, self.target_entropy))
         self.target_update.step()
@@ -84,12 +85,6 @@ class SAC:
         next_value = ensemble_min(values, self.options.n_target_critics, self.generator).clamp_(*self.value_range)
         soft_value = torch.addcmul(next_value, coefficient, sample.log_density, value=-1.0)
         return td_target(batch.reward, batch.discount, soft_value, -math.inf, math.inf)
-
-    def _update_critics(self, batch: Transitions, target: Tensor) -> tuple[Tensor, Tensor]:
-        value, tape = self.critics.forward(batch.critic_inputs)
-        loss, gradient = squared_loss(value, target, batch.weight)
-        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
-        return loss, value
 
     def _update_actor(self, inputs: Tensor, coefficient: Tensor) -> tuple[Tensor, Tensor]:
         output, tape = self.actor.forward(inputs)

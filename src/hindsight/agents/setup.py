@@ -39,7 +39,7 @@ def critic_architecture(spec: PolicySpec, options: AgentOptions, n_outputs: int,
     """Return the architecture of critics: their input is the policy's and, unless it is an index, the action."""
     action_size = 0 if spec.n_actions else spec.action.size
     encoding = spec.layout.encoding(spec.image_channels, action_size)
-    n_inputs = encoding.output_size if encoding else spec.input_size + action_size
+    n_inputs = encoding.output_size if encoding else spec.layout.size + action_size
     return Architecture((n_inputs, *options.hidden, n_outputs), n_members, options.critic_layer_norm, encoding)
 
 

@@ -35,8 +35,7 @@ class TD3:
         initialize(self.critics, self.generator)
         self.targets.copy_(self.weights)
 
-        actor_rate = options.actor_learning_rate or options.learning_rate
-        self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
+        self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
         self.target_update = TargetUpdate(self.targets, self.weights, options.tau, options.target_period)
         self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
@@ -50,7 +49,9 @@ class TD3:
         errors = []
         for i, target in enumerate(self._targets(transitions)):
             batch = transitions[i]
-            critic_loss, value = self._update_critics(batch, target)
+            value, tape = self.critics.forward(batch.critic_inputs)
+            critic_loss, gradient = squared_loss(value, target, batch.weight)
+            self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
             if batch.weight is not None:
                 errors.append(absolute_td_error(value, target))
         actor_loss = self._update_actor(batch.inputs)
@@ -66,12 +67,6 @@ class TD3:
         values = self.target_critics(torch.cat((next_inputs, action), 1))
         next_value = ensemble_min(values, options.n_target_critics, self.generator).view_as(transitions.reward)
         return td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
-
-    def _update_critics(self, batch: Transitions, target: Tensor) -> tuple[Tensor, Tensor]:
-        value, tape = self.critics.forward(batch.critic_inputs)
-        loss, gradient = squared_loss(value, target, batch.weight)
-        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
-        return loss, value
 
     def _update_actor(self, inputs: Tensor) -> Tensor:
         output, tape = self.actor.forward(inputs)

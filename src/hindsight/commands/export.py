@@ -86,7 +86,8 @@ def export_torchscript(saved: SavedModel, path: Path) -> None:
     """Write the policy for `torch.jit.load`, in Python or C++."""
     content = io.BytesIO()
     with _silence():  # torch recommends torch.export, whose files C++ cannot load
-        torch.jit.save(torch.jit.trace(*_module_and_example(saved)), content)
+        trace: Any = torch.jit.trace  # without types
+        torch.jit.save(trace(*_module_and_example(saved)), content)
     save_bytes(path, content.getvalue())
 
 

@@ -11,6 +11,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from ..errors import FileError, GoalEnvError, InputError
+from .definitions import first_solved as first_solved
+from .definitions import return_range as return_range
+from .definitions import wilson_interval as wilson_interval
 
 Array = npt.NDArray[Any]
 Record = TypeVar("Record")
@@ -100,18 +103,13 @@ class GoalSpec:
         env_id: str | None = None,
     ) -> GoalSpec:
         """Return the spec of a goal environment with these spaces. Raises GoalEnvError if they are not those of one."""
-        if not isinstance(observation_space, spaces.Dict):
+        found = observation_space.spaces if isinstance(observation_space, spaces.Dict) else {}
+        if missing := [key for key in OBSERVATION_KEYS if key not in found]:
             raise GoalEnvError(
-                f"Expected a Dict observation space with the keys {', '.join(OBSERVATION_KEYS)}, got a "
-                f"{type(observation_space).__name__} space. Wrap the environment so that it returns these keys."
+                f"Expected a Dict observation space with the keys {', '.join(OBSERVATION_KEYS)}, got {observation_space}: "
+                f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. Use a wrapper that returns them."
             )
-        missing = [k for k in OBSERVATION_KEYS if k not in observation_space.spaces]
-        if missing:
-            raise GoalEnvError(
-                f"The observation space has the keys {', '.join(observation_space.spaces)}, but {', '.join(missing)} "
-                f"{'is' if len(missing) == 1 else 'are'} missing. hindsight needs {', '.join(OBSERVATION_KEYS)}."
-            )
-        arrays = {k: ArraySpec.from_space(observation_space.spaces[k], k) for k in OBSERVATION_KEYS}
+        arrays = {k: ArraySpec.from_space(found[k], k) for k in OBSERVATION_KEYS}
         achieved, desired = arrays["achieved_goal"], arrays["desired_goal"]
         if achieved.shape != desired.shape:
             raise GoalEnvError(
@@ -119,8 +117,8 @@ class GoalSpec:
                 f"relabelling replaces a desired goal by an achieved goal."
             )
         action = ArraySpec.from_space(action_space, "the action space")
-        low, high = reward_range
-        return cls(arrays["observation"], desired, action, max_episode_steps, float(low), float(high), env_id)
+        low, high = map(float, reward_range)
+        return cls(arrays["observation"], desired, action, max_episode_steps, low, high, env_id)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for strict JSON."""
@@ -221,15 +219,6 @@ class Batch:
 
 
 BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.default is MISSING)  # the fields that are never None
-
-
-def return_range(reward_low: float, reward_high: float, discount: float) -> tuple[float, float]:
-    """Return the lowest and the highest discounted return of rewards within a range, infinite if the range is.
-
-    An episode may end after one reward or never end: rewards of -1 and 0 give -1 / (1 - discount) and 0.
-    """
-    horizon = 1.0 / (1.0 - discount)
-    return min(reward_low, reward_low * horizon), max(reward_high, reward_high * horizon)
 
 
 def read_record(record_class: type[Record], data: Mapping[str, Any], name: str) -> Record:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from . import Array, ArraySpec, Episode, GoalSpec
 
 LARGEST_ORDER = 64  # elements of a group; generators that exceed it never return to the identity
 PARTS = {"o": "observation", "g": "goal", "a": "action"}
+_PART_OF_ARRAY = {"observation": "observation", "achieved_goal": "goal", "desired_goal": "goal", "action": "action"}
 _ENTRY = re.compile(r"([oga])(\d+)=(?:([+-]?\d+(?:\.\d*)?)(?=[+-]))?([+-]?)\1(\d+)")
 _OFFSET_TOLERANCE = 1e-6  # largest difference between equal offsets: texts have few digits
 
@@ -30,9 +32,6 @@ class Maps:
     source: Array
     sign: Array
     offset: Array
-
-    def __len__(self) -> int:
-        return len(self.source)
 
     def select(self, columns: slice) -> Maps:
         """Return the maps of some neighbouring columns. The maps must not mix them with other columns."""
@@ -72,7 +71,7 @@ class Symmetries:
 
     def __len__(self) -> int:
         """Return the number of elements, the identity included."""
-        return len(self.maps["goal"])
+        return len(self.maps["goal"].source)
 
     def transformed(self, part: str, values: Array, element: int) -> Array:
         """Return `values` (N, n) transformed by an element, as a copy. part: "observation", "goal" or "action"."""
@@ -83,13 +82,10 @@ class Symmetries:
         """Yield the episode as it is, then transformed by each other element."""
         yield episode
         for element in range(1, len(self)):
-            yield replace(
-                episode,
-                observation=self.transformed("observation", episode.observation, element),
-                achieved_goal=self.transformed("goal", episode.achieved_goal, element),
-                desired_goal=self.transformed("goal", episode.desired_goal, element),
-                action=self.transformed("action", episode.action, element),
-            )
+            arrays: dict[str, Any] = {
+                name: self.transformed(part, getattr(episode, name), element) for name, part in _PART_OF_ARRAY.items()
+            }
+            yield replace(episode, **arrays)
 
 
 def _require_flat_floats(name: str, array: ArraySpec) -> None:
