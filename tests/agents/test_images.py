@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from hindsight.agents.images import Encoding, convolution_views, encode
+from hindsight.agents.images import ImageEncoding, convolution_views, encode
 
 
 def make_encoding(channels=(1,), side=2):
-    """One image of a channel from column 1 on, with a number before it and one behind."""
+    """One number, an image of one channel from column 1 on, one number."""
     pixels = 1 + np.arange(side * side).reshape(1, side, side)
-    return Encoding(pixels, np.array([0, 1 + side * side]), channels)
+    return ImageEncoding(pixels, np.array([0, 1 + side * side]), channels)
 
 
 def test_sizes():
@@ -16,11 +16,11 @@ def test_sizes():
     assert encoding.n_features == 8 * 2 * 2  # 7, 4, 2
     assert encoding.output_size == 34
     assert encoding.n_weights == 4 * (9 + 1) + 8 * (4 * 9 + 1)
-    assert encoding.place_after_images(50) == 33  # the column behind 1 + 49 is the last of what comes out
+    assert encoding.output_column(50) == 33  # the column after 1 + 49 is the last output column
     assert make_encoding((), side=3).n_features == 9
 
 
-def test_weights_lie_before_their_bias():
+def test_convolution_views_have_the_weight_before_the_bias():
     (first, bias1), (second, bias2) = convolution_views(np.arange(1000), (1, 2, 3))
     assert (first.shape, second.shape) == ((2, 1, 3, 3), (3, 2, 3, 3))
     assert (first[1, 0, 0, 0], bias1.tolist()) == (9, [18, 19])
@@ -28,14 +28,14 @@ def test_weights_lie_before_their_bias():
 
 
 def test_one_convolution_by_hand():
-    # The image 1 2 / 3 4 under one window: its corner is the border, its middle the 1.
+    # The image 1 2 / 3 4 under one window: the first row and column are padding, the middle is the 1.
     weight = np.array([[[[100, 100, 100], [100, 1, 10], [100, 1000, 5]]]], float)
     x = np.array([7.0, 1, 2, 3, 4, 8])
     assert encode(make_encoding(), [(weight, np.array([0.5]))], x).tolist() == [1 + 20 + 3000 + 20 + 0.5, 7, 8]
     assert encode(make_encoding(), [(-weight, np.array([0.5]))], x)[0] == 0  # ReLU
 
 
-def test_a_window_moves_by_two_pixels():
+def test_the_stride_is_two():
     weight = np.zeros((1, 1, 3, 3))
     weight[0, 0, 1, 1] = 1.0
     x = np.arange(27.0)

@@ -1,4 +1,4 @@
-"""An exported policy acts as ours does."""
+"""An exported policy acts like `Policy.predict`."""
 
 import sys
 
@@ -8,8 +8,8 @@ import torch
 
 from hindsight.agents import AGENT_NAMES, make_agent
 from hindsight.agents.policy import Policy
+from hindsight.commands.export import export_onnx, export_torchscript
 from hindsight.errors import MissingExtraError
-from hindsight.export import export_onnx, export_torchscript
 from hindsight.options import AGENT_OPTIONS, DISCRETE_AGENTS
 from hindsight.recipes import load_recipe
 from hindsight.records import ArraySpec, Episode, GoalSpec
@@ -32,7 +32,7 @@ def rows_of(array, rng):
 
 
 def trained(name, observation=NUMBERS, goal=GOAL, **options):
-    """A policy with a normaliser that saw something, and rows of observations."""
+    """A policy with normalizer statistics, and rows of observations."""
     spec = GoalSpec(observation, goal, BUTTONS if name in DISCRETE_AGENTS else ARM, 50, -1.0, 0.0)
     rng = np.random.default_rng(0)
     options = AGENT_OPTIONS[name](hidden=(16, 16), device="cpu", **options)
@@ -49,12 +49,12 @@ def wanted(saved, seen):
     return policy.predict(*seen)
 
 
-STAGES = tuple(f"near{i} achieved={i},1 goal=4,5 tolerance=1 switch_distance={2 - i / 2}" for i in (0, 1))
+SUBGOALS = tuple(f"near{i} achieved={i},1 goal=4,5 tolerance=1 switch_distance={2 - i / 2}" for i in (0, 1))
 CASES = [
     *((name, {}) for name in AGENT_NAMES),
     ("td3", {"goal_features": "relative", "observe_achieved_goal": True, "actor_layer_norm": True}),
-    ("ddpg", {"goal_features": "relative", "hidden_observation": (0, 3), "hidden_goal": (0, 1), "subgoals": STAGES}),
-    ("ddpg", {"column_differences": ("3-0", "2-1"), "subgoals": STAGES}),
+    ("ddpg", {"goal_features": "relative", "hidden_observation": (0, 3), "hidden_goal": (0, 1), "subgoals": SUBGOALS}),
+    ("ddpg", {"column_differences": ("3-0", "2-1"), "subgoals": SUBGOALS}),
     ("sac", {"goal_features": "agreement", "normalize": False}),
     ("dqn", {"observation": BITS, "goal": BITS, "goal_features": "agreement", "dueling": True}),
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),
@@ -64,7 +64,7 @@ CASES = [
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
 @pytest.mark.parametrize(("name", "options"), CASES)
-def test_torchscript_acts_alike(tmp_path, name, options):
+def test_torchscript_equals_the_policy(tmp_path, name, options):
     saved, seen = trained(name, **options)
     export_torchscript(saved, tmp_path / "policy.pt")
     policy = torch.jit.load(tmp_path / "policy.pt")
@@ -76,7 +76,7 @@ def test_torchscript_acts_alike(tmp_path, name, options):
 
 
 @pytest.mark.parametrize(("name", "options"), [CASES[4], CASES[6], CASES[7], CASES[10]])
-def test_onnx_acts_alike_by_the_names_of_the_observation(tmp_path, name, options):
+def test_onnx_equals_the_policy_and_has_the_names_of_the_observation(tmp_path, name, options):
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")
     saved, seen = trained(name, **options)
@@ -90,7 +90,7 @@ def test_onnx_acts_alike_by_the_names_of_the_observation(tmp_path, name, options
         assert got == pytest.approx(wanted(saved, [values[rows] for values in seen]), abs=1e-5)
 
 
-def test_without_onnx_the_error_says_what_to_install(tmp_path, monkeypatch):
+def test_without_onnx_the_error_has_the_install_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(MissingExtraError, match=r"hindsight-rl\[onnx\]"):
         export_onnx(trained("td3")[0], tmp_path / "policy.onnx")
