@@ -48,7 +48,7 @@ def test_predicting_takes_one_environment(counted):
 
 
 def test_with_workers_this_process_makes_two_environments_to_compare_resets(counted):
-    with her(lambda: counted(), workers=1) as model:
+    with HER(counted, recipe="point_reach", workers=1, **OPTIONS) as model:
         assert model.source is not None
         assert counted.made == 2
 
@@ -167,7 +167,7 @@ def test_env_options_reach_every_environment_and_are_saved(env, workers, tmp_pat
 
 
 def test_env_options_that_the_environment_cannot_take_are_refused():
-    with pytest.raises(OptionError, match="give its id, or a function"):
+    with pytest.raises(OptionError, match="need an id or a function"):
         HER(BitFlipping(5), recipe="bit_flipping", env_options=("n_bits=5",))
     with pytest.raises(OptionError, match=r"small_bits .*env_options .*unexpected keyword argument 'bits'"):
         HER(small_bits, recipe="bit_flipping", env_options=("bits=5",))

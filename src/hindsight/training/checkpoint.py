@@ -51,7 +51,9 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
         trainer.agent.load_state_dict(_part(arrays, "agent/"))
         trainer.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
-    except (KeyError, TypeError, AttributeError, OverflowError) as problem:
+    except FileError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
     trainer.counts, trainer.meter, trainer.evaluator.history = counts, meter, history
     trainer.rollouts.resubmit(trainer.source, jobs)
