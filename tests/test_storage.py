@@ -54,7 +54,7 @@ def test_arrays_that_are_not_contiguous_are_saved(tmp_path):
     assert np.array_equal(storage.load_arrays(tmp_path / "saved", "test")[0]["t"], ARRAYS["a/b"].T)
 
 
-def test_the_file_before_is_kept_where_that_is_asked_for(tmp_path):
+def test_the_previous_file_is_kept_at_the_path_given(tmp_path):
     for count in (1, 2, 3):
         save(tmp_path / "saved", count, previous=tmp_path / "before")
     assert storage.load_arrays(tmp_path / "saved", "test")[1]["count"] == 3

@@ -243,7 +243,7 @@ class HER:
         self.close()
 
     def _open_folder(self, path: Path) -> RunFolder:
-        """Return the run folder at `path`. It is held until another one is asked for or the model is closed."""
+        """Return the run folder at `path`. It stays open until `learn` gets another one, or until `close`."""
         from .training.run_folder import RunFolder
 
         if self._folder is None or self._folder.path != path:

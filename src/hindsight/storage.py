@@ -1,7 +1,7 @@
 """Read and write every file of ours: arrays and JSON, hashed, replaced atomically, without pickle.
 
-One format holds buffers, checkpoints and policies: a safetensors file, in whose header `hindsight` is the JSON text
-{"format", "kind", "data", "sha256"}. The files of a run that grow are lines of JSON.
+One format holds buffers, checkpoints and policies: a safetensors file. Its header has an entry `hindsight`, the JSON text
+{"format", "kind", "data", "sha256"}. Metrics, evaluations and episodes are lines of JSON.
 
 JSON is strict. A number that is not finite is written as null.
 """

@@ -33,7 +33,7 @@ class Recorder:
 
 
 class Uneven(Recorder):
-    """A source whose results come in the order that `first` chooses. Evaluations wait while `is_evaluating` is False."""
+    """A source that returns results in the order that `first` chooses. Evaluations wait while `is_evaluating` is False."""
 
     def __init__(self, source, first):
         super().__init__(source)

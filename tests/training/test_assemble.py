@@ -63,7 +63,7 @@ def test_a_closed_model_makes_new_environments(counted):
     assert counted.closed == 4
 
 
-def test_an_environment_whose_settings_are_refused_is_closed(counted):
+def test_the_environment_is_closed_if_the_settings_are_refused(counted):
     with pytest.raises(OptionError):
         HER(counted, recipe="point_reach", engine="ray", **OPTIONS)
     assert (counted.made, counted.closed) == (1, 1)

@@ -42,7 +42,7 @@ def test_an_environment_that_reports_no_success_is_an_error():
 
 
 class Failing:
-    """A source whose every job fails `failures` times before it returns an episode."""
+    """A source in which every job fails `failures` times before it returns an episode."""
 
     def __init__(self, failures):
         self.failures, self.left, self.dropped = failures, {}, []

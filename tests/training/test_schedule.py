@@ -68,7 +68,7 @@ class Faulty(gymnasium.Wrapper):
 
 
 def faulty(is_faulty):
-    """Return a model whose environment is faulty from the first training episode on."""
+    """Return a model with an environment that is faulty from the first training episode on."""
     Faulty.count = -10_000
     model = her(lambda: Faulty(short(), is_faulty))
     model.trainer  # noqa: B018

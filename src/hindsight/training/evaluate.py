@@ -54,7 +54,7 @@ class Evaluation:
 
     @property
     def success_rate(self) -> float:
-        """The fraction of episodes whose last step succeeded."""
+        """The fraction of episodes that succeeded at their last step."""
         return float(np.mean([o.success for o in self.outcomes]))
 
     @property

@@ -31,7 +31,7 @@ class Meter:
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, total: float, count: int = 1) -> None:
-        """Add `count` values whose sum is `total`."""
+        """Add `count` values with the sum `total`."""
         self.sums[name] = self.sums.get(name, 0.0) + total
         self.counts[name] = self.counts.get(name, 0) + count
 
