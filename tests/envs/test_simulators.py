@@ -60,7 +60,7 @@ def test_the_termination_of_a_maze_is_called_row_by_row():
     assert [f.name for f in check_goal_env(env).of("warning")] == ["compute_terminated"]
 
 
-def test_the_pen_whose_batches_are_wrong_is_called_row_by_row():
+def test_the_pen_with_wrong_batches_is_called_row_by_row():
     env = make_goal_env("HandManipulatePen-v1")
     with pytest.warns(UserWarning, match="other rewards for a batch"):
         reward = reward_function(env)

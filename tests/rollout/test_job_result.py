@@ -114,7 +114,7 @@ def test_faulty_results_are_counted_and_their_jobs_run_again():
         assert not source.take_fault_counts()
 
 
-def test_a_job_whose_results_are_always_faulty_fails():
+def test_a_job_with_only_faulty_results_fails():
     with WorkerSource(FaultyPool([foreign] * MOST_ATTEMPTS), 1) as source:
         ticket = source.submit(JOB)
         with pytest.raises(WorkerError, match=r"Episodes \(3, 4\) could not .* 3 attempts. The last result was foreign"):
