@@ -256,8 +256,8 @@ class PlainDQN(PlainAgent):
         inputs, action, reward, next_inputs, discount, weight = self.inputs(batch)
         rows = torch.arange(len(inputs))
         with torch.no_grad():
-            judge = self.quantiles(self.critic if self.options.double else self.target_critic, next_inputs)
-            next_value = self.quantiles(self.target_critic, next_inputs)[rows, judge.mean(2).argmax(1)]
+            selection = self.quantiles(self.critic if self.options.double else self.target_critic, next_inputs)
+            next_value = self.quantiles(self.target_critic, next_inputs)[rows, selection.mean(2).argmax(1)]
             target = (reward + discount * next_value).clamp(*self.value_range)
         value = self.quantiles(self.critic, inputs)[rows, action]
         loss = self.descend(self.adam, self.loss(value, target, weight))

@@ -203,13 +203,13 @@ def test_learning_and_acting_have_the_same_image_features(name):
     inputs = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update).inputs[0]
     network = Network(actor_architecture(agent.policy_spec), torch.from_numpy(agent.policy_weights().flat))
     expected = network(inputs)[0].numpy()
-    seen = batch.observation[0], batch.achieved_goal[0], batch.goal[0]
+    observed = batch.observation[0], batch.achieved_goal[0], batch.goal[0]
     if name in DISCRETE_AGENTS:
-        assert policy.predict(*seen).tolist() == (expected.argmax(1) + FIRST_ACTION).tolist()
-        assert policy.act(*(part[0] for part in seen)) == expected[0].argmax() + FIRST_ACTION
+        assert policy.predict(*observed).tolist() == (expected.argmax(1) + FIRST_ACTION).tolist()
+        assert policy.act(*(part[0] for part in observed)) == expected[0].argmax() + FIRST_ACTION
     else:
-        np.testing.assert_allclose(policy.predict(*seen), np.tanh(expected[:, :1]), atol=1e-5)
-        np.testing.assert_allclose(policy.act(*(part[0] for part in seen)), np.tanh(expected[0, :1]), atol=1e-5)
+        np.testing.assert_allclose(policy.predict(*observed), np.tanh(expected[:, :1]), atol=1e-5)
+        np.testing.assert_allclose(policy.act(*(part[0] for part in observed)), np.tanh(expected[0, :1]), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["dqn", "ddpg"])
@@ -526,9 +526,9 @@ def test_values_are_those_of_the_greedy_actions(name):
     agent.observe(episode)
     algorithm, policy = agent.algorithm, Policy(agent.policy_spec)
     policy.load(agent.policy_weights())
-    seen = [getattr(episode, key)[:-1] for key in ("observation", "achieved_goal", "desired_goal")]
-    action = policy.predict(*seen)
-    inputs = torch.from_numpy(policy.inputs((len(action),), tuple(seen)))
+    observed = [getattr(episode, key)[:-1] for key in ("observation", "achieved_goal", "desired_goal")]
+    action = policy.predict(*observed)
+    inputs = torch.from_numpy(policy.inputs((len(action),), tuple(observed)))
     if name in DISCRETE_AGENTS:
         quantiles = critics_of(agent)(inputs)[0].view(len(action), N_ACTIONS, -1).mean(2)
         expected = quantiles[np.arange(len(action)), action - FIRST_ACTION]

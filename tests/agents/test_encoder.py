@@ -79,8 +79,8 @@ def test_numpy_and_torch_encode_alike():
     network = make_network(1)
     x = torch.randn(4, 87, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     encoding = network.architecture.encoding
-    seen = encode(encoding, convolution_views(network.flat.numpy(), encoding.sizes), x.numpy())
-    np.testing.assert_allclose(seen, network.encoder.forward(x)[0].numpy(), atol=1e-12)
+    observed = encode(encoding, convolution_views(network.flat.numpy(), encoding.sizes), x.numpy())
+    np.testing.assert_allclose(observed, network.encoder.forward(x)[0].numpy(), atol=1e-12)
 
 
 def test_initial_convolutions_equal_torch():

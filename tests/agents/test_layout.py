@@ -68,7 +68,7 @@ def test_float64_and_stored_float32_give_the_same_bits():
 
 
 @pytest.mark.parametrize(
-    ("goal", "achieved", "asked"),
+    ("goal", "achieved", "desired"),
     [
         (BITS, np.array([0, 1, 1], np.int8), np.array([1, 1, 0], np.int8)),
         (box((3,), 0.0, 1.0), np.array([0.0, 1, 1]), np.array([1.0, 1, 0])),
@@ -77,17 +77,17 @@ def test_float64_and_stored_float32_give_the_same_bits():
         (ArraySpec((3,), "uint8", (0.0, 0.0, 2.0), (255.0, 1.0, 4.0)), np.array([0, 1, 4]), np.array([255, 1, 2])),
     ],
 )
-def test_agreement_of_goals_of_two_values(goal, achieved, asked):
+def test_agreement_of_goals_of_two_values(goal, achieved, desired):
     layout = Layout(box((1,)), goal, goal_features="agreement")
-    seen = layout.assemble((), np.zeros(1), achieved.astype(goal.dtype), asked.astype(goal.dtype))
-    assert seen[-3:].tolist() == [-1, 1, -1]
+    observed = layout.assemble((), np.zeros(1), achieved.astype(goal.dtype), desired.astype(goal.dtype))
+    assert observed[-3:].tolist() == [-1, 1, -1]
     assert layout.size == 7
 
 
 def test_agreement_of_discrete_goals_compares_binary_digits():
     layout = Layout(box((1,)), choice(2, 6), goal_features="agreement")  # counted from 0: 0 to 5, three digits
-    seen = layout.assemble((2,), np.zeros((2, 1)), np.array([2, 7]), np.array([6, 7]))  # 000 and 100; 101 and 101
-    assert seen[:, -3:].tolist() == [[1, 1, -1], [1, 1, 1]]  # the lowest digit first
+    observed = layout.assemble((2,), np.zeros((2, 1)), np.array([2, 7]), np.array([6, 7]))  # 000 and 100; 101 and 101
+    assert observed[:, -3:].tolist() == [[1, 1, -1], [1, 1, 1]]  # the lowest digit first
     assert layout.size == 1 + 6 + 3
 
 
@@ -99,10 +99,10 @@ def test_images_are_stacked_as_channels():
     layout = Layout(image(5, 4, 3), image(1, 5, 4), observe_achieved_goal=True, goal_features="relative")
     encoding = layout.encoding((8,), n_others=2)
     assert encoding.pixel_columns.shape == (3 + 1 + 1 + 1, 5, 4)
-    seen = np.arange(60).reshape(5, 4, 3).astype(np.uint8)
+    observed = np.arange(60).reshape(5, 4, 3).astype(np.uint8)
     goals = [np.full((1, 5, 4), value, np.uint8) for value in (100, 90)]
-    pixels = layout.assemble((), seen, *goals, np.zeros(2))[encoding.pixel_columns]
-    np.testing.assert_array_equal(pixels[:3], np.moveaxis(seen, -1, 0))
+    pixels = layout.assemble((), observed, *goals, np.zeros(2))[encoding.pixel_columns]
+    np.testing.assert_array_equal(pixels[:3], np.moveaxis(observed, -1, 0))
     assert [set(channel.ravel()) for channel in pixels[3:]] == [{90}, {100}, {-10}]
     assert encoding.other_columns.tolist() == [120, 121]
 
@@ -138,32 +138,32 @@ def test_unsupported_arrays_and_features_are_refused():
 def test_hidden_columns_are_left_out_if_goals_are_relative():
     absolute = {"hidden_observation": (0, 2), "hidden_goal": (1,)}
     layout = Layout(box((3,)), box((2,)), True, "relative", **absolute)
-    seen = (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
-    assert layout.assemble((), *seen).tolist() == [2, 7, 4, 3, 4]
+    observed = (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
+    assert layout.assemble((), *observed).tolist() == [2, 7, 4, 3, 4]
     assert layout.size == 5
     whole = Layout(box((3,)), box((2,)), **absolute)  # without the differences they are all there is to see
-    assert whole.assemble((), *seen).tolist() == [1, 2, 3, 7, 9]
+    assert whole.assemble((), *observed).tolist() == [1, 2, 3, 7, 9]
     none = Layout(box((3,)), box((2,)), goal_features="relative", hidden_observation=(0, 1, 2), hidden_goal=(0, 1))
-    assert none.assemble((), *seen).tolist() == [3, 4]
+    assert none.assemble((), *observed).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(
-    ("observation", "options", "said"),
+    ("observation", "options", "message"),
     [
         (box((3,)), {"hidden_observation": (3,)}, r"hidden_observation is \(3,\).*below 3.*shape \(3,\) and dtype float32"),
         (box((3,)), {"hidden_goal": (0, 2)}, r"hidden_goal is \(0, 2\).*below 2"),
         (BITS, {"hidden_observation": (0,)}, "Expected numeric columns"),
     ],
 )
-def test_missing_hidden_columns_are_refused(observation, options, said):
-    with pytest.raises(OptionError, match=said):
+def test_missing_hidden_columns_are_refused(observation, options, message):
+    with pytest.raises(OptionError, match=message):
         Layout(observation, box((2,)), goal_features="relative", **options)
 
 
 def test_column_differences_come_after_the_goal_features():
     layout = Layout(box((3,)), box((2,)), goal_features="relative", hidden_goal=(0, 1), column_differences=("2-0", "1-2"))
-    seen = (np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
-    assert layout.assemble((), *seen).tolist() == [1, 2, 7, 3, 4, 6, -5]
+    observed = (np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
+    assert layout.assemble((), *observed).tolist() == [1, 2, 7, 3, 4, 6, -5]
     assert layout.size == 7
 
 

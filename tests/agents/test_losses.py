@@ -40,8 +40,8 @@ def test_ensemble_min():
     values = torch.stack((column(1.0, 5.0), column(2.0, 3.0), column(0.0, 4.0)))
     generator = torch.Generator().manual_seed(0)
     assert ensemble_min(values, None, generator).flatten().tolist() == [0, 3]
-    drawn = {tuple(ensemble_min(values, 2, generator).flatten().tolist()) for _ in range(100)}
-    assert drawn == {(1.0, 3.0), (0.0, 4.0), (0.0, 3.0)}  # of members 1 and 2, 1 and 3, 2 and 3
+    sampled = {tuple(ensemble_min(values, 2, generator).flatten().tolist()) for _ in range(100)}
+    assert sampled == {(1.0, 3.0), (0.0, 4.0), (0.0, 3.0)}  # of members 1 and 2, 1 and 3, 2 and 3
 
 
 def test_min_and_mean_values_and_their_gradients():

@@ -106,18 +106,18 @@ def test_random_eps_is_the_fraction_of_uniform_actions():
     policy = make_policy(np.zeros(count_weights((3, 1))), hidden=())
     parts = np.zeros((5000, 2)), np.zeros((5000, 1)), np.zeros((5000, 1))
     actions = policy.predict(*parts, Exploration(random_eps=0.3, noise=0.0), np.random.default_rng(0))
-    drawn = actions[actions != 0]
-    assert len(drawn) / 5000 == pytest.approx(0.3, abs=0.03)
-    assert abs(drawn).max() <= 1
-    assert drawn.std() == pytest.approx(1 / 3**0.5, rel=0.05)
+    sampled = actions[actions != 0]
+    assert len(sampled) / 5000 == pytest.approx(0.3, abs=0.03)
+    assert abs(sampled).max() <= 1
+    assert sampled.std() == pytest.approx(1 / 3**0.5, rel=0.05)
 
 
 def test_random_actions_are_uniform_and_need_no_weights():
     policy = Policy(make_spec(action=box(1, 2.0, 4.0)))
     rng = np.random.default_rng(0)
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
     explore = Exploration(random_eps=0.0, noise=0.0, is_random=True)
-    actions = np.array([policy.act(*seen, explore, rng) for _ in range(2000)])
+    actions = np.array([policy.act(*observed, explore, rng) for _ in range(2000)])
     assert actions.mean() == pytest.approx(3, abs=0.05)
     assert 2 <= actions.min() < 2.05
     assert 3.95 < actions.max() <= 4
@@ -142,8 +142,8 @@ def make_chooser(values, **changes):
 
 
 def test_a_discrete_action_is_a_number_of_the_environment():
-    policy, seen = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
-    action = policy.act(*seen)
+    policy, observed = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
+    action = policy.act(*observed)
     assert (action, action.shape, action.dtype) == (6, (), np.int64)
     assert {6: "a key"}[action]
     assert policy.predict(np.zeros((2, 2)), np.zeros((2, 1)), np.zeros((2, 1))).tolist() == [6, 6]
@@ -164,15 +164,15 @@ def test_discrete_actions_are_explored_uniformly():
 
 
 def test_the_distribution_over_discrete_actions_is_the_sampled_one():
-    policy, seen = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
-    assert policy.distribution(*seen).tolist() == [0, 1, 0]
-    np.testing.assert_allclose(policy.distribution(*seen, Exploration(0.3, 0.0)), [0.1, 0.8, 0.1])
-    np.testing.assert_allclose(policy.distribution(*seen, Exploration(0.3, 0.0, is_random=True)), [1 / 3] * 3)
+    policy, observed = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
+    assert policy.distribution(*observed).tolist() == [0, 1, 0]
+    np.testing.assert_allclose(policy.distribution(*observed, Exploration(0.3, 0.0)), [0.1, 0.8, 0.1])
+    np.testing.assert_allclose(policy.distribution(*observed, Exploration(0.3, 0.0, is_random=True)), [1 / 3] * 3)
     rows = np.zeros((2, 2)), np.zeros((2, 1)), np.zeros((2, 1))
     assert policy.distribution(*rows).tolist() == [[0, 1, 0], [0, 1, 0]]
     assert policy.log_probability(*rows, np.array([6, 7])).tolist() == [0, -np.inf]
     assert policy.log_probability(*rows, np.array([4, 8]), Exploration(1.0, 0.0)).tolist() == [-np.inf, -np.inf]
-    assert np.exp(policy.log_probability(*seen, np.int64(7), Exploration(0.3, 0.0))) == pytest.approx(0.1)
+    assert np.exp(policy.log_probability(*observed, np.int64(7), Exploration(0.3, 0.0))) == pytest.approx(0.1)
 
 
 def make_sampler(mean, deviation, action):
@@ -184,8 +184,8 @@ def make_sampler(mean, deviation, action):
 
 def test_the_distribution_of_a_gaussian_policy_is_the_one_before_tanh():
     policy = make_sampler([0.5, -1.0], [0.3, 2.0], box(2, -2.0, 6.0))
-    seen, rows = (np.zeros(2), np.zeros(1), np.zeros(1)), (np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 1)))
-    mean, deviation = policy.distribution(*seen)
+    observed, rows = (np.zeros(2), np.zeros(1), np.zeros(1)), (np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 1)))
+    mean, deviation = policy.distribution(*observed)
     np.testing.assert_allclose((mean, deviation), [[0.5, -1.0], [0.3, 2.0]], rtol=1e-6)
     assert [part.shape for part in policy.distribution(*rows)] == [(3, 2), (3, 2)]
 
@@ -193,15 +193,15 @@ def test_the_distribution_of_a_gaussian_policy_is_the_one_before_tanh():
 def test_the_density_is_that_of_sampled_actions():
     policy = make_sampler([0.5], [0.8], box(1, -2.0, 6.0))
     n = 100_000
-    drawn = policy.predict(
+    sampled = policy.predict(
         np.zeros((n, 2)), np.zeros((n, 1)), np.zeros((n, 1)), Exploration(0.0, 0.0, samples=True), np.random.default_rng(0)
     )
-    counts, edges = np.histogram(drawn, bins=20, range=(-2.0, 6.0))
+    counts, edges = np.histogram(sampled, bins=20, range=(-2.0, 6.0))
     middle = (edges[1:] + edges[:-1]) / 2
     density = np.exp(policy.log_probability(np.zeros((20, 2)), np.zeros((20, 1)), np.zeros((20, 1)), middle[:, None]))
     np.testing.assert_allclose(density, counts / n / 0.4, rtol=0.15, atol=0.004)
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
-    at_bound, beyond = (policy.log_probability(*seen, np.array([a], np.float32)) for a in (6.0, 6.1))
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
+    at_bound, beyond = (policy.log_probability(*observed, np.array([a], np.float32)) for a in (6.0, 6.1))
     assert np.isfinite(at_bound)
     assert beyond == -np.inf
     assert at_bound.shape == ()
@@ -210,17 +210,17 @@ def test_the_density_is_that_of_sampled_actions():
 def test_the_density_of_several_elements_is_their_product():
     both = make_sampler([0.5, -1.0], [0.3, 2.0], box(2)), np.array([0.2, -0.4])
     alone = [make_sampler([m], [d], box(1)) for m, d in ((0.5, 0.3), (-1.0, 2.0))]
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
-    expected = sum(policy.log_probability(*seen, both[1][i : i + 1]) for i, policy in enumerate(alone))
-    assert both[0].log_probability(*seen, both[1]) == pytest.approx(expected)
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
+    expected = sum(policy.log_probability(*observed, both[1][i : i + 1]) for i, policy in enumerate(alone))
+    assert both[0].log_probability(*observed, both[1]) == pytest.approx(expected)
 
 
 def test_a_deterministic_policy_has_no_distribution():
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
     with pytest.raises(InputError, match="deterministic policy has no distribution"):
-        make_policy().distribution(*seen)
+        make_policy().distribution(*observed)
     with pytest.raises(InputError, match="deterministic"):
-        make_policy().log_probability(*seen, np.zeros(1))
+        make_policy().log_probability(*observed, np.zeros(1))
 
 
 def test_act_and_predict_agree():
@@ -233,18 +233,18 @@ def test_act_and_predict_agree():
 
 
 def test_the_same_generator_gives_the_same_action():
-    policy, seen = make_policy(kind="squashed_gaussian"), (np.ones(2), np.ones(1), np.ones(1))
+    policy, observed = make_policy(kind="squashed_gaussian"), (np.ones(2), np.ones(1), np.ones(1))
     explore = Exploration(0.2, 0.1, samples=True)
-    first, second = (policy.act(*seen, explore, np.random.default_rng(7)) for _ in range(2))
+    first, second = (policy.act(*observed, explore, np.random.default_rng(7)) for _ in range(2))
     assert first.tobytes() == second.tobytes()
 
 
 def test_missing_weights_generator_and_wrong_shapes_are_refused():
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
     with pytest.raises(InputError, match="load"):
-        Policy(make_spec()).act(*seen)
+        Policy(make_spec()).act(*observed)
     with pytest.raises(InputError, match="generator"):
-        make_policy().act(*seen, Exploration(0.1, 0.1))
+        make_policy().act(*observed, Exploration(0.1, 0.1))
     with pytest.raises(InputError, match=r"Expected shape \(11,\) and float32 for `flat`, got \(3,\) float32"):
         make_policy(np.zeros(3))
     weights = PolicyWeights(np.zeros(11), np.zeros(3, np.float32), np.zeros(3, np.float32))
@@ -288,7 +288,7 @@ def with_subgoals(**changes):
 
 
 @pytest.mark.parametrize(
-    ("seen", "guided_fraction", "goal", "flag"),
+    ("observed", "guided_fraction", "goal", "flag"),
     [
         ([0.0, 3.0], 0.0, 3.0, 1),  # farther than switch_distance: act for the subgoal
         ([0.0, 1.0], 0.0, 5.0, 0),  # nearer: act for the task's goal
@@ -296,22 +296,22 @@ def with_subgoals(**changes):
         ([0.0, 0.25], 1.0, 5.0, 0),  # met
     ],
 )
-def test_the_policy_acts_for_a_subgoal_that_is_not_met(seen, guided_fraction, goal, flag):
-    led = Exploration(random_eps=0.0, noise=0.0, guided_fraction=guided_fraction) if guided_fraction else None
-    seen, generator = (np.array(seen), np.array([0.0]), np.array([5.0])), np.random.default_rng(0)
+def test_the_policy_acts_for_a_subgoal_that_is_not_met(observed, guided_fraction, goal, flag):
+    guided = Exploration(random_eps=0.0, noise=0.0, guided_fraction=guided_fraction) if guided_fraction else None
+    observed, generator = (np.array(observed), np.array([0.0]), np.array([5.0])), np.random.default_rng(0)
     expected = np.tanh(0.1 * goal + 0.01 * flag)
-    assert with_subgoals().act(*seen, led, generator)[0] == pytest.approx(expected, rel=1e-6)
-    rows = [np.stack([part, part]) for part in seen]
-    assert with_subgoals().predict(*rows, led, generator)[:, 0] == pytest.approx([expected, expected], rel=1e-6)
+    assert with_subgoals().act(*observed, guided, generator)[0] == pytest.approx(expected, rel=1e-6)
+    rows = [np.stack([part, part]) for part in observed]
+    assert with_subgoals().predict(*rows, guided, generator)[:, 0] == pytest.approx([expected, expected], rel=1e-6)
 
 
 def test_a_guided_episode_is_guided_in_a_fraction_of_its_steps():
-    led, generator = Exploration(random_eps=0.0, noise=0.0, guided_fraction=0.25), np.random.default_rng(0)
-    policy, seen = with_subgoals(), (np.array([0.0, 1.0]), np.array([0.0]), np.array([5.0]))
-    actions = np.array([policy.act(*seen, led, generator)[0] for _ in range(1000)])
+    guided, generator = Exploration(random_eps=0.0, noise=0.0, guided_fraction=0.25), np.random.default_rng(0)
+    policy, observed = with_subgoals(), (np.array([0.0, 1.0]), np.array([0.0]), np.array([5.0]))
+    actions = np.array([policy.act(*observed, guided, generator)[0] for _ in range(1000)])
     assert np.mean(actions < 0.2) == pytest.approx(0.25, abs=0.04)
-    alone = led.unguided()
-    assert policy.act(*seen, alone, generator)[0] == pytest.approx(np.tanh(0.5), rel=1e-6)
+    alone = guided.unguided()
+    assert policy.act(*observed, alone, generator)[0] == pytest.approx(np.tanh(0.5), rel=1e-6)
 
 
 def test_an_unguided_episode_has_half_the_noise():

@@ -108,8 +108,8 @@ def test_integers_images_and_read_only_arrays_are_accepted():
 
 def test_one_batch_needs_no_leading_axis_and_wrong_counts_are_refused():
     inputs = make_preprocessor(AgentOptions())
-    plain, led = inputs.transitions(one_batch()[0], 1), inputs.transitions(one_batch(), 1)
-    assert torch.equal(plain.critic_inputs, led.critic_inputs)
+    without_axis, with_axis = inputs.transitions(one_batch()[0], 1), inputs.transitions(one_batch(), 1)
+    assert torch.equal(without_axis.critic_inputs, with_axis.critic_inputs)
     with pytest.raises(ShapeError, match=r"\(2, B\) for `reward`, got \(1, 2\).*sample_many\(2"):
         inputs.transitions(one_batch(), 2)
     with pytest.raises(ShapeError, match=r"got \(2,\)"):
@@ -162,15 +162,15 @@ def test_the_next_action_is_for_the_acting_subgoal():
     options = DDPGOptions(normalize=False, subgoals=(NEAR,))
     inputs = make_preprocessor(options)
     batch = one_batch(next_observation=np.array([[[2.0, 1.0], [0.0, 9.0]]]), subgoal=np.array([[0, 0]]))
-    seen = inputs.transitions(batch, 1)
-    assert seen.inputs[0].tolist() == [[1, 2, 0.5, 0], [3, 90, -0.5, 0]]
-    assert seen.next_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, -0.5, 0]]
-    assert seen.next_policy_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, 9, 1]]  # the second is far from its subgoal
-    assert seen[0].next_policy_inputs.shape == (2, 4)
+    observed = inputs.transitions(batch, 1)
+    assert observed.inputs[0].tolist() == [[1, 2, 0.5, 0], [3, 90, -0.5, 0]]
+    assert observed.next_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, -0.5, 0]]
+    assert observed.next_policy_inputs[0].tolist() == [[2, 1, 0.5, 0], [0, 9, 9, 1]]  # the second is far from its subgoal
+    assert observed[0].next_policy_inputs.shape == (2, 4)
     of_subgoal = inputs.transitions(replace(batch, subgoal=np.array([[1, 1]])), 1)
     assert of_subgoal.inputs[0].tolist() == [[1, 2, 0.5, 1], [3, 90, -0.5, 1]]
     assert torch.equal(of_subgoal.next_policy_inputs, of_subgoal.next_inputs)
-    assert torch.equal(inputs.transitions(replace(batch, subgoal=None), 1).next_policy_inputs, seen.next_policy_inputs)
+    assert torch.equal(inputs.transitions(replace(batch, subgoal=None), 1).next_policy_inputs, observed.next_policy_inputs)
 
 
 def test_without_subgoals_policy_and_critic_have_the_same_next_inputs():

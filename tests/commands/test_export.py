@@ -37,16 +37,16 @@ def trained(name, observation=NUMBERS, goal=GOAL, **options):
     rng = np.random.default_rng(0)
     options = AGENT_OPTIONS[name](hidden=(16, 16), device="cpu", **options)
     agent = make_agent(name, spec, options, seed=1)
-    seen = [rows_of(array, rng) for array in (observation, goal, goal)]
-    agent.observe(Episode(*seen, np.zeros((ROWS - 1, 3)), np.zeros(ROWS - 1)))
-    settings = resolve_settings(load_recipe("default"), name, {})
+    observed = [rows_of(array, rng) for array in (observation, goal, goal)]
+    agent.observe(Episode(*observed, np.zeros((ROWS - 1, 3)), np.zeros(ROWS - 1)))
+    settings = resolve_settings(load_recipe("default"), spec, name, {})
     return SavedModel.take(agent, settings, spec, {}), [rows_of(array, rng) for array in (observation, goal, goal)]
 
 
-def wanted(saved, seen):
+def wanted(saved, observed):
     policy = Policy(saved.policy)
     policy.load(saved.weights)
-    return policy.predict(*seen)
+    return policy.predict(*observed)
 
 
 SUBGOALS = tuple(f"near{i} achieved={i},1 goal=4,5 tolerance=1 switch_distance={2 - i / 2}" for i in (0, 1))
@@ -65,12 +65,12 @@ CASES = [
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_torchscript_equals_the_policy(tmp_path, name, options):
-    saved, seen = trained(name, **options)
+    saved, observed = trained(name, **options)
     export_torchscript(saved, tmp_path / "policy.pt")
     policy = torch.jit.load(tmp_path / "policy.pt")
     for rows in (slice(None), slice(0, 1)):
-        got = policy(*(torch.from_numpy(values[rows].astype(np.float32)) for values in seen)).numpy()
-        expected = wanted(saved, [values[rows] for values in seen])
+        got = policy(*(torch.from_numpy(values[rows].astype(np.float32)) for values in observed)).numpy()
+        expected = wanted(saved, [values[rows] for values in observed])
         assert got.shape == expected.shape
         assert got == pytest.approx(expected, abs=1e-5)
 
@@ -79,15 +79,15 @@ def test_torchscript_equals_the_policy(tmp_path, name, options):
 def test_onnx_equals_the_policy_and_has_the_names_of_the_observation(tmp_path, name, options):
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")
-    saved, seen = trained(name, **options)
+    saved, observed = trained(name, **options)
     export_onnx(saved, tmp_path / "policy.onnx")
     session = runtime.InferenceSession(tmp_path / "policy.onnx")
     names = ("observation", "achieved_goal", "desired_goal")
     assert {i.name for i in session.get_inputs()} == set(names)
     for rows in (slice(None), slice(0, 1)):
-        inputs = {key: values[rows].astype(np.float32) for key, values in zip(names, seen, strict=True)}
+        inputs = {key: values[rows].astype(np.float32) for key, values in zip(names, observed, strict=True)}
         (got,) = session.run(["action"], inputs)
-        assert got == pytest.approx(wanted(saved, [values[rows] for values in seen]), abs=1e-5)
+        assert got == pytest.approx(wanted(saved, [values[rows] for values in observed]), abs=1e-5)
 
 
 def test_without_onnx_the_error_has_the_install_command(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ def test_a_subgoal_is_parsed_and_has_a_distance():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("reach", "Cannot read the subgoal 'reach'. Write it as in 'reach achieved"),
         ("reach achieved=0, goal=1 tolerance=1 switch_distance=1", "Cannot read"),
@@ -39,8 +39,8 @@ def test_a_subgoal_is_parsed_and_has_a_distance():
         ),
     ],
 )
-def test_an_invalid_subgoal_is_refused(text, said):
-    with pytest.raises(OptionError, match=said):
+def test_an_invalid_subgoal_is_refused(text, message):
+    with pytest.raises(OptionError, match=message):
         parse_subgoals((text,), SPEC)
 
 
@@ -51,12 +51,12 @@ def test_subgoals_need_flat_arrays():
     assert parse_subgoals((), image) == ()
 
 
-# observation: distances of the two subgoals are |0 - first| and |0 - third|; the task achieved 7 and is asked for 8
+# Distances of the subgoals are |column 0 - 1| and |column 2 - 3|. The task's achieved goal is 7, its desired goal 8.
 ROWS = np.array([[0, 3, 0, 3], [0, 1, 0, 3], [0, 1, 0, 0.75], [0, 0.25, 0, 0.75], [0, 0.25, 0, 0.25]], np.float32)
 
 
 @pytest.mark.parametrize(
-    ("led", "subgoal", "expected"),
+    ("guided", "subgoal", "expected"),
     [
         (False, 0, [1, 2, 0, 0, 0]),  # farther than switch_distance
         (True, 0, [1, 1, 1, 2, 0]),  # farther than the tolerance
@@ -64,14 +64,14 @@ ROWS = np.array([[0, 3, 0, 3], [0, 1, 0, 3], [0, 1, 0, 0.75], [0, 0.25, 0, 0.75]
         (True, 2, [1, 1, 1, 2, 2]),  # rows of the second subgoal consider the first
     ],
 )
-def test_acting_goals(led, subgoal, expected):
+def test_acting_goals(guided, subgoal, expected):
     subgoals = parse_subgoals((NEAR, THEN), SPEC)
     own = np.full(5, subgoal)
-    turn, achieved, goal = acting_goals(subgoals, ROWS, np.full((5, 1), 7.0), np.full((5, 1), 8.0), own, led)
-    assert turn.tolist() == expected
+    acting, achieved, goal = acting_goals(subgoals, ROWS, np.full((5, 1), 7.0), np.full((5, 1), 8.0), own, guided)
+    assert acting.tolist() == expected
     for i, number in enumerate(expected):
         is_own = number == subgoal
         assert achieved[i, 0] == (7 if is_own else ROWS[i, 2 * number - 2])
         assert goal[i, 0] == (8 if is_own else ROWS[i, 2 * number - 1])
-        one = acting_goals(subgoals, ROWS[i], np.array([7.0]), np.array([8.0]), np.array(subgoal), led)
-        assert [part.tolist() for part in one] == [turn[i].tolist(), achieved[i].tolist(), goal[i].tolist()]
+        one = acting_goals(subgoals, ROWS[i], np.array([7.0]), np.array([8.0]), np.array(subgoal), guided)
+        assert [part.tolist() for part in one] == [acting[i].tolist(), achieved[i].tolist(), goal[i].tolist()]

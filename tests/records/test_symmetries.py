@@ -22,12 +22,12 @@ def test_the_group_is_closed_and_of_the_right_order(generators, order):
     group = Symmetries(generators, SPEC)
     assert len(group) == order
     rows = np.random.default_rng(0).standard_normal((5, 3))
-    seen = [group.transformed("observation", rows, element) for element in range(order)]
-    assert np.array_equal(seen[0], rows)
-    for first in seen:
+    observed = [group.transformed("observation", rows, element) for element in range(order)]
+    assert np.array_equal(observed[0], rows)
+    for first in observed:
         for element in range(order):
             again = group.transformed("observation", first, element)
-            assert sum(np.allclose(again, one) for one in seen) == 1
+            assert sum(np.allclose(again, one) for one in observed) == 1
 
 
 def test_a_rotation_by_90_degrees_by_hand():
@@ -63,7 +63,7 @@ def test_an_augmented_episode():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("o0=-p0", "has the entry 'o0=-p0'. Write column=column"),
         ("o0=g0", "of the same array"),
@@ -75,8 +75,8 @@ def test_an_augmented_episode():
         ("o0=1+o0", "more than 64 maps without returning"),
     ],
 )
-def test_an_invalid_symmetry_is_refused(text, said):
-    with pytest.raises(OptionError, match=said):
+def test_an_invalid_symmetry_is_refused(text, message):
+    with pytest.raises(OptionError, match=message):
         Symmetries((text,), SPEC)
 
 

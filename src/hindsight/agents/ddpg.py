@@ -48,6 +48,7 @@ class DDPG:
         value, tape = self.critics.forward(batch.critic_inputs)
         critic_loss, gradient = squared_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
+        del tape, gradient  # the actor's update reuses their memory while it is in the cache
         actor_loss = self._update_actor(batch.inputs)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}

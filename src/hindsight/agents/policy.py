@@ -302,7 +302,8 @@ class Policy:
 
     def _leading(self, observation: Array) -> tuple[int, ...]:
         """Return the axes before those of one observation: none or one."""
-        return np.shape(observation)[: np.ndim(observation) - len(self.spec.observation.shape)]
+        shape = np.shape(observation)
+        return shape[: len(shape) - len(self.spec.observation.shape)]
 
     def _discrete_action(self, leading: tuple[int, ...], observed: Observed, exploration: Exploration, rng: Any) -> Array:
         """Return the index of the action, counted from 0, (*leading,)."""

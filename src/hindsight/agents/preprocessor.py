@@ -45,9 +45,9 @@ class Transitions:
 
     def __getitem__(self, batch: int) -> Transitions:
         """Return one of the batches, (B, n) each."""
-        inputs = (self.inputs, self.action, self.critic_inputs, self.next_inputs, self.next_policy_inputs)
-        tensors: list[Any] = [*inputs, self.reward, self.discount, self.weight]
-        return Transitions(*(None if tensor is None else tensor[batch] for tensor in tensors))
+        tensors: list[Any] = [getattr(self, field) for field in self.__slots__]
+        rows: list[Any] = [None if tensor is None else tensor[batch] for tensor in tensors]
+        return Transitions(*rows)
 
 
 class Preprocessor:

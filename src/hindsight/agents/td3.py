@@ -52,6 +52,7 @@ class TD3:
             value, tape = self.critics.forward(batch.critic_inputs)
             critic_loss, gradient = squared_loss(value, target, batch.weight)
             self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
+            del tape, gradient  # the actor's update reuses their memory while it is in the cache
             if batch.weight is not None:
                 errors.append(absolute_td_error(value, target))
         actor_loss = self._update_actor(batch.inputs)

@@ -65,6 +65,7 @@ class TQC:
         value, tape = self.critics.forward(batch.critic_inputs)
         critic_loss, gradient = quantile_huber_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
+        del tape, gradient  # the actor's update reuses their memory while it is in the cache
         actor_loss, log_density = self._update_actor(batch.inputs, coefficient)
         self.entropy_adam.step(entropy_coefficient_gradient(log_density, self.target_entropy))
         self.target_update.step()
