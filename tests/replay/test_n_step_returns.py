@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ACTION_SPACE, OBSERVATION_SPACE, make_episode, place
+from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, make_episode, place
 
 from hindsight import HindsightBuffer, Relabel
 from hindsight.errors import GoalEnvError, InputError, OptionError
 from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS, Batch
-from hindsight.replay.returns import fold_steps
+from hindsight.replay.transforms import sum_steps
 
 
 def windy_reward(achieved_goal, goal, info):
@@ -24,7 +24,7 @@ def near(achieved_goal, goal, info):
 
 def make_buffer(lengths, judge=windy_reward, **options):
     keys = ("wind", "reach")
-    buffer = HindsightBuffer(200, OBSERVATION_SPACE, ACTION_SPACE, judge, info_keys=keys, dtype="float64", **options)
+    buffer = buffer_of(200, OBSERVATION_SPACE, ACTION_SPACE, judge, info_keys=keys, dtype="float64", **options)
     for number, steps in enumerate(lengths, start=1):
         info = {"wind": [wind(number, t) for t in range(steps)], "reach": [t % 2 for t in range(steps)]}
         info = {key: np.array(values, np.float64) for key, values in info.items()}
@@ -104,7 +104,7 @@ def test_four_samples_by_hand():
     plain = dict.fromkeys(BATCH_FIELDS, after)
     facts = {"reward": reward, "terminated": terminated, "next_observation": after, "next_achieved_goal": -after}
     batch = Batch(**{name: np.zeros_like((plain | facts)[name][0]) for name in BATCH_FIELDS}, discount=np.zeros(4))
-    fold_steps(Batch(**(plain | facts)), np.array([5, 2, 4, 3]), 0.5, batch)
+    sum_steps(Batch(**(plain | facts)), np.array([5, 2, 4, 3]), 0.5, batch)
     assert batch.reward.tolist() == [1 + 1 + 1, 1 + 1, 1, 1 + 1]
     assert batch.discount.tolist() == [0.125, 0.25, 0.0, 0.0]
     assert batch.terminated.tolist() == [False, False, True, True]

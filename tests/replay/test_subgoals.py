@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from gymnasium import spaces
+from tiny import buffer_of
 
 from hindsight import Episode, HindsightBuffer, Relabel
 from hindsight.errors import OptionError
@@ -22,7 +23,7 @@ def compute_reward(achieved_goal, goal, info):
 
 def make_buffer(subgoals=(REACH,), **options):
     parts = spaces.Dict(observation=box(5), achieved_goal=box(2), desired_goal=box(2))
-    buffer = HindsightBuffer(400, parts, box(1), compute_reward, subgoals=subgoals, episode_length=8, **options)
+    buffer = buffer_of(400, parts, box(1), compute_reward, subgoals=subgoals, episode_length=8, **options)
     generator = np.random.default_rng(0)
     for number in range(20):
         rows, achieved = (generator.standard_normal((9, n)).astype(np.float32) for n in (5, 2))
