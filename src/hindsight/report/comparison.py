@@ -158,7 +158,7 @@ def comparison_page(runs: Sequence[Run], options: PageOptions, folder: Path) -> 
     rows = [group.cells(rng) for group in groups]
     lines = "".join(f"<p>{escape(line)}</p>" for line in success_over_environments(groups, rng))
     sections = [
-        Section("table", "Side by side", EXPLANATION, table(list(rows[0]), [[*row.values()] for row in rows]) + lines)
+        Section("table", "Table", EXPLANATION, table(list(rows[0]), [[*row.values()] for row in rows]) + lines)
     ]
     for number, environment in enumerate(dict.fromkeys(run.environment for run in runs), 1):
         key, chosen = f"curves-{number}", [group for group in groups if group.environment == environment]

@@ -9,7 +9,7 @@ from .run import Run
 from .statistics import finite_points, mean_window, moving_mean, rate_per_second
 from .verdict import has_entropy_bonus, possible_returns, solved_at_step
 
-Z_95 = 1.96  # standard errors on each side of a mean: 95 % interval
+Z_95 = 1.96  # standard errors above and below a mean: 95 % interval
 MAX_BOUND_DISTANCE = 1.5  # times the height of the curves: a more distant bound would flatten them
 X_NAMES: dict[X, str] = {"env_steps": "steps", "seconds": "time"}
 SUCCESS = "Blue: evaluations without exploration, with their 95 % interval. Grey: training episodes, with exploration."
