@@ -8,7 +8,7 @@ from run_files import change_settings, write_run
 
 from hindsight.errors import RunFolderError
 from hindsight.report import write
-from hindsight.report.page import PageOptions, run_page
+from hindsight.report.page import run_page
 from hindsight.report.run import read_run
 from hindsight.report.write import LiveReport, result_of, write_report, write_results
 
@@ -47,7 +47,7 @@ def test_a_page_has_every_plot(tmp_path):
     rest = {"goals_already_achieved", "goals-0-1", "env_steps-per-second", "updates-per-second"}
     assert set(plots_of(page)) == curves | rest
     assert (run / "plotly.min.js").read_text() == SCRIPT
-    assert "<script src='plotly.min.js'>" in page.read_text()
+    assert '<script src="plotly.min.js">' in page.read_text()
 
 
 def test_every_curve_has_the_numbers_of_the_run(tmp_path):
@@ -103,7 +103,7 @@ def test_the_video_is_shown(tmp_path):
     run = write_run(tmp_path / "a")
     (run / "play.gif").touch()
     (run / "play.mp4").touch()
-    assert "<video src='play.mp4'" in write_report([run]).read_text()
+    assert '<video src="play.mp4"' in write_report([run]).read_text()
 
 
 def test_a_run_of_which_little_is_known_has_a_page(tmp_path):
@@ -119,15 +119,15 @@ def test_several_runs_share_a_page(tmp_path):
     page = write_report(runs)
     assert page == tmp_path / "comparison.html"
     text = page.read_text()
-    assert "href='td3-0/report.html'" in text
-    assert "href='sac-0/report.html'" not in text
+    assert 'href="td3-0/report.html"' in text
+    assert 'href="sac-0/report.html"' not in text
 
 
 def test_a_folder_in_another_encoding_has_a_report(tmp_path):
     """A name that is not UTF-8, as every name with é is if the locale is not."""
     runs = [write_run(tmp_path / os.fsdecode(name), seed=seed) for seed, name in enumerate((b"run-\xe9", "é".encode()))]
     assert write_report(runs[:1]).exists()
-    assert "href='run-%E9/report.html'" in write_report(runs).read_text()
+    assert 'href="run-%E9/report.html"' in write_report(runs).read_text()
 
 
 def test_no_run_is_an_error():
@@ -141,7 +141,7 @@ def test_the_page_of_a_run_that_trains_is_written_at_intervals(tmp_path):
     page, seen = run / "report.html", []
     for now[0] in (1.0, 9.0, 10.0, 15.0, 21.0):
         report.refresh()
-        seen.append(page.exists() and "http-equiv='refresh'" in page.read_text())
+        seen.append(page.exists() and 'http-equiv="refresh"' in page.read_text())
         page.unlink(missing_ok=True)
     assert seen == [False, False, True, False, True]
     assert report.finish() == page
@@ -165,7 +165,7 @@ def test_a_failing_report_does_not_stop_the_run(tmp_path, monkeypatch):
 def test_the_page_of_a_long_run_is_small(tmp_path):
     rates = [0.5] * 2_000
     run = write_run(tmp_path / "a", rates, **{"train/actor_loss": [i * 1e-3 for i in range(2_000)]})
-    assert len(run_page(read_run(run), PageOptions())) < 1_000_000  # bytes
+    assert len(run_page(read_run(run)).to_html()) < 1_000_000  # bytes
 
 
 def test_a_run_is_a_line_of_the_results(tmp_path):

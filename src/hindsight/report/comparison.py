@@ -6,15 +6,13 @@ import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import numpy as np
 
 from ..records import Array
-from .figures import X_NAMES
-from .page import PageOptions, Section, format_value, link, page, plot_section, table
-from .plot import COLOURS, Plot, Scale, X
+from .figures import COLOURS, X_NAMES, Plot, Scale, X
+from .page import Page, RunItem, Section, Table, format_value, link
 from .run import Run, readable_path
 from .statistics import bootstrap, finite_points, interquartile_mean, mean, median_curve
 from .verdict import Level, Verdict, duration, solved_at_step, warnings_of
@@ -152,26 +150,23 @@ def summarized(values: Sequence[float], text: Callable[[float], str]) -> str:
     return f"{text(float(np.median(values)))} ({text(min(values))} to {text(max(values))})"
 
 
-def comparison_page(runs: Sequence[Run], options: PageOptions, folder: Path) -> str:
-    """Return the HTML page of several runs. folder: where the page will be, for links to the pages of the runs."""
+def comparison_page(runs: Sequence[Run], folder: Path) -> Page:
+    """Return the page of several runs. folder: where the page will be, for links to the pages of the runs."""
     groups, rng = group_runs(runs), np.random.default_rng(BOOTSTRAP_SEED)
-    rows = [group.cells(rng) for group in groups]
-    lines = "".join(f"<p>{escape(line)}</p>" for line in success_over_environments(groups, rng))
-    sections = [
-        Section("table", "Table", EXPLANATION, table(list(rows[0]), [[*row.values()] for row in rows]) + lines)
-    ]
+    cells = [group.cells(rng) for group in groups]
+    text = " ".join([EXPLANATION, *success_over_environments(groups, rng)])
+    sections = [Section("table", "Table", text, tables=[Table(list(cells[0]), [list(row.values()) for row in cells])])]
     for number, environment in enumerate(dict.fromkeys(run.environment for run in runs), 1):
         key, chosen = f"curves-{number}", [group for group in groups if group.environment == environment]
         plots = [_plot(chosen, metric, x, key) for metric in TITLES for x in X_NAMES]
-        sections.append(plot_section(key, environment, CURVES, [plot for plot in plots if plot.curves]))
+        sections.append(Section(key, environment, CURVES, [plot for plot in plots if plot.curves]))
     names = [name for name in differing_options(runs) if name not in FREE]
-    options_table = table(
-        ("option", *(run.path.name for run in runs)),
-        [[name, *(_option_text(run, name) for run in runs)] for name in names],
-    )
-    sections.append(Section("differences", "Options that differ", "" if names else "None but the seed.", options_table))
-    sections.append(Section("runs", "The runs", "", f"<ul>{''.join(_run_item(run, folder) for run in runs)}</ul>"))
-    return page("Comparison of runs", f"{len(runs)} runs", ranking(groups), "", sections, options)
+    rows = [[name, *(_option_text(run, name) for run in runs)] for name in names]
+    differences = Table(("option", *(readable_path(run.path.name) for run in runs)), rows)
+    text = "" if names else "None but the seed."
+    sections.append(Section("differences", "Options that differ", text, tables=[differences] if names else []))
+    sections.append(Section("runs", "The runs", runs=[_run_item(run, folder) for run in runs]))
+    return Page("Comparison of runs", f"{len(runs)} runs", ranking(groups), sections)
 
 
 def ranking(groups: Sequence[Group]) -> Verdict:
@@ -232,9 +227,7 @@ def _option_text(run: Run, name: str) -> str:
     return format_value(options[name]) if name in options else "-"
 
 
-def _run_item(run: Run, folder: Path) -> str:
-    """Return a run with its warnings, and a link to its page if it has one."""
-    report, name = run.path / "report.html", escape(f"{run.title} · {readable_path(run.path)}")
-    title = f"<a href='{link(os.path.relpath(report, folder))}'>{name}</a>" if report.exists() else name
-    warnings = "".join(f"<li>{escape(text)}</li>" for text in warnings_of(run)) or "<li class='muted'>no warnings</li>"
-    return f"<li>{title}<ul>{warnings}</ul></li>"
+def _run_item(run: Run, folder: Path) -> RunItem:
+    report = run.path / "report.html"
+    url = link(os.path.relpath(report, folder)) if report.exists() else ""
+    return RunItem(f"{run.title} · {readable_path(run.path)}", url, warnings_of(run))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array
-from .plot import rounded
+from .figures import rounded
 from .run import EpisodeFacts, Run
 
 GOAL_NUMBERS = 3  # of each goal, the first ones, are drawn: episodes.jsonl has no more
@@ -33,8 +33,7 @@ class GoalMap:
 
     def to_json(self) -> dict[str, Any]:
         """Return what the script of the page draws."""
-        names = ("key", "x_title", "y_title", "evaluated", "trained")
-        return {name: getattr(self, name) for name in names} | {"min_shown": MIN_SHOWN}
+        return {**vars(self), "min_shown": MIN_SHOWN}
 
 
 def goal_maps(run: Run) -> list[GoalMap]:
@@ -80,12 +79,7 @@ def is_whole(values: Array) -> bool:
 
 def _map(run: Run, across: int, up: int) -> GoalMap:
     """Return the map of two numbers of the goals, or of one number against the environment steps if both are the same."""
-    evaluated, trained = _thinned(run.evaluated), _thinned(run.trained)
     y_title = "environment steps" if up == across else f"goal[{up}]"
-    outcome = {
-        "success": [episode.success for episode in evaluated],
-        "distance": [episode.final_distance for episode in evaluated],
-    }
     caption = "Desired goals of evaluations: success (blue), failure (red). Grey: goals at the end of training episodes."
     goals = _goals(run.evaluated, "desired_goal")
     if is_whole(goals[:, across]) or is_whole(goals[:, up]):
@@ -96,17 +90,23 @@ def _map(run: Run, across: int, up: int) -> GoalMap:
         caption,
         f"goal[{across}]",
         y_title,
-        _points(evaluated, "desired_goal", across, up) | outcome,
-        _points(trained, "final_goal", across, up),
+        _points(_thinned(run.evaluated), "desired_goal", across, up),
+        _points(_thinned(run.trained), "final_goal", across, up),
     )
 
 
 def _points(episodes: Sequence[EpisodeFacts], name: str, across: int, up: int) -> dict[str, Any]:
+    """Return the points of a map. name: of the goal that is drawn."""
     goals, steps = _goals(episodes, name), np.array([episode.env_steps for episode in episodes])
     if not len(goals):
         return {"x": [], "y": [], "steps": []}
-    y = steps if up == across else jittered(goals[:, up], JITTER_STEPS[1])
-    return {"x": rounded(jittered(goals[:, across], JITTER_STEPS[0])), "y": rounded(y), "steps": steps.tolist()}
+    return {
+        "x": rounded(jittered(goals[:, across], JITTER_STEPS[0])),
+        "y": rounded(steps if up == across else jittered(goals[:, up], JITTER_STEPS[1])),
+        "steps": steps.tolist(),
+        "success": [episode.success for episode in episodes],
+        "distance": [episode.final_distance for episode in episodes],
+    }
 
 
 def _goals(episodes: Sequence[EpisodeFacts], name: str) -> Array:

@@ -33,7 +33,7 @@ class RunOptions(_Parsed):
     solved_at: float = Field(0.95, ge=0, le=1)
     solved_evaluations: int = Field(2, ge=0)
     random_steps: int = Field(0, ge=0)
-    updates_per_step: float | None = None
+    updates_per_step: float = 1.0
     env_options: tuple[str, ...] = ()
     extra_reward: Any = None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import math
+import mimetypes
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,11 @@ import numpy as np
 from ..errors import MissingExtraError, RunFolderError
 from ..storage import save_bytes
 from .comparison import comparison_markdown, comparison_page, comparison_text
-from .page import SCRIPT_NAME, PageOptions, run_page
-from .run import Run, find_runs, read_run, readable_path
+from .page import Page, link, run_page
+from .run import Run, find_runs, find_video, read_run, readable_path
 from .verdict import solved_at_step
 
-RUN_PAGE, COMPARISON_PAGE = "report.html", "comparison.html"
+RUN_PAGE, COMPARISON_PAGE, SCRIPT_NAME = "report.html", "comparison.html", "plotly.min.js"
 MIN_INTERVAL = 10.0  # seconds between two pages of a run that is training
 MAX_TIME_FRACTION = 0.02  # of the time of a run that its pages may take
 REFRESH = 30  # seconds after which a browser loads the page of a run that is training again
@@ -31,25 +34,27 @@ def write_report(folders: Sequence[Path], target: Path | None = None, standalone
 
     folders: run folders, or folders that contain run folders.
     target: path of the page. The default is report.html in the folder of the run, or comparison.html in the common folder.
-    standalone: whether the page contains Plotly's script. If not, the script is a file in the folder of the page.
-    Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly.
+    standalone: whether the page contains Plotly's script and the video. If not, they are files in the folder of the page.
+    Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly or jinja2.
     """
     runs = read_runs(folders)
-    options = PageOptions(_plotly_script()) if standalone else PageOptions()
     if len(runs) == 1:
-        return _write_page(run_page(runs[0], options), target or runs[0].path / RUN_PAGE, options)
-    target = target or _common_folder(folders) / COMPARISON_PAGE
-    return _write_page(comparison_page(runs, options, target.parent), target, options)
+        target = target or runs[0].path / RUN_PAGE
+        page = run_page(runs[0], _video_url(runs[0].path, standalone))
+    else:
+        target = target or _common_folder(folders) / COMPARISON_PAGE
+        page = comparison_page(runs, target.parent)
+    return _write_page(replace(page, plotly=_plotly_script()) if standalone else page, target)
 
 
 def write_comparison(folders: Sequence[Path], target: Path | None = None) -> tuple[str, Path]:
-    """Write the page that compares runs, and return the comparison as text and the path of the page.
+    """Write the page that compares runs, or shows a single one, and return it as text, and the path of the page.
 
-    Arguments and exceptions are those of `write_report`. A single run is compared with nothing, but has a page too.
+    Arguments and exceptions are those of `write_report`.
     """
     runs = read_runs(folders)
     target = target or _common_folder(folders) / COMPARISON_PAGE
-    return comparison_text(runs), _write_page(comparison_page(runs, PageOptions(), target.parent), target, PageOptions())
+    return comparison_text(runs), _write_page(comparison_page(runs, target.parent), target)
 
 
 def read_runs(folders: Sequence[Path]) -> list[Run]:
@@ -128,17 +133,18 @@ class LiveReport:
         began = self._clock()
         if began < self._due or self.problem:
             return
-        self._write(PageOptions(refresh=REFRESH))
+        self._write(REFRESH)
         ended = self._clock()
         self._due = ended + max(MIN_INTERVAL, (ended - began) / MAX_TIME_FRACTION)
 
     def finish(self) -> Path | None:
         """Write the page of the run, which has ended, and return its path; None if that fails."""
-        return self._write(PageOptions())
+        return self._write(refresh=0)
 
-    def _write(self, options: PageOptions) -> Path | None:
+    def _write(self, refresh: int) -> Path | None:
         try:
-            path = _write_page(run_page(read_run(self._folder), options), self._folder / RUN_PAGE, options)
+            page = run_page(read_run(self._folder), _video_url(self._folder, standalone=False))
+            path = _write_page(replace(page, refresh=refresh), self._folder / RUN_PAGE)
         except Exception as problem:  # no failure of the report may end the training
             self.problem = problem
             return None
@@ -146,13 +152,22 @@ class LiveReport:
         return path
 
 
-def _write_page(page: str, target: Path, options: PageOptions) -> Path:
+def _write_page(page: Page, target: Path) -> Path:
     """Write a page, and Plotly's script beside it if the page loads it from there."""
     script = target.parent / SCRIPT_NAME
-    if options.plotly is None and not script.exists():
+    if not page.plotly and not script.exists():
         _write_text(script, _plotly_script())
-    _write_text(target, page)
+    _write_text(target, page.to_html())
     return target
+
+
+def _video_url(folder: Path, standalone: bool) -> str:
+    """Return the URL of the video of a run, "" without one. The URL for a standalone page contains the video."""
+    video = find_video(folder)
+    if video is None or not standalone:
+        return link(video.name) if video else ""
+    content = base64.b64encode(video.read_bytes()).decode()
+    return f"data:{mimetypes.guess_type(video.name)[0] or 'image/webp'};base64,{content}"
 
 
 def _write_text(path: Path, text: str) -> None:

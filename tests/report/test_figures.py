@@ -1,7 +1,7 @@
 import numpy as np
 from run_files import write_run
 
-from hindsight.report.plot import Plot, rounded
+from hindsight.report.figures import Plot, rounded
 from hindsight.report.run import read_run
 
 
