@@ -325,7 +325,8 @@ def predict(plan: Plan, policy_lag_per_worker: float) -> None:
         forecast = simulate(replace(plan, workers=count, policy_lag=policy_lag), max(2_000, 20 * count))
         print(
             f"{count:7} {policy_lag:5} {forecast.steps_per_second:9.0f} {forecast.updates_per_second:10.0f} "
-            f"{forecast.age:6.1f} {forecast.stale_fraction:7.1%} {forecast.learner_busy:13.0%} {forecast.workers_busy:13.0%}"
+            f"{forecast.age:6.1f} {forecast.stale_fraction:7.1%} {forecast.learner_busy:13.0%} "
+            f"{forecast.workers_busy:13.0%}"
         )
 
 
