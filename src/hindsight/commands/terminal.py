@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import IO, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -21,10 +21,10 @@ Clock = Callable[[], float]
 T = TypeVar("T")
 
 
-def say(line: str) -> None:
-    """Print a line. A full disk, or a reader that went away, does not stop a run."""
+def say(line: str, file: IO[str] | None = None) -> None:
+    """Print a line to stdout or a file. A full disk, or a reader that went away, does not stop a run."""
     try:
-        print(line, flush=True)
+        print(line, file=file, flush=True)
     except OSError:
         return
 
@@ -59,11 +59,10 @@ class Display:
 
     def print(self, line: str) -> None:
         """Print a line above the live line."""
-        try:
-            self.console.print(line, highlight=False, markup=False, soft_wrap=not self.console.is_terminal)
-            self.console.file.flush()
-        except OSError:
-            return
+        if self.console.is_terminal:
+            self.console.print(line, highlight=False, markup=False)
+        else:
+            say(line, self.console.file)
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
