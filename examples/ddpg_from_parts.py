@@ -44,22 +44,16 @@ def train(episodes, seed=0):
     buffer = HindsightBuffer(S["capacity"], *spaces, env.compute_reward, seed=seed, options=relabelling)
 
     def play(number, noise):
-        (observation, _), episode_return, done = env.reset(seed=number), 0.0, False
+        (obs, _), episode_return, done = env.reset(seed=number), 0.0, False
         while not done:
             with torch.no_grad():
-                action = actor(
-                    torch.as_tensor(np.r_[observation["observation"], observation["desired_goal"]]).float()
-                ).numpy()
+                action = actor(torch.as_tensor(np.r_[obs["observation"], obs["desired_goal"]]).float()).numpy()
             action = np.clip(action + noise * rng.normal(size=2), -1, 1).astype(np.float32)
-            next_observation, reward, terminated, truncated, info = env.step(action)
+            next_obs, reward, terminated, truncated, info = env.step(action)
             if noise:
-                buffer.add(observation, action, reward, next_observation, terminated, truncated, info)
-            observation, episode_return, done = next_observation, episode_return + reward, terminated or truncated
-        return (
-            episode_return,
-            info["is_success"],
-            np.linalg.norm(observation["achieved_goal"] - observation["desired_goal"]),
-        )
+                buffer.add(obs, action, reward, next_obs, terminated, truncated, info)
+            obs, episode_return, done = next_obs, episode_return + reward, terminated or truncated
+        return episode_return, info["is_success"], np.linalg.norm(obs["achieved_goal"] - obs["desired_goal"])
 
     def update(batch):
         now, after = (torch.as_tensor(np.hstack([x, batch.goal])) for x in (batch.observation, batch.next_observation))
