@@ -37,7 +37,6 @@ def train(episodes, seed=0):
     rng, env, curves = np.random.default_rng(seed), PointReach(), {name: [] for name in CURVES}
     actor, critic = networks = nn.ModuleList([network(4 + 2, 2, nn.Tanh()), network(4 + 2 + 2, 1)])
     target_actor, target_critic = targets = deepcopy(networks)
-    pairs = list(zip(networks.parameters(), targets.parameters(), strict=True))
     optimizers = {net: torch.optim.Adam(net.parameters(), S["learning_rate"]) for net in (actor, critic)}
     relabelling = ReplayOptions(n_sampled_goal=S["n_sampled_goal"], strategy=S["strategy"])
     spaces = env.observation_space, env.action_space
@@ -46,8 +45,7 @@ def train(episodes, seed=0):
     def play(number, noise):
         (obs, _), episode_return, done = env.reset(seed=number), 0.0, False
         while not done:
-            with torch.no_grad():
-                action = actor(torch.as_tensor(np.r_[obs["observation"], obs["desired_goal"]]).float()).numpy()
+            action = actor(torch.as_tensor(np.r_[obs["observation"], obs["desired_goal"]]).float()).detach().numpy()
             action = np.clip(action + noise * rng.normal(size=2), -1, 1).astype(np.float32)
             next_obs, reward, terminated, truncated, info = env.step(action)
             if noise:
@@ -63,7 +61,7 @@ def train(episodes, seed=0):
         q = critic(torch.cat([now, torch.as_tensor(batch.action)], 1))[:, 0]
         critic_loss = step(critic, nn.functional.mse_loss(q, target))
         actor_loss = step(actor, -critic(torch.cat([now, actor(now)], 1)).mean())
-        for online, slow in pairs:
+        for online, slow in zip(networks.parameters(), targets.parameters(), strict=True):
             slow.data.lerp_(online.data, S["tau"])
         return critic_loss, actor_loss, q.mean().item()
 
