@@ -60,7 +60,7 @@ _HINTS = {
     "Use `hidden`, the sizes of the hidden layers, as in hidden=(256, 256).": "policy_kwargs policy",
     "The environment is the first argument and has no name.": "env env_id",
     "Use `agent`: dqn, qrdqn, ddpg, td3, sac or tqc.": "algo model_class",
-    "Use `hindsight train --tensorboard`.": "tensorboard_log",
+    "Use `hindsight train --tensorboard` (docs/metrics.md).": "tensorboard_log",
     "One process learns, and `workers` collect episodes for it.": "learners",
 }
 OTHER_NAMES = {old: f"Use `{new}`." for new, names in _NAMES.items() for old in names.split()}

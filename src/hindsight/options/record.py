@@ -1,7 +1,7 @@
 """The base class of all option records: frozen pydantic models with plain error messages.
 
-pydantic validates, not attrs: it imports in about 0.12 s instead of 0.03 s (`python -X importtime`, one core), which only
-commands that train pay beside 2 s of torch. In return bounds, choices and entries of tuples are checked by declaration,
+pydantic validates, not attrs: it imports in about 0.12 s instead of 0.03 s (`python -X importtime`, one core). Beside torch
+(2 s) this does not matter, and `hindsight --help` does not import it. In return bounds, choices and entries of tuples are checked by declaration,
 and every fault is reported at once instead of the first one alone.
 """
 
