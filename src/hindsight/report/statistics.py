@@ -13,7 +13,7 @@ Curve = tuple[Array, Array]  # x, y: (N,) each, x increasing
 MAX_POINTS = 600  # per curve: more than a screen can show
 TRIMMED_FRACTION = 0.25  # of the values at each end, excluded from an interquartile mean
 BOOTSTRAP_SAMPLES = 10_000
-CONFIDENCE = 0.95
+INTERVAL = (0.025, 0.975)  # quantiles of a 95 % interval
 
 
 def finite_points(x: Array, y: Array) -> Curve:
@@ -83,6 +83,5 @@ def bootstrap_interval(
     statistic: function (..., N) -> (...,).
     """
     resampled = [stratum[rng.integers(len(stratum), size=(samples, len(stratum)))] for stratum in strata]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(statistic(np.concatenate(resampled, axis=1)), (tail, 1 - tail))
+    low, high = np.quantile(statistic(np.concatenate(resampled, axis=1)), INTERVAL)
     return float(low), float(high)

@@ -70,11 +70,6 @@ def possible_returns(run: Run) -> tuple[float, float]:
     return return_range(run.settings.spec.reward_low, run.settings.spec.reward_high, run.options.discount)
 
 
-def has_entropy_bonus(run: Run) -> bool:
-    """Return whether the values of the run include the entropy of the policy (SAC, TQC)."""
-    return "train/entropy_coefficient" in run.metrics
-
-
 def warnings_of(run: Run) -> list[str]:
     """Return a sentence for each problem that the checks find."""
     return [*_check_metrics(run), *_check_values(run), *_check_failures(run)]
