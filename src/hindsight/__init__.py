@@ -17,10 +17,12 @@ _HOMES = {
     "Episode": "hindsight.records",
     "GoalSpec": "hindsight.records",
     "HindsightBuffer": "hindsight.replay.buffer",
-    "Relabel": "hindsight.replay.goals",
+    "Relabel": "hindsight.options",
+    "ReplayOptions": "hindsight.options",
     "Timeline": "hindsight.replay.timeline",
     "PointReach": "hindsight.envs.point_reach",
     "check_goal_env": "hindsight.envs.goal_env",
+    "make_buffer": "hindsight.make_buffer",
     "make_goal_env": "hindsight.envs.goal_env",
     "read_spec": "hindsight.envs.goal_env",
 }
