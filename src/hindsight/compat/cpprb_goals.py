@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import GoalEnvError, OptionError, ShapeError
 from ..records import Array
-from ..replay.goals import goal_rows
+from ..replay.strategies import goal_rows
 from .cpprb_fields import NUMERIC_KINDS, StepFields, as_array, cast
 from .cpprb_storage import StepStorage
 

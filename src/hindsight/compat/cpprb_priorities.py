@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import FileError, InputError, OptionError
 from ..records import Array
-from ..replay.priorities import Priorities
+from ..replay.priorities import SumTree
 from .cpprb_fields import as_array
 
 LARGEST_PRIORITY = 1e100  # the sum over any buffer is still finite
@@ -40,7 +40,7 @@ class TransitionPriorities:
 
     def clear(self) -> None:
         """Empty all slots and forget the largest priority."""
-        self._tree, self.largest = Priorities(self._n_slots), 1.0
+        self._tree, self.largest = SumTree(self._n_slots), 1.0
         self._lowest, self._n_lowest = np.inf, 0  # the lowest value of an occupied slot, and how many slots have it
 
     def insert(self, slots: Array) -> None:
@@ -64,20 +64,20 @@ class TransitionPriorities:
         """Return (N * probability)^-beta divided by its largest over all transitions, (B,) float32."""
         if self._n_lowest <= 0:
             self._find_lowest()
-        weights: Array = ((self._lowest / self._tree.of(slots)) ** beta).astype(np.float32)
+        weights: Array = ((self._lowest / self._tree.values(slots)) ** beta).astype(np.float32)
         return weights
 
     def _find_lowest(self) -> None:
         """Search all slots for the lowest value: only when the last slot that had it has changed."""
-        values = self._tree.of(np.arange(self._n_slots))
+        values = self._tree.leaves
         self._lowest = float(values.min(where=values > 0, initial=np.inf))
         self._n_lowest = int(np.count_nonzero(values == self._lowest))
 
     def _set(self, slots: Array, values: Array) -> None:
         """Set the values of some slots, and keep count of those that have the lowest one."""
-        self._n_lowest -= int(np.count_nonzero(self._tree.of(slots) == self._lowest))
+        self._n_lowest -= int(np.count_nonzero(self._tree.values(slots) == self._lowest))
         self._tree.set(slots, values)
-        values = self._tree.of(slots)
+        values = self._tree.values(slots)
         lowest = float(values.min(where=values > 0, initial=np.inf))
         if lowest < self._lowest:
             self._lowest, self._n_lowest = lowest, 0
@@ -86,7 +86,7 @@ class TransitionPriorities:
 
     def state(self, slots: Array) -> dict[str, Array]:
         """Return what `load` needs. slots: all occupied slots."""
-        return {"priorities": np.append(self._tree.of(slots), self.largest)}
+        return {"priorities": np.append(self._tree.values(slots), self.largest)}
 
     def load(self, state: Mapping[str, Array], slots: Array) -> None:
         """Take over the priorities of `slots`; all other slots are empty. Raises FileError or ValueError."""
@@ -115,8 +115,9 @@ def read_priorities(indexes: Any, priorities: Any, stop: int) -> tuple[Array, Ar
     is_known = (index >= 0) & (index < stop)
     if not is_known.all():
         raise InputError(f'`indexes` holds {index[~is_known][0]}, which no sample had. Give the "indexes" of a sample.')
+    index, priority = index.astype(np.int64), priority.astype(np.float64)
     is_valid = (priority >= 0) & (priority <= LARGEST_PRIORITY)
     if not is_valid.all():
         given, limit = priority[~is_valid][0], f"{LARGEST_PRIORITY:g}"
         raise InputError(f"`priorities` must be between 0 and {limit}, got {given}. Give the absolute TD errors.")
-    return index.astype(np.int64), priority.astype(np.float64)
+    return index, priority

@@ -37,6 +37,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from ..errors import FileError, InputError
+from ..options import ReplayOptions
 from ..records import OBSERVATION_KEYS, Array
 from ..replay.buffer import HindsightBuffer
 from ..replay.rows import whole_number
@@ -158,23 +159,27 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         self._arrays = self._make_arrays(self._buffer)
 
     def _make_buffer(self) -> HindsightBuffer:
+        options = ReplayOptions(
+            n_sampled_goal=self.n_sampled_goal,
+            strategy=self.goal_selection_strategy.value,
+            relabel_at="sample" if self.online_sampling else "episode_end",
+            relabel_terminated=self.relabel_terminated,
+            n_steps=self.n_steps,
+            info_keys=(STEP_NUMBER,) if self.copy_info_dict else (),
+        )
         return HindsightBuffer(
             self.buffer_size * self.n_envs,
             spaces.Dict({key: as_box(self.observation_space[key], self.obs_shape[key]) for key in OBSERVATION_KEYS}),
             as_box(self.action_space, (self.action_dim,)),
             self._reward,
-            self.n_sampled_goal,
-            self.goal_selection_strategy.value,
             n_envs=self.n_envs,
+            autoreset="disabled",  # SB3 puts the last observation of an episode back
             seed=self._rng,
-            info_keys=(STEP_NUMBER,) if self.copy_info_dict else (),
-            episode_length=self._time_limit,
-            relabel_at="sample" if self.online_sampling else "episode_end",
-            relabel_terminated=self.relabel_terminated,
+            options=options,
             success_reward=self.success_reward,
-            n_steps=self.n_steps,
-            discount=self.gamma,
+            episode_length=self._time_limit,
             dtype=self.dtype,
+            discount=self.gamma,
         )
 
     def _make_arrays(self, buffer: HindsightBuffer) -> StorageArrays:
@@ -211,7 +216,6 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         finally:  # even if the step is refused, an episode may have ended: the one before an unreported reset
             if open_episodes.closed:
                 self._update_arrays()
-                open_episodes.forget_ends()
 
     def _timeouts(self, infos: Sequence[dict[str, Any]]) -> Array:
         """Return which environments reached a time limit, (n_envs,) bool."""

@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from ..errors import InputError
 from ..records import Array, Batch, Episode
-from ..replay.goals import goal_rows
+from ..replay.strategies import goal_rows
 
 Transition = tuple[Any, ...]  # obs, action, reward, next_obs, done, and the info if there is one
 
