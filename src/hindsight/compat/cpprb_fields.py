@@ -95,11 +95,13 @@ def cast(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
     """
     if dtype.kind in NUMERIC_KINDS and array.dtype.kind not in NUMERIC_KINDS:
         raise CastError(f"`{name}` has dtype {array.dtype}, which is not numeric. Give values for dtype {dtype}.")
-    with np.errstate(invalid="ignore", over="ignore"):
-        stored = array.astype(dtype, copy=False)
-    if dtype.kind in "biu" and stored is not array:
-        _refuse(name, array, stored != array, dtype)
-    elif dtype.kind == "f" and not np.isfinite(stored).all():
+    stored = array
+    if array.dtype != dtype:
+        with np.errstate(invalid="ignore", over="ignore"):
+            stored = array.astype(dtype)
+        if dtype.kind in "biu":
+            _refuse(name, array, stored != array, dtype)
+    if dtype.kind == "f" and np.count_nonzero(np.isfinite(stored)) < stored.size:  # faster than isfinite(stored).all()
         _refuse(name, array, ~np.isfinite(stored), dtype)
     return stored
 

@@ -37,7 +37,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from ..errors import FileError, InputError
-from ..options import ReplayOptions
+from ..options import RelabelTerminated, ReplayOptions
 from ..records import OBSERVATION_KEYS, Array
 from ..replay.buffer import HindsightBuffer
 from ..replay.rows import whole_number
@@ -125,7 +125,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         env_info: Any = None,
         n_steps: int = 1,
         gamma: float = 0.99,
-        relabel_terminated: str | None = None,
+        relabel_terminated: RelabelTerminated | None = None,
         success_reward: float = 0.0,
         dtype: str = "float32",
     ) -> None:
@@ -148,6 +148,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         self._discrete = [key for key in OBSERVATION_KEYS if isinstance(observation_space[key], spaces.Discrete)]
         seed = np.random.randint(2**32, size=4, dtype=np.uint32)  # noqa: NPY002 - SB3's set_random_seed seeds this state
         self._rng = np.random.default_rng(seed)
+        self._longest = min(max_episode_length or self.buffer_size * self.n_envs, self.buffer_size * self.n_envs)
         self._time_limit = max_episode_length or time_limit(self.env or self.wrapped_env)
         self.reset()
         self.her_ratio = self._buffer.her_probability
@@ -202,14 +203,15 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         """
         open_episodes = self._buffer.open_episodes
         ended = np.asarray(done, np.bool_).reshape(self.n_envs)
-        longest = min(self.max_episode_length or self._buffer.timeline.capacity, self._buffer.timeline.capacity)
-        truncated = ended | (open_episodes.steps >= longest - 1)
+        truncated = ended | (open_episodes.steps >= self._longest - 1)
         terminated = ended & ~self._timeouts(infos) if ended.any() else ended
         if self._discrete:
             obs, next_obs = self._with_axis(obs), self._with_axis(next_obs)
         action = np.asarray(action).reshape(self.n_envs, self.action_dim)
         self._reward.env = self._reward_env(None)
-        info = self._reward.store_infos(self._arrays.next_numbers().tolist(), infos)  # overwritten if the step is refused
+        info = None
+        if self.copy_info_dict:  # if the step is refused, the next one overwrites its infos
+            info = self._reward.store_infos(self._arrays.next_numbers(), infos)
         try:
             self._buffer.add(obs, action, reward, next_obs, terminated, truncated, info)
             self._arrays.n_added += 1
@@ -280,7 +282,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         episode = make_episode(episode_transitions, self.obs_shape, self.action_dim, is_success)
         infos = [step[5] if len(step) > 5 else {} for step in episode_transitions]
         numbers = self._arrays.inserted_numbers(len(episode))
-        info = self._reward.store_infos(numbers, infos) or {}
+        info = self._reward.store_infos(numbers, infos) if self.copy_info_dict else {}
         terminated = episode.terminated and not self._timeouts(infos)[-1]
         self._reward.env = self._reward_env(None)
         self._buffer.add_episode(replace(episode, terminated=terminated, info=info))

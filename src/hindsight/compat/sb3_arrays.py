@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,12 @@ VALUES: dict[str, Callable[[StoredEpisode], Any]] = {  # array: its values for t
     "ep_start": lambda episode: episode.start,
     "ep_length": lambda episode: episode.length,
 }
+ROWS = {"observations": slice(None, -1), "next_observations": slice(1, None)}  # of the T + 1 rows of an episode
+
+
+def _observations(episode: StoredEpisode, key: str, rows: slice) -> Array:
+    observations: Array = episode.rows[key][rows]
+    return observations
 
 
 class StorageArrays:
@@ -56,9 +63,9 @@ class StorageArrays:
         self._episodes: deque[range] = deque()  # the step numbers of each finished episode, the oldest first
         self._n_inserted = 0  # steps that came outside `add`, where several environments leave no place for them
 
-    def next_numbers(self) -> Array:
-        """Return the numbers of the steps that the next call of `add` brings, (n_envs,)."""
-        return self.n_added * self._n_envs + np.arange(self._n_envs)
+    def next_numbers(self) -> range:
+        """Return the numbers of the steps that the next call of `add` brings, one per environment."""
+        return range(self.n_added * self._n_envs, (self.n_added + 1) * self._n_envs)
 
     def update(self) -> list[int]:
         """Note the episodes that ended in the last call of the buffer. Return the numbers of all evicted steps."""
@@ -104,11 +111,9 @@ class StorageArrays:
 
     def array(self, name: str) -> Any:
         """Return an array of SB3's; observations and next_observations are dicts of arrays."""
-        if name == "observations":
-            return {key: self._lay_out(key, lambda episode, key=key: episode.rows[key][:-1]) for key in OBSERVATION_KEYS}
-        if name == "next_observations":
-            return {key: self._lay_out(key, lambda episode, key=key: episode.rows[key][1:]) for key in OBSERVATION_KEYS}
-        return self._lay_out(name, VALUES[name])
+        if name not in ROWS:
+            return self._lay_out(name, VALUES[name])
+        return {key: self._lay_out(key, partial(_observations, key=key, rows=ROWS[name])) for key in OBSERVATION_KEYS}
 
     def _lay_out(self, name: str, values: Callable[[StoredEpisode], Any]) -> Array:
         """Return (size, n_envs, ...). values: as in VALUES."""

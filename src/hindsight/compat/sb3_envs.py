@@ -43,30 +43,28 @@ class EnvReward:
 
     def __init__(self, keep_infos: bool) -> None:
         self.env: VecEnv | None = None
-        self.infos: dict[int, dict[str, Any]] | None = {} if keep_infos else None  # by step number
+        self.keep_infos = keep_infos
+        self.infos: dict[int, dict[str, Any]] = {}  # by step number
         self.is_scalar = False  # whether `compute_reward` takes one goal at a time
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: everything but the environment, as in SB3."""
         return vars(self) | {"env": None}
 
-    def store_infos(self, numbers: Iterable[int], infos: Sequence[dict[str, Any]]) -> dict[str, Array] | None:
-        """Copy the infos of some steps, if they are kept. Return the info column that refers to them."""
-        if self.infos is None:
-            return None
+    def store_infos(self, numbers: range, infos: Sequence[dict[str, Any]]) -> dict[str, Array]:
+        """Copy the infos of some steps. Return the info column that refers to them."""
         self.infos |= zip(numbers, copy.deepcopy(list(infos)), strict=True)
-        return {STEP_NUMBER: np.array(list(numbers), np.float64)}
+        return {STEP_NUMBER: np.array(numbers, np.float64)}
 
     def remove_infos(self, numbers: Iterable[int]) -> None:
         """Remove the infos of some steps."""
-        if self.infos is not None:
-            for number in numbers:
-                self.infos.pop(number, None)
+        for number in numbers:
+            self.infos.pop(number, None)
 
     def __call__(self, achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
         """Return the rewards, (B,). achieved_goal, goal: (B, ...). Raises GoalEnvError without an environment."""
         infos: list[dict[str, Any]] = [{}] * len(goal)
-        if self.infos is not None:
+        if self.keep_infos:
             infos = [dict(self.infos[number]) for number in info[STEP_NUMBER].astype(np.int64).tolist()]
         if not self.is_scalar:
             reward = np.asarray(self._compute(achieved_goal, goal, infos))
