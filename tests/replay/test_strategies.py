@@ -4,16 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hindsight.errors import OptionError, UnknownNameError
-from hindsight.options.relabel import SOURCES, Relabel
-from hindsight.replay.goals import (
+from hindsight.options import Relabel
+from hindsight.replay.strategies import (
+    SOURCES,
     check_strategy,
     episode_rows,
     final_rows,
     future_rows,
     goal_rows,
+    her_probability,
     mixed_rows,
     random_rows,
-    relabelled_share,
 )
 
 # an episode of 4 steps in rows 10 .. 14, seen from its first, third and last transition
@@ -51,9 +52,9 @@ def test_strategies_are_known_by_name():
 
 
 def test_an_unknown_strategy_names_the_nearest():
-    with pytest.raises(UnknownNameError, match=r"there is no strategy 'futur'.*'future'"):
+    with pytest.raises(UnknownNameError, match=r"strategy must be one of future, .*, got 'futur'.*Did you mean 'future'"):
         check_strategy("futur")
-    with pytest.raises(OptionError, match="strategy is 3"):
+    with pytest.raises(OptionError, match="got 3"):
         check_strategy(3)
 
 
@@ -93,7 +94,7 @@ def test_a_mixture_is_decided_sample_by_sample(parts, drawn):
 def test_no_mixture_leaves_the_episode_by_rounding(parts, u, steps):
     total = max(sum(parts), 1.0)
     relabel = Relabel(**{name: part / total for name, part in zip(SOURCES, parts, strict=True)})
-    ends = np.cumsum(list(relabel.shares().values()))
+    ends = np.cumsum(list(relabel.fractions().values()))
     u = np.clip([u, *np.nextafter(ends, 0), *ends], 0, np.nextafter(1.0, 0.0))
     row, zero = np.full(len(u), 7), np.zeros(len(u), np.int64)
     goal_row, _ = mixed_rows(relabel, row, zero, zero + steps, u, row)
@@ -101,54 +102,6 @@ def test_no_mixture_leaves_the_episode_by_rounding(parts, u, steps):
     assert (goal_row <= 7 + steps).all()
 
 
-def test_a_mixture_is_written_and_read():
-    relabel = Relabel.parse("future=0.5, desired = 0.3,random=.1")
-    assert relabel == Relabel(future=0.5, desired=0.3, random=0.1)
-    assert str(relabel) == "future=0.5,random=0.1,desired=0.3"
-    assert Relabel.parse(str(relabel)) == relabel
-    assert relabelled_share(relabel, None) == pytest.approx(0.9)
-    assert Relabel(future=0.7, final=0.2, random=0.1).share == pytest.approx(1.0)
-
-
-def test_a_mixture_of_one_strategy_is_that_strategy():
-    assert [Relabel(**{name: 0.5}).only for name in SOURCES] == ["future", "final", "episode", "random", None]
-    assert (Relabel(future=0.5, final=0.1).only, Relabel().only) == (None, "future")
-
-
-@pytest.mark.parametrize(
-    ("shares", "words"),
-    [
-        ({"future": -0.1}, r"the share future of a Relabel is -0\.1"),
-        ({"final": 1.5}, r"the share final of a Relabel is 1\.5"),
-        ({"random": np.nan}, "the share random of a Relabel is nan"),
-        ({"random": True}, "the share random of a Relabel is True"),
-        ({"desired": "0.5"}, "the share desired of a Relabel is '0.5'"),
-        ({"future": 0.8, "desired": 0.3}, r"the shares future=0\.8,desired=0\.3 are 1\.1 together"),
-    ],
-)
-def test_shares_that_cannot_be(shares, words):
-    with pytest.raises(OptionError, match=words):
-        Relabel(**shares)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("futur=0.5", r"there is no source 'futur'.*Did you mean 'future'"),
-        ("", "there is no source ''"),
-        ("future=0.5,", "there is no source ''"),
-        ("future", "gives future the share '', but a number"),
-        ("future=half", "gives future the share 'half'"),
-        ("future=0.5,future=0.1", "names future twice"),
-        ("future=2", "the share future of a Relabel is 2.0"),
-    ],
-)
-def test_a_mixture_that_cannot_be_read(text, words):
-    with pytest.raises(OptionError, match=words):
-        Relabel.parse(text)
-
-
-def test_shares_and_a_count_cannot_both_be_given():
-    assert (relabelled_share("future", None), relabelled_share("future", 1)) == (0.8, 0.5)
-    with pytest.raises(OptionError, match=r"n_sampled_goal is 4, but the Relabel \(future=0.5\) says already"):
-        relabelled_share(Relabel(future=0.5), 4)
+def test_the_fraction_of_relabelled_samples():
+    assert [her_probability("future", k) for k in (None, 0, 1, 9)] == [0.8, 0.0, 0.5, 0.9]
+    assert her_probability(Relabel(future=0.5, desired=0.25), None) == 0.75

@@ -11,6 +11,7 @@ from scipy import stats
 from tiny import (
     ACTION_SPACE,
     OBSERVATION_SPACE,
+    buffer_of,
     compute_reward,
     live_episodes,
     make_buffer,
@@ -87,7 +88,7 @@ def verdict(rule, number, t, steps, goal):
 
 def entries_of(buffer, first, steps):
     """What was told of an episode: for each step a list of (goal, reward, terminated)."""
-    entries = buffer._told.entries[first : first + steps]
+    entries = buffer._stored.goals[first : first + steps]
     return [[(float(e["goal"][0]), float(e["reward"]), bool(e["terminated"])) for e in row] for row in entries]
 
 
@@ -106,14 +107,14 @@ def test_every_step_keeps_what_it_was_told_until_it_leaves(lengths, capacity, k,
     n_sampled_goal = None if isinstance(strategy, Relabel) else k
     options = {"n_sampled_goal": n_sampled_goal, "strategy": strategy, "prioritized": prioritized, "seed": seed}
     options |= {"info_keys": ("wind", "reach"), "dtype": "float64", "relabel_at": "episode_end"}
-    buffer = HindsightBuffer(capacity, OBSERVATION_SPACE, ACTION_SPACE, windy_reward, **options, **RULES[rule])
+    buffer = buffer_of(capacity, OBSERVATION_SPACE, ACTION_SPACE, windy_reward, **options, **RULES[rule])
     is_same = strategy == "final" or strategy == Relabel(final=0.5)
     n_entries = 0 if not buffer.her_probability else 1 if is_same else 4 if n_sampled_goal is None else k
     told = {}
     for number, steps in enumerate(lengths, start=1):
-        held = dict(live_episodes(buffer._timeline).values()) | {number: steps}
+        held = dict(live_episodes(buffer.timeline).values()) | {number: steps}
         buffer.add_episode(windy_episode(number, steps))
-        live = live_episodes(buffer._timeline)
+        live = live_episodes(buffer.timeline)
         [first] = [first for first, (other, _) in live.items() if other == number]
         told[number] = entries_of(buffer, first, steps)
         for t, entries in enumerate(told[number]):
@@ -166,7 +167,7 @@ def test_laws_of_a_mixture():
     buffer = told_buffer(4000, strategy=Relabel(future=0.4, desired=0.2, random=0.2), seed=4)
     for number in (1, 5):
         buffer.add_episode(make_episode(number, 2000))
-    goals = buffer._told.entries["goal"][2001:4001].ravel()
+    goals = buffer._stored.goals["goal"][2001:4001].ravel()
     source = np.where(goals < 0, goals, np.where(goals < place(5, 0), 1, 5))
     assert_law(Counter(source.tolist()), {-1: 1 / 8, -5: 1 / 8, 1: 1 / 8, 5: 5 / 8})
 
@@ -174,7 +175,7 @@ def test_laws_of_a_mixture():
 def test_shares_of_a_mixture():
     buffer = told_buffer(2000, strategy=Relabel(future=0.4, desired=0.4), seed=4)
     buffer.add_episode(make_episode(1, 2000))
-    goals = buffer._told.entries["goal"][:2000]
+    goals = buffer._stored.goals["goal"][:2000]
     assert_law(Counter((goals < 0).ravel().tolist()), {True: 0.5, False: 0.5})
     is_told = buffer.sample(5000).is_relabelled
     assert_law(Counter(is_told.tolist()), {True: 0.8, False: 0.2})
@@ -187,11 +188,11 @@ def test_a_sample_is_any_row_and_then_its_goal_or_one_of_its_entries():
     batch = buffer.sample_many(200, 200)
     row, goal, is_told = batch.row.ravel(), batch.goal.ravel(), batch.is_relabelled.ravel()
     assert buffer.her_probability == 0.75
-    assert_law(Counter(row.tolist()), even(buffer._timeline.live_rows().tolist()))
+    assert_law(Counter(row.tolist()), even(buffer.timeline.live_rows().tolist()))
     assert_law(Counter(is_told.tolist()), {True: 0.75, False: 0.25})
-    entries = buffer._told.entries["goal"][..., 0]
+    entries = buffer._stored.goals["goal"][..., 0]
     law = Counter()
-    for each in buffer._timeline.live_rows().tolist():
+    for each in buffer.timeline.live_rows().tolist():
         for entry in entries[each]:
             law[each, float(entry)] += 1 / 13 / 3
     counts = Counter(zip(row[is_told].tolist(), goal[is_told].tolist(), strict=True))
@@ -219,14 +220,14 @@ def test_memory_is_used_again():
         fresh = one.sample(16)
         assert other.sample(16, out) is out
         assert all((getattr(fresh, name) == getattr(out, name)).all() for name in BATCH_FIELDS)
-        assert not any(np.shares_memory(getattr(fresh, name), one._told.entries) for name in BATCH_FIELDS)
+        assert not any(np.shares_memory(getattr(fresh, name), one._stored.goals) for name in BATCH_FIELDS)
 
 
 def test_goals_of_any_kind_are_kept_as_they_are():
     pixels = spaces.Box(0, 255, (2, 2), np.uint8)
     space = spaces.Dict(observation=spaces.Discrete(300), achieved_goal=pixels, desired_goal=pixels)
     reward = lambda achieved, goal, info: -np.abs(achieved.astype(int) - goal).sum(axis=(1, 2))  # noqa: E731
-    buffer = HindsightBuffer(20, space, spaces.Discrete(2), reward, relabel_at="episode_end", strategy="final")
+    buffer = buffer_of(20, space, spaces.Discrete(2), reward, relabel_at="episode_end", strategy="final")
     seen = np.arange(24, dtype=np.uint8).reshape(6, 2, 2) * 10
     buffer.add_episode(Episode(np.arange(6), seen, np.full_like(seen, 255), np.zeros(5, int), np.zeros(5)))
     batch = buffer.sample(64)
@@ -242,14 +243,14 @@ def test_steps_and_whole_episodes_are_told_alike():
     one, other = (told_buffer(seed=8) for _ in range(2))
     one.add_episode(make_episode(1, 5, terminated=True))
     play(other, 1, 5, terminated=True)
-    assert one._told.entries.tobytes() == other._told.entries.tobytes()
+    assert one._stored.goals.tobytes() == other._stored.goals.tobytes()
 
 
 def contents(buffer):
     """All that a refusal must leave as it was: but for chance, and the step counts of open episodes, which nobody reads."""
     arrays = {name: array.copy() for name, array in buffer.state_dict()[0].items() if name != "random_state"}
     for name in ("steps_done", "steps_left"):
-        arrays["open_rows"].view(buffer._timeline.rows.dtype)[name] = 0
+        arrays["open_rows"].view(buffer.timeline.rows.dtype)[name] = 0
     return arrays
 
 
@@ -273,9 +274,9 @@ def spoil(achieved_goal, goal, info):
 
 
 BROKEN = [
-    (lambda achieved, goal, info: 0.0, r"compute_reward returned shape \(\) of float64 for 12 goals"),
-    (lambda achieved, goal, info: np.full(len(goal), np.nan), "NaN or infinity for a relabelled goal"),
-    (spoil, "compute_reward writes into its arguments"),
+    (lambda achieved, goal, info: 0.0, r"for 12 goals, got shape \(\) of float64"),
+    (lambda achieved, goal, info: np.full(len(goal), np.nan), "got NaN or infinity"),
+    (spoil, "must not write into its arguments"),
 ]
 
 
@@ -283,7 +284,7 @@ BROKEN = [
 def test_an_episode_that_cannot_be_judged_is_refused_whole(broken, words):
     reward = Reward()
     options = {"relabel_at": "episode_end", "episode_length": 4}
-    buffer = HindsightBuffer(8, OBSERVATION_SPACE, ACTION_SPACE, reward, **options)
+    buffer = buffer_of(8, OBSERVATION_SPACE, ACTION_SPACE, reward, **options)
     if broken is not spoil:  # which is looked for once, at the first episode
         for number in (1, 2):
             buffer.add_episode(make_episode(number, 4))
@@ -304,15 +305,13 @@ def test_an_episode_that_cannot_be_judged_is_refused_whole(broken, words):
     assert_unchanged(buffer, before)
     reward.now = compute_reward
     buffer.end_open_episodes()
-    assert (3, 3) in live_episodes(buffer._timeline).values()
+    assert (3, 3) in live_episodes(buffer.timeline).values()
 
 
 def test_a_refusal_is_of_all_environments_and_the_step_can_be_given_again():
     """Two end in one step, one begins anew from its reset with reward 0: after the refusal all is as if it never came."""
     reward = Reward()
-    buffers = [
-        HindsightBuffer(50, OBSERVATION_SPACE, ACTION_SPACE, reward, n_envs=3, relabel_at="episode_end") for _ in range(2)
-    ]
+    buffers = [buffer_of(50, OBSERVATION_SPACE, ACTION_SPACE, reward, n_envs=3, relabel_at="episode_end") for _ in range(2)]
     last = vector_step([1, 2, 3], [0, 0, 0], [False] * 3, [False, False, True])
     ends = vector_step([1, 2, 4], [1, 1, 0], [True, True, False], [False] * 3)
     for buffer in buffers:
@@ -326,7 +325,7 @@ def test_a_refusal_is_of_all_environments_and_the_step_can_be_given_again():
     for buffer in buffers:
         buffer.add(*ends)
         buffer.add(*vector_step([5, 6, 4], [0, 0, 1], [False] * 3, [False, False, True]))
-        assert sorted(live_episodes(buffer._timeline).values()) == [(1, 2), (2, 2), (3, 1), (4, 2)]
+        assert sorted(live_episodes(buffer.timeline).values()) == [(1, 2), (2, 2), (3, 1), (4, 2)]
     states = [contents(buffer) for buffer in buffers]
     assert (states[0]["rows"] == states[1]["rows"]).all()
 
@@ -347,7 +346,7 @@ def test_a_strategy_of_ones_own_sees_its_episode_and_stays_in_it():
     assert 0 <= u.min() < u.max() < 1
     assert [goal for step in entries_of(buffer, 0, 4) for goal, *_ in step] == [place(1, 0)] * 8
     far, before = 5, contents(buffer)
-    with pytest.raises(InputError, match="belongs to no episode in the buffer"):
+    with pytest.raises(InputError, match="belongs to no stored episode"):
         buffer.add_episode(make_episode(2, 4))
     assert_unchanged(buffer, before)
 
@@ -382,36 +381,36 @@ def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
 def test_foreign_entries_are_refused_when_loading():
     arrays, data = filled().state_dict()
     buffer = filled()
-    before, size = contents(buffer), buffer._told.entries.dtype.itemsize
-    infinite, undecided = arrays["entries"].copy(), arrays["entries"].copy()
+    before, size = contents(buffer), buffer._stored.goals.dtype.itemsize
+    infinite, undecided = arrays["stored_goals"].copy(), arrays["stored_goals"].copy()
     infinite[0, :4], undecided[0, 8] = np.float32([np.inf]).view(np.uint8), 2
     for name, bad in {
-        r"entries are \(\d+, \d+\) of uint8, but": arrays["entries"][:, :size],
-        r"entries are .* of int8": arrays["entries"].view(np.int8),
-        "not finite": infinite,
-        "neither true nor false": undecided,
+        r"stored goals, got \(\d+, \d+\) of uint8": arrays["stored_goals"][:, :size],
+        r"stored goals, got .* of int8": arrays["stored_goals"].view(np.int8),
+        "rewards or their terminations are invalid": infinite,
+        "terminations are invalid": undecided,
     }.items():
         with pytest.raises(FileError, match=name):
-            buffer.load_state_dict(arrays | {"entries": bad}, data)
+            buffer.load_state_dict(arrays | {"stored_goals": bad}, data)
         assert_unchanged(buffer, before)
-    with pytest.raises(FileError, match="relabel_at 'sample' against 'episode_end'"):
+    with pytest.raises(FileError, match="relabel_at 'episode_end' instead of 'sample'"):
         make_buffer(20, episode_length=5).load_state_dict(arrays, data)
     with pytest.raises(FileError, match="malformed"):
-        buffer.load_state_dict({name: array for name, array in arrays.items() if name != "entries"}, data)
+        buffer.load_state_dict({name: array for name, array in arrays.items() if name != "stored_goals"}, data)
 
 
 def test_entries_count_as_memory():
     plain, told = make_buffer(1000), told_buffer(1000, n_sampled_goal=3)
-    assert told.nbytes - plain.nbytes == len(told._timeline.rows) * 3 * 12
+    assert told.nbytes - plain.nbytes == len(told.timeline.rows) * 3 * 12
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"relabel_at": "end"}, "relabel_at is 'end', but one of sample, episode_end is needed"),
-        ({"relabel_at": "episode_end", "n_steps": 3}, "n_steps is 3: choose n_steps=1, or relabel_at='sample'"),
-        ({"relabel_at": "episode_end", "strategy": Relabel(), "n_sampled_goal": 4}, "give one of the two"),
-        ({"relabel_at": "episode_end", "n_sampled_goal": 10**12}, "lower capacity"),
+        ({"relabel_at": "end"}, "`relabel_at` must be 'sample' or 'episode_end', got 'end'"),
+        ({"relabel_at": "episode_end", "n_steps": 3}, "`n_steps` is 3. Use n_steps=1"),
+        ({"relabel_at": "episode_end", "strategy": Relabel(), "n_sampled_goal": 4}, "Give one of them"),
+        ({"relabel_at": "episode_end", "n_sampled_goal": 10**12}, "Lower capacity"),
     ],
 )
 def test_options_that_cannot_be(options, words):

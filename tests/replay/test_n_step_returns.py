@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ACTION_SPACE, OBSERVATION_SPACE, make_episode, place
+from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, make_episode, place
 
 from hindsight import HindsightBuffer, Relabel
 from hindsight.errors import GoalEnvError, InputError, OptionError
 from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS, Batch
-from hindsight.replay.returns import fold_steps
+from hindsight.replay.transforms import sum_steps
 
 
 def windy_reward(achieved_goal, goal, info):
@@ -24,7 +24,7 @@ def near(achieved_goal, goal, info):
 
 def make_buffer(lengths, judge=windy_reward, **options):
     keys = ("wind", "reach")
-    buffer = HindsightBuffer(200, OBSERVATION_SPACE, ACTION_SPACE, judge, info_keys=keys, dtype="float64", **options)
+    buffer = buffer_of(200, OBSERVATION_SPACE, ACTION_SPACE, judge, info_keys=keys, dtype="float64", **options)
     for number, steps in enumerate(lengths, start=1):
         info = {"wind": [wind(number, t) for t in range(steps)], "reach": [t % 2 for t in range(steps)]}
         info = {key: np.array(values, np.float64) for key, values in info.items()}
@@ -104,7 +104,7 @@ def test_four_samples_by_hand():
     plain = dict.fromkeys(BATCH_FIELDS, after)
     facts = {"reward": reward, "terminated": terminated, "next_observation": after, "next_achieved_goal": -after}
     batch = Batch(**{name: np.zeros_like((plain | facts)[name][0]) for name in BATCH_FIELDS}, discount=np.zeros(4))
-    fold_steps(Batch(**(plain | facts)), np.array([5, 2, 4, 3]), 0.5, batch)
+    sum_steps(Batch(**(plain | facts)), np.array([5, 2, 4, 3]), 0.5, batch)
     assert batch.reward.tolist() == [1 + 1 + 1, 1 + 1, 1, 1 + 1]
     assert batch.discount.tolist() == [0.125, 0.25, 0.0, 0.0]
     assert batch.terminated.tolist() == [False, False, True, True]
@@ -131,19 +131,19 @@ def test_out_is_filled_as_fresh_memory_would_be(shape):
 
 def test_an_out_of_the_other_kind_is_refused():
     one, many = make_buffer([4, 2]), make_buffer([4, 2], n_steps=2)
-    with pytest.raises(InputError, match="one-step samples have none"):
+    with pytest.raises(InputError, match="must be None for one-step samples"):
         one.sample(8, out=many.sample(8))
-    with pytest.raises(InputError, match=r"out.discount is NoneType"):
+    with pytest.raises(InputError, match=r"for out.discount, got NoneType"):
         many.sample(8, out=one.sample(8))
 
 
 def test_sampling_leaves_the_store_alone():
     buffer = make_buffer([4, 2, 5], n_steps=3)
-    before = buffer._timeline.rows.tobytes()
+    before = buffer.timeline.rows.tobytes()
     batch = buffer.sample(32)
     for name in (*BATCH_FIELDS, "discount"):
         getattr(batch, name)[...] = 1
-    assert buffer._timeline.rows.tobytes() == before
+    assert buffer.timeline.rows.tobytes() == before
 
 
 def test_a_reward_that_fails_at_a_later_step_is_refused():
@@ -158,10 +158,10 @@ def test_a_reward_that_fails_at_a_later_step_is_refused():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_steps": 0}, "n_steps is 0, but a whole number of at least 1"),
-        ({"n_steps": 2.0}, "n_steps is 2.0"),
-        ({"discount": 1.5}, "discount is 1.5, but a number from 0 to 1"),
-        ({"discount": float("nan")}, "discount is nan"),
+        ({"n_steps": 0}, "`n_steps` must be at least 1, got 0"),
+        ({"n_steps": 2.0}, "`n_steps` must be a whole number .*got 2.0"),
+        ({"discount": 1.5}, "discount must be a number between 0 and 1, got 1.5"),
+        ({"discount": float("nan")}, "discount must be a number between 0 and 1, got nan"),
     ],
 )
 def test_steps_that_cannot_be(options, words):

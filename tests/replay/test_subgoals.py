@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from gymnasium import spaces
+from tiny import buffer_of
 
 from hindsight import Episode, HindsightBuffer, Relabel
 from hindsight.errors import OptionError
@@ -22,7 +23,7 @@ def compute_reward(achieved_goal, goal, info):
 
 def make_buffer(subgoals=(REACH,), **options):
     parts = spaces.Dict(observation=box(5), achieved_goal=box(2), desired_goal=box(2))
-    buffer = HindsightBuffer(400, parts, box(1), compute_reward, subgoals=subgoals, episode_length=8, **options)
+    buffer = buffer_of(400, parts, box(1), compute_reward, subgoals=subgoals, episode_length=8, **options)
     generator = np.random.default_rng(0)
     for number in range(20):
         rows, achieved = (generator.standard_normal((9, n)).astype(np.float32) for n in (5, 2))
@@ -49,10 +50,10 @@ def told(subgoal, row, rows, source):
 def test_against_a_slow_model(subgoals, how):
     buffer = make_buffer(subgoals, subgoal_fraction=0.5, **how)
     plain = make_buffer((), **how)
-    rows, batch, was = buffer._timeline.rows["observation"], buffer.sample(600), plain.sample(600)
+    rows, batch, was = buffer.timeline.rows["observation"], buffer.sample(600), plain.sample(600)
     assert was.subgoal is None
     assert (batch.row == was.row).all()
-    asked_at, achieved_at = (buffer._timeline.rows[name] for name in ("desired_goal", "achieved_goal"))
+    asked_at, achieved_at = (buffer.timeline.rows[name] for name in ("desired_goal", "achieved_goal"))
     of_task = batch.subgoal == 0
     for name in ("goal", "achieved_goal", "reward", "terminated"):
         assert np.array_equal(getattr(batch, name)[of_task], getattr(was, name)[of_task])
@@ -91,7 +92,7 @@ def test_subgoals_are_turned_with_the_goals():
 
 
 def test_subgoals_that_turn_otherwise_than_goals_are_refused():
-    with pytest.raises(OptionError, match=r"columns \(3, 3\) of the subgoal lift do not turn as the goals do"):
+    with pytest.raises(OptionError, match=r"must transform the columns \(3, 3\) of the subgoal lift as they"):
         make_buffer((LIFT,), symmetries=(TURN,))
 
 
@@ -106,10 +107,10 @@ def test_several_batches_at_once_and_saved_ones(tmp_path):
 
 
 def test_returns_over_several_steps_are_not_for_subgoals():
-    with pytest.raises(OptionError, match="n_steps is 3, but subgoals"):
+    with pytest.raises(OptionError, match="n_steps must be 1 with subgoals, got 3"):
         make_buffer(n_steps=3)
 
 
 def test_what_is_paid_besides_is_not_for_subgoals():
-    with pytest.raises(OptionError, match="extra_reward is True, but subgoals pay"):
+    with pytest.raises(OptionError, match="extra_reward must be False with subgoals, got True"):
         make_buffer(extra_reward=True)
