@@ -41,9 +41,7 @@ def options_text(name: str) -> str:
 
 def option_table(options: Iterable[OptionField]) -> str:
     """Return a Markdown table of options: name, default, meaning."""
-    return _table(
-        ("option", "default", "meaning"), [(f"`{o.name}`", _code(o.default), o.description) for o in options]
-    )
+    return _table(("option", "default", "meaning"), [(f"`{o.name}`", _code(o.default), o.description) for o in options])
 
 
 def commands_text() -> str:
