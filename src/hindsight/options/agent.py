@@ -20,7 +20,7 @@ class NetworkOptions(OptionRecord, title="Networks"):
     hidden: tuple[PositiveInt, ...] = Field((256, 256), description="sizes of the hidden layers of every network")
     critic_layer_norm: bool = Field(False, description="LayerNorm without scale and shift before each ReLU of the critics")
     image_channels: tuple[PositiveInt, ...] = Field(
-        (16, 32, 32), description="channels of the convolutions for image observations; each halves the sides"
+        (16, 32, 32), description="channels of the convolutions for image observations"
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where updates run; auto: a GPU if there is one")
 
@@ -32,9 +32,7 @@ class UpdateOptions(OptionRecord, title="Updates"):
     discount: Annotated[float, Gt(0), Lt(1)] = Field(0.98, description="discount factor (gamma) per environment step")
     tau: Rate = Field(0.005, description="Polyak rate of the target networks; 1 copies the online networks")
     target_period: PositiveInt = Field(1, description="policy updates between two updates of the target networks")
-    policy_ema: Rate = Field(
-        1.0, description="EMA rate of the evaluated policy per update: ema += rate * (policy - ema); 1 disables it"
-    )
+    policy_ema: Rate = Field(1.0, description="EMA rate of the evaluated policy per update; 1 disables it")
     clip_targets: bool = Field(True, description="clip targets to the returns that the range of rewards makes possible")
     gradient_clip: PositiveFloat | None = Field(None, description="largest norm of a network's gradient; None: no limit")
 
@@ -43,15 +41,9 @@ class ExplorationOptions(OptionRecord, title="Exploration"):
     """Actions that differ from the policy's."""
 
     random_eps: Fraction = Field(0.2, description="probability of a uniformly random action")
-    random_action_repeat: PositiveInt = Field(
-        1, description="repeat each random action for 1 to this many steps, so that it moves bodies with inertia farther"
-    )
-    exploration_decay: Fraction = Field(
-        1.0, description="factor on random_eps and noise from exploration_decay_start on; 1 changes nothing"
-    )
-    exploration_decay_start: NonNegativeInt = Field(
-        0, description="environment steps after which exploration_decay applies"
-    )
+    random_action_repeat: PositiveInt = Field(1, description="each random action is repeated for 1 to this many steps")
+    exploration_decay: Fraction = Field(1.0, description="factor on random_eps and noise from exploration_decay_start on")
+    exploration_decay_start: NonNegativeInt = Field(0, description="environment steps until exploration decays")
 
     @model_validator(mode="after")
     def _decay_has_a_start(self) -> Self:
@@ -70,18 +62,10 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
     normalizer_clip: Annotated[float, Ge(1)] = Field(5.0, description="clip normalized values to plus and minus this")
     normalizer_eps: PositiveFloat = Field(1e-2, description="smallest standard deviation that values are divided by")
     observe_achieved_goal: bool = Field(False, description="networks see achieved_goal besides observation and goal")
-    goal_features: GoalFeatures = Field(
-        "none", description="networks also see goal - achieved_goal (relative), or which entries are equal (agreement)"
-    )
-    hidden_observation: tuple[NonNegativeInt, ...] = Field(
-        (), description="observation columns hidden from the networks, such as absolute positions; needs relative features"
-    )
-    hidden_goal: tuple[NonNegativeInt, ...] = Field(
-        (), description="goal columns hidden from the networks; they see the differences"
-    )
-    column_differences: tuple[str, ...] = Field(
-        (), description="differences of observation columns that networks also see, such as 6-0"
-    )
+    goal_features: GoalFeatures = Field("none", description="also input: goal - achieved_goal, or equal entries")
+    hidden_observation: tuple[NonNegativeInt, ...] = Field((), description="observation columns hidden from networks")
+    hidden_goal: tuple[NonNegativeInt, ...] = Field((), description="goal columns hidden from the networks")
+    column_differences: tuple[str, ...] = Field((), description="differences of columns as inputs, as in 6-0")
 
 
 class AgentOptions(InputOptions, ExplorationOptions, UpdateOptions, NetworkOptions):
@@ -119,9 +103,7 @@ class QRDQNOptions(ChoiceOptions, title="QR-DQN"):
 class NoiseOptions(OptionRecord, title="Exploration"):
     """Exploration noise of the agents for continuous actions."""
 
-    noise: NonNegativeFloat = Field(
-        0.1, description="standard deviation of the exploration noise; 1 is half the range of the action"
-    )
+    noise: NonNegativeFloat = Field(0.1, description="standard deviation of exploration noise, in half action ranges")
 
 
 class SubgoalOptions(OptionRecord, title="Subgoals"):
@@ -137,13 +119,9 @@ class ActorCriticOptions(SubgoalOptions, NoiseOptions, AgentOptions, title="Acto
 
     actor_learning_rate: PositiveFloat | None = Field(None, description="learning rate of the actor; None: learning_rate")
     n_critics: PositiveInt = Field(2, description="number of critics")
-    n_target_critics: PositiveInt | None = Field(
-        None, description="number of critics, sampled at random, whose minimum is the target; None: all"
-    )
+    n_target_critics: PositiveInt | None = Field(None, description="critics, chosen at random, in the target; None: all")
     actor_layer_norm: bool = Field(False, description="LayerNorm without scale and shift before each ReLU of the actor")
-    action_l2: NonNegativeFloat = Field(
-        0.1, description="weight of the mean squared action in the actor's loss; it keeps actions off their bounds"
-    )
+    action_l2: NonNegativeFloat = Field(0.1, description="weight of the mean squared action in the actor's loss")
 
     @model_validator(mode="after")
     def _enough_critics(self) -> Self:
@@ -164,9 +142,7 @@ class TD3Options(ActorCriticOptions, title="TD3"):
     """Twin delayed DDPG (Fujimoto et al. 2018)."""
 
     policy_period: PositiveInt = Field(2, description="critic updates per actor update")
-    target_noise: NonNegativeFloat = Field(
-        0.2, description="standard deviation of the noise on the target's action; 1 is half the range of the action"
-    )
+    target_noise: NonNegativeFloat = Field(0.2, description="standard deviation of noise on the target's action")
     target_noise_clip: NonNegativeFloat = Field(0.5, description="largest noise on the target's action")
 
 
@@ -178,20 +154,16 @@ class SACOptions(ActorCriticOptions, title="SAC"):
     noise: NonNegativeFloat = 0.0
     entropy_coefficient: PositiveFloat = Field(1.0, description="initial weight of the entropy in the return (alpha)")
     entropy_learning_rate: NonNegativeFloat | None = Field(
-        None, description="learning rate of entropy_coefficient; None: learning_rate; 0 keeps it fixed"
+        None, description="its learning rate; None: learning_rate; 0: none"
     )
-    target_entropy: float | None = Field(
-        None, description="entropy that entropy_coefficient is adjusted to; None: minus the number of action entries"
-    )
+    target_entropy: float | None = Field(None, description="entropy to keep; None: minus the number of action entries")
 
 
 class TQCOptions(SACOptions, title="TQC"):
     """Truncated quantile critics (Kuznetsov et al. 2020), based on SAC."""
 
     n_quantiles: PositiveInt = Field(25, description="quantiles of the return per critic")
-    top_quantiles_to_drop_per_net: NonNegativeInt = Field(
-        2, description="number of the largest quantiles, times the critics, that the target leaves out"
-    )
+    top_quantiles_to_drop_per_net: NonNegativeInt = Field(2, description="largest quantiles left out per critic")
 
     @model_validator(mode="after")
     def _some_quantiles_stay(self) -> Self:

@@ -23,18 +23,14 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     strategy: Strategy | Relabel | StrategyFunction = Field(
         "future", description="source of relabelled goals: future, final, episode or random"
     )
-    n_sampled_goal: NonNegativeInt | None = Field(
-        None, description="k relabelled goals per original goal: k/(k+1) of each batch; None: 4, or what relabel says"
-    )
+    n_sampled_goal: NonNegativeInt | None = Field(None, description="k: k/(k+1) of a batch is relabelled; None: 4")
     relabel: str = Field(
         "", description="fractions of the batch by source, instead of strategy and n_sampled_goal: future=0.5,desired=0.3"
     )
     relabel_schedule: tuple[str, ...] = Field(
         (), description='later fractions by environment steps, as in "100000: future=0.35,desired=0.15"'
     )
-    relabel_at: RelabelAt = Field(
-        "sample", description="when goals are relabelled: each time a batch is sampled, or once at the end of the episode"
-    )
+    relabel_at: RelabelAt = Field("sample", description="when goals are relabelled: at sampling, or once after the episode")
     relabel_terminated: RelabelTerminated | None = Field(
         None,
         description="termination under a relabelled goal: at success, as stored, or never; None: as the environment does",
@@ -109,15 +105,9 @@ class SamplingOptions(OptionRecord, title="Sampling"):
     prioritized: bool = Field(False, description="sample in proportion to the TD error (Schaul et al. 2016)")
     alpha: Fraction = Field(0.6, description="exponent of the priority with prioritized; 0 samples uniformly")
     beta: Fraction = Field(0.4, description="initial exponent of the importance weights; it rises to 1 during the run")
-    energy_priority: bool = Field(
-        False, description="sample episodes in proportion to how far the achieved goal moved (Zhao and Tresp 2018)"
-    )
-    energy_cap: PositiveFloat | None = Field(
-        None, description="largest distance that counts with energy_priority, in units of the goal; None: no limit"
-    )
-    energy_remaining: bool = Field(
-        False, description="with energy_priority: weight each step by the distance from there to the episode's end"
-    )
+    energy_priority: bool = Field(False, description="sample by how far the achieved goal moved (Zhao and Tresp 2018)")
+    energy_cap: PositiveFloat | None = Field(None, description="with energy_priority: largest distance that counts")
+    energy_remaining: bool = Field(False, description="with energy_priority: count the distance still to come")
     symmetries: tuple[str, ...] = Field(
         (), description='rotations and mirrors under which the task is the same, as in "o0=-o0 g0=-g0 a0=-a0"'
     )

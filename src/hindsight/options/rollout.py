@@ -19,12 +19,8 @@ class EnvironmentOptions(OptionRecord, title="Environment"):
     env_options: tuple[str, ...] = Field(
         (), description="keyword arguments of the environment in TOML, as in n_bits=30 or 'reward_type=\"dense\"'"
     )
-    max_episode_steps: PositiveInt | None = Field(
-        None, description="time limit of an episode in steps; needed if the environment has none"
-    )
-    remake_environment: bool | None = Field(
-        None, description="make a new environment for each episode; None: only if a seeded reset is not exact"
-    )
+    max_episode_steps: PositiveInt | None = Field(None, description="time limit; needed if the environment has none")
+    remake_environment: bool | None = Field(None, description="new environment per episode; None: if resets are inexact")
 
     @property
     def env_arguments(self) -> dict[str, Any]:
@@ -44,28 +40,20 @@ class WorkerOptions(OptionRecord, title="Workers"):
     engine: Literal["processes", "ray"] = Field(
         "processes", description="what runs the workers; ray may use other machines"
     )
-    ray_address: str | None = Field(
-        None, description="address of a Ray cluster; auto: one on this machine; None: start Ray for this run"
-    )
+    ray_address: str | None = Field(None, description="of a Ray cluster; auto: on this machine; None: start one")
     schedule: Literal["deterministic", "free"] = Field(
         "deterministic", description="order of the episodes; free: as they finish, for uneven workers, not reproducible"
     )
     episodes_per_job: PositiveInt = Field(1, description="episodes collected with the same weights")
-    policy_lag: NonNegativeInt = Field(
-        0, description="age of the weights in jobs: policy_lag + 1 jobs run at once; older episodes are dropped"
-    )
+    policy_lag: NonNegativeInt = Field(0, description="age of the weights in jobs; policy_lag + 1 jobs run at once")
     job_timeout: Annotated[float, Ge(1)] = Field(600.0, description="seconds after which a worker is replaced")
 
 
 class GuideOptions(OptionRecord, title="Subgoals"):
     """Guided episodes of relay HER."""
 
-    guided_episodes: Fraction = Field(
-        0.8, description="fraction of guided episodes with subgoals; multiplied by 1 - recent success of the others"
-    )
-    guided_fraction: Fraction = Field(
-        0.5, description="fraction of a guided episode's steps that act for the first subgoal not met"
-    )
+    guided_episodes: Fraction = Field(0.8, description="fraction of guided episodes, times 1 - success of the others")
+    guided_fraction: Fraction = Field(0.5, description="fraction of their steps that act for a subgoal")
 
 
 class RolloutOptions(GuideOptions, WorkerOptions, EnvironmentOptions):

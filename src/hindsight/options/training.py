@@ -18,9 +18,7 @@ class RunOptions(OptionRecord, title="Run"):
     random_steps: NonNegativeInt = Field(1_000, description="uniformly random actions before the policy acts and learns")
     updates_per_step: Annotated[float, Gt(0), Lt(1_000)] = Field(1.0, description="critic updates per environment step")
     batch_size: PositiveInt = Field(256, description="transitions per update")
-    capacity: PositiveInt = Field(
-        1_000_000, description="transitions in the replay buffer; the oldest episodes leave first"
-    )
+    capacity: PositiveInt = Field(1_000_000, description="transitions in the replay buffer")
     threads: PositiveInt = Field(1, description="threads of torch; one is the fastest for small networks")
 
 
@@ -31,7 +29,7 @@ class EvaluationOptions(OptionRecord, title="Evaluation"):
     eval_episodes: PositiveInt = Field(50, description="episodes per evaluation, on seeds that training never uses")
     solved_at: Rate = Field(0.95, description="success rate that counts as solved")
     solved_evaluations: NonNegativeInt = Field(
-        2, description="consecutive evaluations at solved_at that end the run; 0: train all steps"
+        2, description="consecutive evaluations at solved_at that end the run; 0: none"
     )
 
 
@@ -39,9 +37,7 @@ class FileOptions(OptionRecord, title="Files"):
     """What a run writes, and when."""
 
     log_every: PositiveInt = Field(1_000, description="environment steps between records in metrics.jsonl")
-    checkpoint_every: NonNegativeInt = Field(
-        20_000, description="environment steps between checkpoints; 0: at the end only"
-    )
+    checkpoint_every: NonNegativeInt = Field(20_000, description="environment steps between checkpoints; 0: one at the end")
     keep_every: NonNegativeInt = Field(10, description="keep the policy of every n-th evaluation as a file; 0: none")
 
 

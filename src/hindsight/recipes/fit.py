@@ -11,6 +11,7 @@ from ..records import ArraySpec, GoalSpec
 
 SMALL, MEDIUM = 20, 100  # largest number of inputs and outputs for networks of 2x64 and of 2x128
 WARM_UP_EPISODES = 10  # random episodes at the start, from which the normalizer is estimated
+FITTED = ("discount", "hidden", "updates_per_step", "critic_layer_norm", "random_steps", "goal_features")
 LARGEST_DISCOUNT = 0.99  # beyond it, values are too large to be learned from few samples
 
 

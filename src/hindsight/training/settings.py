@@ -9,30 +9,37 @@ from typing import Any
 from ..errors import UnknownNameError, nearest
 from ..options import AGENT_OPTIONS, Settings, build_settings, refuse_unknown, run_options
 from ..recipes import Recipe
-from ..recipes.fit import fit
+from ..recipes.fit import Choice, fit
 from ..records import GoalSpec
 
 
-def resolve_settings(recipe: Recipe, spec: GoalSpec, agent: str | None, given: Mapping[str, Any]) -> Settings:
+def resolve_settings(recipe: Recipe, spec: GoalSpec | None, agent: str | None, given: Mapping[str, Any]) -> Settings:
     """Return the settings of a run.
 
     recipe: tuned hyperparameters; where it leaves options open to the task, they are chosen from `spec`.
-    agent: one for the kind of actions that the recipe names unless given.
+    spec: None for a preview without the environment, in which these options have their defaults.
+    agent: the recipe's for the kind of actions unless given.
     given: option names and values of the user, above all others.
     Raises UnknownNameError and OptionError for names and values that are not valid.
     """
-    agent = agent or recipe.agent_for(is_discrete=spec.action.n_values is not None)
+    agent = agent or recipe.agent_for(is_discrete=spec is not None and spec.action.n_values is not None)
     known = run_options(agent)
     refuse_unknown(given, known, f"agent {agent!r}")
     _check_names(recipe)
-    limit = given.get("max_episode_steps")
-    choices = fit(replace(spec, max_episode_steps=limit) if isinstance(limit, int) else spec) if recipe.automatic else ()
+    choices = _choices(recipe, spec, given.get("max_episode_steps"))
     tuned = recipe.options_for(agent)
     from_recipe = {choice.option: choice.value for choice in choices} | tuned
     from_recipe = {name: value for name, value in from_recipe.items() if name in known}
     settings = build_settings(agent, recipe.name, from_recipe | dict(given))
     reasons = {c.option: c.reason for c in choices if c.option in known and c.option not in {**tuned, **given}}
     return replace(settings, from_recipe=from_recipe, reasons=reasons, given=frozenset(given))
+
+
+def _choices(recipe: Recipe, spec: GoalSpec | None, limit: Any) -> tuple[Choice, ...]:
+    """Return what is chosen from the task. limit: the user's own time limit, or None."""
+    if spec is None or not recipe.automatic:
+        return ()
+    return fit(replace(spec, max_episode_steps=limit) if isinstance(limit, int) else spec)
 
 
 def _check_names(recipe: Recipe) -> None:
