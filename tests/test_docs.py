@@ -16,9 +16,9 @@ from pathlib import Path
 
 import gymnasium
 import pytest
-from hindsight.commands.benchmark import Benchmark
 
-from hindsight.cli import main
+from hindsight.cli import command_parser, main
+from hindsight.commands.benchmark import Benchmark
 from hindsight.envs.goal_env import make_goal_env, read_spec
 from hindsight.recipes import load_recipe
 from hindsight.recipes.suite import load_suite
@@ -41,6 +41,7 @@ BUDGETS = {  # arguments that make a command short enough for a test
 }
 NEEDS = {  # a word on a page, and the package that its snippets need
     "stable_baselines3": "stable_baselines3",
+    "import jax": "jax",
     "onnxruntime": "onnxruntime",
     "--onnx": "onnxscript",
     ".mp4": "imageio_ffmpeg",
@@ -197,6 +198,15 @@ def test_every_snippet_runs(page, with_simulator):
         elif block.language == "sh":
             run_shell(block, with_simulator)
     assert not setup, "SETUP has code for a snippet that does not exist"
+
+
+def test_commands_that_are_not_run_have_valid_arguments():
+    lines = [line for blocks in PAGES.values() for b in blocks if b.language == "sh" and NOT_RUN in b.text
+             for line in b.text.replace("\\\n", " ").splitlines()]  # fmt: skip
+    commands = [words for line in lines if (words := shlex.split(line, comments=True)) and words[0] == "hindsight"]
+    assert len(commands) > 5
+    for _, name, *words in commands:
+        command_parser(name).parse_args(words)
 
 
 def test_every_block_names_its_language():

@@ -45,22 +45,26 @@ def option_table(options: Iterable[OptionField]) -> str:
 
 
 def commands_text() -> str:
-    """Return a section for each command: its description and a table of its arguments."""
-    return "\n\n".join(
-        f"## hindsight {name}\n\n{parser.description}\n\n{arguments_table(parser)}"
-        for name, parser in cli.command_parsers().items()
-    )
+    """Return a section for each command: a summary and a table of its arguments."""
+    return "\n\n".join(map(command_text, cli.COMMANDS))
+
+
+def command_text(name: str) -> str:
+    """Return the section of a command."""
+    command = cli.COMMANDS[name]
+    table = arguments_table(cli.command_parser(name))
+    return f"## hindsight {name} {command.usage}\n\n{command.summary.capitalize()}.\n\n{table}"
 
 
 def arguments_table(parser: argparse.ArgumentParser) -> str:
-    """Return a Markdown table of the arguments of a command: name, default, meaning."""
-    rows = []
-    for action in parser._actions:  # argparse has no public list
-        if action.help not in (None, argparse.SUPPRESS) and action.dest != "help":
-            name = ", ".join(action.option_strings) or action.metavar or action.dest.upper()
-            is_flag = action.nargs == 0 or action.default in (None, argparse.SUPPRESS)
-            rows.append((f"`{name}`", "" if is_flag else _code(action.default), str(action.help)))
-    return _table(("argument", "default", "meaning"), rows) if rows else "It takes no arguments."
+    """Return a Markdown table of the arguments of a command: name and meaning, with the default in parentheses."""
+    shown = [action for action in parser._actions if action.help not in (None, argparse.SUPPRESS)]  # no public list
+    rows = [
+        (f"`{', '.join(action.option_strings) or action.metavar}`", str(action.help).replace("%%", "%"))
+        for action in shown
+        if action.dest != "help"
+    ]
+    return _table(("argument", "meaning"), rows) if rows else "It takes no arguments."
 
 
 def recipes_text() -> str:
