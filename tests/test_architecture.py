@@ -198,7 +198,7 @@ def test_no_pickle_and_no_eval_in_the_package():
         ("hindsight.compat.cpprb", ["torch", "mujoco", "cpprb", "hindsight.agents"]),
         ("hindsight.rollout.workers", ["torch", "numba", "mujoco", "ray", "hindsight.replay"]),
         ("hindsight.her", ["torch", "mujoco", "ray"]),
-        ("hindsight.make_buffer", ["torch", "mujoco", "hindsight.agents"]),
+        ("hindsight.buffers", ["torch", "mujoco", "hindsight.agents"]),
         ("hindsight.cli", ["torch", "numba", "rich", "mujoco", "hindsight.her"]),
         ("hindsight.training.settings", ["torch", "numba"]),
     ],
