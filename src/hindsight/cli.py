@@ -75,6 +75,11 @@ def command_parser(name: str) -> ArgumentParser:
     return parser
 
 
+def command_parsers() -> dict[str, ArgumentParser]:
+    """Return the parser of every command by its name, for the documents."""
+    return {name: command_parser(name) for name in COMMANDS}
+
+
 def _parse(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
     """Return the arguments. Raises UnknownNameError for one that does not exist, with the right name where it is known."""
     arguments, extra = parser.parse_known_args([_with_dashes(word) for word in words])

@@ -21,9 +21,10 @@ from ..recipes import Recipe, choose_recipe
 from ..recipes.suite import Entry, Suite
 from ..records import GoalSpec
 from ..report.comparison import comparison_text
-from ..report.run import Run, environment_name, find_runs, read_run
+from ..report.run import environment_name, find_runs, read_run
 from ..report.verdict import duration, solved_at_step
 from ..report.write import write_results
+from ..storage import read_json
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
 from ..training.settings import resolve_settings
@@ -162,19 +163,20 @@ class Benchmark:
     def _refuse_other_runs(self, planned: Sequence[PlannedRun]) -> None:
         """Raise RunFolderError for a run of something else in the folder, OptionError for one with other settings."""
         for path in _runs_in(self.folder):
-            run = read_run(path)
-            same = next((PlannedRun(each.task, run.seed, path) for each in planned if self._is_of(each.task, run)), None)
+            found = read_json(path / "settings.json")
+            seed = int(found["options"]["seed"])
+            same = next((PlannedRun(e.task, seed, path) for e in planned if self._is_of(e.task, seed, path)), None)
             if same is None:
                 raise RunFolderError(
                     f"{self.folder} holds {path.relative_to(self.folder)}, which is not of suite {self.suite.name!r}. "
                     f"Use another --folder."
                 )
-            same.refuse_other_settings(run.settings)
+            same.refuse_other_settings(found)
 
-    def _is_of(self, task: Task, run: Run) -> bool:
+    def _is_of(self, task: Task, seed: int, path: Path) -> bool:
         """Return whether a run lies in the folder of this task. The agent of a task that cannot run here is unknown."""
-        place = self._folder_of(task, run.seed)
-        return run.path == place if task.settings else run.path.parent == place.parent
+        place = self._folder_of(task, seed)
+        return path == place if task.settings else path.parent == place.parent
 
 
 def parse_seeds(text: str) -> list[int]:
