@@ -1,42 +1,30 @@
-"""Whether an environment keeps the promises that hindsight rests on: a few episodes are played and compared with them."""
+"""Check whether an environment keeps the rules that hindsight relies on, by playing a few episodes."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 from collections import UserDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import GoalEnvError
+from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
 from ..records.symmetries import Symmetries
-from .probe import (
-    Environment,
-    GoalFunction,
-    Played,
-    Probe,
-    measured_reward,
-    measured_terminated,
-    name_of,
-    own_function,
-    play,
-    probe,
-    random_state_kept,
-    read_success,
-)
+from .goal_env import EnvSource, make_env, read_spec
+from .goal_functions import GoalFunction, find_reward, find_terminated, own_function, read_success, sample_goals
+from .random_play import Environment, RandomEpisode, name_of, play_random_episode, random_state_kept
 from .symmetry_check import compare_rewards, compare_steps
 
-MAX_STEPS = 300  # of each of the two episodes that are played
-MAX_REPLAYED = 100  # of the first one again
+MAX_STEPS = 300  # of each of the two episodes
+REPLAYED_STEPS = 100  # of the first episode, played again
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. level: "ok", "warning" (works, at a price) or "error" (learning would go wrong)."""
+    """The result of one check. level: "ok", "warning" (works, with a loss) or "error" (learning would go wrong)."""
 
     level: str
     name: str
@@ -45,19 +33,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What was found out about an environment, in the order in which it was looked at; `str()` is made for a terminal."""
+    """The findings about an environment. `str(report)` is a table for a terminal."""
 
     env: str
     findings: tuple[Finding, ...]
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is an error."""
+        """Whether there is no error."""
         return not self.of("error")
 
     def of(self, level: str) -> list[Finding]:
-        """The findings of one level."""
-        return [f for f in self.findings if f.level == level]
+        """Return the findings of one level."""
+        return [finding for finding in self.findings if finding.level == level]
 
     def __str__(self) -> str:
         lines = [f"  {f.level:<8} {f.name:<18} {f.sentence}" for f in self.findings]
@@ -67,52 +55,84 @@ class CheckReport:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """What the checks look at. reward: the reward of N goals, whatever it took to get it."""
+class Evidence:
+    """What the checks look at.
+
+    episodes: two, of random actions. replay: the first steps of the first one, played again.
+    reward, terminated: the environment's functions of N goals. terminated_fault: what is wrong with the latter.
+    """
 
     env: Environment
     spec: GoalSpec
-    episodes: list[Played]
-    replay: Played
-    seen: Probe
+    episodes: list[RandomEpisode]
+    replay: RandomEpisode
     reward: GoalFunction
+    terminated: GoalFunction | None
+    terminated_fault: str
 
     @property
-    def paid(self) -> Array:
+    def step_rewards(self) -> Array:
         """The reward of each step of each episode."""
-        return np.concatenate([e.rewards for e in self.episodes])
+        return np.concatenate([episode.rewards for episode in self.episodes])
 
-    def ask(self, function: GoalFunction) -> Array:
-        """What a function says of the goals of each step."""
-        return np.concatenate([np.asarray(function(*e.goals()), np.float64) for e in self.episodes])
+    def values(self, function: GoalFunction) -> Array:
+        """Return a function's value for the goals of each step."""
+        return np.concatenate([np.asarray(function(*each.goals()), np.float64) for each in self.episodes])
 
-    def place(self, i: int | np.integer[Any]) -> str:
-        """The name of step i of all."""
-        return [f"step {t + 1} with seed {e.seed}" for e in self.episodes for t in range(len(e.rewards))][i]
+    def step_name(self, i: int | np.integer[Any]) -> str:
+        """Return the name of step i of all episodes."""
+        return [f"step {t + 1} with seed {each.seed}" for each in self.episodes for t in range(len(each))][i]
 
 
-def examine(env: Environment, spec: GoalSpec, symmetries: Sequence[str] = ()) -> CheckReport:
-    """Play and look. Raises nothing for what the environment does wrong; its random generator is given back.
+def check_goal_env(
+    env: EnvSource, env_options: Mapping[str, Any] | None = None, symmetries: Sequence[str] = ()
+) -> CheckReport:
+    """Return what an environment does right and wrong, found by playing two seeded random episodes.
 
-    symmetries: what is declared of the environment, to be tried too.
+    env, env_options: as for `make_goal_env`. An environment that exists is reset; reset it again before the next step.
+    symmetries: to check too, on rewards and, where that is possible, on steps; see `hindsight.records.symmetries`.
+    Raises only OptionError and MissingExtraError, for wrong arguments. Everything that the environment does wrong is in
+    the report.
     """
-    looked, stage = _read(spec), "episodes"
-    with random_state_kept(env):
-        try:
-            episodes, replay = [play(env, seed, MAX_STEPS) for seed in (1, 2)], play(env, 1, MAX_REPLAYED)
-            looked.append(_run("observations", lambda: _observations(spec, episodes)))
-            seen, stage = probe(env), "reward form"
-            reward, complaint = measured_reward(env, seen)
-        except GoalEnvError as problem:
-            return CheckReport(name_of(env), (*looked, Finding("error", stage, str(problem))))
-        good = "takes N goals at once and gives N finite numbers"
-        looked.append(Finding("warning" if complaint else "ok", stage, complaint or good))
-        facts = Facts(env, spec, episodes, replay, seen, reward)
-        looked += [_run(name, functools.partial(check, facts)) for name, check in CHECKS.items()]
-        if symmetries:
-            looked.append(_run("turned rewards", lambda: _turned_rewards(facts, symmetries)))
-            looked.append(_run("turned steps", lambda: compare_steps(env, spec, Symmetries(symmetries, spec))))
-    return CheckReport(name_of(env), tuple(looked))
+    try:
+        made = make_env(env, None, env_options)
+    except (OptionError, MissingExtraError):
+        raise
+    except Exception as problem:
+        return CheckReport(str(env), (Finding("error", "making", f"{type(problem).__name__}: {problem}"),))
+    try:
+        with random_state_kept(made):
+            return CheckReport(name_of(made), tuple(_findings(made, symmetries)))
+    finally:
+        if made is not env:
+            made.close()
+
+
+def _findings(env: Environment, symmetries: Sequence[str]) -> Iterator[Finding]:
+    """Play the environment and yield what is found. A failure in a step that others need ends the check."""
+    part = "spaces"
+    try:
+        spec = read_spec(env)
+        yield from _spec_findings(spec)
+        part = "episodes"
+        episodes, replay = [play_random_episode(env, seed, MAX_STEPS) for seed in (1, 2)], _replay(env)
+        yield _run("observations", functools.partial(_observations, spec, episodes))
+        samples, part = sample_goals(env), "reward form"
+        reward, fault = find_reward(env, samples)
+    except GoalEnvError as problem:
+        yield Finding("error", part, str(problem))
+        return
+    yield Finding("warning" if fault else "ok", part, fault or "takes N goals at once and returns N finite numbers")
+    evidence = Evidence(env, spec, episodes, replay, reward, *find_terminated(env, samples))
+    for name, check in CHECKS.items():
+        yield _run(name, functools.partial(check, evidence))
+    if symmetries:
+        yield _run("symmetric rewards", lambda: _symmetric_rewards(evidence, symmetries))
+        yield _run("symmetric steps", lambda: compare_steps(env, Symmetries(symmetries, spec)))
+
+
+def _replay(env: Environment) -> RandomEpisode:
+    return play_random_episode(env, 1, REPLAYED_STEPS)
 
 
 def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
@@ -120,40 +140,42 @@ def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
         level, sentence = check()
         return Finding(level, name, sentence)
     except Exception as problem:
-        return Finding("error", name, f"could not be looked at ({type(problem).__name__}: {problem})")
+        return Finding("error", name, f"could not be checked ({type(problem).__name__}: {problem})")
 
 
-def _read(spec: GoalSpec) -> list[Finding]:
-    """What is known before anything is played."""
+def _spec_findings(spec: GoalSpec) -> Iterator[Finding]:
+    """Yield what is known before anything is played."""
     action, limit = spec.action, spec.max_episode_steps
     parts = (("observation", spec.observation), ("goals", spec.goal), ("action", action))
-    looked = [Finding("ok", "spaces", ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts))]
+    yield Finding("ok", "spaces", ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts))
     if action.is_bounded:
-        looked.append(Finding("ok", "action bounds", f"{min(action.low):g} to {max(action.high):g}"))
+        yield Finding("ok", "action bounds", f"{min(action.low):g} to {max(action.high):g}")
     else:
-        sentence = "not all are finite, so actions cannot be scaled: wrap with gymnasium.wrappers.TransformAction"
-        looked.append(Finding("error", "action bounds", sentence))
+        sentence = "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
+        yield Finding("error", "action bounds", sentence)
     if limit is not None:
-        return [*looked, Finding("ok", "time limit", f"{limit} steps")]
-    sentence = "none was found, an episode may never end: wrap with gymnasium.wrappers.TimeLimit"
-    return [*looked, Finding("warning", "time limit", sentence)]
+        yield Finding("ok", "time limit", f"{limit} steps")
+    else:
+        sentence = "none was found, so an episode may never end. Use gymnasium.wrappers.TimeLimit or max_episode_steps"
+        yield Finding("warning", "time limit", sentence)
 
 
-def _observations(spec: GoalSpec, episodes: list[Played]) -> tuple[str, str]:
-    """Shape and finiteness are needed; a dtype or a bound that is not as declared is only told."""
-    parts = zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True)
-    found = [
-        (*_against(value, part), f"{key} at step {step} of the episode with seed {episode.seed}")
-        for (key, part), episode in itertools.product(parts, episodes)
-        for step, value in enumerate(episode.seen[key])
-    ]
-    for level, fix in (("error", ""), ("warning", ": declare what is given, it is cast to the declaration")):
-        for _, problem, where in (f for f in found if f[0] == level):
-            return level, f"{where} {problem}{fix}"
-    return "ok", "as declared"
+def _observations(spec: GoalSpec, episodes: list[RandomEpisode]) -> tuple[str, str]:
+    """Shape and finiteness are required; another dtype or bound than declared is a warning."""
+    warning = ""
+    for key, part in zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True):
+        for episode in episodes:
+            for step, value in enumerate(episode.observations[key]):
+                level, problem = _compare_with_spec(value, part)
+                sentence = f"{key} at step {step} of the episode with seed {episode.seed} {problem}"
+                if level == "error":
+                    return level, sentence
+                if level == "warning":
+                    warning = warning or sentence
+    return ("warning", f"{warning}. Declare what is returned; values are cast") if warning else ("ok", "as declared")
 
 
-def _against(value: Array, part: ArraySpec) -> tuple[str, str]:
+def _compare_with_spec(value: Array, part: ArraySpec) -> tuple[str, str]:
     if value.shape != part.shape:
         return "error", f"has shape {value.shape}, but {part.shape} is declared"
     if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
@@ -162,142 +184,141 @@ def _against(value: Array, part: ArraySpec) -> tuple[str, str]:
     outside = (value < low) | (value > high)
     if outside.any():
         return "warning", f"has the value {value[outside].flat[0]:g}, outside of its declared bounds"
-    is_whole = value.dtype.kind in "biu" and part.dtype.startswith("int")  # of Discrete and MultiBinary any will do
+    is_whole = value.dtype.kind in "biu" and part.dtype.startswith("int")  # any integer suits Discrete and MultiBinary
     is_same = value.dtype == part.dtype or is_whole
     return ("ok", "") if is_same else ("warning", f"is {value.dtype}, but {part.dtype} is declared")
 
 
-def _reward_values(facts: Facts) -> tuple[str, str]:
-    said, paid = facts.ask(facts.reward), facts.paid
-    wrong = np.flatnonzero(~np.isclose(said, paid, rtol=1e-5, atol=1e-6))
+def _reward_values(evidence: Evidence) -> tuple[str, str]:
+    computed, rewards = evidence.values(evidence.reward), evidence.step_rewards
+    wrong = np.flatnonzero(~np.isclose(computed, rewards, rtol=1e-5, atol=1e-6))
     if not len(wrong):
-        return "ok", f"compute_reward gives what the {len(paid)} steps paid"
-    first, worst = wrong[0], np.abs(said - paid)[wrong].max()
+        return "ok", f"compute_reward returns the rewards of all {len(rewards)} steps"
+    first, worst = wrong[0], np.abs(computed - rewards)[wrong].max()
     sentence = (
-        f"{facts.place(first)} paid {paid[first]:g} and compute_reward says {said[first]:g}; "
-        f"{len(wrong)} of {len(paid)} steps differ, by up to {worst:g}: "
+        f"{evidence.step_name(first)} has the reward {rewards[first]:g}, but compute_reward returns {computed[first]:g}; "
+        f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
     )
-    if len(wrong) <= 0.1 * len(paid):
-        return (
-            "warning",
-            sentence + "under a new goal, what the step adds to compute_reward is lost unless extra_reward keeps it",
-        )
-    return "error", sentence + "let step pay what compute_reward gives"
+    if len(wrong) <= 0.1 * len(rewards):
+        return "warning", sentence + "What step adds to compute_reward is lost on relabelling, unless extra_reward keeps it"
+    return "error", sentence + "Let step return what compute_reward returns"
 
 
-def _reward_repeats(facts: Facts) -> tuple[str, str]:
-    achieved, desired, info = facts.episodes[0].goals()
-    first, again = (np.asarray(facts.reward(achieved, desired, info)) for _ in range(2))
+def _reward_inputs(evidence: Evidence) -> tuple[str, str]:
+    achieved, desired, info = evidence.episodes[0].goals()
+    first, again = (np.asarray(evidence.reward(achieved, desired, info)) for _ in range(2))
     if not np.array_equal(first, again):
         worst = np.abs(first - again).max()
-        return "error", f"asked twice, compute_reward differs by up to {worst:g}: leave chance out of it"
+        return "error", f"compute_reward returns other values on a second call, by up to {worst:g}. It must not be random"
     try:
-        without = np.asarray(facts.reward(achieved, desired, {}))
-    except Exception:  # it cannot do without the info
+        without = np.asarray(evidence.reward(achieved, desired, {}))
+    except Exception:  # it needs the info
         without = np.full(len(first), np.nan)
     if not np.array_equal(first, without):
-        read = ", ".join(_keys_read(facts, achieved[0], desired[0])) or "unknown keys"
-        return "warning", f"compute_reward reads the info ({read}): name these keys as info_keys, so that they are stored"
-    same = np.asarray(facts.reward(achieved, achieved.copy(), info), np.float64)
-    if np.isfinite(facts.spec.reward_high) and (same != facts.spec.reward_high).any():
+        keys = ", ".join(_info_keys(evidence, achieved[0], desired[0])) or "unknown keys"
+        return "warning", f"compute_reward reads the info ({keys}). Name these keys as info_keys, so that they are stored"
+    highest = evidence.spec.reward_high
+    same = np.asarray(evidence.reward(achieved, achieved.copy(), info), np.float64)
+    if np.isfinite(highest) and (same != highest).any():
         return "error", (
-            f"where the goal asked is the goal achieved, compute_reward gives {same.min():g} instead of "
-            f"{facts.spec.reward_high:g}: it must look at the desired_goal it is given, not at the environment's own"
+            f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
+            f"must use the desired_goal that it is given, not the environment's own"
         )
-    return "ok", "compute_reward depends on the two goals alone"
+    return "ok", "compute_reward depends on the two goals only"
 
 
-def _keys_read(facts: Facts, achieved: Array, desired: Array) -> list[str]:
-    compute, read = own_function(facts.env, "compute_reward"), []
+def _info_keys(evidence: Evidence, achieved: Array, desired: Array) -> list[str]:
+    """Return the keys of info that compute_reward reads."""
+    compute, keys = own_function(evidence.env, "compute_reward"), []
 
-    class Noted(UserDict[str, Any]):
+    class Recorder(UserDict[str, Any]):
         def __getitem__(self, key: str) -> Any:
-            read.append(key)
+            keys.append(key)
             return super().__getitem__(key)
 
     if compute is not None:
-        compute(achieved, desired, Noted(facts.episodes[0].infos[0]))
-    return sorted(set(read))
+        compute(achieved, desired, Recorder(evidence.episodes[0].infos[0]))
+    return sorted(set(keys))
 
 
-def _success(facts: Facts) -> tuple[str, str]:
-    infos, best = [info for episode in facts.episodes for info in episode.infos], facts.spec.reward_high
-    told = [read_success(info) for info in infos]
-    if None in told:
-        first = told.index(None)
+def _success(evidence: Evidence) -> tuple[str, str]:
+    infos, highest = [info for episode in evidence.episodes for info in episode.infos], evidence.spec.reward_high
+    success = [read_success(info) for info in infos]
+    if None in success:
+        first = success.index(None)
         return "error", (
-            f"{facts.place(first)} has neither is_success nor success in its info, but {sorted(infos[first])}: without it "
-            f"no success rate can be told"
+            f"{evidence.step_name(first)} has neither is_success nor success in its info, but {sorted(infos[first])}. The "
+            f"success rate needs one of them"
         )
-    n_wrong = int((np.asarray(told) != (facts.paid == best)).sum())
-    if n_wrong and np.isfinite(best):
-        return "warning", f"success and the reward {best:g} disagree in {n_wrong} of {len(told)} steps"
-    return "ok", f"told at each of {len(told)} steps"
+    n_wrong = int((np.asarray(success) != (evidence.step_rewards == highest)).sum())
+    if n_wrong and np.isfinite(highest):
+        return "warning", f"success and the reward {highest:g} disagree in {n_wrong} of {len(success)} steps"
+    return "ok", f"reported at each of {len(success)} steps"
 
 
-def _terminated(facts: Facts) -> tuple[str, str]:
-    function, complaint = measured_terminated(facts.env, facts.seen)
-    ended = np.concatenate([episode.terminated for episode in facts.episodes])
-    if complaint:
-        return "warning", complaint
-    if function is None and ended.any():
+def _terminated(evidence: Evidence) -> tuple[str, str]:
+    terminated = np.concatenate([episode.terminated for episode in evidence.episodes])
+    if evidence.terminated_fault:
+        return "warning", evidence.terminated_fault
+    if evidence.terminated is None and terminated.any():
         return "warning", (
-            f"an episode ended for good at {facts.place(ended.argmax())}, and no compute_terminated says which goals do "
-            f"that: under a new goal the end cannot be recomputed"
+            f"{evidence.step_name(terminated.argmax())} is terminated, and there is no compute_terminated, so the "
+            f"termination of relabelled steps cannot be computed"
         )
-    if function is None:
+    if evidence.terminated is None:
         return "ok", "no goal ends an episode"
-    wrong = np.flatnonzero(facts.ask(function) != ended)
+    wrong = np.flatnonzero(evidence.values(evidence.terminated) != terminated)
     if not len(wrong):
-        return "ok", f"compute_terminated takes N goals at once and says how the {len(ended)} steps ended"
+        return "ok", f"compute_terminated takes N goals at once and returns the terminations of all {len(terminated)} steps"
     return "warning", (
-        f"{facts.place(wrong[0])} has terminated={bool(ended[wrong[0]])} and compute_terminated says the opposite; "
-        f"{len(wrong)} of {len(ended)} steps differ: under a new goal, what else ends an episode is lost"
+        f"{evidence.step_name(wrong[0])} has terminated={bool(terminated[wrong[0]])}, but compute_terminated returns the "
+        f"opposite; {len(wrong)} of {len(terminated)} steps differ. Other terminations are lost on relabelling"
     )
 
 
-def _resets(facts: Facts) -> tuple[str, str]:
-    first, again = facts.episodes[0], facts.replay
-    if first.rows()[: len(again.rows())] == again.rows():
-        return "ok", f"a reset with the same seed gives the same {len(again.rewards)} steps, bit by bit"
-    pairs = [(a, b) for key in OBSERVATION_KEYS for a, b in zip(first.seen[key], again.seen[key], strict=False)]
+def _resets(evidence: Evidence) -> tuple[str, str]:
+    first, again = evidence.episodes[0], evidence.replay
+    if first.to_bytes()[: len(again) + 1] == again.to_bytes():
+        return "ok", f"a reset with the same seed leads to the same {len(again)} steps, bit by bit"
+    columns = [(first.observations[key], again.observations[key]) for key in OBSERVATION_KEYS]
+    pairs = [pair for column in columns for pair in zip(*column, strict=False)]
     worst = max(float(np.abs(np.subtract(a, b, dtype=np.float64)).max(initial=0)) for a, b in pairs)
     return "warning", (
-        f"after a reset with the same seed the same actions lead elsewhere, by up to {worst:g}: the environment must be "
-        f"made anew for each episode, where a run is to be repeatable"
+        f"after a reset with the same seed, the same actions lead to other observations, by up to {worst:g}. The "
+        f"environment is made anew for each episode, so that a run can be repeated"
     )
 
 
-def _goal_constant(facts: Facts) -> tuple[str, str]:
-    for episode in facts.episodes:
-        goals = episode.seen["desired_goal"]
-        moved = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
-        if moved is not None:
-            return "warning", f"desired_goal changes at step {moved} with seed {episode.seed}: each step keeps its own goal"
-    return "ok", "desired_goal stays the same throughout an episode"
+def _goal_constant(evidence: Evidence) -> tuple[str, str]:
+    for episode in evidence.episodes:
+        goals = episode.observations["desired_goal"]
+        changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
+        if changed is not None:
+            return "warning", f"changes at step {changed} with seed {episode.seed}. Each step keeps its own goal"
+    return "ok", "stays the same throughout an episode"
 
 
-def _end(facts: Facts) -> tuple[str, str]:
-    limit, longest = facts.spec.max_episode_steps, max(len(episode.rewards) for episode in facts.episodes)
+def _episode_end(evidence: Evidence) -> tuple[str, str]:
+    limit, longest = evidence.spec.max_episode_steps, max(map(len, evidence.episodes))
     if limit is None or limit > MAX_STEPS or longest <= limit:
-        return "ok", f"the longest of {len(facts.episodes)} episodes had {longest} steps"
+        return "ok", f"the longest of {len(evidence.episodes)} episodes had {longest} steps"
     return "error", (
-        f"an episode went on after {limit} steps, which the environment names as its limit: let step return truncated=True "
-        f"there, or wrap it in gymnasium.wrappers.TimeLimit"
+        f"an episode continued after {limit} steps, the limit that the environment names. Return truncated=True there, or "
+        f"use gymnasium.wrappers.TimeLimit"
     )
 
 
-def _turned_rewards(facts: Facts, symmetries: Sequence[str]) -> tuple[str, str]:
-    goals = [episode.goals() for episode in facts.episodes]
-    return compare_rewards(facts.reward, goals, Symmetries(symmetries, facts.spec))
+def _symmetric_rewards(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str, str]:
+    goals = [episode.goals() for episode in evidence.episodes]
+    return compare_rewards(evidence.reward, goals, Symmetries(symmetries, evidence.spec))
 
 
-CHECKS: Mapping[str, Callable[[Facts], tuple[str, str]]] = {
+CHECKS: Mapping[str, Callable[[Evidence], tuple[str, str]]] = {
     "reward values": _reward_values,
-    "reward inputs": _reward_repeats,
+    "reward inputs": _reward_inputs,
     "success": _success,
     "compute_terminated": _terminated,
     "seeded resets": _resets,
     "desired goal": _goal_constant,
-    "episode end": _end,
+    "episode end": _episode_end,
 }
