@@ -6,7 +6,7 @@ import pytest
 from run_files import change_settings, write_run
 
 from hindsight.errors import FileError, RunFolderError
-from hindsight.report.run import find_runs, find_video, read_run, readable_path
+from hindsight.report.run import find_runs, read_run, readable_path
 
 
 def test_a_run_is_read_as_columns(tmp_path):
@@ -121,13 +121,11 @@ def test_folders_without_a_run_are_named(tmp_path):
     assert find_runs(runs[1]) == [runs[1]]
 
 
-def test_the_ending_and_the_video_are_found(tmp_path):
+def test_the_ending_is_read(tmp_path):
     path = write_run(tmp_path / "a")
-    assert (read_run(path).ended, find_video(path)) == ("", None)
+    assert read_run(path).ended == ""
     (path / "ended.json").write_text(json.dumps({"why": "solved", "env_steps": 400}))
-    for name in ("play.gif", "play.mp4"):
-        (path / name).touch()
-    assert (read_run(path).ended, find_video(path)) == ("solved", path / "play.mp4")
+    assert read_run(path).ended == "solved"
 
 
 def test_a_path_in_another_encoding_can_be_shown():

@@ -9,7 +9,6 @@ from hindsight.report.statistics import (
     mean_window,
     median_curve,
     moving_mean,
-    rate_per_second,
     thin,
 )
 
@@ -34,11 +33,6 @@ def test_thinning_keeps_spikes_and_order():
 def test_points_that_are_not_finite_are_left_out():
     x, y = finite_points(np.array([1.0, np.nan, 3.0, 4.0]), np.array([1.0, 2.0, np.inf, 4.0]))
     assert (x.tolist(), y.tolist()) == ([1.0, 4.0], [1.0, 4.0])
-
-
-def test_a_rate_is_the_increase_since_the_record_before():
-    rate = rate_per_second(np.array([10.0, 30.0, 30.0]), np.array([1.0, 2.0, 2.0]))
-    assert rate == pytest.approx([10.0, 20.0, np.nan], nan_ok=True)
 
 
 def test_median_of_three_curves_of_which_one_ends_early():

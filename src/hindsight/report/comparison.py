@@ -25,14 +25,10 @@ BOOTSTRAP_SEED = 0
 TITLES = {"test/success_rate": "Success rate", "test/return_mean": "Return", "train/q_mean": "Mean Q"}
 EXPLANATION = (
     "Success is that of the last evaluation of a run. With three seeds or more, numbers are the median (lowest to "
-    "highest); with two, both. Mean and IQM (interquartile mean) are followed by their [95 % interval] from a stratified "
-    "bootstrap over seeds (Agarwal et al. 2021). A run is solved at the first of the evaluations in a row that reach "
-    "solved_at. Times are of collecting and updating."
+    "highest). Mean and IQM (interquartile mean) are followed by their [95 % interval] from a stratified bootstrap over "
+    "seeds (Agarwal et al. 2021). Times are of collecting and updating."
 )
-CURVES = (
-    "Thin: each run. With three seeds or more, thick: the median, band: the range. A run that has ended keeps its last "
-    "value. Time depends on the load of the machine, so curves against time have no median."
-)
+CURVES = "Thin: each run. Thick: median of three seeds or more, with their range. Time depends on the load of the machine."
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,15 +107,6 @@ def comparison_text(runs: Sequence[Run]) -> str:
         lines.append(group.name)
         lines += [f"  {title:16}  {cell}" for title, cell in list(group.cells(rng).items())[3:]]
     return "\n".join([*lines, *success_over_environments(groups, rng)])
-
-
-def comparison_markdown(runs: Sequence[Run]) -> str:
-    """Return the comparison as a Markdown table."""
-    groups, rng = group_runs(runs), np.random.default_rng(BOOTSTRAP_SEED)
-    rows = [group.cells(rng) for group in groups]
-    cells = [list(rows[0]), ["---"] * len(rows[0]), *(row.values() for row in rows)]
-    lines = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in cells)
-    return "\n\n".join([lines, *success_over_environments(groups, rng), EXPLANATION])
 
 
 def success_over_environments(groups: Sequence[Group], rng: np.random.Generator) -> list[str]:

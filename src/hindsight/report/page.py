@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import numpy as np
-
 from ..errors import MissingExtraError
-from .figures import Plot, health, learning, speed
-from .goal_maps import MAX_EPISODES, MIN_SHOWN, GoalMap, constant_numbers, goal_maps
+from .figures import Plot, health, learning
+from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
 from .verdict import CHECKED, Verdict, duration, verdict, warnings_of
 
-TIME_PARTS = ("start", "collect", "update", "evaluate", "write")
+TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 COLUMNS = ("option", "value", "chosen by", "meaning")
 
 
@@ -45,7 +43,7 @@ class Section:
     key: str
     title: str
     text: str = ""
-    plots: Sequence[Plot | GoalMap] = ()
+    plots: Sequence[Plot] = ()
     size: str = ""
     tables: Sequence[Table] = ()
     folded: Table | None = None
@@ -90,7 +88,7 @@ def run_page(run: Run, video: str = "") -> Page:
         Section("video", "What does it look like?", video=video),
         Section("goals", "Where does it succeed?", _goal_text(run), goal_maps(run)),
         Section("health", "Is it healthy?", "Thin: as recorded. Thick: moving mean.", health(run), "small"),
-        Section("speed", "How fast?", _time_text(run), speed(run), "small"),
+        Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
         _option_section(run),
         Section("machine", "Task and machine", tables=(_task_table(run), _machine_table(run))),
     ]
@@ -138,12 +136,15 @@ def _goal_text(run: Run) -> str:
     return text.strip()
 
 
-def _time_text(run: Run) -> str:
-    """Return the wall time by part, as far as it was recorded."""
-    seconds = {part: run.last(f"{part}_seconds") for part in TIME_PARTS}
-    parts = [f"{part} {'not recorded' if math.isnan(value) else duration(value)}" for part, value in seconds.items()]
-    total = duration(float(np.nansum(list(seconds.values()))))
-    return f"Wall time until the last record: {total}, of which {', '.join(parts)}."
+def _time_table(run: Run) -> Table:
+    """Return the wall time of the run by part, and the speed of collecting and updating."""
+    rows, total = [], 0.0
+    for part, count in TIME_PARTS.items():
+        seconds = run.last(f"{part}_seconds")
+        speed = f"{run.last(count) / seconds:,.0f} {count} per second" if count and seconds > 0 else ""
+        rows.append((part, "not recorded" if math.isnan(seconds) else duration(seconds), speed))
+        total += 0.0 if math.isnan(seconds) else seconds
+    return Table(("part", "time", "speed"), [*rows, ("in all", duration(total), "")])
 
 
 def _option_section(run: Run) -> Section:
@@ -171,12 +172,10 @@ def origin_of(value: Any, facts: Mapping[str, Any]) -> str:
 
 def _task_table(run: Run) -> Table:
     spec = run.settings.spec
-    rows = [("environment", run.environment), ("steps per episode, at most", format_value(spec.max_episode_steps))]
-    for name, array in (("observation", spec.observation), ("goal", spec.goal), ("action", spec.action)):
-        if array:
-            numbers = f"{' x '.join(map(str, array.shape)) or 1} numbers, {array.dtype}"
-            rows.append((name, numbers if array.n_values is None else f"one of {array.n_values} values"))
-    return Table(("task", ""), [*rows, ("reward of a step", f"{spec.reward_low:g} to {spec.reward_high:g}")])
+    reward = f"{spec.reward_low:g} to {spec.reward_high:g}"
+    limit = format_value(spec.max_episode_steps)
+    rows = [("environment", run.environment), ("steps per episode, at most", limit), ("reward of a step", reward)]
+    return Table(("task", ""), rows)
 
 
 def _machine_table(run: Run) -> Table:

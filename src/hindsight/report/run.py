@@ -16,7 +16,6 @@ from ..errors import FileError, RunFolderError
 from ..records import Array
 from ..storage import parse_json
 
-VIDEO_SUFFIXES = (".mp4", ".webp", ".gif")  # the first suffix that is found decides
 NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
 T = TypeVar("T")
 
@@ -42,14 +41,6 @@ class RunOptions(_Parsed):
         return self.model_dump(mode="json", exclude_unset=True)
 
 
-class ArrayFacts(_Parsed):
-    """An array of the task. n_values: number of values of a Discrete space, None for other spaces."""
-
-    shape: tuple[int, ...] = ()
-    dtype: str = ""
-    n_values: int | None = None
-
-
 class TaskSpec(_Parsed):
     """The task of a run. reward_low, reward_high: range of the reward of a step, infinite if unknown."""
 
@@ -57,9 +48,6 @@ class TaskSpec(_Parsed):
     max_episode_steps: int | None = None
     reward_low: float = -inf
     reward_high: float = inf
-    observation: ArrayFacts | None = None
-    goal: ArrayFacts | None = None
-    action: ArrayFacts | None = None
 
 
 class Machine(_Parsed):
@@ -188,12 +176,6 @@ def read_run(path: Path) -> Run:
         str(_validated(_read_json(ending), dict[str, Any], ending).get("why")) if ending.is_file() else "",
         {name: damaged for name, (_, damaged) in lines.items() if damaged},
     )
-
-
-def find_video(path: Path) -> Path | None:
-    """Return the video in a run folder, None if there is none."""
-    videos = (video for suffix in VIDEO_SUFFIXES for video in sorted(path.glob(f"*{suffix}")))
-    return next(videos, None)
 
 
 def _validated(data: Any, form: type[T], place: Path) -> T:

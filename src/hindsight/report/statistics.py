@@ -48,15 +48,6 @@ def thin(x: Array, y: Array, max_points: int = MAX_POINTS) -> Curve:
     return x[index], y[index]
 
 
-def rate_per_second(count: Array, seconds: Array) -> Array:
-    """Return the increase of `count` per second since the record before, (N,). NaN if no time passed.
-
-    count, seconds: (N,) totals since the start of the run.
-    """
-    increase, passed = np.diff(count, prepend=0.0), np.diff(seconds, prepend=0.0)
-    return np.asarray(np.divide(increase, passed, out=np.full(len(increase), np.nan), where=passed > 0))
-
-
 def median_curve(curves: Sequence[Curve], points: int = 200) -> tuple[Array, Array, Array, Array]:
     """Return x, and the median, minimum and maximum of several curves at x, each (points,).
 
