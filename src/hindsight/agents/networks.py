@@ -1,4 +1,4 @@
-"""Networks whose weights are slices of one flat vector: ensembles of MLPs, Adam, and the update of target networks.
+"""Networks with weights in one flat vector: ensembles of MLPs, Adam, and the update of target networks.
 
 Gradients are computed by hand, because the bookkeeping of torch's autograd takes a third of an update of small networks. A
 backward pass is a loop of matrix products that writes into one flat gradient.
@@ -56,7 +56,7 @@ class Tape:
 
 
 class Network:
-    """An ensemble of E MLPs whose weights are views of the vector `flat`.
+    """An ensemble of E MLPs; its weights are views of the vector `flat`.
 
     flat: (n_weights,), shared with the optimizer and never replaced.
     members: the members of the ensemble that take part, all by default.
@@ -162,7 +162,7 @@ def initialize(network: Network, generator: torch.Generator, last_layer_scale: f
 
 
 def combine_outputs(network: Network, matrix: Tensor) -> Tensor:
-    """Return flat weights of a network whose outputs are `matrix` (new, old) times those of `network`, one member."""
+    """Return flat weights of a network with the outputs `matrix` (new, old) times those of `network`, one member."""
     weight, bias = network.layers[-1]
     others = network.flat[: -weight.numel() - bias.numel()]
     return torch.cat((others, (matrix @ weight[0]).flatten(), matrix @ bias[0]))

@@ -45,18 +45,16 @@ def critic_architecture(spec: PolicySpec, options: AgentOptions, n_outputs: int,
 
 def value_range(spec: GoalSpec, options: AgentOptions) -> tuple[float, float]:
     """Return the range to which targets are clipped: the possible returns, or infinite without `clip_targets`."""
-    if not options.clip_targets:
-        return -math.inf, math.inf
-    return return_range(spec.reward_low, spec.reward_high, options.discount)
+    low, high = (spec.reward_low, spec.reward_high) if options.clip_targets else (-math.inf, math.inf)
+    return return_range(low, high, options.discount)
 
 
 def choose_device(name: str) -> torch.device:
     """Return the device of the option `device`. Raises OptionError for "cuda" without a GPU."""
-    if name == "cuda" and not torch.cuda.is_available():
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
         raise OptionError("device is 'cuda', but torch finds no GPU. Use device='auto' or 'cpu'.")
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")
 
 
 def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
