@@ -24,7 +24,7 @@ _HOMES = {
     "Timeline": "hindsight.replay.timeline",
     "PointReach": "hindsight.envs.point_reach",
     "check_goal_env": "hindsight.envs.check",
-    "make_buffer": "hindsight.make_buffer",
+    "make_buffer": "hindsight.buffers",
     "make_goal_env": "hindsight.envs.goal_env",
     "read_spec": "hindsight.envs.goal_env",
 }

@@ -274,9 +274,9 @@ def spoil(achieved_goal, goal, info):
 
 
 BROKEN = [
-    (lambda achieved, goal, info: 0.0, r"compute_reward returned shape \(\) of float64 for 12 goals"),
-    (lambda achieved, goal, info: np.full(len(goal), np.nan), "NaN or infinity for a relabelled goal"),
-    (spoil, "compute_reward writes into its arguments"),
+    (lambda achieved, goal, info: 0.0, r"for 12 goals, got shape \(\) of float64"),
+    (lambda achieved, goal, info: np.full(len(goal), np.nan), "got NaN or infinity"),
+    (spoil, "must not write into its arguments"),
 ]
 
 
@@ -346,7 +346,7 @@ def test_a_strategy_of_ones_own_sees_its_episode_and_stays_in_it():
     assert 0 <= u.min() < u.max() < 1
     assert [goal for step in entries_of(buffer, 0, 4) for goal, *_ in step] == [place(1, 0)] * 8
     far, before = 5, contents(buffer)
-    with pytest.raises(InputError, match="belongs to no episode in the buffer"):
+    with pytest.raises(InputError, match="belongs to no stored episode"):
         buffer.add_episode(make_episode(2, 4))
     assert_unchanged(buffer, before)
 
@@ -382,21 +382,21 @@ def test_foreign_entries_are_refused_when_loading():
     arrays, data = filled().state_dict()
     buffer = filled()
     before, size = contents(buffer), buffer._stored.goals.dtype.itemsize
-    infinite, undecided = arrays["entries"].copy(), arrays["entries"].copy()
+    infinite, undecided = arrays["stored_goals"].copy(), arrays["stored_goals"].copy()
     infinite[0, :4], undecided[0, 8] = np.float32([np.inf]).view(np.uint8), 2
     for name, bad in {
-        r"entries are \(\d+, \d+\) of uint8, but": arrays["entries"][:, :size],
-        r"entries are .* of int8": arrays["entries"].view(np.int8),
-        "not finite": infinite,
-        "neither true nor false": undecided,
+        r"stored goals, got \(\d+, \d+\) of uint8": arrays["stored_goals"][:, :size],
+        r"stored goals, got .* of int8": arrays["stored_goals"].view(np.int8),
+        "rewards or their terminations are invalid": infinite,
+        "terminations are invalid": undecided,
     }.items():
         with pytest.raises(FileError, match=name):
-            buffer.load_state_dict(arrays | {"entries": bad}, data)
+            buffer.load_state_dict(arrays | {"stored_goals": bad}, data)
         assert_unchanged(buffer, before)
-    with pytest.raises(FileError, match="relabel_at 'sample' against 'episode_end'"):
+    with pytest.raises(FileError, match="relabel_at 'episode_end' instead of 'sample'"):
         make_buffer(20, episode_length=5).load_state_dict(arrays, data)
     with pytest.raises(FileError, match="malformed"):
-        buffer.load_state_dict({name: array for name, array in arrays.items() if name != "entries"}, data)
+        buffer.load_state_dict({name: array for name, array in arrays.items() if name != "stored_goals"}, data)
 
 
 def test_entries_count_as_memory():
@@ -407,10 +407,10 @@ def test_entries_count_as_memory():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"relabel_at": "end"}, "relabel_at is 'end', but one of sample, episode_end is needed"),
-        ({"relabel_at": "episode_end", "n_steps": 3}, "n_steps is 3: choose n_steps=1, or relabel_at='sample'"),
-        ({"relabel_at": "episode_end", "strategy": Relabel(), "n_sampled_goal": 4}, "give one of the two"),
-        ({"relabel_at": "episode_end", "n_sampled_goal": 10**12}, "lower capacity"),
+        ({"relabel_at": "end"}, "`relabel_at` must be 'sample' or 'episode_end', got 'end'"),
+        ({"relabel_at": "episode_end", "n_steps": 3}, "`n_steps` is 3. Use n_steps=1"),
+        ({"relabel_at": "episode_end", "strategy": Relabel(), "n_sampled_goal": 4}, "Give one of them"),
+        ({"relabel_at": "episode_end", "n_sampled_goal": 10**12}, "Lower capacity"),
     ],
 )
 def test_options_that_cannot_be(options, words):

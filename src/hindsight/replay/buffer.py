@@ -269,7 +269,8 @@ class HindsightBuffer:
         return arrays, self._description()
 
     def _description(self) -> dict[str, Any]:
-        options = self.options.replace(strategy="future") if callable(self.options.strategy) else self.options
+        """Return what `load` needs to make the buffer again, as strict JSON, except for functions."""
+        options = self.options.replace(strategy="future", relabel="")  # the strategy may have changed since
         return {
             "spec": self._timeline.spec.to_json(),
             "capacity": self._timeline.capacity,
@@ -396,10 +397,11 @@ def _read_strategy(stored: Any) -> Strategy | None:
 def _saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strategy: Strategy | None) -> dict[str, Any]:
     """Return the arguments of a saved buffer, with which it is made again. Raises FileError if they do not fit."""
     options = ReplayOptions(**data["options"])
-    if strategy is None and data["strategy"] is None:
+    strategy = _read_strategy(data["strategy"]) if strategy is None else strategy
+    if strategy is None:
         raise FileError("It used a function as strategy, which is not in the file. Pass strategy=...")
-    if callable(strategy):
-        options = options.replace(strategy=strategy, relabel="")
+    if options.n_sampled_goal is None or not isinstance(strategy, Relabel):  # else it is set later
+        options = options.replace(strategy=strategy)
     if data["n_envs"] != len(arrays["open_steps"]):
         raise FileError(f"n_envs is {data['n_envs']}, but the file has {len(arrays['open_steps'])} open episodes.")
     more = {"n_envs": data["n_envs"], "subgoals": data["subgoals"], "options": options}
