@@ -16,16 +16,17 @@ def as_restructured_text(docstring: Sequence[str]) -> list[str]:
     """Return the lines of a docstring with argument descriptions as a list, and other text escaped."""
     blocks: list[str] = []
     starts_block = True
-    for line in map(str.strip, docstring):
+    text = "\n".join(docstring).replace(". Raises ", ".\nRaises ")
+    for line in map(str.strip, text.splitlines()):
         entry = ENTRY.match(line)
-        text = f"- **{entry[1]}**: {escaped(line[entry.end() :])}" if entry else escaped(line)
+        content = f"- **{entry[1]}**: {escaped(line[entry.end() :])}" if entry else escaped(line)
         if not line:
             starts_block = True
         elif starts_block or entry or PARAGRAPH.match(line):
-            blocks.append(text)
+            blocks.append(content)
             starts_block = False
         else:
-            blocks[-1] += f" {text}"
+            blocks[-1] += f" {content}"
     return [line for block in blocks for line in (block, "")]
 
 

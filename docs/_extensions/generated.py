@@ -53,7 +53,7 @@ def command_text(name: str) -> str:
     """Return the section of a command."""
     command = cli.COMMANDS[name]
     table = arguments_table(cli.command_parser(name))
-    return f"## hindsight {name} {command.usage}\n\n{command.summary.capitalize()}.\n\n{table}"
+    return f"## hindsight {name} {command.usage}\n\n{command.summary[0].upper()}{command.summary[1:]}.\n\n{table}"
 
 
 def arguments_table(parser: argparse.ArgumentParser) -> str:
@@ -119,4 +119,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _code(value: Any) -> str:
     text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return f"`{text}`" if text else "none"
+    return f"`{text}`" if text else "empty"
