@@ -24,7 +24,7 @@ class OptionRecord(BaseModel):
     """Frozen record of validated options.
 
     Types are strict, but a list becomes a tuple, an integer a float where the option needs one, and a NumPy number a plain
-    one. Unknown names, NaN and infinity are refused. Raises OptionError, or UnknownNameError for a name that does not exist.
+    one. Unknown names, NaN and infinity are refused. Raises OptionError, or UnknownNameError for an unknown name.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
