@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
 from .agents import Agent
+from .agents.observation import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
-from .errors import HindsightError, MissingKeyError, OptionError, ShapeError
+from .errors import HindsightError, OptionError
 from .options import Settings
-from .records import OBSERVATION_KEYS, Array, GoalSpec
+from .records import Array, GoalSpec
 from .rollout.workers import Source
 from .training.assemble import Environment, assemble, assemble_saved
+from .training.counts import Counts
 from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
-from .training.events import Counts, JobFinished
+from .training.events import JobFinished
 from .training.saved_model import SavedModel
 
 if TYPE_CHECKING:  # torch is imported when training begins
@@ -108,10 +109,9 @@ class HER:
         deterministic: False samples the actions of a stochastic policy (SAC, TQC).
         Raises ShapeError and MissingKeyError.
         """
-        (seen, achieved, desired), is_batch = _check_observation(self.spec, observation)
+        (seen, achieved, desired), _ = check_observation(self.spec, observation)
         exploration = None if deterministic else Exploration(random_eps=0.0, noise=0.0, samples=True)
-        act = self.policy.predict if is_batch else self.policy.act
-        return act(seen, achieved, desired, exploration, self._rng), state
+        return self.policy.act(seen, achieved, desired, exploration, self._rng), state
 
     def action_probability(
         self,
@@ -127,7 +127,7 @@ class HER:
         actions: return the probability (density) of these actions instead, (...,), or its logarithm with `logp`.
         state, mask: ignored. Raises InputError for a deterministic policy.
         """
-        (seen, achieved, desired), _ = _check_observation(self.spec, observation)
+        (seen, achieved, desired), _ = check_observation(self.spec, observation)
         if actions is None:
             return self.policy.distribution(seen, achieved, desired)
         log = self.policy.log_probability(seen, achieved, desired, np.asarray(actions))
@@ -140,7 +140,7 @@ class HER:
         """
         if episodes < 1:
             raise OptionError(f"episodes must be at least 1, got {episodes}")
-        return Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
+        return evaluate(self.source, self.weights, seed, episodes)
 
     def save(self, path_or_file: str | Path | BinaryIO) -> None:
         """Write everything but the replay buffer to a file, atomically, or to an open binary file."""
@@ -237,9 +237,7 @@ class HER:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def _open_folder(self, path: Path) -> RunFolder:
@@ -257,20 +255,3 @@ class HER:
                 self._folder.close()
             self._folder = folder
         return self._folder
-
-
-def _check_observation(spec: GoalSpec, observation: Mapping[str, Any]) -> tuple[list[Array], bool]:
-    """Return the three arrays of an observation, and whether they have a leading axis."""
-    arrays, batches = [], []
-    for key in OBSERVATION_KEYS:
-        if key not in observation:
-            raise MissingKeyError(f"the observation has the keys {', '.join(observation)}, but {key} is needed")
-        shape = (spec.observation if key == "observation" else spec.goal).shape
-        array = np.asarray(observation[key])
-        batches.append(array.shape[:1] if array.ndim == len(shape) + 1 else None)
-        if array.shape != (batches[-1] or ()) + shape or batches[-1] != batches[0]:
-            raise ShapeError(
-                f"{key} has shape {array.shape}, but {shape} is needed, in all three with or without one more axis"
-            )
-        arrays.append(array)
-    return arrays, batches[0] is not None

@@ -8,21 +8,10 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from .errors import MissingExtraError
 from .storage import save_bytes
-
-
-class Tracker(Protocol):
-    """A service that stores metrics."""
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Store a record of finite numbers."""
-
-    def close(self) -> None:
-        """Send what is left, and close."""
 
 
 class TensorBoard:
@@ -89,7 +78,7 @@ def refuse_missing(names: Sequence[str]) -> None:
             raise MissingExtraError(f'--{name} needs {name}: pip install "hindsight-rl[{name}]"')
 
 
-TRACKERS: dict[str, Callable[[Path, Mapping[str, Any], int], Tracker]] = {
+TRACKERS: dict[str, Callable[[Path, Mapping[str, Any], int], Any]] = {
     "tensorboard": TensorBoard,
     "wandb": WeightsAndBiases,
 }
@@ -104,7 +93,7 @@ class Trackers:
     """
 
     def __init__(self, names: Sequence[str], folder: Path, config: Mapping[str, Any], step: int = 0) -> None:
-        self._trackers: dict[str, Tracker] = {}
+        self._trackers: dict[str, Any] = {}
         for name in names:
             try:
                 self._trackers[name] = TRACKERS[name](folder, config, step)
@@ -121,7 +110,7 @@ class Trackers:
         self._each(lambda tracker: tracker.close())
         self._trackers.clear()
 
-    def _each(self, act: Callable[[Tracker], None]) -> None:
+    def _each(self, act: Callable[[Any], None]) -> None:
         for name, tracker in list(self._trackers.items()):
             try:
                 act(tracker)
@@ -132,9 +121,7 @@ class Trackers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
 

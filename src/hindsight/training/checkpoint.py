@@ -10,7 +10,7 @@ from ..agents.policy import Exploration, PolicyWeights
 from ..errors import FileError
 from ..records import Array
 from ..rollout.collect import TRAINING, Job
-from .events import Counts
+from .counts import Counts
 from .metrics import Meter
 from .trainer import Trainer
 
