@@ -1,4 +1,6 @@
+import copy
 import io
+import pickle
 import subprocess
 import sys
 
@@ -255,3 +257,15 @@ def test_random_actions_are_repeated(name, agent):
         assert [model.agent.exploration(is_random).random_action_repeat for is_random in (False, True)] == [7, 7]
         model.learn(60)
         assert model.trainer.counts.updates > 0
+
+
+@pytest.mark.parametrize("steps", ["100", -5, float("nan"), 10.5, None])
+def test_steps_that_are_not_a_count_are_refused(model, steps):
+    with pytest.raises(OptionError, match="total_timesteps must be a whole number of at least 0"):
+        model.learn(steps)
+
+
+def test_a_model_is_neither_copied_nor_pickled(model):
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="Save it and load it again"):
+            attempt(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
 import numpy as np
 
@@ -78,8 +78,12 @@ class HER:
         reset_num_timesteps: count `num_timesteps` from 0 again.
         folder: write settings, metrics, checkpoints and policies there, as `hindsight train` does. It must be new, or the
             one that this model wrote last.
-        Evaluations are made by callbacks or `hindsight train`: eval_every, solved_at and steps have no effect here.
+        Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `steps` only
+        sets the step at which `beta` of prioritized replay reaches 1.
+        Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
+        if not isinstance(total_timesteps, int | np.integer) or total_timesteps < 0:
+            raise OptionError(f"total_timesteps must be a whole number of at least 0, got {total_timesteps!r}")
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
@@ -88,15 +92,17 @@ class HER:
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
-        while goes_on and trainer.counts.env_steps < until:
-            episodes = trainer.learn_from_next_job()
-            view = View.take(self, episodes)
-            for each in callbacks:
-                goes_on = each(view) is not False and goes_on
-            if files:
-                files.listen(trainer, JobFinished(episodes))
-        if files:
-            files.finish(trainer)
+        try:
+            while goes_on and trainer.counts.env_steps < until:
+                episodes = trainer.learn_from_next_job()
+                view = View.take(self, episodes)
+                for each in callbacks:
+                    goes_on = each(view) is not False and goes_on
+                if files:
+                    files.listen(trainer, JobFinished(episodes))
+        finally:  # after an error too: the trainer is where the last job ended
+            if files and trainer.agent.is_finite():
+                files.finish(trainer)
         return self
 
     def predict(
@@ -138,8 +144,8 @@ class HER:
 
         seed: of episodes that training never uses.
         """
-        if episodes < 1:
-            raise OptionError(f"episodes must be at least 1, got {episodes}")
+        if not isinstance(episodes, int | np.integer) or episodes < 1:
+            raise OptionError(f"episodes must be a whole number of at least 1, got {episodes!r}")
         return evaluate(self.source, self.weights, seed, episodes)
 
     def save(self, path_or_file: str | Path | BinaryIO) -> None:
@@ -233,6 +239,9 @@ class HER:
             self._source.close()
             self._source = None
         self._assembly.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a HER holds environments and cannot be copied or pickled. Save it and load it again")
 
     def __enter__(self) -> Self:
         return self

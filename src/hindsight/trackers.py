@@ -47,6 +47,7 @@ class WeightsAndBiases:
     def __init__(self, folder: Path, config: Mapping[str, Any], step: int) -> None:
         import wandb
 
+        self._step = step
         place = folder / "wandb-id"
         if not (step and place.exists()):
             save_bytes(place, uuid.uuid4().hex[:12].encode())
@@ -64,7 +65,8 @@ class WeightsAndBiases:
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Pass a record on. It is sent in the background."""
-        self._run.log(dict(metrics), step=step)
+        self._step = max(self._step, step)  # an older step would be dropped; a free schedule evaluates beside training
+        self._run.log(dict(metrics), step=self._step)
 
     def close(self) -> None:
         """Wait until everything is sent."""
