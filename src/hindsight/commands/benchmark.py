@@ -28,7 +28,9 @@ from ..storage import read_json
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
 from ..training.settings import resolve_settings
-from .train import find_modules_here, folder_name, stop_signals
+from .modules import find_modules_here
+from .terminal import progress, say
+from .train import folder_name, stop_signals
 
 MAX_SEEDS = 1_000
 POLL_SECONDS = 0.1  # between two looks at the child processes
@@ -129,11 +131,12 @@ class Benchmark:
         )
         failures = []
         with stop_signals() as received:
-            for count, (run, status) in enumerate(_run_all(waiting, jobs, received), 1):
+            ended = progress(_run_all(waiting, jobs, received), len(waiting), "runs")
+            for count, (run, status) in enumerate(ended, 1):
                 text, failed = _outcome(run, status)
                 failures += [f"{run}: {text}"] * failed
                 if not received or not failed:
-                    print(f"[{count}/{len(waiting)}] {run}: {text}", flush=True)
+                    say(f"[{count}/{len(waiting)}] {run}: {text}")
         if received:
             print(f"Stopped by {received[0].name}. The same command continues.")
             return 128 + received[0]
