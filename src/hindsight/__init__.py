@@ -1,8 +1,10 @@
-"""Teach agents to reach goals from sparse success signals, by Hindsight Experience Replay."""
+"""Hindsight Experience Replay: train agents that reach goals from sparse rewards."""
 
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 from .envs import register_environments
@@ -17,15 +19,25 @@ _HOMES = {
     "Episode": "hindsight.records",
     "GoalSpec": "hindsight.records",
     "HindsightBuffer": "hindsight.replay.buffer",
-    "Relabel": "hindsight.replay.goals",
+    "Relabel": "hindsight.options",
+    "ReplayOptions": "hindsight.options",
     "Timeline": "hindsight.replay.timeline",
     "PointReach": "hindsight.envs.point_reach",
-    "check_goal_env": "hindsight.envs.goal_env",
+    "check_goal_env": "hindsight.envs.check",
+    "make_buffer": "hindsight.make_buffer",
     "make_goal_env": "hindsight.envs.goal_env",
     "read_spec": "hindsight.envs.goal_env",
 }
 
 __all__ = sorted(_HOMES)
+
+
+class _Package(ModuleType):
+    """Keeps `hindsight.make_buffer` the function: the import of the module of that name would replace it."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
 
 
 def __getattr__(name: str) -> Any:
@@ -38,4 +50,5 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
+sys.modules[__name__].__class__ = _Package
 register_environments()

@@ -7,6 +7,7 @@ from gymnasium import spaces
 from tiny import (
     ACTION_SPACE,
     OBSERVATION_SPACE,
+    buffer_of,
     compute_reward,
     make_buffer,
     make_episode,
@@ -106,7 +107,7 @@ def test_unusable_options_are_refused(options, words):
 
 def test_a_space_without_goals_is_refused():
     with pytest.raises(GoalEnvError, match="Dict space"):
-        HindsightBuffer(10, ACTION_SPACE, ACTION_SPACE, compute_reward)
+        buffer_of(10, ACTION_SPACE, ACTION_SPACE, compute_reward)
 
 
 def test_memory_counts_all_that_is_owned():
@@ -118,7 +119,7 @@ def test_memory_counts_all_that_is_owned():
         buffer._timeline._scratch,
         buffer._open.rows,
         buffer._open._incoming,
-        buffer._sampler.chance._u,
+        buffer._rng._u,
     ]
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
 
@@ -248,14 +249,14 @@ def test_a_state_of_another_kind_of_buffer_is_refused(options, words):
 
 def test_a_state_of_another_task_is_refused():
     space = type(OBSERVATION_SPACE)(OBSERVATION_SPACE.spaces | {"observation": ACTION_SPACE})
-    buffer = HindsightBuffer(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
+    buffer = buffer_of(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
     with pytest.raises(FileError, match=r"observation \(1,\) float32 against \(2,\) float32"):
         buffer.load_state_dict(*filled().state_dict())
 
 
 def test_a_state_of_other_dtypes_is_refused():
     space = type(OBSERVATION_SPACE)(OBSERVATION_SPACE.spaces | {"observation": spaces.Box(-9, 9, (2,), np.int32)})
-    buffer = HindsightBuffer(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
+    buffer = buffer_of(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
     with pytest.raises(FileError, match="of another kind: the dtypes of its spaces"):
         buffer.load_state_dict(*filled().state_dict())
 
@@ -350,7 +351,7 @@ def test_every_kind_of_space(observation, goal, action, dtypes, n_envs):
     space = spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal)
     space.seed(0)
     action.seed(0)
-    buffer = HindsightBuffer(50, space, action, lambda a, g, info: np.zeros(len(a)), n_envs=n_envs)
+    buffer = buffer_of(50, space, action, lambda a, g, info: np.zeros(len(a)), n_envs=n_envs)
 
     def draw(from_):
         many = [from_.sample() for _ in range(n_envs)]

@@ -3,9 +3,8 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from tiny import ACTION_SPACE, OBSERVATION_SPACE, live_episodes, make_buffer, play, seen, step, vector_step
+from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, live_episodes, make_buffer, play, seen, step, vector_step
 
-from hindsight import HindsightBuffer
 from hindsight.errors import (
     CastError,
     EpisodeTooLongError,
@@ -307,7 +306,7 @@ def test_padding_between_the_fields_does_not_break_an_episode():
     """A uint8 observation of 3 bytes before a float goal leaves a gap in the row."""
     goal = gym.spaces.Box(-9, 9, (1,))
     space = gym.spaces.Dict(observation=gym.spaces.Box(0, 255, (3,), np.uint8), achieved_goal=goal, desired_goal=goal)
-    buffer = HindsightBuffer(500, space, gym.spaces.Discrete(4), lambda a, g, info: np.zeros(len(a)))
+    buffer = buffer_of(500, space, gym.spaces.Discrete(4), lambda a, g, info: np.zeros(len(a)))
     steps = 2 * FIRST_ROOM  # the room grows on the way
     for t in range(steps):
         before, after = (

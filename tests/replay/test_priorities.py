@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import slow_kernels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -12,7 +13,7 @@ from tiny import compute_reward, make_buffer, make_episode
 from hindsight import HindsightBuffer
 from hindsight.errors import FileError, InputError, OptionError
 from hindsight.replay import kernels
-from hindsight.replay.priorities import LARGEST, SMALLEST_ERROR, SMALLEST_MOVE, ByError, Priorities
+from hindsight.replay.priorities import LARGEST, SMALLEST_DISTANCE, SMALLEST_ERROR, ErrorPriorities, Priorities
 
 RARE = 1e-6
 values = st.sampled_from([0.0, 0.0, 1e-6, 0.1, 1.0, 3.7, 1e12])
@@ -23,11 +24,11 @@ def held(lengths, capacity=60, seed=0, **options):
     buffer = make_buffer(capacity, seed=seed, **({"prioritized": True} | options))
     for number, steps in enumerate(lengths, start=1):
         buffer.add_episode(make_episode(number, steps))
-    return buffer, buffer._timeline.priorities
+    return buffer, buffer._priorities
 
 
 def leaves(buffer):
-    return buffer._timeline.priorities.of(np.arange(len(buffer._timeline.rows)))
+    return buffer._priorities.of(np.arange(len(buffer._timeline.rows)))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -40,16 +41,16 @@ def test_the_tree_equals_plain_sums(data, n_rows):
         rows = np.array(data.draw(st.lists(st.integers(0, n_rows - 1), min_size=1, max_size=40)))
         new = np.array(data.draw(st.lists(values, min_size=len(rows), max_size=len(rows))))
         tree.set(rows, new)
-        kernels.set_leaves_plain(slow, starts, rows, new)
+        slow_kernels.set_leaves(slow, starts, rows, new)
         for row, value in zip(rows, new, strict=True):
             plain[row] = value
-        assert (tree.of(np.arange(n_rows)) == plain).all()
+        assert (tree.values(np.arange(n_rows)) == plain).all()
         assert tree._tree.tobytes() == slow.tobytes()
         assert tree.total == pytest.approx(plain.sum(), rel=1e-12)
     if plain.any():
         u = np.array(data.draw(st.lists(st.floats(0, 1), min_size=1, max_size=40)))  # 1 itself, as rounding may give it
         drawn, slowly = tree.draw(u), np.zeros(len(u), np.int64)
-        kernels.draw_leaves_plain(slow, starts, u, slowly)
+        slow_kernels.draw_leaves(slow, starts, u, slowly)
         assert drawn.tolist() == slowly.tolist()
         assert (plain[drawn] > 0).all()
         end, room = plain.cumsum()[drawn], 1e-9 * plain.sum()
@@ -80,11 +81,13 @@ def test_rows_come_as_often_as_their_priorities_say(many):
     rows = buffer.sample_many(1000, 20).row if many else np.stack([buffer.sample(20).row for _ in range(1000)])
     counts = Counter(rows.ravel().tolist())
     assert set(counts) == set(live.tolist())
-    expected = tree.of(live) / tree.total * rows.size
+    expected = tree.values(live) / tree.total * rows.size
     seen = [counts[row] for row in live.tolist()]
     assert stats.chisquare(seen, expected * sum(seen) / expected.sum()).pvalue > RARE
     assert (np.diff(rows, axis=1) >= 0).all()
-    for row, share in zip(live, tree.of(live) / tree.total, strict=True):  # strata: never off by more than a sample or two
+    for row, share in zip(
+        live, tree.values(live) / tree.total, strict=True
+    ):  # strata: never off by more than a sample or two
         assert (np.abs((rows == row).sum(axis=1) - 20 * share) < 2).all()
 
 
@@ -128,13 +131,13 @@ def test_weights_by_hand():
 
 def test_a_row_may_have_several_numbers():
     """Three for each of 5 rows: an episode of 2 steps enters at row 1 and leaves again."""
-    tree = ByError(5, alpha=1.0, per_row=3, smallest_error=0.5)
+    tree = ErrorPriorities(5, alpha=1.0, per_row=3, smallest_error=0.5)
     tree.enter(1, np.zeros(3))
-    assert tree.of(np.arange(15)).tolist() == [0.0] * 3 + [1.5] * 6 + [0.0] * 6
+    assert tree.values(np.arange(15)).tolist() == [0.0] * 3 + [1.5] * 6 + [0.0] * 6
     assert np.unique(tree.draw(np.linspace(0, 1, 600, endpoint=False))).tolist() == [3, 4, 5, 6, 7, 8]
     tree.update(np.array([4, 8]), np.array([1.0, 7.0]))
-    assert tree.of(np.arange(3, 9)).tolist() == [1.5, 1.5, 1.5, 1.5, 1.5, 7.5]
-    other = ByError(5, alpha=1.0, per_row=3)
+    assert tree.values(np.arange(3, 9)).tolist() == [1.5, 1.5, 1.5, 1.5, 1.5, 7.5]
+    other = ErrorPriorities(5, alpha=1.0, per_row=3)
     with pytest.raises(FileError, match="do not belong to the stored rows"):
         other.check(tree.state(4), np.array([0, 2, 0, 0]))
     other.check(tree.state(4), np.array([0, 2, 1, 0]))
@@ -198,7 +201,7 @@ def test_the_compiled_check_equals_the_plain_one(bad):
     numbers, row, error = np.array([1.0] * 5 + [0.0] * 4), np.arange(5), np.linspace(0, 2, 5)
     if bad:
         row[3], error[3] = bad
-    for check in (kernels.are_errors_plain, kernels.are_errors):
+    for check in (slow_kernels.are_errors, kernels.are_errors):
         assert check(numbers, 9, row, error, 2.0) is (bad is None)
 
 
@@ -237,16 +240,16 @@ def test_before_the_first_draw_no_update_is_out_of_date():
 def test_energy_is_how_far_the_achieved_goal_moved():
     buffer, tree = held([2, 4, 1], prioritized=False, energy_priority=True)
     assert leaves(buffer)[:9].tolist() == pytest.approx(
-        [2 + SMALLEST_MOVE] * 2 + [0] + [4 + SMALLEST_MOVE] * 4 + [0] + [1 + SMALLEST_MOVE]
+        [2 + SMALLEST_DISTANCE] * 2 + [0] + [4 + SMALLEST_DISTANCE] * 4 + [0] + [1 + SMALLEST_DISTANCE]
     )
     rows = buffer.sample_many(500, 20).row.ravel()
     live = np.flatnonzero(leaves(buffer))
-    assert stats.chisquare([(rows == r).sum() for r in live], tree.of(live) / tree.total * rows.size).pvalue > RARE
+    assert stats.chisquare([(rows == r).sum() for r in live], tree.values(live) / tree.total * rows.size).pvalue > RARE
 
 
 def test_a_way_beyond_the_limit_counts_no_more():
     buffer, _ = held([2, 4, 1], prioritized=False, energy_priority=True, energy_cap=1.5)
-    counts = [1.5 + SMALLEST_MOVE] * 2 + [0] + [1.5 + SMALLEST_MOVE] * 4 + [0] + [1 + SMALLEST_MOVE]
+    counts = [1.5 + SMALLEST_DISTANCE] * 2 + [0] + [1.5 + SMALLEST_DISTANCE] * 4 + [0] + [1 + SMALLEST_DISTANCE]
     assert leaves(buffer)[:9].tolist() == pytest.approx(counts)
     for options in ({"energy_priority": True, "energy_cap": 0.0}, {"energy_cap": 1.0}):
         with pytest.raises(OptionError, match=r"energy_cap is .*above 0, with energy_priority=True"):
@@ -255,9 +258,9 @@ def test_a_way_beyond_the_limit_counts_no_more():
 
 def test_ahead_a_row_counts_by_the_moves_still_to_come():
     buffer, _ = held([3, 1], prioritized=False, energy_priority=True, energy_remaining=True)  # every step moves by 1
-    assert (leaves(buffer)[:5] - SMALLEST_MOVE).tolist() == pytest.approx([3.3, 2.3, 1.3, -SMALLEST_MOVE, 1.1])
+    assert (leaves(buffer)[:5] - SMALLEST_DISTANCE).tolist() == pytest.approx([3.3, 2.3, 1.3, -SMALLEST_DISTANCE, 1.1])
     buffer, _ = held([3], prioritized=False, energy_priority=True, energy_remaining=True, energy_cap=1.5)
-    assert (leaves(buffer)[:3] - SMALLEST_MOVE).tolist() == pytest.approx([1.65, 1.65, 1.15])
+    assert (leaves(buffer)[:3] - SMALLEST_DISTANCE).tolist() == pytest.approx([1.65, 1.65, 1.15])
     with pytest.raises(OptionError, match="energy_remaining is True, but"):
         held([], prioritized=False, energy_remaining=True)
 
@@ -294,7 +297,7 @@ def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
     buffer.beta = 0.7
     buffer.save(tmp_path / "b")
     other = HindsightBuffer.load(tmp_path / "b", compute_reward)
-    assert (other.beta, other._timeline.priorities._tree.tobytes()) == (0.7, tree._tree.tobytes())
+    assert (other.beta, other._priorities._tree.tobytes()) == (0.7, tree._tree.tobytes())
     for _ in range(3):
         mine, theirs = buffer.sample(9), other.sample(9)
         assert mine.row.tobytes() == theirs.row.tobytes()

@@ -5,7 +5,7 @@ from tiny import box
 
 from hindsight import GoalSpec
 from hindsight.errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from hindsight.replay.rows import Place, pick, put, refuse_non_finite, row_dtype, take_records, whole_number
+from hindsight.replay.rows import Field, refuse_non_finite, row_dtype, select, take_records, whole_number, write
 
 
 def spec_of(observation, goal, action):
@@ -43,8 +43,8 @@ def test_discrete_actions_take_the_smallest_integer(n, start, dtype):
 
 
 def refuse(value, dtype, shape=(2,)):
-    place = Place.of("thing", np.zeros(shape, dtype))
-    put([place], [value])
+    place = Field.of("thing", np.zeros(shape, dtype))
+    write([place], [value])
     refuse_non_finite([place], [value])
 
 
@@ -83,18 +83,18 @@ def test_what_does_not_fit_is_refused(error, value, dtype, words):
     ],
 )
 def test_what_can_be_read_is_copied(value):
-    place = Place.of("thing", np.zeros(2, np.float32))
-    put([place], [value])
+    place = Field.of("thing", np.zeros(2, np.float32))
+    write([place], [value])
     assert place.array.tolist() == [1.0, 2.0]
     assert not np.shares_memory(place.array, value)
 
 
 def test_missing_keys_name_what_is_there_and_what_is_wanted():
-    assert pick({"a": 1, "b": 2, "c": 3}, ("a", "c"), "it") == [1, 3]
+    assert select({"a": 1, "b": 2, "c": 3}, ("a", "c"), "it") == [1, 3]
     with pytest.raises(MissingKeyError, match="it has a, but a, c is needed"):
-        pick({"a": 1}, ("a", "c"), "it")
+        select({"a": 1}, ("a", "c"), "it")
     with pytest.raises(MissingKeyError, match="it has ndarray, but a, c is needed"):
-        pick(np.zeros(3), ("a", "c"), "it")
+        select(np.zeros(3), ("a", "c"), "it")
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3", None])

@@ -11,19 +11,24 @@ from hindsight import Relabel, Timeline
 from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
 from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS
-from hindsight.replay.ends import Termination
-from hindsight.replay.goals import future_rows
-from hindsight.replay.sampler import Sampler
+from hindsight.replay.sampler import GoalSampler, RandomState, RowSampler, Sampler
+from hindsight.replay.strategies import future_rows
+from hindsight.replay.transforms import AS_STORED, RewardTransform, Termination
 
 RARE = 1e-6
 
 
-def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, **functions):
+def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, reward=compute_reward, termination=AS_STORED):
     timeline = Timeline(SPEC, capacity, episode_length=3)
     for number, steps in enumerate(lengths, start=1):
         timeline.append(make_episode(number, steps, terminated=number % 2 == 0))
-    functions = {"compute_reward": compute_reward} | functions
-    return Sampler(timeline, n_sampled_goal=k, strategy=strategy, seed=seed, **functions)
+    return sampler_of(timeline, strategy, k, seed, RewardTransform(reward, termination))
+
+
+def sampler_of(timeline, strategy, k, seed, *transforms):
+    rng = RandomState(seed)
+    rows = RowSampler(timeline, rng)
+    return Sampler(timeline, rng, rows, GoalSampler(rows, rng, strategy, k), transforms)
 
 
 def arrays_of(batch):
@@ -90,7 +95,7 @@ def test_every_array_of_a_batch_belongs_to_its_row():
 @pytest.mark.parametrize(("k", "share"), [(0, 0.0), (1, 0.5), (4, 0.8), (9, 0.9)])
 def test_each_sample_is_relabelled_apart(k, share):
     sampler = make_sampler([5] * 10, k=k)
-    assert sampler.her_probability == share
+    assert sampler.goals.probability == share
     told = sampler.sample((400, 50)).is_relabelled
     assert_law(Counter(told.ravel().tolist()), {True: share, False: 1 - share} if k else {False: 1.0})
     if k:  # independent within a batch: the number per batch spreads as a binomial does
@@ -173,7 +178,7 @@ def test_few_live_rows_are_drawn_from_the_exact_list(strategy):
 
 def test_too_few_proposals_fall_back_to_the_exact_list(monkeypatch):
     sampler = make_sampler([1] * 50)
-    monkeypatch.setattr(sampler.chance, "count_proposals", lambda size: size // 2)
+    monkeypatch.setattr(sampler.rows, "count_proposals", lambda size: size // 2)
     batch = sampler.sample((3000,))
     assert_law(Counter(batch.row.tolist()), dict.fromkeys(range(0, 100, 2), 1 / 50))
 
@@ -223,15 +228,15 @@ def test_a_strategy_that_leaves_the_buffer_is_refused(answer, words):
 
 def mixture_law(relabel, timeline):
     """By hand: how likely each (number, t, goal) is; no goal is both achieved and asked in these episodes."""
-    law, chance = Counter(), {}
+    law, goals_of = Counter(), {}
     for name in STRATEGIES:
-        chance[name] = expected_goals(name, timeline)
-    asked = [-float(number) for number, t in chance["future"]]
-    chance["desired"] = dict.fromkeys(chance["future"], asked)
-    for number, t in chance["future"]:
-        law[number, t, -float(number)] += 1 - relabel.share
-        for name, share in relabel.shares().items():
-            goals = chance[name][number, t]
+        goals_of[name] = expected_goals(name, timeline)
+    asked = [-float(number) for number, t in goals_of["future"]]
+    goals_of["desired"] = dict.fromkeys(goals_of["future"], asked)
+    for number, t in goals_of["future"]:
+        law[number, t, -float(number)] += 1 - relabel.fraction
+        for name, share in relabel.fractions().items():
+            goals = goals_of[name][number, t]
             for goal in goals:
                 law[number, t, goal] += share / len(goals)
     return {key: p / len(asked) for key, p in law.items() if p}
@@ -253,8 +258,8 @@ def test_the_law_of_a_mixture(relabel, lengths):
     batch = sampler.sample((4000,))
     keys = np.column_stack([batch.observation, batch.goal]).tolist()
     assert_law(Counter((int(number), int(t), goal) for number, t, goal in keys), mixture_law(relabel, sampler.timeline))
-    assert sampler.her_probability == pytest.approx(relabel.share)
-    assert abs(batch.is_relabelled.mean() - relabel.share) < 0.04
+    assert sampler.goals.probability == pytest.approx(relabel.fraction)
+    assert abs(batch.is_relabelled.mean() - relabel.fraction) < 0.04
     judged = compute_reward(batch.next_achieved_goal, batch.goal, {})
     assert (batch.reward == np.where(batch.is_relabelled, judged, batch.observation[:, 1] / 8)).all()
 
@@ -289,12 +294,12 @@ def test_an_unknown_strategy():
 )
 def test_an_unusable_reward_is_refused(judge, words):
     with pytest.raises(GoalEnvError, match=words):
-        make_sampler([4, 3], compute_reward=judge).sample((8,))
+        make_sampler([4, 3], reward=judge).sample((8,))
 
 
 @pytest.mark.parametrize("convert", [list, lambda r: r.astype(np.float64), lambda r: r.astype(np.int64), lambda r: r > -2])
 def test_a_reward_of_any_numbers_will_do(convert):
-    sampler = make_sampler([4, 3], compute_reward=lambda a, g, i: convert(compute_reward(a, g, i)))
+    sampler = make_sampler([4, 3], reward=lambda a, g, i: convert(compute_reward(a, g, i)))
     batch = sampler.sample((100,))
     judged = np.asarray(convert(compute_reward(batch.next_achieved_goal, batch.goal, {})), np.float32)
     assert (batch.reward == judged)[batch.is_relabelled].all()
@@ -309,7 +314,7 @@ def test_the_reward_gets_contiguous_flat_arrays():
         shapes.append((achieved_goal.shape, goal.shape, info))
         return compute_reward(achieved_goal, goal, info)
 
-    make_sampler([4, 3], compute_reward=judge).sample((3, 5))
+    make_sampler([4, 3], reward=judge).sample((3, 5))
     assert set(map(str, shapes)) == {"((15, 1), (15, 1), {})"}
 
 
@@ -320,7 +325,7 @@ def test_ends_stay_as_stored_or_are_judged_under_the_new_goal():
     def reached(achieved_goal, goal, info):
         return (achieved_goal == goal)[:, 0]
 
-    judged = make_sampler([3, 3], ends=Termination(reached)).sample((200,))
+    judged = make_sampler([3, 3], termination=Termination(reached)).sample((200,))
     told = judged.is_relabelled
     assert (judged.terminated == (judged.next_achieved_goal == judged.goal)[:, 0])[told].all()
     assert (judged.terminated == ((judged.observation[:, 0] == 2) & (judged.observation[:, 1] == 2)))[~told].all()
@@ -338,7 +343,7 @@ def test_the_reward_reads_the_declared_info(shape):
         assert set(info) == {"wind", "rain"}
         return info["wind"] + info["rain"]
 
-    sampler = Sampler(timeline, judge, 4, "future", 0)
+    sampler = sampler_of(timeline, "future", 4, 0, RewardTransform(judge))
     out = sampler.sample(shape)
     for batch in (sampler.sample(shape), sampler.sample(shape, out)):
         number, t = batch.observation[..., 0].astype(np.float64), batch.observation[..., 1].astype(np.float64)

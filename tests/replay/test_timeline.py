@@ -5,9 +5,9 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ACTION_SPACE, SPEC, box, compute_reward, live_episodes, make_episode, play
+from tiny import ACTION_SPACE, SPEC, box, buffer_of, compute_reward, live_episodes, make_episode, play
 
-from hindsight import Episode, GoalSpec, HindsightBuffer, Timeline
+from hindsight import Episode, GoalSpec, Timeline
 from hindsight.errors import (
     EpisodeTooLongError,
     FileError,
@@ -173,7 +173,7 @@ def test_large_float64_goals_are_warned_of_once():
 def test_a_warning_of_large_goals_comes_when_all_is_stored():
     goal = box(1, np.float64)
     space = spaces.Dict(observation=box(2), achieved_goal=goal, desired_goal=goal)
-    buffer = HindsightBuffer(100, space, ACTION_SPACE, compute_reward)
+    buffer = buffer_of(100, space, ACTION_SPACE, compute_reward)
     with pytest.warns(UserWarning, match="goals as large as 5002"):
         play(buffer, 5, 2)
     play(buffer, 6, 2)

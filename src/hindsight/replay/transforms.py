@@ -1,0 +1,448 @@
+"""Transforms: the steps of the sampler's pipeline after the gather, one small class each.
+
+Rewards and terminations of relabelled samples, n-step returns, subgoals, symmetries, importance weights, and stored goals.
+A transform is called as transform(batch, draw, rng) and changes the batch in place.
+
+Which `relabel_terminated` fits which environment:
+
+| environment | what ends an episode | relabel_terminated |
+|---|---|---|
+| Fetch, Hand and Maze by default | only the time limit | any except "success", which would end relabelled samples alone |
+| Panda, BitFlipping, PointReach with termination | reaching the goal | None with compute_terminated, else "success" |
+| walkers that can fall | events that do not depend on the goal | "keep" |
+| environments whose reported termination is wrong | reaching the goal | "never": values bootstrap over it |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import FileError, GoalEnvError, OptionError
+from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
+from ..records import Array, Batch
+from ..records.subgoals import Subgoal, parse_subgoals
+from ..records.symmetries import Symmetries
+from .kernels import apply_symmetry, gather, row_layout, select_goals, write_rewards
+from .priorities import Priorities
+from .rows import INFO_PREFIX, BatchMemory, Draw, as_bytes
+from .sampler import RandomState, RowSampler
+from .strategies import (
+    DESIRED,
+    Strategy,
+    check_strategy,
+    custom_rows,
+    her_probability,
+    mixed_rows,
+    refuse_goal_rows,
+)
+from .timeline import Timeline, zero_rows
+
+RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
+TRANSFORMED = {
+    "observation": "observation",
+    "next_observation": "observation",
+    "achieved_goal": "goal",
+    "next_achieved_goal": "goal",
+    "goal": "goal",
+    "action": "action",
+}  # field of a batch that a symmetry changes: the columns that it holds
+_BELOW_ONE = 1 - 1e-12  # rounding must not choose a goal outside the fractions of a mixture
+
+
+class Termination(NamedTuple):
+    """How `terminated` of relabelled samples is recomputed: by a function, by a least reward, or not at all."""
+
+    function: RewardFunction | None = None
+    least_reward: float | None = None
+
+
+AS_STORED = Termination()
+
+
+def choose_termination(
+    rule: str | None,
+    compute_terminated: RewardFunction | None,
+    compute_success: RewardFunction | None,
+    success_reward: float,
+) -> Termination:
+    """Return how `terminated` of relabelled samples is recomputed. Samples with their own goal keep the stored value.
+
+    rule: None calls compute_terminated, or keeps the stored value without one. "keep" keeps it. "never" clears it.
+        "success" calls compute_success; without one, a reward of at least success_reward terminates.
+    Raises OptionError.
+    """
+    if compute_success is not None and rule != "success":
+        raise OptionError(
+            f"compute_success is only called with relabel_terminated='success', but relabel_terminated is {rule!r}."
+        )
+    if isinstance(success_reward, bool) or not isinstance(success_reward, int | float) or not math.isfinite(success_reward):
+        raise OptionError(f"success_reward must be a finite number, got {success_reward!r}.")
+    match rule:
+        case "success":
+            return Termination(compute_success) if compute_success else Termination(least_reward=success_reward)
+        case "never":
+            return Termination(_never)
+        case "keep":
+            return AS_STORED
+        case _:
+            return Termination(compute_terminated)
+
+
+def _never(achieved_goal: Array, goal: Array, info: dict[str, Array]) -> Array:
+    return np.zeros(len(goal), np.bool_)
+
+
+class Steps(NamedTuple):
+    """Steps whose rewards are recomputed, arrays (B, ...). `reward` and `terminated` are overwritten where relabelled."""
+
+    next_achieved_goal: Array
+    goal: Array
+    is_relabelled: Array
+    reward: Array
+    terminated: Array
+
+
+class RewardTransform:
+    """Recompute the rewards and terminations of relabelled samples with the functions of the environment.
+
+    desired_goals: the desired goals of all rows, for `extra_reward`: the part of a reward that compute_reward leaves out,
+        such as a penalty for a crash, is then added under every goal. None: that part is lost where samples are relabelled.
+    """
+
+    def __init__(
+        self, compute_reward: RewardFunction, termination: Termination = AS_STORED, desired_goals: Array | None = None
+    ) -> None:
+        self.compute_reward, self.termination, self._desired_goals = compute_reward, termination, desired_goals
+
+    @property
+    def has_extra_reward(self) -> bool:
+        """Whether rewards have a part that compute_reward leaves out."""
+        return self._desired_goals is not None
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+        """Recompute the samples of one draw."""
+        self.recompute(batch, draw.info, None if self._desired_goals is None else self._desired_goals[batch.row])
+
+    def recompute(self, steps: Batch | Steps, info: dict[str, Array], desired_goal: Array | None) -> None:
+        """Overwrite reward and terminated where relabelled. The functions get read-only views.
+
+        info: (B,) values of the info keys.
+        desired_goal: the goals of the episodes, (B, ...), or None without extra reward.
+        Raises GoalEnvError if a function returns what cannot be used.
+        """
+        achieved, goal = _read_only(steps.next_achieved_goal), _read_only(steps.goal)
+        info = {key: _read_only(values) for key, values in info.items()}
+        recomputed = reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
+        if desired_goal is not None:
+            own = _call(self.compute_reward, "compute_reward", achieved, _read_only(desired_goal), info)
+            reward = recomputed + steps.reward - own
+        if not write_rewards(reward, steps.reward, steps.is_relabelled):
+            raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
+        function, least_reward = self.termination
+        if function is not None:
+            terminated = _call(function, "compute_terminated (or compute_success)", achieved, goal, info)
+            np.copyto(steps.terminated, terminated.astype(np.bool_), where=steps.is_relabelled)
+        elif least_reward is not None:  # extra reward does not count
+            is_success = recomputed.astype(steps.reward.dtype) >= least_reward
+            np.copyto(steps.terminated, is_success, where=steps.is_relabelled)
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+    """Return what a function of the environment returns, (B,) numbers."""
+    try:
+        values = np.asarray(function(achieved, goal, info))
+    except ValueError as problem:
+        if "read-only" not in str(problem):
+            raise
+        raise GoalEnvError(f"{name} must not write into its arguments ({problem}). Let it work on copies.") from problem
+    if values.shape != (len(goal),) or values.dtype.kind not in "fiub":
+        raise GoalEnvError(
+            f"{name} must return numbers of shape ({len(goal)},) for {len(goal)} goals, got shape {values.shape} of "
+            f"{values.dtype}. Vectorize it, or use reward_function(env) of hindsight, which calls it row by row."
+        )
+    return values
+
+
+class NStepReturn:
+    """Replace one-step samples by n-step returns under the goal of the sample, not corrected for the policy.
+
+    A sample spans m steps: up to n, fewer if the episode ends or terminates before. `reward` becomes the discounted sum,
+    next_observation and next_achieved_goal those after the last step, `terminated` that of the last step, and `discount`
+    becomes discount**m, or 0 where the last step terminated (Hessel et al. 2018, without off-policy correction).
+    """
+
+    def __init__(self, timeline: Timeline, rewards: RewardTransform, n_steps: int, discount: float) -> None:
+        self._timeline, self._rewards, self._n_steps, self._discount = timeline, rewards, n_steps, discount
+        self._ring = as_bytes(timeline.rows)
+        self._memories: dict[int, BatchMemory] = {}
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+        """Gather the next steps of each sample, recompute their rewards, and sum them."""
+        steps_left = self._timeline.steps_left[batch.row]
+        steps = self._next_steps(batch, draw, steps_left)
+        self._rewards(steps.flat, steps, rng)
+        sum_steps(steps.batch, steps_left, self._discount, batch)
+
+    def _next_steps(self, batch: Batch, draw: Draw, steps_left: Array) -> Draw:
+        """Return the steps of each sample under its goal, (n, B); those behind the end repeat the last step."""
+        n, size = self._n_steps, len(batch)
+        memory = self._memories.get(size)
+        if memory is None:
+            memory = self._memories[size] = BatchMemory(self._timeline.rows.dtype, (n, size))
+        steps = memory.allocate()
+        steps.batch.row[:] = batch.row + np.minimum(np.arange(n)[:, None], steps_left - 1)
+        steps.batch.is_relabelled[:] = batch.is_relabelled
+        steps.goal_at.reshape(n, size)[:] = draw.goal_at
+        gather(self._ring, self._timeline.rows.itemsize, steps.flat.row, steps.goal_at, steps.plan, steps.block)
+        return steps
+
+
+def sum_steps(steps: Batch, steps_left: Array, discount: float, batch: Batch) -> None:
+    """Write the n-step returns of `steps`, arrays (n, B, ...), into `batch`, arrays (B, ...), see NStepReturn.
+
+    steps_left: (B,), of the first steps.
+    """
+    n, size = steps.reward.shape
+    step = np.arange(n)[:, None]
+    terminated_before = np.cumsum(steps.terminated, axis=0) > steps.terminated
+    is_used = (step < steps_left) & ~terminated_before
+    n_used = is_used.sum(axis=0)
+    last = n_used - 1, np.arange(size)
+    batch.reward[:] = np.where(is_used, discount**step * steps.reward, 0.0).sum(axis=0)
+    for name in ("terminated", "next_observation", "next_achieved_goal"):
+        getattr(batch, name)[:] = getattr(steps, name)[last]
+    if batch.discount is not None:
+        batch.discount[:] = np.where(batch.terminated, 0.0, discount**n_used)
+
+
+class SubgoalTransform:
+    """Relabel a fraction of the samples with the goals of subgoals (relay HER, Luo et al. 2023).
+
+    texts: subgoals as `hindsight.records.subgoals` describes them. The fraction is split evenly between them.
+    success_reward: reward where a subgoal is reached. It is one less elsewhere.
+    symmetries: those that are applied to the samples. They must transform the columns of subgoals as they do goals.
+    """
+
+    def __init__(
+        self, timeline: Timeline, texts: Sequence[str], fraction: float, success_reward: float, symmetries: Symmetries
+    ) -> None:
+        self.subgoals: tuple[Subgoal, ...] = parse_subgoals(texts, timeline.spec)
+        for subgoal in self.subgoals:
+            _refuse_other_symmetry(subgoal, symmetries)
+        self.fraction, self.success_reward = fraction, success_reward
+        self._observations: Array = timeline.rows["observation"]
+        *_, self._row_bytes, _, self._desired_at = row_layout(timeline.rows.dtype).tolist()
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+        """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
+        u = rng.uniform(len(batch))
+        subgoal = np.where(u < self.fraction, 1 + (u / max(self.fraction, 1e-9) * len(self.subgoals)).astype(np.int64), 0)
+        for number, each in enumerate(self.subgoals, 1):
+            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == number), each)
+        draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
+
+    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal) -> None:
+        """Write goals and rewards of `subgoal` into the samples `here`.
+
+        The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
+        """
+        goal_row, place = np.divmod(goal_at[here], self._row_bytes)
+        is_desired = (place == self._desired_at)[:, None]
+        there = self._observations[goal_row]
+        batch.achieved_goal[here] = batch.observation[here][:, subgoal.achieved]
+        batch.next_achieved_goal[here] = reached = batch.next_observation[here][:, subgoal.achieved]
+        batch.goal[here] = goal = np.where(is_desired, there[:, subgoal.goal], there[:, subgoal.achieved])
+        is_met = np.sqrt(np.square(reached - goal).sum(1)) < subgoal.tolerance
+        batch.reward[here] = self.success_reward - 1.0 + is_met
+        batch.terminated[here] = False
+
+
+def _refuse_other_symmetry(subgoal: Subgoal, symmetries: Symmetries) -> None:
+    """Raise OptionError unless the symmetries transform the columns of `subgoal` as they transform goals."""
+    observation, goal = symmetries.maps["observation"], symmetries.maps["goal"]
+    for columns in (subgoal.achieved, subgoal.goal):
+        at = list(columns)
+        is_same = np.array_equal(observation.source[:, at], np.array(columns)[goal.source])
+        is_same &= np.array_equal(observation.sign[:, at], goal.sign)
+        if not (is_same and np.allclose(observation.offset[:, at], goal.offset)):
+            raise OptionError(
+                f"The symmetries must transform the columns {columns} of the subgoal {subgoal.name} as they transform "
+                f"goals. Correct the subgoal or the symmetries."
+            )
+
+
+class SymmetryTransform:
+    """Apply a random group element to each sample. Rewards are computed before: no symmetry changes them."""
+
+    def __init__(self, symmetries: Symmetries) -> None:
+        self._symmetries = symmetries
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+        """Transform observations, goals and actions in place."""
+        element = (rng.uniform(len(batch)) * len(self._symmetries)).astype(np.int64)
+        for field, columns in TRANSFORMED.items():
+            maps = self._symmetries.maps[columns]
+            apply_symmetry(getattr(batch, field), element, maps.source, maps.sign, maps.offset)
+
+
+class WeightTransform:
+    """Set the importance weights (N * p / total) ** -beta of prioritized samples, divided by their maximum in each batch.
+
+    beta: 0 (no correction) to 1 (full correction). It may be changed at any time.
+    """
+
+    def __init__(self, priorities: Priorities | None, beta: float) -> None:
+        self._priorities, self.beta = priorities, beta
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+        """Set `weight` of the batch. N and total cancel out. Without priorities, weights remain None."""
+        if self._priorities is None:
+            return
+        values = self._priorities.values(draw.batch.row)
+        draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
+
+
+class StoredGoals:
+    """Relabelled goals that are drawn once, when an episode ends (Stable Baselines 2), and kept beside its rows.
+
+    Each row has k goals with their rewards and terminations. As row data of a timeline it draws the goals of an episode
+    that enters. As a transform it relabels a sample with one of the goals of its row.
+    strategy, n_sampled_goal: as in ReplayOptions. k is n_sampled_goal, 4 for a Relabel, and at most 1 for "final".
+    probability: fraction of the samples that are relabelled.
+    goals: (rows, k) records of goal, reward and terminated.
+    """
+
+    def __init__(
+        self,
+        rows: RowSampler,
+        rng: RandomState,
+        rewards: RewardTransform,
+        strategy: Strategy,
+        n_sampled_goal: int | None,
+    ) -> None:
+        self._rows, self._rng, self._rewards = rows, rng, rewards
+        strategy = check_strategy(strategy)
+        self.probability = her_probability(strategy, n_sampled_goal)
+        self._strategy = Relabel(**{strategy: 1.0}) if isinstance(strategy, str) else strategy
+        k = DEFAULT_N_SAMPLED_GOAL if n_sampled_goal is None else n_sampled_goal
+        if isinstance(self._strategy, Relabel) and self._strategy.only == "final":
+            k = min(k, 1)
+        self._k = k if self.probability else 0
+        row, n_rows = rows.timeline.rows.dtype, len(rows.timeline.rows)
+        fields = [("goal", row["desired_goal"]), ("reward", row["reward"]), ("terminated", np.dtype(np.bool_))]
+        record = np.dtype(fields, align=True)
+        self.goals = zero_rows(n_rows * self._k, record).reshape(n_rows, self._k)
+        self._bytes = as_bytes(self.goals)
+        places = [(place, dtype.itemsize, record.itemsize) for dtype, place, *_ in (record.fields or {}).values()]
+        self._fields = np.array(places, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in bytes."""
+        return self.goals.nbytes
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+        """Relabel each sample with `probability`, with one of the goals of its row, each equally likely."""
+        u = rng.uniform(len(batch))
+        into = as_bytes(batch.goal), as_bytes(batch.reward), as_bytes(batch.terminated)
+        select_goals(self._bytes, self._fields, self._k, self.probability, u, batch.row, batch.is_relabelled, into)
+
+    def prepare(self, rows: Array) -> Array:
+        """Return the (T, k) goals of an episode of T + 1 records, with rewards and terminations.
+
+        Goals of other episodes are drawn from what is stored before the episode enters, and from the episode itself.
+        Raises InputError or GoalEnvError if the strategy or the reward function returns what cannot be used.
+        """
+        goals = np.zeros((len(rows) - 1, self._k), self.goals.dtype)
+        if self._k:
+            goals["goal"] = self._draw(rows).reshape(goals["goal"].shape)
+            self._recompute(rows, goals)
+        return goals
+
+    def _recompute(self, rows: Array, goals: Array) -> None:
+        """Fill in the rewards and terminations of the (T, k) goals of an episode."""
+        steps, k = goals.shape
+        achieved = np.repeat(rows["achieved_goal"][1:], k, axis=0)
+        names = [name for name in rows.dtype.names or () if name.startswith(INFO_PREFIX)]
+        info = {name.removeprefix(INFO_PREFIX): np.repeat(rows[name][:-1], k) for name in names}
+        reward, terminated = (np.repeat(rows[name][:-1], k) for name in ("reward", "terminated"))
+        goal = np.ascontiguousarray(goals["goal"]).reshape(achieved.shape)
+        desired_goal = np.repeat(rows["desired_goal"][:-1], k, axis=0) if self._rewards.has_extra_reward else None
+        relabelled = Steps(achieved, goal, np.ones(steps * k, np.bool_), reward, terminated)
+        self._rewards.recompute(relabelled, info, desired_goal)
+        goals["reward"], goals["terminated"] = reward.reshape(steps, k), terminated.reshape(steps, k)
+
+    def _draw(self, rows: Array) -> Array:
+        """Return T * k goals for an episode that is not in the ring yet. Its rows are numbered from the end of the ring."""
+        steps, timeline = len(rows) - 1, self._rows.timeline
+        first = len(timeline.rows)
+        row = np.repeat(np.arange(first, first + steps), self._k)
+        steps_done, steps_left = row - first, first + steps - row
+        if isinstance(self._strategy, Relabel):
+            reads_others = self._strategy.random or self._strategy.desired
+            other_row = self._other_rows(steps, len(row)) if reads_others else row
+            u = self._rng.uniform(len(row)) * (self._strategy.fraction * _BELOW_ONE)
+            goal_row, source = mixed_rows(self._strategy, row, steps_done, steps_left, u, other_row)
+            return _read_goals(timeline.rows, rows, goal_row, source == DESIRED)
+        goal_row = custom_rows(self._strategy, row, steps_done, steps_left, self._rng.uniform(len(row)).copy())
+        is_own = (goal_row >= first) & (goal_row <= first + steps)
+        refuse_goal_rows(goal_row, is_own | timeline.holds(goal_row))
+        return _read_goals(timeline.rows, rows, goal_row, np.zeros(len(row), np.bool_))
+
+    def _other_rows(self, steps: int, size: int) -> Array:
+        """Return rows that start a transition, of all that is stored or of the episode that enters, each equally likely."""
+        timeline = self._rows.timeline
+        index = (self._rng.uniform(size) * (timeline.num_transitions + steps)).astype(np.int64)
+        other_row, is_stored = len(timeline.rows) + index, index >= steps
+        if is_stored.any():
+            other_row[is_stored] = self._rows.uniform(int(is_stored.sum()))
+        return other_row
+
+    def enter(self, first: int, rows: Array, prepared: Array) -> None:
+        """Keep the goals of an episode that was written from row `first` on."""
+        self.goals[first : first + len(prepared)] = prepared
+
+    def leave(self, first: int, steps: int) -> None:
+        """Do nothing: goals of evicted rows are never selected."""
+
+    def state(self, n_rows: int) -> dict[str, Array]:
+        """Return what `load` needs: the goals of the first `n_rows` rows as bytes, a view."""
+        return {"stored_goals": self._bytes.reshape(len(self.goals), -1)[:n_rows] if self._k else self._no_goals(n_rows)}
+
+    def _no_goals(self, n_rows: int) -> Array:
+        return np.zeros((n_rows, 0), np.uint8)
+
+    def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
+        """Raise FileError unless `state` holds as many goals per row, with finite numbers."""
+        stored, shape = state["stored_goals"], (len(steps_left), self._k * self.goals.dtype.itemsize)
+        if stored.dtype != np.uint8 or stored.shape != shape:
+            raise FileError(f"Expected shape {shape} of uint8 for the stored goals, got {stored.shape} of {stored.dtype}.")
+        goals: Any = stored.reshape(-1).view(self.goals.dtype)
+        is_finite = np.isfinite(goals["reward"]).all() and np.isfinite(goals["goal"]).all()
+        if not is_finite or (goals["terminated"].view(np.uint8) > 1).any():
+            raise FileError("The stored goals, their rewards or their terminations are invalid. The file is damaged.")
+
+    def load(self, state: Mapping[str, Array]) -> None:
+        """Take the goals of the first rows from a checked state."""
+        stored = state["stored_goals"]
+        self._bytes[: stored.size] = stored.reshape(-1)
+
+
+def _read_goals(ring: Array, rows: Array, goal_row: Array, is_desired: Array) -> Array:
+    """Return the achieved or desired goal of each goal row. Rows from the end of the ring on are those of `rows`."""
+    goals = np.empty((len(goal_row), *ring.dtype["desired_goal"].shape), ring.dtype["desired_goal"].base)
+    is_new = goal_row >= len(ring)
+    for records, first, is_here in ((ring, 0, ~is_new), (rows, len(ring), is_new)):
+        for name, here in (("achieved_goal", is_here & ~is_desired), ("desired_goal", is_here & is_desired)):
+            goals[here] = records[name][goal_row[here] - first]
+    return goals

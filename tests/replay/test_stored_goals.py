@@ -1,0 +1,418 @@
+"""Goals that are drawn when an episode ends, against a list of what each step was told, and by their laws."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from tiny import (
+    ACTION_SPACE,
+    OBSERVATION_SPACE,
+    buffer_of,
+    compute_reward,
+    live_episodes,
+    make_buffer,
+    make_episode,
+    place,
+    play,
+    step,
+    vector_step,
+)
+
+from hindsight import Episode, HindsightBuffer, Relabel
+from hindsight.errors import FileError, GoalEnvError, InputError, OptionError
+from hindsight.options.relabel import STRATEGIES
+from hindsight.records import BATCH_FIELDS
+
+RARE = 1e-6
+
+
+def told_buffer(capacity=100, **options):
+    return make_buffer(capacity, relabel_at="episode_end", **options)
+
+
+def windy_reward(achieved_goal, goal, info):
+    """Minus the distance, and the wind of the step: so that it says which goals and which row it was computed from."""
+    return info["wind"] - np.abs(achieved_goal - goal)[:, 0]
+
+
+def near(achieved_goal, goal, info):
+    return np.abs(achieved_goal - goal)[:, 0] <= info["reach"]
+
+
+def next_rows(rows, steps_done, steps_left, u):
+    return rows + 1
+
+
+def windy_episode(number, steps):
+    info = {"wind": number / 4 + np.arange(steps) / 16, "reach": np.arange(steps) % 2.0}
+    return make_episode(number, steps, terminated=number % 2 == 0, info=info)
+
+
+RULES = {
+    "keep": {"relabel_terminated": "keep"},
+    "never": {"relabel_terminated": "never"},
+    "given": {"compute_terminated": near},
+    "success": {"relabel_terminated": "success", "success_reward": 0.25},
+    "judged": {"relabel_terminated": "success", "compute_success": near},
+}
+MIXTURE = Relabel(future=0.4, final=0.1, desired=0.2, random=0.1)
+WAYS = [*STRATEGIES, MIXTURE, Relabel(final=0.5), Relabel(desired=0.7), Relabel(), next_rows]
+
+
+def possible_goals(strategy, number, t, steps, held):
+    """By hand: every goal that step t of an episode may be told. held: {number: steps} when it ended, itself included."""
+    anywhere = {place(other, later) for other, length in held.items() for later in range(1, length + 1)}
+    future = {place(number, later) for later in range(t + 1, steps + 1)}
+    asked = {-float(other) for other in held}
+    if callable(strategy):
+        return {place(number, t + 1)}
+    if isinstance(strategy, Relabel):
+        final = {place(number, steps)}
+        parts = {"future": future, "final": final, "random": anywhere, "desired": asked}
+        return set().union(*(goals for name, goals in parts.items() if getattr(strategy, name)))
+    episode = {place(number, any_) for any_ in range(1, steps + 1)}
+    return {"future": future, "final": {place(number, steps)}, "episode": episode, "random": anywhere}[strategy]
+
+
+def verdict(rule, number, t, steps, goal):
+    """By hand: reward and end of a step under a goal, as RULES say."""
+    distance, stored = abs(place(number, t + 1) - goal), t == steps - 1 and number % 2 == 0
+    reward = number / 4 + t / 16 - distance
+    is_near = distance <= t % 2
+    return reward, {"keep": stored, "never": False, "given": is_near, "success": reward >= 0.25, "judged": is_near}[rule]
+
+
+def entries_of(buffer, first, steps):
+    """What was told of an episode: for each step a list of (goal, reward, terminated)."""
+    entries = buffer._stored.goals[first : first + steps]
+    return [[(float(e["goal"][0]), float(e["reward"]), bool(e["terminated"])) for e in row] for row in entries]
+
+
+@settings(deadline=None, max_examples=150)  # the first sample compiles
+@given(
+    lengths=st.lists(st.integers(1, 5), min_size=1, max_size=8),
+    capacity=st.integers(5, 14),
+    k=st.integers(0, 3),
+    strategy=st.sampled_from(WAYS),
+    rule=st.sampled_from(sorted(RULES)),
+    prioritized=st.booleans(),
+    shape=st.sampled_from([(12,), (3, 4)]),
+    seed=st.integers(0, 99),
+)
+def test_every_step_keeps_what_it_was_told_until_it_leaves(lengths, capacity, k, strategy, rule, prioritized, shape, seed):
+    n_sampled_goal = None if isinstance(strategy, Relabel) else k
+    options = {"n_sampled_goal": n_sampled_goal, "strategy": strategy, "prioritized": prioritized, "seed": seed}
+    options |= {"info_keys": ("wind", "reach"), "dtype": "float64", "relabel_at": "episode_end"}
+    buffer = buffer_of(capacity, OBSERVATION_SPACE, ACTION_SPACE, windy_reward, **options, **RULES[rule])
+    is_same = strategy == "final" or strategy == Relabel(final=0.5)
+    n_entries = 0 if not buffer.her_probability else 1 if is_same else 4 if n_sampled_goal is None else k
+    told = {}
+    for number, steps in enumerate(lengths, start=1):
+        held = dict(live_episodes(buffer._timeline).values()) | {number: steps}
+        buffer.add_episode(windy_episode(number, steps))
+        live = live_episodes(buffer._timeline)
+        [first] = [first for first, (other, _) in live.items() if other == number]
+        told[number] = entries_of(buffer, first, steps)
+        for t, entries in enumerate(told[number]):
+            assert len(entries) == n_entries
+            for goal, reward, terminated in entries:
+                assert goal in possible_goals(strategy, number, t, steps, held)
+                assert (reward, terminated) == verdict(rule, number, t, steps, goal)
+        assert {other: told[other] for other, _ in live.values()} == {
+            other: entries_of(buffer, first, length) for first, (other, length) in live.items()
+        }
+        assert_samples(buffer.sample(*shape) if len(shape) == 1 else buffer.sample_many(*shape), shape, told, lengths)
+
+
+def assert_samples(batch, shape, told, lengths):
+    """Each sample is a step as it was, or as it was told."""
+    for i in np.ndindex(shape):
+        number, t = map(int, batch.observation[i])
+        seen = float(batch.goal[i][0]), float(batch.reward[i]), bool(batch.terminated[i])
+        stored = t == lengths[number - 1] - 1 and number % 2 == 0
+        assert seen in (told[number][t] if batch.is_relabelled[i] else [(-number, t / 8, stored)])
+        assert (batch.next_observation[i].tolist(), batch.action[i].tolist()) == ([number, t + 1], [t])
+
+
+def assert_law(counts, expected):
+    """counts: how often each thing was seen; expected: its probability."""
+    assert set(counts) <= set(expected)
+    total = sum(counts.values())
+    if len(expected) > 1:
+        seen = [counts[key] for key in expected]
+        assert stats.chisquare(seen, [total * p for p in expected.values()]).pvalue > RARE
+
+
+def even(goals):
+    return {goal: 1 / len(goals) for goal in goals}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_laws_of_the_goals(strategy):
+    """Thousands of entries for one episode of 4 steps, after others of 2 and 3."""
+    buffer = told_buffer(strategy=strategy, n_sampled_goal=5000, seed=3)
+    lengths = {1: 2, 2: 3, 3: 4}
+    for number, steps in lengths.items():
+        buffer.add_episode(make_episode(number, steps))
+    for t, entries in enumerate(entries_of(buffer, 7, 4)):
+        assert_law(Counter(goal for goal, *_ in entries), even(possible_goals(strategy, 3, t, 4, lengths)))
+
+
+def test_laws_of_a_mixture():
+    """Told are 1/2 of the future, 1/4 asked and 1/4 random: the last two from the steps of two equally long episodes."""
+    buffer = told_buffer(4000, strategy=Relabel(future=0.4, desired=0.2, random=0.2), seed=4)
+    for number in (1, 5):
+        buffer.add_episode(make_episode(number, 2000))
+    goals = buffer._stored.goals["goal"][2001:4001].ravel()
+    source = np.where(goals < 0, goals, np.where(goals < place(5, 0), 1, 5))
+    assert_law(Counter(source.tolist()), {-1: 1 / 8, -5: 1 / 8, 1: 1 / 8, 5: 5 / 8})
+
+
+def test_shares_of_a_mixture():
+    buffer = told_buffer(2000, strategy=Relabel(future=0.4, desired=0.4), seed=4)
+    buffer.add_episode(make_episode(1, 2000))
+    goals = buffer._stored.goals["goal"][:2000]
+    assert_law(Counter((goals < 0).ravel().tolist()), {True: 0.5, False: 0.5})
+    is_told = buffer.sample(5000).is_relabelled
+    assert_law(Counter(is_told.tolist()), {True: 0.8, False: 0.2})
+
+
+def test_a_sample_is_any_row_and_then_its_goal_or_one_of_its_entries():
+    buffer = told_buffer(strategy="random", n_sampled_goal=3, seed=5)
+    for number, steps in enumerate([4, 7, 2], start=1):
+        buffer.add_episode(make_episode(number, steps))
+    batch = buffer.sample_many(200, 200)
+    row, goal, is_told = batch.row.ravel(), batch.goal.ravel(), batch.is_relabelled.ravel()
+    assert buffer.her_probability == 0.75
+    assert_law(Counter(row.tolist()), even(buffer._timeline.live_rows().tolist()))
+    assert_law(Counter(is_told.tolist()), {True: 0.75, False: 0.25})
+    entries = buffer._stored.goals["goal"][..., 0]
+    law = Counter()
+    for each in buffer._timeline.live_rows().tolist():
+        for entry in entries[each]:
+            law[each, float(entry)] += 1 / 13 / 3
+    counts = Counter(zip(row[is_told].tolist(), goal[is_told].tolist(), strict=True))
+    assert_law(counts, dict(law))
+
+
+def test_priorities_say_which_rows_and_chance_which_entries():
+    buffer = told_buffer(prioritized=True, alpha=1.0, seed=6)
+    buffer.add_episode(make_episode(1, 4))
+    buffer.sample(8)
+    buffer.update_priorities(np.arange(4), np.array([1.0, 2.0, 0.0, 5.0]))
+    batch = buffer.sample_many(500, 8)
+    assert_law(Counter(batch.row[batch.row != 2].tolist()), {0: 1 / 8, 1: 2 / 8, 3: 5 / 8})
+    assert_law(Counter(batch.is_relabelled.ravel().tolist()), {True: 0.8, False: 0.2})
+    assert batch.weight.shape == (500, 8)
+
+
+def test_memory_is_used_again():
+    one, other = (told_buffer(seed=7) for _ in range(2))
+    for buffer in (one, other):
+        buffer.add_episode(make_episode(1, 30))
+    out = other.sample(16)
+    one.sample(16)
+    for _ in range(3):
+        fresh = one.sample(16)
+        assert other.sample(16, out) is out
+        assert all((getattr(fresh, name) == getattr(out, name)).all() for name in BATCH_FIELDS)
+        assert not any(np.shares_memory(getattr(fresh, name), one._stored.goals) for name in BATCH_FIELDS)
+
+
+def test_goals_of_any_kind_are_kept_as_they_are():
+    pixels = spaces.Box(0, 255, (2, 2), np.uint8)
+    space = spaces.Dict(observation=spaces.Discrete(300), achieved_goal=pixels, desired_goal=pixels)
+    reward = lambda achieved, goal, info: -np.abs(achieved.astype(int) - goal).sum(axis=(1, 2))  # noqa: E731
+    buffer = buffer_of(20, space, spaces.Discrete(2), reward, relabel_at="episode_end", strategy="final")
+    seen = np.arange(24, dtype=np.uint8).reshape(6, 2, 2) * 10
+    buffer.add_episode(Episode(np.arange(6), seen, np.full_like(seen, 255), np.zeros(5, int), np.zeros(5)))
+    batch = buffer.sample(64)
+    told = batch.is_relabelled
+    assert batch.goal.dtype == np.uint8
+    assert 0 < told.sum() < 64
+    assert (batch.goal[told] == seen[5]).all()
+    assert (batch.reward[told] == -40.0 * (5 - 1 - batch.row[told]) * 4).all()
+    assert (batch.goal[~told] == 255).all()
+
+
+def test_steps_and_whole_episodes_are_told_alike():
+    one, other = (told_buffer(seed=8) for _ in range(2))
+    one.add_episode(make_episode(1, 5, terminated=True))
+    play(other, 1, 5, terminated=True)
+    assert one._stored.goals.tobytes() == other._stored.goals.tobytes()
+
+
+def contents(buffer):
+    """All that a refusal must leave as it was: but for chance, and the step counts of open episodes, which nobody reads."""
+    arrays = {name: array.copy() for name, array in buffer.state_dict()[0].items() if name != "random_state"}
+    for name in ("steps_done", "steps_left"):
+        arrays["open_rows"].view(buffer._timeline.rows.dtype)[name] = 0
+    return arrays
+
+
+def assert_unchanged(buffer, before):
+    assert all((array == before[name]).all() for name, array in contents(buffer).items())
+
+
+class Reward:
+    """One that can be broken and mended."""
+
+    def __init__(self):
+        self.now = compute_reward
+
+    def __call__(self, achieved_goal, goal, info):
+        return self.now(achieved_goal, goal, info)
+
+
+def spoil(achieved_goal, goal, info):
+    achieved_goal[:] = 0
+    return goal[:, 0]
+
+
+BROKEN = [
+    (lambda achieved, goal, info: 0.0, r"compute_reward returned shape \(\) of float64 for 12 goals"),
+    (lambda achieved, goal, info: np.full(len(goal), np.nan), "NaN or infinity for a relabelled goal"),
+    (spoil, "compute_reward writes into its arguments"),
+]
+
+
+@pytest.mark.parametrize(("broken", "words"), BROKEN)
+def test_an_episode_that_cannot_be_judged_is_refused_whole(broken, words):
+    reward = Reward()
+    options = {"relabel_at": "episode_end", "episode_length": 4}
+    buffer = buffer_of(8, OBSERVATION_SPACE, ACTION_SPACE, reward, **options)
+    if broken is not spoil:  # which is looked for once, at the first episode
+        for number in (1, 2):
+            buffer.add_episode(make_episode(number, 4))
+    before, reward.now = contents(buffer), broken
+    with pytest.raises(GoalEnvError, match=words):
+        buffer.add_episode(make_episode(3, 3))
+    assert_unchanged(buffer, before)
+    for t in range(2):
+        buffer.add(*step(3, t))
+    before = contents(buffer)
+    with pytest.raises(GoalEnvError, match=words):
+        buffer.add(*step(3, 2, truncated=True))
+    assert_unchanged(buffer, before)
+    buffer.add(*step(3, 2))
+    before = contents(buffer)
+    with pytest.raises(GoalEnvError, match=words):
+        buffer.end_open_episodes()
+    assert_unchanged(buffer, before)
+    reward.now = compute_reward
+    buffer.end_open_episodes()
+    assert (3, 3) in live_episodes(buffer._timeline).values()
+
+
+def test_a_refusal_is_of_all_environments_and_the_step_can_be_given_again():
+    """Two end in one step, one begins anew from its reset with reward 0: after the refusal all is as if it never came."""
+    reward = Reward()
+    buffers = [buffer_of(50, OBSERVATION_SPACE, ACTION_SPACE, reward, n_envs=3, relabel_at="episode_end") for _ in range(2)]
+    last = vector_step([1, 2, 3], [0, 0, 0], [False] * 3, [False, False, True])
+    ends = vector_step([1, 2, 4], [1, 1, 0], [True, True, False], [False] * 3)
+    for buffer in buffers:
+        buffer.add(*last)
+    reward.now = lambda achieved, goal, info: np.where(achieved[:, 0] == place(2, 2), np.nan, 0.0)
+    before = contents(buffers[0])
+    with pytest.raises(GoalEnvError, match="NaN"):
+        buffers[0].add(*ends)
+    assert_unchanged(buffers[0], before)
+    reward.now = compute_reward
+    for buffer in buffers:
+        buffer.add(*ends)
+        buffer.add(*vector_step([5, 6, 4], [0, 0, 1], [False] * 3, [False, False, True]))
+        assert sorted(live_episodes(buffer._timeline).values()) == [(1, 2), (2, 2), (3, 1), (4, 2)]
+    states = [contents(buffer) for buffer in buffers]
+    assert (states[0]["rows"] == states[1]["rows"]).all()
+
+
+def test_a_strategy_of_ones_own_sees_its_episode_and_stays_in_it():
+    seen = []
+
+    def strategy(rows, steps_done, steps_left, u):
+        seen.append((rows - rows[0], steps_done.copy(), steps_left.copy(), u))
+        return rows - steps_done + np.where(steps_done == 3, far, 0)
+
+    far = 0
+    buffer = told_buffer(strategy=strategy, n_sampled_goal=2)
+    buffer.add_episode(make_episode(1, 4))
+    rows, done, left, u = seen[0]
+    assert rows.tolist() == done.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert left.tolist() == [4, 4, 3, 3, 2, 2, 1, 1]
+    assert 0 <= u.min() < u.max() < 1
+    assert [goal for step in entries_of(buffer, 0, 4) for goal, *_ in step] == [place(1, 0)] * 8
+    far, before = 5, contents(buffer)
+    with pytest.raises(InputError, match="belongs to no episode in the buffer"):
+        buffer.add_episode(make_episode(2, 4))
+    assert_unchanged(buffer, before)
+
+
+def filled(**options):
+    """A buffer that has been round its ring, with an open episode."""
+    buffer = told_buffer(20, episode_length=5, **options)
+    for number in range(1, 8):
+        buffer.add_episode(make_episode(number, 1 + number % 5))
+    for t in range(3):
+        buffer.add(*step(9, t))
+    return buffer
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"strategy": "random", "n_sampled_goal": 2}, {"strategy": MIXTURE, "prioritized": True}, {"n_sampled_goal": 0}],
+)
+def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
+    first = filled(**options)
+    first.save(tmp_path / "buffer")
+    second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    for _ in range(3):
+        for buffer in (first, second):
+            buffer.add(*step(9, 3 + len(buffer), truncated=True))
+        one, other = first.sample(40), second.sample(40)
+        assert all((getattr(one, name) == getattr(other, name)).all() for name in BATCH_FIELDS)
+    states = [buffer.state_dict()[0] for buffer in (first, second)]
+    assert all((states[0][name] == states[1][name]).all() for name in states[0])
+
+
+def test_foreign_entries_are_refused_when_loading():
+    arrays, data = filled().state_dict()
+    buffer = filled()
+    before, size = contents(buffer), buffer._stored.goals.dtype.itemsize
+    infinite, undecided = arrays["entries"].copy(), arrays["entries"].copy()
+    infinite[0, :4], undecided[0, 8] = np.float32([np.inf]).view(np.uint8), 2
+    for name, bad in {
+        r"entries are \(\d+, \d+\) of uint8, but": arrays["entries"][:, :size],
+        r"entries are .* of int8": arrays["entries"].view(np.int8),
+        "not finite": infinite,
+        "neither true nor false": undecided,
+    }.items():
+        with pytest.raises(FileError, match=name):
+            buffer.load_state_dict(arrays | {"entries": bad}, data)
+        assert_unchanged(buffer, before)
+    with pytest.raises(FileError, match="relabel_at 'sample' against 'episode_end'"):
+        make_buffer(20, episode_length=5).load_state_dict(arrays, data)
+    with pytest.raises(FileError, match="malformed"):
+        buffer.load_state_dict({name: array for name, array in arrays.items() if name != "entries"}, data)
+
+
+def test_entries_count_as_memory():
+    plain, told = make_buffer(1000), told_buffer(1000, n_sampled_goal=3)
+    assert told.nbytes - plain.nbytes == len(told._timeline.rows) * 3 * 12
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"relabel_at": "end"}, "relabel_at is 'end', but one of sample, episode_end is needed"),
+        ({"relabel_at": "episode_end", "n_steps": 3}, "n_steps is 3: choose n_steps=1, or relabel_at='sample'"),
+        ({"relabel_at": "episode_end", "strategy": Relabel(), "n_sampled_goal": 4}, "give one of the two"),
+        ({"relabel_at": "episode_end", "n_sampled_goal": 10**12}, "lower capacity"),
+    ],
+)
+def test_options_that_cannot_be(options, words):
+    with pytest.raises(OptionError, match=words):
+        make_buffer(**options)

@@ -1,0 +1,87 @@
+"""Each rule against what is worked out by hand: in episodes of 3 steps the reward is 0 where the goal is reached."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny import compute_reward, make_buffer, make_episode
+
+from hindsight import HindsightBuffer
+from hindsight.errors import GoalEnvError, OptionError
+from hindsight.options.relabel import STRATEGIES
+from hindsight.replay.transforms import choose_termination
+
+
+def always(achieved_goal, goal, info):
+    return np.ones(len(goal))
+
+
+def near(achieved_goal, goal, info):
+    return np.abs(achieved_goal - goal)[:, 0] <= 1
+
+
+def is_near(next_achieved, goal):
+    return abs(next_achieved - goal) <= 1
+
+
+RULES = {  # the arguments of a buffer, and what they mean for a sample: (stored, next achieved goal, goal) -> terminated
+    "as given": ({"compute_terminated": near}, lambda stored, a, g: is_near(a, g)),
+    "as stored": ({}, lambda stored, a, g: stored),
+    "keep": ({"relabel_terminated": "keep", "compute_terminated": always}, lambda stored, a, g: stored),
+    "never": ({"relabel_terminated": "never", "compute_terminated": always}, lambda stored, a, g: False),
+    "reward": ({"relabel_terminated": "success", "compute_terminated": always}, lambda stored, a, g: a == g),
+    "lower": ({"relabel_terminated": "success", "success_reward": -1}, lambda stored, a, g: is_near(a, g)),
+    "judge": ({"relabel_terminated": "success", "compute_success": near}, lambda stored, a, g: is_near(a, g)),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@settings(deadline=None)  # the first sample compiles
+@given(seed=st.integers(0, 99), strategy=st.sampled_from(STRATEGIES))
+def test_ends_follow_the_rule_where_relabelled_and_stay_elsewhere(name, seed, strategy):
+    arguments, says = RULES[name]
+    buffer = make_buffer(seed=seed, strategy=strategy, n_sampled_goal=1, **arguments)
+    for number in range(1, 5):
+        buffer.add_episode(make_episode(number, 3, terminated=number > 2))
+    batch = buffer.sample(64)
+    for i in range(64):
+        number, t = batch.observation[i].tolist()
+        stored = number > 2 and t == 2
+        expected = says(stored, float(batch.next_achieved_goal[i, 0]), float(batch.goal[i, 0]))
+        assert batch.terminated[i] == (expected if batch.is_relabelled[i] else stored)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"relabel_terminated": "Success"}, "relabel_terminated is 'Success', but None or one of success, keep, never"),
+        ({"relabel_terminated": "keep", "compute_success": near}, "compute_success is given, but .* 'keep'"),
+        ({"compute_success": near}, "compute_success is given, but .* None"),
+        ({"success_reward": np.inf}, "success_reward is inf"),
+        ({"success_reward": "0"}, "success_reward is '0'"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused(options, words):
+    with pytest.raises(OptionError, match=words):
+        make_buffer(**options)
+
+
+def test_an_unusable_judge_of_success_is_refused():
+    buffer = make_buffer(relabel_terminated="success", compute_success=lambda a, g, i: a == g)
+    buffer.add_episode(make_episode(1, 3))
+    with pytest.raises(GoalEnvError, match=r"compute_success\) returned shape \(8, 1\)"):
+        buffer.sample(8)
+
+
+def test_a_rule_is_saved_with_the_buffer(tmp_path):
+    first = make_buffer(relabel_terminated="success", success_reward=-1.0)
+    first.add_episode(make_episode(1, 9))
+    first.save(tmp_path / "buffer")
+    second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    assert (first.sample(99).terminated == second.sample(99).terminated).all()
+    assert first.sample(99).terminated.any()
+
+
+def test_without_a_word_the_environment_is_asked():
+    assert choose_termination(None, near, None, 0.0).judge is near
+    assert choose_termination(None, None, None, 0.0) == (None, None)
