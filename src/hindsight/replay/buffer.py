@@ -18,18 +18,16 @@ from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
 from .rows import row_dtype, whole_number
 from .sampler import GoalSampler, RandomState, RowSampler, Sampler, Transform
-from .strategies import Strategy, check_strategy
+from .strategies import RewardFunction, Strategy, Termination, check_strategy, choose_termination
 from .timeline import Timeline
 from .transforms import (
     NStepReturn,
-    RewardFunction,
     RewardTransform,
     StoredGoals,
     SubgoalTransform,
     SymmetryTransform,
-    Termination,
     WeightTransform,
-    choose_termination,
+    already_achieved_fraction,
 )
 
 KIND = "hindsight buffer"
@@ -236,7 +234,7 @@ class HindsightBuffer:
 
         Achieved means: the reward is as good as at the goal. None if no sample is relabelled or the reward needs info.
         """
-        return None if self.options.info_keys else _already_achieved(self._pipeline.compute_reward, batch)
+        return None if self.options.info_keys else already_achieved_fraction(self._pipeline.compute_reward, batch)
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
@@ -374,16 +372,6 @@ def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapp
     buffer.beta = beta
     if strategy is not None and buffer.options.relabel_at == "sample":
         buffer.strategy = strategy
-
-
-def _already_achieved(compute_reward: RewardFunction, batch: Batch) -> float | None:
-    """See `HindsightBuffer.already_achieved_fraction`."""
-    here = batch.is_relabelled
-    if not here.any():
-        return None
-    goal = batch.goal[here]
-    before, at_goal = (np.asarray(compute_reward(a, goal, {})) for a in (batch.achieved_goal[here], goal))
-    return float(np.mean(before >= at_goal))
 
 
 def _check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:
