@@ -71,11 +71,7 @@ def load_arrays(path_or_file: str | Path | BinaryIO, kind: str) -> tuple[dict[st
 
 def save_bytes(path: Path, content: bytes) -> None:
     """Write a file, atomically."""
-
-    def put(file: BinaryIO) -> None:
-        file.write(content)
-
-    save_file(path, put)
+    save_file(path, lambda file: file.write(content))
 
 
 def save_file(path: Path, put: Callable[[BinaryIO], Any], previous: Path | None = None) -> None:

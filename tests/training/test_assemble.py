@@ -8,7 +8,7 @@ import pytest
 from short_runs import OPTIONS, her, short
 
 from hindsight import HER, BitFlipping, PointReach
-from hindsight.errors import FileError, OptionError
+from hindsight.errors import FileError, GoalEnvError, OptionError
 from hindsight.training.assemble import environment_id
 
 
@@ -117,6 +117,21 @@ def test_a_policy_that_does_not_fit_the_environment_is_refused(tmp_path):
         HER.load(tmp_path / "model", env=Wider)
 
 
+class Stronger(PointReach):
+    """PointReach with actions from -2 to 2."""
+
+    def __init__(self):
+        super().__init__()
+        self.action_space = gymnasium.spaces.Box(-2, 2, (2,), np.float32)
+
+
+def test_a_policy_is_refused_if_the_bounds_of_the_actions_differ(tmp_path):
+    with her() as model:
+        model.save(tmp_path / "model")
+    with pytest.raises(FileError, match="action"):
+        HER.load(tmp_path / "model", env=Stronger)
+
+
 def test_a_policy_is_not_used_with_another_time_limit(tmp_path):
     with her(lambda: gymnasium.make("PointReach-v0", max_steps=7)) as model:
         model.save(tmp_path / "model")
@@ -169,7 +184,7 @@ def test_env_options_reach_every_environment_and_are_saved(env, workers, tmp_pat
 def test_env_options_that_the_environment_cannot_take_are_refused():
     with pytest.raises(OptionError, match="need an id or a function"):
         HER(BitFlipping(5), recipe="bit_flipping", env_options=("n_bits=5",))
-    with pytest.raises(OptionError, match=r"small_bits .*env_options .*unexpected keyword argument 'bits'"):
+    with pytest.raises(GoalEnvError, match=r"small_bits .*unexpected keyword argument 'bits'"):
         HER(small_bits, recipe="bit_flipping", env_options=("bits=5",))
 
 

@@ -159,7 +159,7 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
     """
     if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
         options = {"env_options": ()} | dict(options)
-    settings = saved.settings.replace(**options)
+    settings = Settings.from_json(saved.settings.to_json(), **options)
     if env is None:
         return Assembly(None, None, saved.spec, settings)
     environment = make_goal_env(env, env_options=settings.rollout.env_arguments)

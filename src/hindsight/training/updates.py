@@ -35,28 +35,24 @@ class UpdateLoop:
         self._follow_schedules(counts.env_steps)
         with _fast_arithmetic(self.settings.training.threads):
             for first in range(0, due, UPDATES_PER_DRAW):
-                metrics += self._learn(min(UPDATES_PER_DRAW, due - first), meter)
+                metrics += self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each, meter)
         meter.add_updates(metrics)
         self._require_finite_weights()
         counts.updates += due * batches_each
         counts.owed_updates -= due * batches_each
 
-    def _learn(self, n_updates: int, meter: Meter) -> list[dict[str, Any]]:
-        """Make updates from one draw of batches and return the metrics of each."""
-        each = self.agent.batches_per_update
-        batches = self._batches = self._sample(n_updates * each)
+    def _learn(self, n_batches: int, meter: Meter) -> list[dict[str, Any]]:
+        """Learn from one draw of batches and return the metrics of each update."""
+        reused = self._batches if self._batches is not None and len(self._batches) == n_batches else None
+        batches = self.buffer.sample_many(n_batches, self.settings.training.batch_size, out=reused)
+        self._batches = batches
         if _ACHIEVED not in meter.sums:  # once per record, since it recomputes rewards
             fraction = self.buffer.already_achieved_fraction(batches)
             if fraction is not None:
                 meter.add(_ACHIEVED, fraction)
-        metrics = [self.agent.update(batches[i * each : (i + 1) * each]) for i in range(n_updates)]
+        metrics = self.agent.updates(batches)
         self._set_priorities(batches.row, [m.pop("priority") for m in metrics if "priority" in m])
         return metrics
-
-    def _sample(self, n_batches: int) -> Batch:
-        """Sample batches. The memory of a draw of the same size is used again."""
-        out = self._batches if self._batches is not None and len(self._batches) == n_batches else None
-        return self.buffer.sample_many(n_batches, self.settings.training.batch_size, out=out)
 
     def _follow_schedules(self, env_steps: int) -> None:
         """Set what changes during a run: `beta` rises linearly to 1 at the last step, and the relabelling strategy."""
