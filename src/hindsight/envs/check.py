@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
 
 from ..errors import GoalEnvError, MissingExtraError, OptionError
-from .checks import CHECKS, Check, check_symmetric_rewards, check_symmetric_steps
+from ..records.symmetries import Symmetries
+from .checks import CHECKS
 from .evidence import Evidence, gather_evidence
-from .goal_env import EnvSource, make_env, read_spec, unused_keys
+from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .random_play import Environment, name_of, random_state_kept
+from .symmetry_check import compare_rewards, compare_steps
 
 
 @dataclass(frozen=True)
@@ -33,35 +37,29 @@ class EnvironmentFacts:
     """What was found out about an environment.
 
     terminates_on_success: None: no success was seen, or some successes ended their episode and others did not.
-    has_right_termination: whether compute_terminated returns the termination of every success; None: it does not exist, or
-        cannot be used.
-    success_is_known: whether the reward has two values, so that a relabelled success can be recognized.
+    relabel_terminated: the option that ends relabelled episodes as real ones; None: compute_terminated is right, or
+        nothing was seen.
     info_keys: entries of info that compute_reward needs.
     time_limit: steps of an episode; None: no limit was found.
-    action_bounds: the lowest and highest action; None: actions are not bounded, or discrete.
+    action_bounds: the lowest and the highest action.
     exact_resets: whether a reset with the same seed led to the same observations.
-    unused_keys: further keys of the observation, which the networks do not get.
     """
 
     terminates_on_success: bool | None
-    has_right_termination: bool | None
-    success_is_known: bool
+    relabel_terminated: str | None
     info_keys: tuple[str, ...]
     time_limit: int | None
-    action_bounds: tuple[float, float] | None
+    action_bounds: tuple[float, float]
     exact_resets: bool
-    unused_keys: tuple[str, ...]
 
     def settings(self) -> dict[str, tuple[Any, str]]:
         """Return the options of a run that follow from the facts: name -> (value, reason)."""
-        settings: dict[str, tuple[Any, str]] = {}
-        if self.terminates_on_success and not self.has_right_termination and self.success_is_known:
-            settings["relabel_terminated"] = "success", "success ends an episode, so a relabelled success does too"
-        if self.terminates_on_success is False and self.has_right_termination is False:
-            settings["relabel_terminated"] = "keep", "no success ended its episode, whatever compute_terminated returns"
-        if self.info_keys:
-            settings["info_keys"] = self.info_keys, "compute_reward reads these entries of info"
-        return settings
+        ends = "end" if self.terminates_on_success else "do not end"
+        found = {
+            "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
+            "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
+        }
+        return {name: choice for name, choice in found.items() if choice[0]}
 
 
 @dataclass(frozen=True)
@@ -105,61 +103,51 @@ def check_goal_env(
     the report.
     """
     try:
-        made = make_env(env, None, env_options)
+        made = make_goal_env(env, None, env_options)
     except (OptionError, MissingExtraError):
         raise
-    except Exception as problem:
-        return CheckReport(str(env), (Finding("error", "making", f"{type(problem).__name__}: {problem}"),))
+    except GoalEnvError as problem:
+        name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
+        return CheckReport(name, (Finding("error", "environment", str(problem)),))
     with random_state_kept(made):
         report = _check(made, symmetries)
-    return report if made is env else _close(made, report)
+    if made is not env:
+        close_env(made)
+    return report
 
 
 def _check(env: Environment, symmetries: Sequence[str]) -> CheckReport:
-    try:
-        spec = read_spec(env)
-    except GoalEnvError as problem:
-        return CheckReport(name_of(env), (Finding("error", "spaces", str(problem)),))
+    spec = read_spec(env)
     try:
         evidence = gather_evidence(env, spec)
     except GoalEnvError as problem:
         return CheckReport(name_of(env), (Finding("error", "first episodes", str(problem)),))
-    checks = dict(CHECKS)
+    findings = [_run(name, functools.partial(check, evidence)) for name, check in CHECKS.items()]
     if symmetries:
-        checks["symmetric rewards"] = lambda evidence: check_symmetric_rewards(evidence, symmetries)
-        checks["symmetric steps"] = lambda evidence: check_symmetric_steps(evidence, symmetries)
-    findings = tuple(_run(name, check, evidence) for name, check in checks.items())
-    return CheckReport(name_of(env), findings, _facts(evidence))
+        goals = [episode.goals() for episode in evidence.random]
+        findings += [
+            _run("symmetric rewards", lambda: compare_rewards(evidence.reward, goals, Symmetries(symmetries, spec))),
+            _run("symmetric steps", lambda: compare_steps(env, Symmetries(symmetries, spec))),
+        ]
+    return CheckReport(name_of(env), tuple(findings), _facts(evidence))
 
 
-def _run(name: str, check: Check, evidence: Evidence) -> Finding:
+def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
     try:
-        level, sentence = check(evidence)
+        level, sentence = check()
         return Finding(level, name, sentence)
     except Exception as problem:
         return Finding("error", name, f"could not be checked ({type(problem).__name__}: {problem})")
 
 
 def _facts(evidence: Evidence) -> EnvironmentFacts:
-    spec = evidence.spec
-    is_scaled = spec.action.n_values is None and spec.action.is_bounded
+    spec, terminates, is_right = evidence.spec, evidence.terminates_on_success, evidence.has_right_termination
+    needs_rule = terminates and not is_right and np.isfinite(spec.reward_high)
     return EnvironmentFacts(
-        terminates_on_success=evidence.terminates_on_success,
-        has_right_termination=evidence.has_right_termination,
-        success_is_known=bool(np.isfinite(spec.reward_high)),
+        terminates_on_success=terminates,
+        relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
         info_keys=evidence.info_keys,
         time_limit=spec.max_episode_steps,
-        action_bounds=(min(spec.action.low), max(spec.action.high)) if is_scaled else None,
+        action_bounds=(min(spec.action.low), max(spec.action.high)),
         exact_resets=evidence.resets_are_exact,
-        unused_keys=unused_keys(evidence.env),
     )
-
-
-def _close(env: Environment, report: CheckReport) -> CheckReport:
-    """Close an environment that was made for the check, and report it if that fails."""
-    try:
-        env.close()
-        return report
-    except Exception as problem:
-        finding = Finding("warning", "close", f"close() failed ({type(problem).__name__}: {problem})")
-        return replace(report, findings=(*report.findings, finding))

@@ -11,7 +11,6 @@ import numpy as np
 from ..records import Array
 from .random_play import Environment, random_actions
 
-RESET_KEYS = ("goal", "desired_goal")  # of the options of reset
 SEEDS = (1, 2)  # the goal of the first one is set in place of the goal of the second one
 
 
@@ -41,8 +40,7 @@ def find_goal_setter(env: Environment) -> GoalSetter | None:
 
 
 def _candidates(env: Environment) -> Iterator[GoalSetter]:
-    for key in RESET_KEYS:
-        yield GoalSetter(f"reset(options={{{key!r}: ...}})", _by_option(key))
+    yield GoalSetter("the reset option 'goal'", lambda env, seed, goal: env.reset(seed=seed, options={"goal": goal})[0])
     goal = np.asarray(env.reset(seed=SEEDS[0])[0]["desired_goal"])
     inner: Any = env.unwrapped
     for path, owner in (("", inner), ("task.", getattr(inner, "task", None))):
@@ -56,10 +54,6 @@ def _is_equal(value: Any, goal: Array) -> bool:
         return np.array_equal(np.asarray(value).astype(goal.dtype), goal)
     except (TypeError, ValueError):  # not numbers
         return False
-
-
-def _by_option(key: str) -> Callable[[Environment, int, Array], Any]:
-    return lambda env, seed, goal: env.reset(seed=seed, options={key: goal.copy()})[0]
 
 
 def _by_attribute(path: str, name: str) -> Callable[[Environment, int, Array], Any]:

@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any
 
 import gymnasium
@@ -55,11 +55,6 @@ class RandomEpisode:
         """Append a copy of an observation."""
         for key in OBSERVATION_KEYS:
             self.observations[key].append(np.array(observation[key]))
-
-
-def play_random_episode(env: Environment, seed: int, max_steps: int) -> RandomEpisode:
-    """Play up to `max_steps` random actions. Raises GoalEnvError, with the number of the step, if the environment fails."""
-    return play_actions(env, seed, islice(random_actions(env, seed), max_steps))
 
 
 def play_actions(
