@@ -199,7 +199,8 @@ def _spec(recipe: Recipe, entry: Entry, options: Mapping[str, Any]) -> GoalSpec 
     if not recipe.automatic and recipe.discrete_agent is None:
         return None
     try:
-        with closing(make_goal_env(entry.environment, env_options=recipe.environment_arguments(options))) as env:
+        arguments, keys = recipe.environment_arguments(options), options.get("observation_keys", ())
+        with closing(make_goal_env(entry.environment, None, arguments, keys)) as env:
             return read_spec(env)
     except (MissingExtraError, GoalEnvError):
         return None
