@@ -66,7 +66,13 @@ def _run(words: list[str]) -> int:
         raise UnknownNameError(
             f"There is no command {name!r}.{nearest(name, COMMANDS)} The commands: {', '.join(COMMANDS)}."
         )
-    return COMMANDS[name].run(_parse(command_parser(name), rest))
+    arguments = _parse(command_parser(name), rest)
+    if name == "train" and (arguments.help or arguments.help_all):
+        from .commands.arguments import train_help
+
+        print(train_help(arguments), end="")
+        return 0
+    return COMMANDS[name].run(arguments)
 
 
 class Parser(ArgumentParser):
@@ -130,11 +136,7 @@ def add_train(parser: ArgumentParser) -> None:
 
 def train(arguments: Namespace) -> int:
     """Train a policy."""
-    from .commands.arguments import given_options, take_environment, train_help
-
-    if arguments.help or arguments.help_all:
-        print(train_help(arguments), end="")
-        return 0
+    from .commands.arguments import given_options, take_environment
     from .commands.policies import find_modules_here
     from .commands.train import Training
     from .her import HER
