@@ -178,7 +178,7 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             "On relabelling, only successes that compute_terminated or the reward shows end an episode",
         ),
         (
-            changed(terminates=lambda self, o: Terminating.terminates(self, o) and self.goal[0] > 0),
+            changed(terminates=lambda self, o: Terminating.terminates(self, o) and self.steps > 4),
             "termination",
             "warning",
             "not clear which relabelled successes do",

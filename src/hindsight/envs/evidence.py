@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -143,7 +142,8 @@ def _search_success(evidence: Evidence) -> None:
     """Add episodes to the evidence: with set goals, and with random actions until there is a success."""
     evidence.goal_setter = find_goal_setter(evidence.env)
     if evidence.goal_setter is not None:
-        evidence.search += _episodes_with_set_goal(evidence.env, evidence.goal_setter)
+        evidence.search.append(_play(evidence.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS))
+        evidence.search += _episodes_with_set_goal(evidence, evidence.goal_setter)
     steps = 0
     for seed in range(SEARCH_SEED + 1, SEARCH_SEED + 1 + SEARCH_EPISODES):
         if evidence.is_success.any() or steps >= SEARCH_STEPS:
@@ -153,11 +153,12 @@ def _search_success(evidence: Evidence) -> None:
         steps += len(evidence.search[-1])
 
 
-def _episodes_with_set_goal(env: Environment, setter: GoalSetter) -> Iterator[RandomEpisode]:
-    """Play an episode, then play it again with some of its achieved goals as the desired goal."""
-    first = _play(env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS)
-    yield first
-    for fraction in TARGETS:
-        target = int(fraction * (len(first) - 1))
-        start = setter.with_goal(first.observations["achieved_goal"][target + 1])
-        yield play_actions(env, SEARCH_SEED, first.actions[: target + 1 + STEPS_AFTER], start)
+def _episodes_with_set_goal(evidence: Evidence, setter: GoalSetter) -> list[RandomEpisode]:
+    """Play the episode that moved farthest again, with some of its achieved goals as the desired goal."""
+    base = max(evidence.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
+    targets = [int(fraction * (len(base) - 1)) for fraction in TARGETS]
+    starts = [setter.with_goal(base.observations["achieved_goal"][target + 1]) for target in targets]
+    return [
+        play_actions(evidence.env, base.seed, base.actions[: target + 1 + STEPS_AFTER], start)
+        for target, start in zip(targets, starts, strict=True)
+    ]
