@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,8 @@ def check_spaces(evidence: Evidence) -> tuple[str, str]:
     spec = evidence.spec
     parts = (("observation", spec.observation), ("goals", spec.goal), ("action", spec.action))
     sentence = ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts)
-    unused = [key for key in evidence.declared if key not in OBSERVATION_KEYS]
+    declared: Any = evidence.env.observation_space
+    unused = [key for key in declared if key not in OBSERVATION_KEYS]
     if unused:
         return "warning", f"{sentence}. Not used: {', '.join(unused)}. Append them with observation_keys if they are needed"
     return "ok", sentence
@@ -46,7 +48,8 @@ def check_time_limit(evidence: Evidence) -> tuple[str, str]:
 
 def check_observations(evidence: Evidence) -> tuple[str, str]:
     """Shape and finiteness are required. Another dtype or bound than declared is a warning."""
-    spaces, warning = evidence.declared, ""
+    spaces: Any = evidence.env.observation_space
+    warning = ""
     for key, episode in ((key, episode) for key in OBSERVATION_KEYS for episode in evidence.random):
         for step, value in enumerate(episode.observations[key]):
             name = f"{key} at step {step} with seed {episode.seed}"

@@ -6,7 +6,6 @@ import contextlib
 import functools
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -45,12 +44,6 @@ class Evidence:
     terminated_fault: str
     goal_setter: GoalSetter | None = None
     search: list[RandomEpisode] = field(default_factory=list)
-
-    @property
-    def declared(self) -> dict[str, Any]:
-        """The spaces of the observation."""
-        space: Any = self.env.observation_space
-        return dict(space.spaces)
 
     @property
     def episodes(self) -> list[RandomEpisode]:
