@@ -53,7 +53,7 @@ def test_every_plot_of_a_run_is_drawn(browser, tmp_path):
     run = write_run(tmp_path / "a", **{"train/goals_already_achieved": [0.1] * 4, "train/actor_loss": [1.0] * 4})
     visit(browser, write_report([run]))
     plots = drawn(browser)
-    assert len(plots) == 11
+    assert len(plots) == 9
     assert all(plots.values()), plots
     assert plots["goals-0-1"] == 40 + 4  # evaluation episodes, and training episodes
     assert browser.find_element("tag name", "h1").text.endswith("100% of the evaluation episodes succeed")

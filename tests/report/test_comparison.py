@@ -4,8 +4,8 @@ from run_files import SPEC, change_settings, write_run
 
 from hindsight.report import write
 from hindsight.report.comparison import (
-    comparison_markdown,
     comparison_page,
+    comparison_text,
     group_runs,
     ranking,
     success_over_environments,
@@ -103,7 +103,7 @@ def test_success_over_environments(tmp_path):
     runs.append(run("c", 0.2, "B-v0"))
     [line] = lines(runs)
     assert line == "all, 3 runs in 2 environments: IQM of success 63.3% [53.3%, 73.3%]"
-    assert line in comparison_markdown(runs)
+    assert line in comparison_text(runs)
     runs += [run("d", 0.5, "A-v0", agent="sac"), run("e", 0.4, "C-v0", agent="dqn")]
     assert lines(runs) == [line.replace("all", "td3, plain")]
 

@@ -14,13 +14,13 @@ def test_points_are_drawn_where_the_goals_are(tmp_path):
     goals = [[1.2 + n / 100, 0.7 - n / 50, 0.425] for n in range(10)]
     run = read_run(write_run(tmp_path / "a", (0.5, 1.0), goals=lambda n: goals[n]))
     [plot] = goal_maps(run)
-    assert (plot.x_title, plot.y_title) == ("goal[0]", "goal[1]")
-    assert plot.evaluated["x"] == [round(goal[0], 6) for goal in goals] * 2
-    assert plot.evaluated["y"] == [round(goal[1], 6) for goal in goals] * 2
-    assert plot.evaluated["steps"] == [100] * 10 + [200] * 10
-    assert plot.evaluated["success"] == [True] * 5 + [False] * 5 + [True] * 10
-    assert plot.evaluated["distance"] == [0.1] * 20
-    assert (plot.trained["x"], plot.trained["y"]) == ([1.22] * 2, [0.66] * 2)
+    assert (plot.goals["x_title"], plot.goals["y_title"]) == ("goal[0]", "goal[1]")
+    assert plot.goals["evaluated"]["x"] == [round(goal[0], 6) for goal in goals] * 2
+    assert plot.goals["evaluated"]["y"] == [round(goal[1], 6) for goal in goals] * 2
+    assert plot.goals["evaluated"]["steps"] == [100] * 10 + [200] * 10
+    assert plot.goals["evaluated"]["success"] == [True] * 5 + [False] * 5 + [True] * 10
+    assert plot.goals["evaluated"]["distance"] == [0.1] * 20
+    assert (plot.goals["trained"]["x"], plot.goals["trained"]["y"]) == ([1.22] * 2, [0.66] * 2)
     assert constant_numbers(run) == "goal[2] is 0.425 everywhere."
     assert "moved" not in plot.caption
 
@@ -33,14 +33,17 @@ def test_a_number_that_varies_by_less_than_three_digits_show_is_constant():
 
 def test_a_goal_with_three_varying_numbers_has_two_maps(tmp_path):
     maps = maps_of(tmp_path / "a", lambda n: [n + 0.5, n / 3, n / 7])
-    assert [(plot.x_title, plot.y_title) for plot in maps] == [("goal[0]", "goal[1]"), ("goal[0]", "goal[2]")]
+    assert [(plot.goals["x_title"], plot.goals["y_title"]) for plot in maps] == [
+        ("goal[0]", "goal[1]"),
+        ("goal[0]", "goal[2]"),
+    ]
 
 
 def test_one_varying_number_is_drawn_against_the_steps(tmp_path):
     [plot] = maps_of(tmp_path / "a", lambda n: [0.5, n / 10])
-    assert (plot.x_title, plot.y_title) == ("goal[1]", "environment steps")
-    assert plot.evaluated["x"] == [n / 10 for n in range(10)] * 2
-    assert plot.evaluated["y"] == [100.0] * 10 + [200.0] * 10
+    assert (plot.goals["x_title"], plot.goals["y_title"]) == ("goal[1]", "environment steps")
+    assert plot.goals["evaluated"]["x"] == [n / 10 for n in range(10)] * 2
+    assert plot.goals["evaluated"]["y"] == [100.0] * 10 + [200.0] * 10
 
 
 def test_goals_that_never_vary_have_no_map(tmp_path):

@@ -54,22 +54,16 @@ def test_tiles_have_units_and_the_options_of_the_run(tmp_path):
 
 def test_the_wall_time_is_shown_by_part(tmp_path):
     text = text_of(page_of(write_run(tmp_path / "a")))
-    parts = "start not recorded, collect 2 s, update 6 s, evaluate not recorded, write not recorded."
-    assert f"Wall time until the last record: 8 s, of which {parts}" in text
+    speeds = "collect 2 s 200 env_steps per second update 6 s 667 updates per second"
+    assert f"start not recorded {speeds} evaluate not recorded write not recorded in all 8 s" in text
     columns = {"start_seconds": [3.0] * 4, "evaluate_seconds": [1.0, 2.0, 3.0, 4.0], "write_seconds": [0.5] * 4}
     text = text_of(page_of(write_run(tmp_path / "b", **columns)))
-    parts = "start 3 s, collect 2 s, update 6 s, evaluate 4 s, write 0.5 s."
-    assert f"Wall time until the last record: 15.5 s, of which {parts}" in text
+    assert f"start 3 s {speeds} evaluate 4 s write 0.5 s in all 15.5 s" in text
 
 
 def test_task_and_machine_are_shown(tmp_path):
-    spec = {"env_id": "Task-v0", "max_episode_steps": 50, "reward_low": -1.0, "reward_high": 0.0}
-    spec["observation"] = {"shape": [10], "dtype": "float64", "n_values": None}
-    spec["action"] = {"shape": [], "dtype": "int64", "n_values": 5}
-    text = text_of(page_of(write_run(tmp_path / "a", spec=spec)))
-    assert "observation 10 numbers, float64" in text
-    assert "action one of 5 values" in text
-    assert "reward of a step -1 to 0" in text
+    text = text_of(page_of(write_run(tmp_path / "a")))
+    assert "environment Task-v0 steps per episode, at most 50 reward of a step -1 to 0" in text
     assert "python 3.11 cores 2 numpy 2.0" in text
 
 

@@ -58,7 +58,7 @@ def test_the_text_says_why_the_run_ended(tmp_path, why, text):
 def test_a_run_without_updates_says_why(tmp_path):
     path = change_settings(write_run(tmp_path / "run", (), seed=0), options={"random_steps": 1000})
     (path / "metrics.jsonl").write_text('{"env_steps": 300, "updates": 0}\n')
-    assert "no update yet: the first 1,000 steps are random" in verdict(read_run(path)).text
+    assert "The first 1,000 steps are random, without updates." in verdict(read_run(path)).text
 
 
 def test_a_healthy_run_has_no_warning(tmp_path):
@@ -77,7 +77,7 @@ def test_possible_returns(tmp_path):
     [
         (
             {"train/q_mean": np.linspace(-5, 4, 40)},
-            "Mean Q is 3.88, above the highest possible return (0), since 2,800 steps.",
+            "Mean Q is 3.88, above the highest possible return (0).",
         ),
         ({"train/q_mean": np.linspace(-5, -30, 40)}, "below the lowest possible return (-10)"),
         ({"train/critic_loss": [1.0] * 30 + [2.0**n for n in range(1, 11)]}, "train/critic_loss is 768 times its median."),

@@ -9,12 +9,12 @@ import numpy as np
 
 from ..records import Array
 from .run import Run
-from .statistics import MAX_POINTS, finite_points, mean_window, moving_mean, rate_per_second, thin
-from .verdict import has_entropy_bonus, possible_returns, solved_at_step
+from .statistics import MAX_POINTS, finite_points, mean_window, moving_mean, thin
+from .verdict import possible_returns, solved_at_step
 
 COLOURS = ("blue", "orange", "green", "pink", "sky", "red")  # Okabe and Ito 2008
 X = Literal["env_steps", "seconds"]  # metric on the x axis
-Scale = Literal["linear", "positive", "log", "fraction"]  # of the y axis: "positive" starts at 0, "fraction" is in percent
+Scale = Literal["linear", "log", "fraction"]  # of the y axis; "fraction" is in percent
 
 Z_95 = 1.96  # standard errors above and below a mean: 95 % interval
 MAX_BOUND_DISTANCE = 1.5  # times the height of the curves: a more distant bound would flatten them
@@ -25,13 +25,7 @@ VALUES = "Discounted return that the critics predict. Blue: training batches. Or
 ENTROPY_VALUES = f"{VALUES} The entropy bonus is included, so that values may exceed the highest possible return."
 HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale, colour, caption
     ("critic_loss", "Critic loss", "log", "orange", "Error of the critics against their targets."),
-    (
-        "actor_loss",
-        "Actor loss",
-        "linear",
-        "green",
-        "About minus the value of the actor's actions. It rises while values fall.",
-    ),
+    ("actor_loss", "Actor loss", "linear", "green", "Minus the value of the actor's actions, plus regularization."),
     ("goals_already_achieved", "Goals already achieved", "fraction", "pink", "Of the relabelled goals, before the step."),
     ("entropy_coefficient", "Entropy coefficient", "log", "sky", "Weight of the policy's entropy against the reward."),
 )
@@ -39,10 +33,12 @@ HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale
 
 @dataclass
 class Plot:
-    """A plot of curves, with its title and caption.
+    """A plot of curves or a map of goals, with its title and caption.
 
     x: metric on the x axis. "seconds" are those of collecting and updating.
-    bands: areas between two curves. levels, moments: dotted lines at a y or an x, with a text.
+    bands: areas between two curves.
+    levels, moments: dotted lines at a y or an x, with a text.
+    goals: data of a map (see goal_maps), empty for curves.
     """
 
     key: str
@@ -54,6 +50,7 @@ class Plot:
     bands: list[dict[str, Any]] = field(default_factory=list)
     levels: list[dict[str, Any]] = field(default_factory=list)
     moments: list[dict[str, Any]] = field(default_factory=list)
+    goals: dict[str, Any] = field(default_factory=dict)
 
     def curve(self, x: Array, y: Array, name: str, colour: str, width: float = 2.2, label: str = "") -> None:
         """Add a curve, if it has a point. width: in pixels. label: text at its end."""
@@ -84,14 +81,10 @@ class Plot:
         y = np.concatenate((high[rows], low[rows[::-1]]))
         self.bands.append({"x": rounded(x[outline]), "y": rounded(y), "colour": f"{colour}@0.16"})
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what the script of the page draws."""
-        return dict(vars(self))
 
-
-def rounded(values: Array, digits: int = 6) -> list[float | None]:
-    """Return numbers with `digits` significant digits for JSON, None for those that are not finite."""
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()]
+def rounded(values: Array) -> list[float | None]:
+    """Return numbers with six significant digits for JSON, None for those that are not finite."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
 
 
 def learning(run: Run) -> list[Plot]:
@@ -106,18 +99,6 @@ def health(run: Run) -> list[Plot]:
     for name, title, scale, colour, caption in HEALTH:
         plots.append(Plot(name, title, caption, scale=scale))
         plots[-1].metric(run, run.column(f"train/{name}"), title.lower(), colour)
-    return [plot for plot in plots if plot.curves]
-
-
-def speed(run: Run) -> list[Plot]:
-    """Return the plots of the speed of collecting and updating."""
-    plots = []
-    for count, seconds, title, colour in (
-        ("env_steps", "collect_seconds", "Environment steps per second of collecting", "blue"),
-        ("updates", "update_seconds", "Updates per second of updating", "orange"),
-    ):
-        plots.append(Plot(f"{count}-per-second", title, "Between two records.", scale="positive"))
-        plots[-1].metric(run, rate_per_second(run.column(count), run.column(seconds)), title.lower(), colour)
     return [plot for plot in plots if plot.curves]
 
 
@@ -144,7 +125,7 @@ def _return(run: Run, x: X) -> Plot:
 
 def _values(run: Run) -> Plot:
     """Return the plot of the predicted returns, with the bounds of possible returns that lie near the curves."""
-    plot = Plot("q", "Mean Q", ENTROPY_VALUES if has_entropy_bonus(run) else VALUES)
+    plot = Plot("q", "Mean Q", ENTROPY_VALUES if "train/entropy_coefficient" in run.metrics else VALUES)
     plot.metric(run, run.column("train/q_mean"), "training batches", "blue")
     plot.metric(run, run.column("test/mean_q"), "evaluation episodes", "orange")
     values = np.array([y for curve in plot.curves for y in curve["y"]])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..records import Array
-from .figures import rounded
+from .figures import Plot, rounded
 from .run import EpisodeFacts, Run
 
 GOAL_NUMBERS = 3  # of each goal, the first ones, are drawn: episodes.jsonl has no more
@@ -19,24 +18,7 @@ JITTER = 0.16  # range of the jitter of whole numbers, below 2 * 0.1
 JITTER_STEPS = (0.6180, 0.7549)  # for x and y: their multiples modulo 1 fill a square evenly (Roberts 2018)
 
 
-@dataclass(frozen=True)
-class GoalMap:
-    """A map of two numbers of the goals, or of one number against the environment steps."""
-
-    key: str
-    title: str
-    caption: str
-    x_title: str
-    y_title: str
-    evaluated: dict[str, Any]
-    trained: dict[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what the script of the page draws."""
-        return {**vars(self), "min_shown": MIN_SHOWN}
-
-
-def goal_maps(run: Run) -> list[GoalMap]:
+def goal_maps(run: Run) -> list[Plot]:
     """Return maps of the first number of the goals that varies against the others that vary.
 
     A single varying number is drawn against the environment steps. Goals that do not vary have no map.
@@ -77,22 +59,22 @@ def is_whole(values: Array) -> bool:
     return bool((finite == np.round(finite)).all())
 
 
-def _map(run: Run, across: int, up: int) -> GoalMap:
+def _map(run: Run, across: int, up: int) -> Plot:
     """Return the map of two numbers of the goals, or of one number against the environment steps if both are the same."""
     y_title = "environment steps" if up == across else f"goal[{up}]"
     caption = "Desired goals of evaluations: success (blue), failure (red). Grey: goals at the end of training episodes."
-    goals = _goals(run.evaluated, "desired_goal")
-    if is_whole(goals[:, across]) or is_whole(goals[:, up]):
+    desired = _goals(run.evaluated, "desired_goal")
+    if is_whole(desired[:, across]) or is_whole(desired[:, up]):
         caption += " Whole numbers are moved by less than 0.1, so that equal points are visible."
-    return GoalMap(
-        f"goals-{across}-{up}",
-        f"Success over goals: goal[{across}] and {y_title}",
-        caption,
-        f"goal[{across}]",
-        y_title,
-        _points(_thinned(run.evaluated), "desired_goal", across, up),
-        _points(_thinned(run.trained), "final_goal", across, up),
-    )
+    goals = {
+        "x_title": f"goal[{across}]",
+        "y_title": y_title,
+        "min_shown": MIN_SHOWN,
+        "evaluated": _points(_thinned(run.evaluated), "desired_goal", across, up),
+        "trained": _points(_thinned(run.trained), "final_goal", across, up),
+    }
+    title = f"Success over goals: goal[{across}] and {y_title}"
+    return Plot(f"goals-{across}-{up}", title, caption, goals=goals)
 
 
 def _points(episodes: Sequence[EpisodeFacts], name: str, across: int, up: int) -> dict[str, Any]:

@@ -83,7 +83,6 @@
     Object.assign(layout.xaxis, { tickformat: plot.x === "env_steps" ? "~s" : ",.4~g", rangemode: "tozero" });
     Object.assign(layout.yaxis, { tickformat: plot.scale === "fraction" ? ".0%" : ".3~g", nticks: 6 });
     if (plot.scale === "fraction") layout.yaxis.range = [-0.04, 1.08];
-    if (plot.scale === "positive") layout.yaxis.rangemode = "tozero";
     if (plot.scale === "log") layout.yaxis.type = "log";
     layout.shapes = [
       ...plot.levels.map(({ y }) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line })),
@@ -106,7 +105,7 @@
   }
 
   function evaluationSteps() {
-    return [...new Set(plots.find((plot) => plot.evaluated).evaluated.steps)].sort((a, b) => a - b);
+    return [...new Set(plots.find((plot) => plot.goals.evaluated).goals.evaluated.steps)].sort((a, b) => a - b);
   }
 
   // The evaluation that the slider selects, at least the latest `min_shown` episodes up to it, and the training before.
@@ -126,19 +125,20 @@
 
   // The axes of a map span the desired goals, and stay when the slider moves.
   function drawMap(plot, place) {
-    const layout = baseLayout(plot.x_title, "closest");
-    layout.yaxis.title = { ...layout.xaxis.title, text: plot.y_title };
+    const { x_title, y_title, evaluated } = plot.goals;
+    const layout = baseLayout(x_title, "closest");
+    layout.yaxis.title = { ...layout.xaxis.title, text: y_title };
     for (const axis of ["x", "y"]) {
-      const low = lowest(plot.evaluated[axis]), high = highest(plot.evaluated[axis]);
+      const low = lowest(evaluated[axis]), high = highest(evaluated[axis]);
       const room = 0.12 * (high - low || 1);
       layout[axis + "axis"].range = [low - room, high + room];
     }
-    return Plotly.react(place, mapTraces(plot), layout, config);
+    return Plotly.react(place, mapTraces(plot.goals), layout, config);
   }
 
   function draw(plot) {
     const place = document.getElementById("plot-" + plot.key);
-    return plot.evaluated ? drawMap(plot, place) : drawCurves(plot, place);
+    return plot.goals.evaluated ? drawMap(plot, place) : drawCurves(plot, place);
   }
 
   // Draws from the top down, with pauses for input. `opened`: milliseconds until the first screen was drawn.
@@ -170,7 +170,7 @@
     showSliderValue();
     slider.addEventListener("input", () => {
       showSliderValue();
-      plots.filter((plot) => plot.evaluated).forEach(draw);
+      plots.filter((plot) => plot.goals.evaluated).forEach(draw);
     });
   }
   drawAll();

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-import numpy as np
+from jinja2 import Template
 
-from ..errors import MissingExtraError
-from .figures import Plot, health, learning, speed
-from .goal_maps import MAX_EPISODES, MIN_SHOWN, GoalMap, constant_numbers, goal_maps
+from .figures import Plot, health, learning
+from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
 from .verdict import CHECKED, Verdict, duration, verdict, warnings_of
 
-TIME_PARTS = ("start", "collect", "update", "evaluate", "write")
+TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 COLUMNS = ("option", "value", "chosen by", "meaning")
 
 
@@ -45,7 +44,7 @@ class Section:
     key: str
     title: str
     text: str = ""
-    plots: Sequence[Plot | GoalMap] = ()
+    plots: Sequence[Plot] = ()
     size: str = ""
     tables: Sequence[Table] = ()
     folded: Table | None = None
@@ -72,13 +71,9 @@ class Page:
     refresh: int = 0
 
     def to_html(self) -> str:
-        """Return the page as HTML. Raises MissingExtraError without jinja2."""
-        try:
-            from jinja2 import Template
-        except ImportError:
-            raise MissingExtraError('A report needs jinja2. Install it with: pip install "hindsight-rl[report]"') from None
+        """Return the page as HTML."""
         html, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.html", "page.js"))
-        plots = [plot.to_json() for section in self.sections for plot in section.plots]
+        plots = [vars(plot) for section in self.sections for plot in section.plots]
         return str(Template(html, autoescape=True).render({**vars(self), "plots": plots, "script": script}))
 
 
@@ -90,9 +85,9 @@ def run_page(run: Run, video: str = "") -> Page:
         Section("video", "What does it look like?", video=video),
         Section("goals", "Where does it succeed?", _goal_text(run), goal_maps(run)),
         Section("health", "Is it healthy?", "Thin: as recorded. Thick: moving mean.", health(run), "small"),
-        Section("speed", "How fast?", _time_text(run), speed(run), "small"),
+        Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
         _option_section(run),
-        Section("machine", "Task and machine", tables=(_task_table(run), _machine_table(run))),
+        Section("machine", "Task and machine", tables=[_task_table(run)]),
     ]
     return Page(
         run.title,
@@ -138,12 +133,15 @@ def _goal_text(run: Run) -> str:
     return text.strip()
 
 
-def _time_text(run: Run) -> str:
-    """Return the wall time by part, as far as it was recorded."""
-    seconds = {part: run.last(f"{part}_seconds") for part in TIME_PARTS}
-    parts = [f"{part} {'not recorded' if math.isnan(value) else duration(value)}" for part, value in seconds.items()]
-    total = duration(float(np.nansum(list(seconds.values()))))
-    return f"Wall time until the last record: {total}, of which {', '.join(parts)}."
+def _time_table(run: Run) -> Table:
+    """Return the wall time of the run by part, and the speed of collecting and updating."""
+    rows, total = [], 0.0
+    for part, count in TIME_PARTS.items():
+        seconds = run.last(f"{part}_seconds")
+        speed = f"{run.last(count) / seconds:,.0f} {count} per second" if count and seconds > 0 else ""
+        rows.append((part, "not recorded" if math.isnan(seconds) else duration(seconds), speed))
+        total += 0.0 if math.isnan(seconds) else seconds
+    return Table(("part", "time", "speed"), [*rows, ("in all", duration(total), "")])
 
 
 def _option_section(run: Run) -> Section:
@@ -170,14 +168,10 @@ def origin_of(value: Any, facts: Mapping[str, Any]) -> str:
 
 
 def _task_table(run: Run) -> Table:
-    spec = run.settings.spec
-    rows = [("environment", run.environment), ("steps per episode, at most", format_value(spec.max_episode_steps))]
-    for name, array in (("observation", spec.observation), ("goal", spec.goal), ("action", spec.action)):
-        if array:
-            numbers = f"{' x '.join(map(str, array.shape)) or 1} numbers, {array.dtype}"
-            rows.append((name, numbers if array.n_values is None else f"one of {array.n_values} values"))
-    return Table(("task", ""), [*rows, ("reward of a step", f"{spec.reward_low:g} to {spec.reward_high:g}")])
-
-
-def _machine_table(run: Run) -> Table:
-    return Table(("machine", ""), [(name, format_value(value)) for name, value in run.settings.machine.facts().items()])
+    spec, machine = run.settings.spec, run.settings.machine.facts()
+    task = {
+        "environment": run.environment,
+        "steps per episode, at most": spec.max_episode_steps,
+        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}",
+    }
+    return Table(("", "value"), [(name, format_value(value)) for name, value in (task | machine).items()])

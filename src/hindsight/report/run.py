@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,9 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
 from ..records import Array
-from ..storage import parse_json
+from ..storage import read_json, read_lines
 
-VIDEO_SUFFIXES = (".mp4", ".webp", ".gif")  # the first suffix that is found decides
 NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
 T = TypeVar("T")
 
@@ -42,24 +40,13 @@ class RunOptions(_Parsed):
         return self.model_dump(mode="json", exclude_unset=True)
 
 
-class ArrayFacts(_Parsed):
-    """An array of the task. n_values: number of values of a Discrete space, None for other spaces."""
-
-    shape: tuple[int, ...] = ()
-    dtype: str = ""
-    n_values: int | None = None
-
-
 class TaskSpec(_Parsed):
     """The task of a run. reward_low, reward_high: range of the reward of a step, infinite if unknown."""
 
     env_id: str | None = None
     max_episode_steps: int | None = None
-    reward_low: float = -inf
-    reward_high: float = inf
-    observation: ArrayFacts | None = None
-    goal: ArrayFacts | None = None
-    action: ArrayFacts | None = None
+    reward_low: float = -np.inf
+    reward_high: float = np.inf
 
 
 class Machine(_Parsed):
@@ -176,8 +163,8 @@ def read_run(path: Path) -> Run:
     place = path / "settings.json"
     if not place.is_file():
         raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight train` wrote.")
-    settings = _validated(_read_json(place), RunSettings, place)
-    lines = {name: _read_lines(path / name) for name in ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")}
+    settings = _validated(read_json(place), RunSettings, place)
+    lines = {name: read_lines(path / name) for name in ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")}
     ending = path / "ended.json"
     return Run(
         path,
@@ -185,15 +172,9 @@ def read_run(path: Path) -> Run:
         _columns(path / "metrics.jsonl", lines["metrics.jsonl"][0]),
         _episodes(path / "evaluations.jsonl", lines["evaluations.jsonl"][0]),
         _episodes(path / "episodes.jsonl", lines["episodes.jsonl"][0]),
-        str(_validated(_read_json(ending), dict[str, Any], ending).get("why")) if ending.is_file() else "",
+        str(_validated(read_json(ending), dict[str, Any], ending).get("why")) if ending.is_file() else "",
         {name: damaged for name, (_, damaged) in lines.items() if damaged},
     )
-
-
-def find_video(path: Path) -> Path | None:
-    """Return the video in a run folder, None if there is none."""
-    videos = (video for suffix in VIDEO_SUFFIXES for video in sorted(path.glob(f"*{suffix}")))
-    return next(videos, None)
 
 
 def _validated(data: Any, form: type[T], place: Path) -> T:
@@ -204,27 +185,6 @@ def _validated(data: Any, form: type[T], place: Path) -> T:
         error = problem.errors(include_url=False)[0]
         name = ".".join(map(str, error["loc"])) or "the content"
         raise FileError(f"{place}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
-
-
-def _read_json(place: Path) -> Any:
-    return parse_json(place.read_bytes(), str(place))
-
-
-def _read_lines(place: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the JSON object of each line, and the number of lines that hold none. Without a file there are none.
-
-    A last line without a line end is being written. It is neither returned nor counted.
-    """
-    lines = place.read_bytes().split(b"\n")[:-1] if place.is_file() else []
-    records = [record for line in lines if isinstance(record := _parsed_line(line, place), dict)]
-    return records, len(lines) - len(records)
-
-
-def _parsed_line(line: bytes, place: Path) -> Any:
-    try:
-        return parse_json(line, str(place))
-    except FileError:
-        return None
 
 
 def _columns(place: Path, records: Sequence[Mapping[str, Any]]) -> dict[str, Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +13,7 @@ Curve = tuple[Array, Array]  # x, y: (N,) each, x increasing
 MAX_POINTS = 600  # per curve: more than a screen can show
 TRIMMED_FRACTION = 0.25  # of the values at each end, excluded from an interquartile mean
 BOOTSTRAP_SAMPLES = 10_000
-CONFIDENCE = 0.95
+INTERVAL = (0.025, 0.975)  # quantiles of a 95 % interval
 
 
 def finite_points(x: Array, y: Array) -> Curve:
@@ -48,15 +47,6 @@ def thin(x: Array, y: Array, max_points: int = MAX_POINTS) -> Curve:
     return x[index], y[index]
 
 
-def rate_per_second(count: Array, seconds: Array) -> Array:
-    """Return the increase of `count` per second since the record before, (N,). NaN if no time passed.
-
-    count, seconds: (N,) totals since the start of the run.
-    """
-    increase, passed = np.diff(count, prepend=0.0), np.diff(seconds, prepend=0.0)
-    return np.asarray(np.divide(increase, passed, out=np.full(len(increase), np.nan), where=passed > 0))
-
-
 def median_curve(curves: Sequence[Curve], points: int = 200) -> tuple[Array, Array, Array, Array]:
     """Return x, and the median, minimum and maximum of several curves at x, each (points,).
 
@@ -65,15 +55,6 @@ def median_curve(curves: Sequence[Curve], points: int = 200) -> tuple[Array, Arr
     grid = np.linspace(min(x[0] for x, _ in curves), max(x[-1] for x, _ in curves), points)
     values = np.stack([np.interp(grid, x, y) for x, y in curves])
     return grid, np.asarray(np.median(values, 0)), values.min(0), values.max(0)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A statistic with its 95 % confidence interval. The interval has no width if all bootstrap samples agree."""
-
-    value: float
-    low: float
-    high: float
 
 
 def mean(values: Array) -> Array:
@@ -90,19 +71,17 @@ def interquartile_mean(values: Array) -> Array:
     return np.asarray(np.sort(values, -1)[..., excluded : values.shape[-1] - excluded].mean(-1))
 
 
-def bootstrap(
+def bootstrap_interval(
     strata: Sequence[Array],
     statistic: Callable[[Array], Array],
     rng: np.random.Generator,
     samples: int = BOOTSTRAP_SAMPLES,
-) -> Estimate:
-    """Return a statistic of all values and its percentile interval from a stratified bootstrap (Agarwal et al. 2021).
+) -> tuple[float, float]:
+    """Return the 95 % percentile interval of a statistic from a stratified bootstrap (Agarwal et al. 2021).
 
     strata: the values of the runs of each task, (n,) each. Each bootstrap sample draws n of them with replacement.
     statistic: function (..., N) -> (...,).
     """
-    value = float(statistic(np.concatenate(strata)))
     resampled = [stratum[rng.integers(len(stratum), size=(samples, len(stratum)))] for stratum in strata]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(statistic(np.concatenate(resampled, axis=1)), (tail, 1 - tail))
-    return Estimate(value, float(low), float(high))
+    low, high = np.quantile(statistic(np.concatenate(resampled, axis=1)), INTERVAL)
+    return float(low), float(high)

@@ -9,9 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from ..records import Array
 from ..records.definitions import first_solved, return_range
 from .run import Run
-from .statistics import Curve, finite_points, mean_window, moving_mean
+from .statistics import finite_points, mean_window, moving_mean
 
 Level = Literal["good", "partly", "bad", "unknown"]
 LARGE_FALL = 0.3  # of the success rate below its best: the verdict is "bad"
@@ -19,11 +20,7 @@ GROWTH = 10.0  # times the median of a metric: a warning
 MIN_RECORDS = 20  # before the growth of a metric is checked
 MANY_ALREADY_ACHIEVED = 0.7  # fraction of relabelled goals: a warning
 VALUE_TOLERANCE = 0.1  # of the range of possible returns, by which values may leave it
-ENDINGS = {
-    "solved": "The run ended because it was solved.",
-    "steps": "The run ended after all its steps.",
-    "stopped": "The run was stopped before its end.",
-}
+ENDINGS = {"solved": "because it was solved", "steps": "after all its steps", "stopped": "because it was stopped"}
 CHECKED = (
     "infinite values, mean Q against the possible returns, growth of losses, relabelled goals, failures, damaged files"
 )
@@ -42,16 +39,20 @@ def verdict(run: Run) -> Verdict:
     """Return whether the run learnt its task, and when."""
     steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
     if not len(rates):
-        return _without_evaluations(run)
-    level, title = _answer(run, float(rates[-1]), float(rates.max()))
+        random = f" The first {run.options.random_steps:,} steps are random, without updates."
+        text = f"There is no evaluation yet.{random if run.last('updates') == 0 else ''}"
+        return Verdict("unknown", "Not evaluated yet", text)
     best = int(np.flatnonzero(rates == rates.max())[-1])
+    level, title = _answer(run, float(rates[-1]), float(rates[best]))
     text = (
         f"Last evaluation, at {steps[-1]:,.0f} steps: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} episodes succeed "
         f"(95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%})."
     )
     if rates[best] > rates[-1]:
         text += f" Best evaluation: {rates[best]:.0%}, at {steps[best]:,.0f} steps."
-    return Verdict(level, title, " ".join(filter(None, (_when_solved(run), text, ENDINGS.get(run.ended)))))
+    if run.ended in ENDINGS:
+        text += f" The run ended {ENDINGS[run.ended]}."
+    return Verdict(level, title, f"{_when_solved(run)}{text}")
 
 
 def solved_at_step(run: Run) -> float | None:
@@ -69,15 +70,9 @@ def possible_returns(run: Run) -> tuple[float, float]:
     return return_range(run.settings.spec.reward_low, run.settings.spec.reward_high, run.options.discount)
 
 
-def has_entropy_bonus(run: Run) -> bool:
-    """Return whether the values of the run include the entropy of the policy (SAC, TQC)."""
-    return "train/entropy_coefficient" in run.metrics
-
-
 def warnings_of(run: Run) -> list[str]:
     """Return a sentence for each problem that the checks find."""
-    checks = (_check_finite, _check_values, _check_growth, _check_relabelled_goals, _check_failures)
-    return [sentence for check in checks for sentence in check(run)]
+    return [*_check_metrics(run), *_check_values(run), *_check_failures(run)]
 
 
 def duration(seconds: float) -> str:
@@ -85,13 +80,6 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _without_evaluations(run: Run) -> Verdict:
-    text = "There is no evaluation yet."
-    if run.last("updates") == 0:
-        text += f" There is no update yet: the first {run.options.random_steps:,} steps are random (`random_steps`)."
-    return Verdict("unknown", "Not evaluated yet", text)
 
 
 def _answer(run: Run, last: float, best: float) -> tuple[Level, str]:
@@ -112,48 +100,37 @@ def _when_solved(run: Run) -> str:
     steps, count = solved_at_step(run), max(1, run.options.solved_evaluations)
     if steps is None:
         return ""
-    series = "an evaluation" if count == 1 else f"the first of {count} evaluations in a row"
     return (
-        f"Solved at {steps:,.0f} steps, after {duration(run.at(steps, 'seconds'))} of collecting and updating: {series} "
-        f"with at least {run.options.solved_at:.0%} success."
+        f"Solved at {steps:,.0f} steps, after {duration(run.at(steps, 'seconds'))} of collecting and updating: the first "
+        f"of {count} evaluations in a row with at least {run.options.solved_at:.0%} success. "
     )
 
 
-def _check_finite(run: Run) -> Iterator[str]:
+def _check_metrics(run: Run) -> Iterator[str]:
     for name, values in run.metrics.items():
         if np.isinf(values).any():
             yield f"{name} became infinite."
+    for name in ("train/critic_loss", "train/entropy_coefficient"):
+        values = _smoothed(run, name)
+        if len(values) >= MIN_RECORDS and values[-1] > GROWTH * np.median(values) > 0:
+            yield f"{name} is {values[-1] / np.median(values):.0f} times its median."
+    fraction = _smoothed(run, "train/goals_already_achieved")
+    if len(fraction) and fraction[-1] > MANY_ALREADY_ACHIEVED:
+        yield f"{fraction[-1]:.0%} of the relabelled goals were already achieved before the step."
 
 
 def _check_values(run: Run) -> Iterator[str]:
     """Compare mean Q with the possible returns. The entropy bonus of SAC and TQC may add to them."""
-    steps, values = _smoothed(run, "train/q_mean")
+    values = _smoothed(run, "train/q_mean")
     low, high = possible_returns(run)
     if not len(values) or not math.isfinite(high - low):
         return
     bonus = abs(run.last("train/entropy_coefficient") * run.last("train/entropy")) / (1 - run.options.discount)
     tolerance = VALUE_TOLERANCE * (high - low) + (0.0 if math.isnan(bonus) else bonus)
-    for outside, text in ((values > high + tolerance, "above the highest"), (values < low - tolerance, "below the lowest")):
-        if outside[-1]:
-            inside = np.flatnonzero(~outside)
-            since = steps[inside[-1] + 1 if len(inside) else 0]
-            bound = high if values[-1] > high else low
-            yield f"Mean Q is {values[-1]:.3g}, {text} possible return ({bound:.3g}), since {since:,.0f} steps."
-
-
-def _check_growth(run: Run) -> Iterator[str]:
-    for name in ("critic_loss", "entropy_coefficient"):
-        steps, values = _smoothed(run, f"train/{name}")
-        usual = float(np.median(values)) if len(values) >= MIN_RECORDS else 0.0
-        if usual > 0 and values[-1] > GROWTH * usual:
-            began = steps[np.flatnonzero(values <= GROWTH / 2 * usual)[-1]]
-            yield f"train/{name} is {values[-1] / usual:.0f} times its median. It has grown since {began:,.0f} steps."
-
-
-def _check_relabelled_goals(run: Run) -> Iterator[str]:
-    _, fraction = _smoothed(run, "train/goals_already_achieved")
-    if len(fraction) and fraction[-1] > MANY_ALREADY_ACHIEVED:
-        yield f"{fraction[-1]:.0%} of the relabelled goals were already achieved before the step."
+    if values[-1] > high + tolerance:
+        yield f"Mean Q is {values[-1]:.3g}, above the highest possible return ({high:.3g})."
+    if values[-1] < low - tolerance:
+        yield f"Mean Q is {values[-1]:.3g}, below the lowest possible return ({low:.3g})."
 
 
 def _check_failures(run: Run) -> Iterator[str]:
@@ -166,7 +143,7 @@ def _check_failures(run: Run) -> Iterator[str]:
         yield f"{count:,} damaged lines of {name} were skipped."
 
 
-def _smoothed(run: Run, name: str) -> Curve:
-    """Return steps and the moving mean of a metric, where it was recorded."""
-    steps, values = finite_points(run.column("env_steps"), run.column(name))
-    return steps, moving_mean(values, mean_window(len(values)))
+def _smoothed(run: Run, name: str) -> Array:
+    """Return the moving mean of a metric, where it was recorded."""
+    _, values = finite_points(run.column("env_steps"), run.column(name))
+    return moving_mean(values, mean_window(len(values)))

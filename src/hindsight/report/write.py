@@ -18,12 +18,13 @@ import numpy as np
 
 from ..errors import MissingExtraError, RunFolderError
 from ..storage import save_bytes
-from .comparison import comparison_markdown, comparison_page, comparison_text
+from .comparison import comparison_page, comparison_text
 from .page import Page, link, run_page
-from .run import Run, find_runs, find_video, read_run, readable_path
+from .run import Run, find_runs, read_run, readable_path
 from .verdict import solved_at_step
 
 RUN_PAGE, COMPARISON_PAGE, SCRIPT_NAME = "report.html", "comparison.html", "plotly.min.js"
+VIDEO_SUFFIXES = (".mp4", ".webp", ".gif")  # the first suffix that is found decides
 MIN_INTERVAL = 10.0  # seconds between two pages of a run that is training
 MAX_TIME_FRACTION = 0.02  # of the time of a run that its pages may take
 REFRESH = 30  # seconds after which a browser loads the page of a run that is training again
@@ -35,7 +36,7 @@ def write_report(folders: Sequence[Path], target: Path | None = None, standalone
     folders: run folders, or folders that contain run folders.
     target: path of the page. The default is report.html in the folder of the run, or comparison.html in the common folder.
     standalone: whether the page contains Plotly's script and the video. If not, they are files in the folder of the page.
-    Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly or jinja2.
+    Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly.
     """
     runs = read_runs(folders)
     if len(runs) == 1:
@@ -73,9 +74,12 @@ def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequen
     """
     lines = [result_of(run) | {"folder": readable_path(run.path.relative_to(folder))} for run in runs]
     write_csv(folder / "results.csv", lines)
-    failed = "\n".join(f"- {line}" for line in failures)
-    parts = [f"# {name}", comparison_markdown(runs) if runs else "", f"These runs failed:\n\n{failed}" if failures else ""]
-    _write_text(folder / "results.md", "\n\n".join(part for part in parts if part) + "\n")
+    parts = [f"# {name}"]
+    if runs:
+        parts.append(f"```text\n{comparison_text(runs)}\n```")
+    if failures:
+        parts.append("These runs failed:\n\n" + "\n".join(f"- {line}" for line in failures))
+    _write_text(folder / "results.md", "\n\n".join(parts) + "\n")
 
 
 def result_of(run: Run) -> dict[str, Any]:
@@ -163,10 +167,10 @@ def _write_page(page: Page, target: Path) -> Path:
 
 def _video_url(folder: Path, standalone: bool) -> str:
     """Return the URL of the video of a run, "" without one. The URL for a standalone page contains the video."""
-    video = find_video(folder)
-    if video is None or not standalone:
-        return link(video.name) if video else ""
-    content = base64.b64encode(video.read_bytes()).decode()
+    videos = [video for suffix in VIDEO_SUFFIXES for video in sorted(folder.glob(f"*{suffix}"))]
+    if not videos or not standalone:
+        return link(videos[0].name) if videos else ""
+    content, video = base64.b64encode(videos[0].read_bytes()).decode(), videos[0]
     return f"data:{mimetypes.guess_type(video.name)[0] or 'image/webp'};base64,{content}"
 
 
@@ -187,8 +191,6 @@ def _plotly_script() -> str:
     return str(get_plotlyjs())
 
 
-def _short_number(value: float) -> int | float | str:
-    """Return a number with at most six decimals, "" for NaN."""
-    if math.isnan(value):
-        return ""
-    return int(value) if value.is_integer() else round(value, 6)
+def _short_number(value: float) -> str:
+    """Return a number with at most ten digits, "" for NaN."""
+    return "" if math.isnan(value) else f"{value:.10g}"
