@@ -66,7 +66,7 @@ def test_an_augmented_episode():
     ("text", "message"),
     [
         ("o0=-p0", "has the entry 'o0=-p0'. Write column=column"),
-        ("o0=g0", "of the same array"),
+        ("o0=g0", "both of one array"),
         ("o0=2o0", "Write column=column"),
         ("o3=-o3", "the observation has 3 columns"),
         ("a0=a2", "the action has 2 columns"),
