@@ -35,6 +35,20 @@ def test_the_origin_of_an_option():
     assert origin_of(2, {"default": 1, "recipe": 2}) == "recipe"
     assert origin_of(1, {"default": 1, "recipe": 2}) == "you"
     assert origin_of(1, {}) == ""
+    assert [origin_of(1, {"source": source}) for source in ("given", "task", "recipe", "default", ["task"])] == [
+        "you",
+        "task",
+        "recipe",
+        "",
+        "",
+    ]
+
+
+def test_an_option_of_the_recipe_that_equals_the_default_is_not_listed_as_changed(tmp_path):
+    facts = {"discount": {"default": 0.9, "recipe": 0.9}, "tau": {"default": 0.05, "recipe": 0.1}}
+    page = page_of(change_settings(write_run(tmp_path / "a"), explained=facts))
+    changed = page[page.index('id="options"') :].split("<details>")[0]
+    assert re.findall(r"<tr><th>(\w+)</th><td>", changed) == ["tau"]
 
 
 def test_values_of_options():
@@ -54,7 +68,7 @@ def test_tiles_have_units_and_the_options_of_the_run(tmp_path):
 
 def test_the_wall_time_is_shown_by_part(tmp_path):
     text = text_of(page_of(write_run(tmp_path / "a")))
-    speeds = "collect 2 s 200 env_steps per second update 6 s 667 updates per second"
+    speeds = "collect 2 s 200 env steps per second update 6 s 667 updates per second"
     assert f"start not recorded {speeds} evaluate not recorded write not recorded in all 8 s" in text
     columns = {"start_seconds": [3.0] * 4, "evaluate_seconds": [1.0, 2.0, 3.0, 4.0], "write_seconds": [0.5] * 4}
     text = text_of(page_of(write_run(tmp_path / "b", **columns)))

@@ -18,7 +18,7 @@ def run_of(tmp_path, *arguments, **more):
         (
             (0.0, 0.8, 0.5, 1.0),
             "partly",
-            "Not solved yet: 100% of the evaluation episodes succeed, in one evaluation",
+            "Not solved yet: 100% of the evaluation episodes succeed, but not in 2 evaluations in a row",
             None,
         ),
         ((0.0, 0.8, 0.5, 0.7), "partly", "Partly learnt: 70% of the evaluation episodes succeed", None),
@@ -47,7 +47,7 @@ def test_the_best_evaluation_is_named_if_it_was_better_than_the_last(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("why", "text"), [("solved", "because it was solved"), ("steps", "all its"), ("stopped", "stopped")]
+    ("why", "text"), [("solved", "because it was solved"), ("steps", "all its"), ("stopped", "before all its steps")]
 )
 def test_the_text_says_why_the_run_ended(tmp_path, why, text):
     path = write_run(tmp_path / "run")
