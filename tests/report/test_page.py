@@ -81,6 +81,35 @@ def test_task_and_machine_are_shown(tmp_path):
     assert "python 3.11 cores 2 numpy 2.0" in text
 
 
+AGENT_METRICS = {
+    "dqn": (),
+    "qrdqn": (),
+    "ddpg": ("train/actor_loss",),
+    "td3": ("train/actor_loss",),
+    "sac": ("train/actor_loss", "train/entropy_coefficient", "train/entropy"),
+    "tqc": ("train/actor_loss", "train/entropy_coefficient", "train/entropy"),
+}
+RATES = {"solved": (0.0, 1.0, 1.0), "good": (0.0, 0.8, 0.9), "bad": (0.9, 0.8, 0.1), "stuck": (0.0, 0.0, 0.0)}
+
+
+@pytest.mark.parametrize("agent", AGENT_METRICS)
+@pytest.mark.parametrize("result", RATES)
+def test_a_page_says_of_each_agent_what_is_true_of_it(tmp_path, agent, result):
+    columns = {name: [1.0, 0.5, 0.25] for name in AGENT_METRICS[agent]}
+    page = run_page(read_run(write_run(tmp_path / "a", RATES[result], agent, **columns)))
+    levels = {"solved": "good", "good": "partly", "bad": "bad", "stuck": "bad"}
+    assert page.verdict.level == levels[result]
+    assert ("Solved at 200 steps" in page.verdict.text) == (result == "solved")
+    plots = {plot.key: plot for section in page.sections for plot in section.plots}
+    assert ("actor_loss" in plots) == (agent not in ("dqn", "qrdqn"))
+    has_entropy = agent in ("sac", "tqc")
+    assert ("entropy_coefficient" in plots) == has_entropy
+    assert ("The entropy bonus is included" in plots["q"].caption) == has_entropy
+    html_text = page.to_html()
+    for advice in ("Lower learning_rate", "Set clip_targets", "Explore more", "Healthy"):
+        assert advice not in html_text
+
+
 def test_warnings_and_checks_are_shown(tmp_path):
     assert "No warnings. Checked, as far as recorded: infinite values" in text_of(page_of(write_run(tmp_path / "a")))
     page = page_of(write_run(tmp_path / "b", failed_jobs=[2] * 4))

@@ -100,6 +100,11 @@ def test_each_problem_is_a_warning(tmp_path, columns, text):
     assert text in found
 
 
+def test_problems_that_the_check_found_are_warnings(tmp_path):
+    path = change_settings(write_run(tmp_path / "run"), check=["the reward has the wrong sign."])
+    assert warnings_of(read_run(path)) == ["`hindsight check`: the reward has the wrong sign."]
+
+
 def test_damaged_lines_are_a_warning(tmp_path):
     path = write_run(tmp_path / "run")
     with (path / "episodes.jsonl").open("a") as file:

@@ -60,7 +60,11 @@ class Machine(_Parsed):
 
 
 class RunSettings(_Parsed):
-    """The content of settings.json. explained: part, meaning, default and the recipe's value of each option."""
+    """The content of settings.json.
+
+    explained: meaning, default, source and the recipe's value of each option.
+    check: problems of the environment that `hindsight check` found.
+    """
 
     agent: str
     recipe: str = "default"
@@ -70,6 +74,7 @@ class RunSettings(_Parsed):
     machine: Machine = Machine()
     explained: Mapping[str, Mapping[str, Any]] = {}
     begun: str = ""
+    check: tuple[str, ...] = ()
 
 
 class EpisodeFacts(_Parsed):

@@ -135,6 +135,7 @@ def _check_values(run: Run) -> Iterator[str]:
 
 
 def _check_failures(run: Run) -> Iterator[str]:
+    yield from (f"`hindsight check`: {problem}" for problem in run.settings.check)
     refused, failed = run.last("refused_episodes"), run.last("failed_jobs")
     if refused > 0:
         yield f"{refused:,.0f} training episodes were refused, for example for NaN. Run `hindsight check`."
