@@ -3,8 +3,8 @@
 All run in one process on one thread, interleaved. The result is the median of process time in milliseconds per critic
 update; the update of TD3's actor, at every second one, is included. Replay buffers are not: SB3's `sample` returns a fixed
 batch of tensors, while hindsight starts from the NumPy arrays of a Batch and normalizes them. SB3's MlpPolicy (observation
-and goal in one Box) computes the same as hindsight. MultiInputPolicy, which HER with SB3 needs, has a column of its own. The
-reference is tests/agents/plain_agents.py.
+and goal in one Box) computes the same as hindsight. MultiInputPolicy, which HER with SB3 needs, has its own column.
+The reference is tests/agents/plain_agents.py.
 
     python benchmarks/update.py [--agents td3 ddpg sac] [--networks 64,64 128,128,128] [--seconds 8] [--json FILE]
 """

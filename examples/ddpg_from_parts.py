@@ -37,29 +37,21 @@ def train(episodes, seed=0):
     rng, env, curves = np.random.default_rng(seed), PointReach(), {name: [] for name in CURVES}
     actor, critic = networks = nn.ModuleList([network(4 + 2, 2, nn.Tanh()), network(4 + 2 + 2, 1)])
     target_actor, target_critic = targets = deepcopy(networks)
-    pairs = list(zip(networks.parameters(), targets.parameters(), strict=True))
     optimizers = {net: torch.optim.Adam(net.parameters(), S["learning_rate"]) for net in (actor, critic)}
     relabelling = ReplayOptions(n_sampled_goal=S["n_sampled_goal"], strategy=S["strategy"])
     spaces = env.observation_space, env.action_space
     buffer = HindsightBuffer(S["capacity"], *spaces, env.compute_reward, seed=seed, options=relabelling)
 
     def play(number, noise):
-        (observation, _), episode_return, done = env.reset(seed=number), 0.0, False
+        (obs, _), episode_return, done = env.reset(seed=number), 0.0, False
         while not done:
-            with torch.no_grad():
-                action = actor(
-                    torch.as_tensor(np.r_[observation["observation"], observation["desired_goal"]]).float()
-                ).numpy()
+            action = actor(torch.as_tensor(np.r_[obs["observation"], obs["desired_goal"]]).float()).detach().numpy()
             action = np.clip(action + noise * rng.normal(size=2), -1, 1).astype(np.float32)
-            next_observation, reward, terminated, truncated, info = env.step(action)
+            next_obs, reward, terminated, truncated, info = env.step(action)
             if noise:
-                buffer.add(observation, action, reward, next_observation, terminated, truncated, info)
-            observation, episode_return, done = next_observation, episode_return + reward, terminated or truncated
-        return (
-            episode_return,
-            info["is_success"],
-            np.linalg.norm(observation["achieved_goal"] - observation["desired_goal"]),
-        )
+                buffer.add(obs, action, reward, next_obs, terminated, truncated, info)
+            obs, episode_return, done = next_obs, episode_return + reward, terminated or truncated
+        return episode_return, info["is_success"], np.linalg.norm(obs["achieved_goal"] - obs["desired_goal"])
 
     def update(batch):
         now, after = (torch.as_tensor(np.hstack([x, batch.goal])) for x in (batch.observation, batch.next_observation))
@@ -69,7 +61,7 @@ def train(episodes, seed=0):
         q = critic(torch.cat([now, torch.as_tensor(batch.action)], 1))[:, 0]
         critic_loss = step(critic, nn.functional.mse_loss(q, target))
         actor_loss = step(actor, -critic(torch.cat([now, actor(now)], 1)).mean())
-        for online, slow in pairs:
+        for online, slow in zip(networks.parameters(), targets.parameters(), strict=True):
             slow.data.lerp_(online.data, S["tau"])
         return critic_loss, actor_loss, q.mean().item()
 

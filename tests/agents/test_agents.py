@@ -173,14 +173,14 @@ def test_learning_and_acting_have_the_same_inputs(observation, goal, options):
 
 
 def make_for_images(name, **options):
-    """An agent whose observation and goal are images; the action has one element."""
+    """An agent with images as observation and goal, and one action element."""
     is_discrete = name in DISCRETE_AGENTS
     action = make_spec((1, 1, 1), is_discrete=is_discrete).action
     return make(name, spec=GoalSpec(IMAGE, IMAGE, action, 50, -4.0, 0.0), image_channels=(4, 8), **options)
 
 
 def make_image_batch(agent, rng, rows=64):
-    """A batch of images whose first pixel is dark or bright."""
+    """A batch of images with a dark or bright first pixel."""
     batch = make_batch(agent, int(rng.integers(1 << 31)), rows, (1, 1, 1))
 
     def draw():
@@ -477,7 +477,7 @@ def test_a_continuous_one_step_task_is_learnt(name):
 
 @pytest.mark.parametrize("name", DISCRETE_AGENTS)
 def test_a_discrete_one_step_task_is_learnt(name):
-    """The reward is 0 for the action whose binary digits are the signs of the goal, otherwise -1. Every step terminates."""
+    """The reward is 0 if the action's binary digits are the signs of the goal, otherwise -1. Every step terminates."""
     agent = make(name, hidden=(32, 32), learning_rate=3e-3, normalize=False)
     rng = np.random.default_rng(0)
     for _ in range(500):

@@ -135,7 +135,7 @@ def test_a_stochastic_policy_samples_around_its_mean():
 
 
 def make_chooser(values, **changes):
-    """A policy whose actions 5, 6 and 7 always have these values."""
+    """A policy with constant values of its actions 5, 6 and 7."""
     flat = np.zeros(count_weights((3, 3)))
     flat[-3:] = values
     return make_policy(flat, hidden=(), kind="discrete", action=choice(5, 3), **changes)
@@ -281,7 +281,7 @@ NEAR = "near achieved=0 goal=1 tolerance=0.5 switch_distance=2"
 
 
 def with_subgoals(**changes):
-    """A policy whose action shows its inputs: tanh(0.1 * goal + 0.01 * subgoal column)."""
+    """A policy with the action tanh(0.1 * goal + 0.01 * subgoal column)."""
     flat = np.zeros(count_weights((4, 1)))
     flat[2:4] = 0.1, 0.01
     return make_policy(flat, hidden=(), subgoals=(NEAR,), **changes)

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from hindsight.errors import OptionError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS, ReplayOptions, TD3Options, TrainingOptions, option_fields, run_options
-from hindsight.options.other_names import OTHER_NAMES
+from hindsight.options.other_names import other_names
 
 
 def test_an_error_says_what_was_expected_and_what_was_given():
@@ -80,7 +80,7 @@ def test_every_option_is_described_and_belongs_to_a_group(agent):
 
 def test_other_names_lead_to_options_that_exist():
     known = {name for agent in AGENT_OPTIONS for name in run_options(agent)}
-    for old, hint in OTHER_NAMES.items():
+    for old, hint in other_names().items():
         assert old not in known, old
         if hint.startswith("Use `") and " " not in hint[5:]:
             assert hint[5:-2] in known, hint

@@ -103,7 +103,7 @@ def add_steps(incoming, open_rows, layout, floats, steps, phase, truncated, skip
     rows[real, steps[real]], rows[real, steps[real] + 1] = before[real], after[real]
     steps[real] += 1
     phase[:] = np.where(is_reset, FRESH, np.where(ends, ENDED, OPEN))
-    return int(np.count_nonzero(ends))
+    return int(np.count_nonzero(ends & ~is_reset))
 
 
 def set_leaves(tree, starts, row, value):

@@ -24,7 +24,7 @@ from hindsight.records import BATCH_FIELDS
 
 def test_steps_in_batches_out():
     buffer = make_buffer()
-    with pytest.raises(NothingToSampleError, match="0 finished episodes"):
+    with pytest.raises(NothingToSampleError, match="0 episodes have ended"):
         buffer.sample(4)
     buffer.add(*step(1, 0))
     with pytest.raises(NothingToSampleError):
@@ -82,7 +82,7 @@ def test_an_unusable_batch_size_is_refused(size):
     buffer = make_buffer()
     buffer.add_episode(make_episode(1, 3))
     for call in (lambda: buffer.sample(size), lambda: buffer.sample_many(size, 4), lambda: buffer.sample_many(4, size)):
-        with pytest.raises(ValueError, match=r"is .*, but a whole number|takes .* GB"):
+        with pytest.raises(ValueError, match=r"must be a whole number|takes .* GB"):
             call()
     assert len(buffer.sample(np.int64(2))) == 2
 
@@ -90,13 +90,13 @@ def test_an_unusable_batch_size_is_refused(size):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"capacity": 0}, "capacity is 0"),
-        ({"n_envs": 0}, "n_envs is 0"),
-        ({"n_sampled_goal": -1}, "n_sampled_goal is -1"),
-        ({"n_sampled_goal": 0.5}, "n_sampled_goal is 0.5"),
-        ({"n_sampled_goal": 4, "strategy": Relabel(future=0.5)}, "n_sampled_goal is 4, but the Relabel"),
-        ({"episode_length": 0}, "episode_length is 0"),
-        ({"dtype": "half"}, "dtype is 'half'"),
+        ({"capacity": 0}, "capacity must be a whole number of at least 1, got 0"),
+        ({"n_envs": 0}, "n_envs must be a whole number of at least 1, got 0"),
+        ({"n_sampled_goal": -1}, "`n_sampled_goal` must be at least 0 or None, got -1"),
+        ({"n_sampled_goal": 0.5}, "`n_sampled_goal` must be .*got 0.5"),
+        ({"n_sampled_goal": 4, "strategy": Relabel(future=0.5)}, "`n_sampled_goal` is 4, but the fractions"),
+        ({"episode_length": 0}, "episode_length must be a whole number of at least 1, got 0"),
+        ({"dtype": "half"}, "dtype must be .*, got 'half'"),
         ({"strategy": "futures"}, "Did you mean 'future'"),
     ],
 )
@@ -115,10 +115,10 @@ def test_memory_counts_all_that_is_owned():
     buffer.add_episode(make_episode(1, 50))
     buffer.sample(256)
     parts = [
-        buffer._timeline.rows,
-        buffer._timeline._scratch,
-        buffer._open.rows,
-        buffer._open._incoming,
+        buffer.timeline.rows,
+        buffer.timeline._scratch,
+        buffer.open_episodes.rows,
+        buffer.open_episodes._incoming,
         buffer._rng._u,
     ]
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
@@ -209,7 +209,7 @@ def test_another_strategy_may_be_set_at_any_time(tmp_path):
     with pytest.raises(UnknownNameError, match="Did you mean 'future'"):
         first.strategy = "futur"
     assert first.strategy == "final"
-    with pytest.raises(OptionError, match="'episode_end': goals are drawn already"):
+    with pytest.raises(OptionError, match="relabel_at='episode_end', because the goals are stored already"):
         filled(relabel_at="episode_end").strategy = "final"
 
 
@@ -223,7 +223,7 @@ def test_a_strategy_of_ones_own_is_given_again(tmp_path):
         return rows + 1
 
     filled(strategy=near).save(tmp_path / "buffer")
-    with pytest.raises(FileError, match="strategy of its user's own"):
+    with pytest.raises(FileError, match="used a function as strategy"):
         HindsightBuffer.load(tmp_path / "buffer", compute_reward)
     buffer = HindsightBuffer.load(tmp_path / "buffer", compute_reward, strategy=near)
     batch = buffer.sample(50)
@@ -233,11 +233,11 @@ def test_a_strategy_of_ones_own_is_given_again(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"capacity": 21}, "capacity 21 against 20"),
-        ({"episode_length": 4}, "episode_length 4 against 5"),
-        ({"n_envs": 2}, "n_envs 2 against 3"),
-        ({"dtype": "float64"}, "dtype 'float64' against 'float32'"),
-        ({"info_keys": ("wind",)}, r"info_keys \['wind'\] against \[\]"),
+        ({"capacity": 21}, "capacity 20 instead of 21"),
+        ({"episode_length": 4}, "episode_length 5 instead of 4"),
+        ({"n_envs": 2}, "n_envs 3 instead of 2"),
+        ({"dtype": "float64"}, "dtype 'float32' instead of 'float64'"),
+        ({"info_keys": ("wind",)}, r"info_keys \(\) instead of \('wind',\)"),
     ],
 )
 def test_a_state_of_another_kind_of_buffer_is_refused(options, words):
@@ -257,7 +257,7 @@ def test_a_state_of_another_task_is_refused():
 def test_a_state_of_other_dtypes_is_refused():
     space = type(OBSERVATION_SPACE)(OBSERVATION_SPACE.spaces | {"observation": spaces.Box(-9, 9, (2,), np.int32)})
     buffer = buffer_of(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
-    with pytest.raises(FileError, match="of another kind: the dtypes of its spaces"):
+    with pytest.raises(FileError, match="other dtypes of its spaces"):
         buffer.load_state_dict(*filled().state_dict())
 
 
@@ -270,9 +270,11 @@ def spoilt_states():
     return [
         lambda arrays, data: arrays.pop("rows"),
         lambda arrays, data: arrays.pop("open_phase"),
-        lambda arrays, data: data.pop("settings"),
-        lambda arrays, data: data["settings"].pop("spec"),
-        lambda arrays, data: data.__setitem__("settings", 3),
+        lambda arrays, data: data.pop("options"),
+        lambda arrays, data: data.pop("spec"),
+        lambda arrays, data: data.__setitem__("options", 3),
+        lambda arrays, data: data.__setitem__("strategy", 3),
+        lambda arrays, data: data.__setitem__("beta", "x"),
         array("open_steps", np.zeros(2, np.int64)),
         array("open_steps", np.full(3, 2**40)),
         array("open_steps", np.full(3, -1)),
@@ -300,13 +302,12 @@ def test_a_spoilt_state_is_refused_and_changes_nothing(spoil):
 
 def test_a_damaged_file_is_named(tmp_path):
     filled().save(tmp_path / "buffer")
-    file = tmp_path / "buffer" / "arrays.safetensors"
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-    with pytest.raises(FileError, match=r"arrays\.safetensors is damaged"):
+    file = tmp_path / "buffer"
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(FileError, match="damaged"):
         HindsightBuffer.load(tmp_path / "buffer", compute_reward)
-    with pytest.raises(FileError, match="no saved hindsight buffer"):
+    with pytest.raises(FileError, match="elsewhere"):
         HindsightBuffer.load(tmp_path / "elsewhere", compute_reward)
 
 
@@ -317,6 +318,9 @@ def test_a_damaged_file_is_named(tmp_path):
         {"capacity": -1},
         {"n_envs": 10**9},
         {"strategy": "none"},
+        {"strategy": None},
+        {"subgoals": 3},
+        {"success_reward": "much"},
         {"info_keys": 3},
         {"info_keys": ["a", "a"]},
         {"dtype": "O"},
@@ -324,11 +328,13 @@ def test_a_damaged_file_is_named(tmp_path):
 )
 def test_a_file_with_hostile_settings_is_refused_before_memory_is_asked_for(tmp_path, change):
     from hindsight.replay.buffer import KIND
-    from hindsight.storage import save_folder
+    from hindsight.storage import save_arrays
 
     arrays, data = filled().state_dict()
-    save_folder(tmp_path / "buffer", KIND, arrays, data | {"settings": data["settings"] | change})
-    with pytest.raises(FileError, match="cannot be taken"):
+    options = {name: value for name, value in change.items() if name in data["options"]}
+    rest = {name: value for name, value in change.items() if name not in options}
+    save_arrays(tmp_path / "buffer", KIND, arrays, data | rest | {"options": data["options"] | options})
+    with pytest.raises(FileError, match="cannot be loaded"):
         HindsightBuffer.load(tmp_path / "buffer", compute_reward)
 
 
@@ -379,7 +385,7 @@ def test_the_reward_keeps_to_the_widest_float():
     buffer = make_buffer(dtype="float64")
     buffer.add_episode(make_episode(1, 3))
     assert buffer.sample(4).reward.dtype == np.float64
-    assert math.isclose(buffer._timeline.rows["reward"][1], 0.125)
+    assert math.isclose(buffer.timeline.rows["reward"][1], 0.125)
 
 
 def test_the_already_achieved_fraction_counts_relabelled_samples_that_were_at_their_goal():

@@ -131,19 +131,19 @@ def test_out_is_filled_as_fresh_memory_would_be(shape):
 
 def test_an_out_of_the_other_kind_is_refused():
     one, many = make_buffer([4, 2]), make_buffer([4, 2], n_steps=2)
-    with pytest.raises(InputError, match="one-step samples have none"):
+    with pytest.raises(InputError, match="must be None for one-step samples"):
         one.sample(8, out=many.sample(8))
-    with pytest.raises(InputError, match=r"out.discount is NoneType"):
+    with pytest.raises(InputError, match=r"for out.discount, got NoneType"):
         many.sample(8, out=one.sample(8))
 
 
 def test_sampling_leaves_the_store_alone():
     buffer = make_buffer([4, 2, 5], n_steps=3)
-    before = buffer._timeline.rows.tobytes()
+    before = buffer.timeline.rows.tobytes()
     batch = buffer.sample(32)
     for name in (*BATCH_FIELDS, "discount"):
         getattr(batch, name)[...] = 1
-    assert buffer._timeline.rows.tobytes() == before
+    assert buffer.timeline.rows.tobytes() == before
 
 
 def test_a_reward_that_fails_at_a_later_step_is_refused():
@@ -158,10 +158,10 @@ def test_a_reward_that_fails_at_a_later_step_is_refused():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_steps": 0}, "n_steps is 0, but a whole number of at least 1"),
-        ({"n_steps": 2.0}, "n_steps is 2.0"),
-        ({"discount": 1.5}, "discount is 1.5, but a number from 0 to 1"),
-        ({"discount": float("nan")}, "discount is nan"),
+        ({"n_steps": 0}, "`n_steps` must be at least 1, got 0"),
+        ({"n_steps": 2.0}, "`n_steps` must be a whole number .*got 2.0"),
+        ({"discount": 1.5}, "discount must be a number between 0 and 1, got 1.5"),
+        ({"discount": float("nan")}, "discount must be a number between 0 and 1, got nan"),
     ],
 )
 def test_steps_that_cannot_be(options, words):

@@ -62,7 +62,7 @@ def test_a_function_that_writes_into_its_arguments_is_refused_every_time(functio
 
 def test_other_errors_of_a_function_are_passed_on():
     with pytest.raises(ValueError, match="broadcast"):
-        RewardTransform(lambda achieved, goal, info: goal + np.zeros(7)).recompute(three_steps(), {}, None)
+        RewardTransform(lambda achieved, goal, info: goal + np.zeros((2, 1))).recompute(three_steps(), {}, None)
 
 
 @pytest.mark.parametrize(

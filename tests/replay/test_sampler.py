@@ -142,27 +142,27 @@ def test_an_unfit_out_is_refused():
     read_only, wide = good.reward.copy(), np.zeros((8, 4), np.float32)
     read_only.flags.writeable = False
     for name, array, words in [
-        ("reward", good.reward[:7], r"out.reward is \(7,\) of float32, but \(8,\) of float32"),
-        ("reward", good.reward.astype(np.float64), r"out.reward is \(8,\) of float64"),
-        ("reward", [0.0] * 8, "out.reward is list"),
-        ("reward", read_only, "out.reward is read-only or not contiguous"),
-        ("observation", wide[:, ::2], "out.observation is read-only or not contiguous"),
+        ("reward", good.reward[:7], r"Expected shape \(8,\) of float32 for out.reward, got \(7,\) of float32"),
+        ("reward", good.reward.astype(np.float64), r"for out.reward, got \(8,\) of float64"),
+        ("reward", [0.0] * 8, "for out.reward, got list"),
+        ("reward", read_only, "out.reward must be writeable and contiguous"),
+        ("observation", wide[:, ::2], "out.observation must be writeable and contiguous"),
     ]:
         with pytest.raises(InputError, match=words):
             sampler.sample((8,), type(good)(**(parts | {name: array})))
-    with pytest.raises(InputError, match=r"out\.observation is"):
+    with pytest.raises(InputError, match=r"for out\.observation"):
         sampler.sample((4,), good)
 
 
 def test_nothing_to_sample_yet():
     sampler = make_sampler([])
-    with pytest.raises(NothingToSampleError, match="0 finished episodes"):
+    with pytest.raises(NothingToSampleError, match="0 episodes have ended"):
         sampler.sample((4,))
 
 
 def test_a_batch_beyond_all_memory_is_refused():
     sampler = make_sampler([3])
-    with pytest.raises(InputError, match=r"a batch of shape \(1000000000,\) takes .* GB"):
+    with pytest.raises(InputError, match=r"shape \(1000000000,\) takes .* GB"):
         sampler.sample((10**9,))
     assert len(sampler.sample((2,))) == 2
 
@@ -214,10 +214,10 @@ def test_a_strategy_written_out_has_the_law_of_the_built_in_one():
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda rows: rows + 0.5, "the strategy returned .* of float64, but .* integers"),
-        (lambda rows: rows[:-1], "the strategy returned shape"),
-        (lambda rows: rows - 1000, "the strategy returned row -"),
-        (lambda rows: rows + 100, "which belongs to no episode"),
+        (lambda rows: rows + 0.5, "The strategy must return integers of shape .* of float64"),
+        (lambda rows: rows[:-1], "The strategy must return integers"),
+        (lambda rows: rows - 1000, "The strategy returned row -"),
+        (lambda rows: rows + 100, "which belongs to no stored episode"),
     ],
 )
 def test_a_strategy_that_leaves_the_buffer_is_refused(answer, words):
@@ -272,7 +272,7 @@ def test_a_mixture_of_one_strategy_goes_the_quick_way():
 def test_an_evicted_row_is_no_goal():
     sampler = make_sampler([6, 2, 1], capacity=6, strategy=lambda rows, *_: np.zeros_like(rows) + 6)
     assert live_episodes(sampler.timeline) == {0: (2, 2), 3: (3, 1)}  # row 6 was the fence post of the first
-    with pytest.raises(InputError, match="row 6, which belongs to no episode"):
+    with pytest.raises(InputError, match="row 6, which belongs to no stored episode"):
         sampler.sample((100,))
 
 
@@ -284,12 +284,12 @@ def test_an_unknown_strategy():
 @pytest.mark.parametrize(
     ("judge", "words"),
     [
-        (lambda a, g, i: -1.0, r"compute_reward returned shape \(\)"),
-        (lambda a, g, i: np.zeros((len(a), 1)), r"compute_reward returned shape \(8, 1\)"),
-        (lambda a, g, i: ["bad"] * len(a), "compute_reward returned shape .* of <U3"),
-        (lambda a, g, i: np.full(len(a), np.nan), "compute_reward returned NaN or infinity"),
-        (lambda a, g, i: np.full(len(a), 1e300), "compute_reward returned NaN or infinity"),
-        (lambda a, g, i: np.subtract(a, g, out=a)[:, 0], "compute_reward writes into its arguments"),
+        (lambda a, g, i: -1.0, r"compute_reward must return numbers .* got shape \(\)"),
+        (lambda a, g, i: np.zeros((len(a), 1)), r"got shape \(8, 1\)"),
+        (lambda a, g, i: ["bad"] * len(a), "got shape .* of <U3"),
+        (lambda a, g, i: np.full(len(a), np.nan), "compute_reward must return finite rewards"),
+        (lambda a, g, i: np.full(len(a), 1e300), "compute_reward must return finite rewards"),
+        (lambda a, g, i: np.subtract(a, g, out=a)[:, 0], "compute_reward must not write into its arguments"),
     ],
 )
 def test_an_unusable_reward_is_refused(judge, words):

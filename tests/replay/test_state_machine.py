@@ -28,9 +28,10 @@ class Machine(RuleBasedStateMachine):
     A path is the list of what was seen, [(number, t), ...].
     """
 
-    @initialize(capacity=st.integers(3, 12), episode_length=st.none() | st.integers(1, 5))
-    def start(self, capacity, episode_length):
+    @initialize(capacity=st.integers(3, 12), episode_length=st.none() | st.integers(1, 5), skips=st.booleans())
+    def start(self, capacity, episode_length, skips):
         self.options = {"capacity": capacity, "episode_length": episode_length, "n_envs": N_ENVS}
+        self.options["autoreset"] = "next_step" if skips else "disabled"
         self.buffer, self.finished, self.count = make_buffer(**self.options), [], N_ENVS
         self.environments = [Environment(i) for i in range(N_ENVS)]
 
@@ -43,9 +44,9 @@ class Machine(RuleBasedStateMachine):
             self.finished.append((environment.path, terminated))
         environment.path = []
 
-    @rule(terminated=flags, truncated=flags, slips=st.lists(rarely, min_size=N_ENVS, max_size=N_ENVS), autoreset=flags)
-    def add(self, terminated, truncated, slips, autoreset):
-        """One step of all: each may end, may have been reset by stealth, and may reset itself in the step after an end."""
+    @rule(terminated=flags, truncated=flags, slips=st.lists(rarely, min_size=N_ENVS, max_size=N_ENVS))
+    def add(self, terminated, truncated, slips):
+        """One step of all environments: each may end, and may have been reset without a report."""
         before, after, reward, ends = [], [], [], []
         for i, environment in enumerate(self.environments):
             before.append((environment.number, environment.t))
@@ -68,7 +69,7 @@ class Machine(RuleBasedStateMachine):
             self.end_open_episodes()
             return
         call()
-        self.follow(before, after, ends, goes_on, autoreset)
+        self.follow(before, after, ends, goes_on)
 
     def call(self, before, after, reward, ends):
         shown = [[seen(*each) for each in part] for part in (before, after)]
@@ -77,7 +78,7 @@ class Machine(RuleBasedStateMachine):
         terminated, truncated = np.array(ends).T
         return lambda: self.buffer.add(stacked[0], action, np.array(reward), stacked[1], terminated, truncated, {})
 
-    def follow(self, before, after, ends, goes_on, autoreset):
+    def follow(self, before, after, ends, goes_on):
         """The same in the model: untold resets first, then the ends, in the order of the environments."""
         for environment, goes in zip(self.environments, goes_on, strict=True):
             if not goes:
@@ -89,8 +90,8 @@ class Machine(RuleBasedStateMachine):
                 environment.path = [*(environment.path or [before[i]]), after[i]]
                 if any(ends[i]):
                     self.finish(environment, ends[i][0])
-                    environment.resets = autoreset[i]
-                    if not autoreset[i]:
+                    environment.resets = self.options["autoreset"] == "next_step"
+                    if not environment.resets:
                         after[i] = (self.new_number(), 0)
             environment.number, environment.t = after[i]
 
@@ -109,13 +110,16 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def refuse(self):
-        """A step with a NaN: an environment that goes on is given it, and nothing changes."""
-        before = [(environment.number, environment.t) for environment in self.environments]
-        with pytest.raises(NonFiniteError):
-            self.call(before, before, [np.nan, -1.0, -1.0], [(True, False)] * N_ENVS)()
+        """A step with NaN changes nothing. Steps that are skipped as resets may hold anything."""
+        real = [i for i, environment in enumerate(self.environments) if not environment.resets]
+        if real:
+            before = [(environment.number, environment.t) for environment in self.environments]
+            reward = np.where(np.arange(N_ENVS) == real[0], np.nan, -1.0)
+            with pytest.raises(NonFiniteError):
+                self.call(before, before, reward, [(True, False)] * N_ENVS)()
 
     @rule()
-    def move_house(self):
+    def save_and_load(self):
         arrays, data = self.buffer.state_dict()
         self.buffer = make_buffer(**self.options)
         self.buffer.add_episode(make_episode(999, 3))
@@ -123,13 +127,13 @@ class Machine(RuleBasedStateMachine):
 
     def held(self):
         lengths = [len(path) - 1 for path, _ in self.finished]
-        placed = place_slowly(len(self.buffer._timeline.rows), self.options["capacity"], lengths)
+        placed = place_slowly(len(self.buffer.timeline.rows), self.options["capacity"], lengths)
         return {start: self.finished[number] for start, (number, _) in placed.items()}
 
     @invariant()
     @precondition(lambda self: hasattr(self, "buffer"))
     def the_ring_holds_the_newest_episodes(self):
-        held, rows = self.held(), self.buffer._timeline.rows
+        held, rows = self.held(), self.buffer.timeline.rows
         assert self.buffer.num_episodes == len(held)
         assert len(self.buffer) == sum(len(path) - 1 for path, _ in held.values()) == np.count_nonzero(rows["steps_left"])
         for start, (path, terminated) in held.items():

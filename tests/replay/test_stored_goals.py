@@ -112,9 +112,9 @@ def test_every_step_keeps_what_it_was_told_until_it_leaves(lengths, capacity, k,
     n_entries = 0 if not buffer.her_probability else 1 if is_same else 4 if n_sampled_goal is None else k
     told = {}
     for number, steps in enumerate(lengths, start=1):
-        held = dict(live_episodes(buffer._timeline).values()) | {number: steps}
+        held = dict(live_episodes(buffer.timeline).values()) | {number: steps}
         buffer.add_episode(windy_episode(number, steps))
-        live = live_episodes(buffer._timeline)
+        live = live_episodes(buffer.timeline)
         [first] = [first for first, (other, _) in live.items() if other == number]
         told[number] = entries_of(buffer, first, steps)
         for t, entries in enumerate(told[number]):
@@ -188,11 +188,11 @@ def test_a_sample_is_any_row_and_then_its_goal_or_one_of_its_entries():
     batch = buffer.sample_many(200, 200)
     row, goal, is_told = batch.row.ravel(), batch.goal.ravel(), batch.is_relabelled.ravel()
     assert buffer.her_probability == 0.75
-    assert_law(Counter(row.tolist()), even(buffer._timeline.live_rows().tolist()))
+    assert_law(Counter(row.tolist()), even(buffer.timeline.live_rows().tolist()))
     assert_law(Counter(is_told.tolist()), {True: 0.75, False: 0.25})
     entries = buffer._stored.goals["goal"][..., 0]
     law = Counter()
-    for each in buffer._timeline.live_rows().tolist():
+    for each in buffer.timeline.live_rows().tolist():
         for entry in entries[each]:
             law[each, float(entry)] += 1 / 13 / 3
     counts = Counter(zip(row[is_told].tolist(), goal[is_told].tolist(), strict=True))
@@ -250,7 +250,7 @@ def contents(buffer):
     """All that a refusal must leave as it was: but for chance, and the step counts of open episodes, which nobody reads."""
     arrays = {name: array.copy() for name, array in buffer.state_dict()[0].items() if name != "random_state"}
     for name in ("steps_done", "steps_left"):
-        arrays["open_rows"].view(buffer._timeline.rows.dtype)[name] = 0
+        arrays["open_rows"].view(buffer.timeline.rows.dtype)[name] = 0
     return arrays
 
 
@@ -274,9 +274,9 @@ def spoil(achieved_goal, goal, info):
 
 
 BROKEN = [
-    (lambda achieved, goal, info: 0.0, r"compute_reward returned shape \(\) of float64 for 12 goals"),
-    (lambda achieved, goal, info: np.full(len(goal), np.nan), "NaN or infinity for a relabelled goal"),
-    (spoil, "compute_reward writes into its arguments"),
+    (lambda achieved, goal, info: 0.0, r"for 12 goals, got shape \(\) of float64"),
+    (lambda achieved, goal, info: np.full(len(goal), np.nan), "got NaN or infinity"),
+    (spoil, "must not write into its arguments"),
 ]
 
 
@@ -305,7 +305,7 @@ def test_an_episode_that_cannot_be_judged_is_refused_whole(broken, words):
     assert_unchanged(buffer, before)
     reward.now = compute_reward
     buffer.end_open_episodes()
-    assert (3, 3) in live_episodes(buffer._timeline).values()
+    assert (3, 3) in live_episodes(buffer.timeline).values()
 
 
 def test_a_refusal_is_of_all_environments_and_the_step_can_be_given_again():
@@ -325,7 +325,7 @@ def test_a_refusal_is_of_all_environments_and_the_step_can_be_given_again():
     for buffer in buffers:
         buffer.add(*ends)
         buffer.add(*vector_step([5, 6, 4], [0, 0, 1], [False] * 3, [False, False, True]))
-        assert sorted(live_episodes(buffer._timeline).values()) == [(1, 2), (2, 2), (3, 1), (4, 2)]
+        assert sorted(live_episodes(buffer.timeline).values()) == [(1, 2), (2, 2), (3, 1), (4, 2)]
     states = [contents(buffer) for buffer in buffers]
     assert (states[0]["rows"] == states[1]["rows"]).all()
 
@@ -346,7 +346,7 @@ def test_a_strategy_of_ones_own_sees_its_episode_and_stays_in_it():
     assert 0 <= u.min() < u.max() < 1
     assert [goal for step in entries_of(buffer, 0, 4) for goal, *_ in step] == [place(1, 0)] * 8
     far, before = 5, contents(buffer)
-    with pytest.raises(InputError, match="belongs to no episode in the buffer"):
+    with pytest.raises(InputError, match="belongs to no stored episode"):
         buffer.add_episode(make_episode(2, 4))
     assert_unchanged(buffer, before)
 
@@ -382,35 +382,35 @@ def test_foreign_entries_are_refused_when_loading():
     arrays, data = filled().state_dict()
     buffer = filled()
     before, size = contents(buffer), buffer._stored.goals.dtype.itemsize
-    infinite, undecided = arrays["entries"].copy(), arrays["entries"].copy()
+    infinite, undecided = arrays["stored_goals"].copy(), arrays["stored_goals"].copy()
     infinite[0, :4], undecided[0, 8] = np.float32([np.inf]).view(np.uint8), 2
     for name, bad in {
-        r"entries are \(\d+, \d+\) of uint8, but": arrays["entries"][:, :size],
-        r"entries are .* of int8": arrays["entries"].view(np.int8),
-        "not finite": infinite,
-        "neither true nor false": undecided,
+        r"stored goals, got \(\d+, \d+\) of uint8": arrays["stored_goals"][:, :size],
+        r"stored goals, got .* of int8": arrays["stored_goals"].view(np.int8),
+        "rewards or their terminations are invalid": infinite,
+        "terminations are invalid": undecided,
     }.items():
         with pytest.raises(FileError, match=name):
-            buffer.load_state_dict(arrays | {"entries": bad}, data)
+            buffer.load_state_dict(arrays | {"stored_goals": bad}, data)
         assert_unchanged(buffer, before)
-    with pytest.raises(FileError, match="relabel_at 'sample' against 'episode_end'"):
+    with pytest.raises(FileError, match="relabel_at 'episode_end' instead of 'sample'"):
         make_buffer(20, episode_length=5).load_state_dict(arrays, data)
     with pytest.raises(FileError, match="malformed"):
-        buffer.load_state_dict({name: array for name, array in arrays.items() if name != "entries"}, data)
+        buffer.load_state_dict({name: array for name, array in arrays.items() if name != "stored_goals"}, data)
 
 
 def test_entries_count_as_memory():
     plain, told = make_buffer(1000), told_buffer(1000, n_sampled_goal=3)
-    assert told.nbytes - plain.nbytes == len(told._timeline.rows) * 3 * 12
+    assert told.nbytes - plain.nbytes == len(told.timeline.rows) * 3 * 12
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"relabel_at": "end"}, "relabel_at is 'end', but one of sample, episode_end is needed"),
-        ({"relabel_at": "episode_end", "n_steps": 3}, "n_steps is 3: choose n_steps=1, or relabel_at='sample'"),
-        ({"relabel_at": "episode_end", "strategy": Relabel(), "n_sampled_goal": 4}, "give one of the two"),
-        ({"relabel_at": "episode_end", "n_sampled_goal": 10**12}, "lower capacity"),
+        ({"relabel_at": "end"}, "`relabel_at` must be 'sample' or 'episode_end', got 'end'"),
+        ({"relabel_at": "episode_end", "n_steps": 3}, "`n_steps` is 3. Use n_steps=1"),
+        ({"relabel_at": "episode_end", "strategy": Relabel(), "n_sampled_goal": 4}, "Give one of them"),
+        ({"relabel_at": "episode_end", "n_sampled_goal": 10**12}, "Lower capacity"),
     ],
 )
 def test_options_that_cannot_be(options, words):

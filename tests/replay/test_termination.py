@@ -54,11 +54,14 @@ def test_ends_follow_the_rule_where_relabelled_and_stay_elsewhere(name, seed, st
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"relabel_terminated": "Success"}, "relabel_terminated is 'Success', but None or one of success, keep, never"),
-        ({"relabel_terminated": "keep", "compute_success": near}, "compute_success is given, but .* 'keep'"),
-        ({"compute_success": near}, "compute_success is given, but .* None"),
-        ({"success_reward": np.inf}, "success_reward is inf"),
-        ({"success_reward": "0"}, "success_reward is '0'"),
+        (
+            {"relabel_terminated": "Success"},
+            "`relabel_terminated` must be 'success', 'keep' or 'never' or None, got 'Success'",
+        ),
+        ({"relabel_terminated": "keep", "compute_success": near}, "compute_success is only called with .* is 'keep'"),
+        ({"compute_success": near}, "compute_success is only called with .* is None"),
+        ({"success_reward": np.inf}, "success_reward must be a finite number, got inf"),
+        ({"success_reward": "0"}, "success_reward must be a finite number, got '0'"),
     ],
 )
 def test_a_rule_that_cannot_be_is_refused(options, words):
@@ -69,7 +72,7 @@ def test_a_rule_that_cannot_be_is_refused(options, words):
 def test_an_unusable_judge_of_success_is_refused():
     buffer = make_buffer(relabel_terminated="success", compute_success=lambda a, g, i: a == g)
     buffer.add_episode(make_episode(1, 3))
-    with pytest.raises(GoalEnvError, match=r"compute_success\) returned shape \(8, 1\)"):
+    with pytest.raises(GoalEnvError, match=r"compute_success\) must return numbers .* got shape \(8, 1\)"):
         buffer.sample(8)
 
 
@@ -83,5 +86,5 @@ def test_a_rule_is_saved_with_the_buffer(tmp_path):
 
 
 def test_without_a_word_the_environment_is_asked():
-    assert choose_termination(None, near, None, 0.0).judge is near
+    assert choose_termination(None, near, None, 0.0).function is near
     assert choose_termination(None, None, None, 0.0) == (None, None)

@@ -115,17 +115,17 @@ def test_a_refused_episode_changes_nothing():
     good = make_episode(2, 3, info={"wind": np.zeros(3)})
     fields = {name: getattr(good, name) for name in ("observation", "achieved_goal", "desired_goal", "action", "reward")}
     for error, changes, words in [
-        (NonFiniteError, {"reward": np.array([0, np.nan, 0])}, r"reward holds nan at index \(1,\)"),
-        (ShapeError, {"desired_goal": np.zeros((4, 2))}, r"desired_goal has shape \(4, 2\), but \(4, 1\) is needed"),
-        (ShapeError, {"action": np.zeros((3,))}, "action has shape"),
-        (MissingKeyError, {"info": {}}, "the info of the episode has nothing, but wind is needed"),
-        (NonFiniteError, {"info": {"wind": np.full(3, np.inf)}}, "info:wind holds inf"),
+        (NonFiniteError, {"reward": np.array([0, np.nan, 0])}, r"reward must be finite, got nan at index \(1,\)"),
+        (ShapeError, {"desired_goal": np.zeros((4, 2))}, r"Expected shape \(4, 1\) for desired_goal, got \(4, 2\)"),
+        (ShapeError, {"action": np.zeros((3,))}, "for action, got"),
+        (MissingKeyError, {"info": {}}, "the info of the episode must have wind, got nothing"),
+        (NonFiniteError, {"info": {"wind": np.full(3, np.inf)}}, "info:wind must be finite, got inf"),
     ]:
         with pytest.raises(error, match=words):
             timeline.append(Episode(**({**fields, "info": good.info} | changes)))
-    with pytest.raises(EpisodeTooLongError, match="an episode of 7 steps does not fit a buffer of 6 transitions"):
+    with pytest.raises(EpisodeTooLongError, match="Episode has 7 steps, but capacity is 6 transitions"):
         timeline.append(make_episode(3, 7))
-    with pytest.raises(InputError, match="without a step"):
+    with pytest.raises(InputError, match="at least 1 step"):
         timeline.append(make_episode(3, 0))
     assert all((timeline.state()[name] == value).all() for name, value in before.items())
     timeline.append(good)
@@ -140,14 +140,14 @@ def test_info_keys_are_columns():
 
 @pytest.mark.parametrize("value", [0, -3, 2.5, "many"])
 def test_sizes_are_whole_numbers(value):
-    with pytest.raises(OptionError, match="capacity is"):
+    with pytest.raises(OptionError, match="capacity must be a whole number"):
         Timeline(SPEC, value)
-    with pytest.raises(OptionError, match="episode_length is"):
+    with pytest.raises(OptionError, match="episode_length must be a whole number"):
         Timeline(SPEC, 10, episode_length=value)
 
 
 def test_a_ring_larger_than_the_memory_is_refused():
-    with pytest.raises(OptionError, match=r"GB, but this machine has .* lower capacity"):
+    with pytest.raises(OptionError, match=r"GB, but this machine has .* Lower capacity"):
         Timeline(SPEC, 10**13)
 
 
@@ -162,7 +162,7 @@ def test_large_float64_goals_are_warned_of_once():
     spec = GoalSpec.from_spaces(space, ACTION_SPACE)
     timeline = Timeline(spec, 100)
     timeline.append(make_episode(1, 3))  # 1003: known to within 0.00003
-    with pytest.warns(UserWarning, match="goals as large as 3003 are kept as float32, to within 0.0001 only"):
+    with pytest.warns(UserWarning, match="Goals up to 3003 lose precision in float32 .spacing 0.0002"):
         timeline.append(make_episode(3, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -174,10 +174,10 @@ def test_a_warning_of_large_goals_comes_when_all_is_stored():
     goal = box(1, np.float64)
     space = spaces.Dict(observation=box(2), achieved_goal=goal, desired_goal=goal)
     buffer = buffer_of(100, space, ACTION_SPACE, compute_reward)
-    with pytest.warns(UserWarning, match="goals as large as 5002"):
+    with pytest.warns(UserWarning, match="Goals up to 5002"):
         play(buffer, 5, 2)
     play(buffer, 6, 2)
-    assert live_episodes(buffer._timeline) == {0: (5, 2), 3: (6, 2)}
+    assert live_episodes(buffer.timeline) == {0: (5, 2), 3: (6, 2)}
 
 
 def test_a_loaded_timeline_goes_on_like_the_first():
@@ -214,7 +214,7 @@ def test_false_step_counts_and_counters_are_found(data):
     if is_same:
         timeline.check(state)
     else:
-        with pytest.raises(FileError, match="no whole episodes"):
+        with pytest.raises(FileError, match="not whole episodes"):
             timeline.check(state)
 
 
@@ -228,5 +228,5 @@ def test_rows_of_another_size_are_refused():
         {"counters": np.zeros(5, np.int64)},
         {"counters": np.zeros(6)},
     ):
-        with pytest.raises(FileError, match="the stored rows"):
+        with pytest.raises(FileError, match=r"the stored (rows|counters)"):
             timeline.check(state | change)

@@ -73,7 +73,7 @@ class DQN:
         return self._values(self.critic(inputs))[0].amax(1)
 
     def policy(self) -> Tensor:
-        """Return the flat weights of a network whose outputs are the values of the actions."""
+        """Return the flat weights of a network that returns the value of each action."""
         return self.weights if self.dueling is None else combine_outputs(self.critic, self.dueling)
 
     def exploration(self, env_steps: int) -> Exploration:

@@ -1,4 +1,4 @@
-"""The convolutions of a network in torch. Their gradients come from autograd, whose overhead is small beside theirs."""
+"""The convolutions of a network in torch. Autograd computes their gradients; its overhead is small beside them."""
 
 from __future__ import annotations
 

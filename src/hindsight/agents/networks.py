@@ -1,4 +1,4 @@
-"""Networks whose weights are slices of one flat vector: ensembles of MLPs, Adam, and the update of target networks.
+"""Networks with weights in one flat vector: ensembles of MLPs, Adam, and the update of target networks.
 
 Gradients are computed by hand, because the bookkeeping of torch's autograd takes a third of an update of small networks. A
 backward pass is a loop of matrix products that writes into one flat gradient.
@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from ..errors import OptionError
 from .encoder import Encoder, EncoderTape
 from .images import ImageEncoding
 from .policy import LAYER_NORM_EPS, PolicySpec, count_weights, layer_views
+
+MOST_WEIGHTS = 1 << 28  # 1 GiB of float32; with targets, gradients and moments of Adam an agent needs about six times that
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Tape:
 
 
 class Network:
-    """An ensemble of E MLPs whose weights are views of the vector `flat`.
+    """An ensemble of E MLPs; its weights are views of the vector `flat`.
 
     flat: (n_weights,), shared with the optimizer and never replaced.
     members: the members of the ensemble that take part, all by default.
@@ -141,8 +144,14 @@ def actor_architecture(spec: PolicySpec) -> Architecture:
 
 
 def allocate(architectures: Sequence[Architecture], device: torch.device) -> tuple[Tensor, list[Network]]:
-    """Return a flat vector of zeros for the weights of several networks, one after another, and those networks."""
-    flat = torch.zeros(sum(a.n_weights for a in architectures), device=device)
+    """Return a flat vector of zeros for the weights of several networks, one after another, and those networks.
+
+    Raises OptionError for more than MOST_WEIGHTS.
+    """
+    n_weights = sum(a.n_weights for a in architectures)
+    if n_weights > MOST_WEIGHTS:
+        raise OptionError(f"The networks would have {n_weights:,} weights; at most {MOST_WEIGHTS:,}. Reduce `hidden`.")
+    flat = torch.zeros(n_weights, device=device)
     parts: tuple[Tensor, ...] = torch.split(flat, [a.n_weights for a in architectures])
     return flat, [Network(a, part) for a, part in zip(architectures, parts, strict=True)]
 
@@ -162,7 +171,7 @@ def initialize(network: Network, generator: torch.Generator, last_layer_scale: f
 
 
 def combine_outputs(network: Network, matrix: Tensor) -> Tensor:
-    """Return flat weights of a network whose outputs are `matrix` (new, old) times those of `network`, one member."""
+    """Return flat weights of a network with the outputs `matrix` (new, old) times those of `network`, one member."""
     weight, bias = network.layers[-1]
     others = network.flat[: -weight.numel() - bias.numel()]
     return torch.cat((others, (matrix @ weight[0]).flatten(), matrix @ bias[0]))

@@ -74,7 +74,7 @@ class QRDQN:
         return self.critic(inputs)[0].view(-1, *self.shape).mean(2).amax(1)
 
     def policy(self) -> Tensor:
-        """Return the flat weights of a network whose outputs are the mean returns of the actions."""
+        """Return the flat weights of a network that returns the mean return of each action."""
         return combine_outputs(self.critic, self.mean_matrix)
 
     def exploration(self, env_steps: int) -> Exploration:

@@ -47,16 +47,17 @@ def value_range(spec: GoalSpec, options: AgentOptions) -> tuple[float, float]:
     """Return the range to which targets are clipped: the possible returns, or infinite without `clip_targets`."""
     if not options.clip_targets:
         return -math.inf, math.inf
-    return return_range(spec.reward_low, spec.reward_high, options.discount)
+    low, high = return_range(spec.reward_low, spec.reward_high, options.discount)
+    largest = torch.finfo(torch.float32).max  # a bound beyond it cannot be compared with float32 values
+    return low if low >= -largest else -math.inf, high if high <= largest else math.inf
 
 
 def choose_device(name: str) -> torch.device:
     """Return the device of the option `device`. Raises OptionError for "cuda" without a GPU."""
-    if name == "cuda" and not torch.cuda.is_available():
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
         raise OptionError("device is 'cuda', but torch finds no GPU. Use device='auto' or 'cpu'.")
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")
 
 
 def _check_action(action: ArraySpec, kind: PolicyKind) -> None:

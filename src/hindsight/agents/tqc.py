@@ -1,4 +1,4 @@
-"""TQC: truncated quantile critics, SAC whose target drops the largest quantiles (Kuznetsov et al. 2020)."""
+"""TQC: truncated quantile critics: SAC with a target that drops the largest quantiles (Kuznetsov et al. 2020)."""
 
 from __future__ import annotations
 

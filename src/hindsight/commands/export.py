@@ -19,7 +19,7 @@ from ..errors import MissingExtraError
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..records.subgoals import TASK, acting_goals
 from ..storage import save_bytes
-from ..training.checkpoint import SavedModel
+from ..training.saved_model import SavedModel
 
 
 class TensorFunctions:
@@ -85,7 +85,7 @@ class ExportedPolicy(torch.nn.Module):
 def export_torchscript(saved: SavedModel, path: Path) -> None:
     """Write the policy for `torch.jit.load`, in Python or C++."""
     content = io.BytesIO()
-    with _silence():  # torch recommends torch.export, whose files C++ cannot load
+    with _silence():  # torch recommends torch.export, but C++ cannot load its files
         trace: Any = torch.jit.trace  # without types
         torch.jit.save(trace(*_module_and_example(saved)), content)
     save_bytes(path, content.getvalue())

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from ..errors import GoalEnvError, OptionError
+from ..errors import GoalEnvError, HindsightError, OptionError
 from ..records import OBSERVATION_KEYS, GoalSpec
+from .flatten import FlattenGoalEnv
 from .goal_functions import find_reward, own_function, sample_goals
 from .ids import make_by_id
 from .random_play import Environment, name_of, play_random_episode
@@ -24,7 +26,10 @@ LIMIT_NAMES = ("_max_episode_steps", "max_episode_steps", "max_steps")  # attrib
 
 
 def make_goal_env(
-    env: EnvSource, render_mode: str | None = None, env_options: Mapping[str, Any] | None = None
+    env: EnvSource,
+    render_mode: str | None = None,
+    env_options: Mapping[str, Any] | None = None,
+    observation_keys: Sequence[str] = (),
 ) -> Environment:
     """Return a goal environment.
 
@@ -32,20 +37,22 @@ def make_goal_env(
     render_mode: passed to the id's constructor, or to a function with a parameter of that name. "rgb_array" renders one
         frame, so that a machine that cannot render fails here.
     env_options: keyword arguments of the id's constructor, or of the function.
+    observation_keys: further keys of the observation to append to it.
     Raises UnknownNameError for an unknown or retired id, MissingExtraError for a missing package (with the line that
     installs it), GoalEnvError for what is not a goal environment, OptionError for wrong arguments.
     """
     made = make_env(env, render_mode, env_options)
     try:
-        require_goals(made)
+        wrapped = FlattenGoalEnv(made, observation_keys) if observation_keys else made
+        require_goals(wrapped)
         if render_mode == "rgb_array":
-            render_once(made)
+            render_once(wrapped)
     except Exception:
         if made is not env:
             with contextlib.suppress(Exception):  # the first error is the one to report
                 made.close()
         raise
-    return made
+    return wrapped
 
 
 def make_env(env: EnvSource, render_mode: str | None, env_options: Mapping[str, Any] | None) -> Environment:
@@ -79,7 +86,14 @@ def _call(function: Any, render_mode: str | None, options: dict[str, Any]) -> En
         except TypeError as problem:
             name = getattr(function, "__name__", function)
             raise OptionError(f"{name} does not accept env_options {options} ({problem}).") from None
-    made = function(**options)
+    try:
+        made = function(**options)
+    except HindsightError:
+        raise
+    except Exception as problem:
+        raise GoalEnvError(
+            f"{function!r} failed to make an environment ({type(problem).__name__}: {problem})."
+        ) from problem
     if not isinstance(made, gymnasium.Env):
         raise GoalEnvError(f"{function!r} must return a gymnasium.Env, got {type(made).__name__}.")
     return made
@@ -94,8 +108,8 @@ def require_goals(env: Environment) -> None:
     for key in OBSERVATION_KEYS:
         if isinstance(part := parts.get(key), spaces.Dict | spaces.Tuple):
             raise GoalEnvError(
-                f"{key} of {name} must be one array, got a {type(part).__name__} space. Flatten it in a "
-                f"gymnasium.Wrapper, with gymnasium.spaces.flatten in the observations and in compute_reward."
+                f"{key} of {name} must be one array, got a {type(part).__name__} space. Wrap the environment in "
+                f"hindsight.envs.flatten.FlattenGoalEnv, which makes it one."
             )
     try:
         GoalSpec.from_spaces(space, actions)
@@ -131,6 +145,20 @@ def _reward_range(env: Environment) -> tuple[float, float]:
         return -np.inf, np.inf
     values = np.unique(rewards + 0.0)  # -0.0 becomes 0.0
     return (float(values[0]), float(values[1])) if len(values) == 2 else (-np.inf, np.inf)
+
+
+def unused_keys(env: Environment) -> tuple[str, ...]:
+    """Return the keys of the observation besides the three that are used."""
+    return tuple(key for key in getattr(env.observation_space, "spaces", {}) if key not in OBSERVATION_KEYS)
+
+
+def close_env(env: Environment) -> None:
+    """Close an environment. If that raises, warn: what was collected is not affected."""
+    try:
+        env.close()
+    except Exception as problem:
+        message = f"close() of {name_of(env)} failed ({type(problem).__name__}: {problem})."
+        warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def time_limit(env: Environment) -> int | None:

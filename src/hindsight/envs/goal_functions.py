@@ -20,6 +20,7 @@ from ..records import Array
 from .random_play import Environment, name_of, numeric_info, random_actions, random_state_kept
 
 GoalFunction = Callable[[Any, Any, Any], Any]
+ATTEMPTS = 3  # some simulators fail rarely
 N_OBSERVED = 3  # rows of SampleGoals with goals that the environment returned
 
 
@@ -44,20 +45,27 @@ class SampleGoals:
 
 
 def sample_goals(env: Environment) -> SampleGoals:
-    """Reset and step the environment once, and return goals to try. Raises GoalEnvError if that fails."""
+    """Reset and step the environment once, and return goals to try. Raises GoalEnvError if that fails three times."""
     with random_state_kept(env):
-        try:
-            first = copy.deepcopy(env.reset(seed=0)[0])
-            second, _, terminated, _, info = env.step(next(random_actions(env, 0)))
-            start, goal = np.asarray(first["achieved_goal"]), np.asarray(first["desired_goal"])
-            space: Any = env.observation_space
-            made_up = _goals_between(start, goal, space["desired_goal"])
-            achieved = np.stack([np.asarray(second["achieved_goal"]), goal, start, *made_up])
-            desired = np.stack([goal if i != 2 else start for i in range(len(achieved))])
-        except Exception as problem:
-            raise GoalEnvError(
-                f"The first reset and step of {name_of(env)} failed ({type(problem).__name__}: {problem})."
-            ) from problem
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return _sample_goals(env)
+            except Exception as problem:
+                if attempt == ATTEMPTS:
+                    raise GoalEnvError(
+                        f"The first reset and step of {name_of(env)} failed ({type(problem).__name__}: {problem})."
+                    ) from problem
+    raise AssertionError
+
+
+def _sample_goals(env: Environment) -> SampleGoals:
+    first = copy.deepcopy(env.reset(seed=0)[0])
+    second, _, terminated, _, info = env.step(next(random_actions(env, 0)))
+    start, goal = np.asarray(first["achieved_goal"]), np.asarray(first["desired_goal"])
+    space: Any = env.observation_space
+    made_up = _goals_between(start, goal, space["desired_goal"])
+    achieved = np.stack([np.asarray(second["achieved_goal"]), goal, start, *made_up])
+    desired = np.stack([goal if i != 2 else start for i in range(len(achieved))])
     return SampleGoals(achieved, desired, numeric_info([info] * len(achieved)), bool(terminated))
 
 
@@ -103,6 +111,8 @@ def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, s
         ) from problem
     if not np.isfinite(expected).all():
         raise GoalEnvError(f"compute_reward of {name} must return finite rewards, got {expected.tolist()}.")
+    if not np.array_equal(_one_by_one(compute, samples)[1], expected):
+        raise GoalEnvError(f"compute_reward of {name} returns other rewards on a second call. It must not be random.")
     function, fault = _compare_batch(compute, samples, expected)
     return function, f"compute_reward of {name} {fault}" if fault else ""
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import OptionError, UnknownNameError, nearest
-from .other_names import OTHER_NAMES
+from .other_names import other_names
 
 _PLAIN = {int: "a whole number", float: "a number", bool: "True or False", str: "text", type(None): "None"}
 _BOUND_FAULTS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
@@ -36,9 +36,8 @@ def option_error(record: type[BaseModel], values: Mapping[str, Any], problem: Va
 
 def unknown_option(name: str, known: Iterable[str], place: str) -> str:
     """Return the message for a name that is no option of `place`, with the right name where it is known."""
-    if name in OTHER_NAMES:
-        return f"There is no option `{name}` ({place}). {OTHER_NAMES[name]}"
-    return f"There is no option `{name}` ({place}).{nearest(name, known)}"
+    hint = f" {other_names()[name]}" if name in other_names() else nearest(name, known)
+    return f"There is no option `{name}` ({place}).{hint}"
 
 
 def allowed_values(info: FieldInfo) -> str:

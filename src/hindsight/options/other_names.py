@@ -1,67 +1,15 @@
-"""Names that other libraries and older pages use for our options, with what to write instead."""
+"""Names that other libraries and older pages use for our options, read from other_names.toml."""
 
 from __future__ import annotations
 
-_NAMES = {
-    "discount": "gamma",
-    "capacity": "buffer_size replay_size",
-    "learning_rate": "lr critic_lr q_lr Q_lr qf_learning_rate",
-    "actor_learning_rate": "actor_lr pi_lr",
-    "tau": "polyak",
-    "random_steps": "learning_starts start_timesteps nb_rollout_steps",
-    "steps": "total_timesteps n_timesteps num_timesteps",
-    "hidden": "net_arch layers hidden_sizes",
-    "entropy_coefficient": "ent_coef",
-    "target_period": "target_update_interval target_network_update_freq",
-    "policy_period": "policy_delay policy_freq",
-    "target_noise": "policy_noise target_policy_noise",
-    "target_noise_clip": "noise_clip",
-    "gradient_clip": "max_grad_norm",
-    "noise": "action_noise noise_eps exploration_noise",
-    "random_eps": "random_exploration exploration_final_eps",
-    "initial_eps": "exploration_initial_eps",
-    "eps_steps": "exploration_fraction",
-    "n_sampled_goal": "replay_k additional_goals",
-    "strategy": "replay_strategy goal_selection_strategy",
-    "prioritized": "prioritized_replay",
-    "alpha": "prioritized_replay_alpha",
-    "beta": "prioritized_replay_beta0",
-    "workers": "num_cpu n_envs num_envs",
-    "episodes_per_job": "rollout_batch_size",
-    "eval_every": "eval_freq",
-    "eval_episodes": "n_eval_episodes n_test_rollouts",
-    "checkpoint_every": "save_freq",
-    "keep_every": "policy_save_interval",
-    "max_episode_steps": "max_episode_length max_episode_len",
-    "env_options": "env_kwargs",
-    "normalizer_eps": "norm_eps",
-    "normalizer_clip": "norm_clip",
-    "clip_targets": "clip_return",
-    "subgoals": "stages",
-    "subgoal_fraction": "stage_share",
-    "energy_priority": "energy",
-    "energy_cap": "energy_limit",
-    "energy_remaining": "energy_ahead",
-    "guided_episodes": "led_episodes",
-    "guided_fraction": "led_steps",
-    "policy_ema": "mean_share",
-    "random_action_repeat": "random_hold",
-    "exploration_decay": "explore_less",
-    "exploration_decay_start": "explore_less_from",
-    "relabel_schedule": "relabel_later relabel_later_from",
-    "hidden_observation": "absolute_observation",
-    "hidden_goal": "absolute_goal",
-    "observe_achieved_goal": "sees_achieved_goal",
-    "policy_lag": "lag",
-}
-_HINTS = {
-    "Use `updates_per_step`, updates per environment step.": "gradient_steps train_freq n_batches nb_train_steps",
-    "Use `steps`, the number of environment steps.": "n_epochs n_epoch n_cycles",
-    "Use `hidden`, the sizes of the hidden layers, as in hidden=(256, 256).": "policy_kwargs policy",
-    "The environment is the first argument and has no name.": "env env_id",
-    "Use `agent`: dqn, qrdqn, ddpg, td3, sac or tqc.": "algo model_class",
-    "Use `hindsight train --tensorboard` (docs/metrics.md).": "tensorboard_log",
-    "One process learns, and `workers` collect episodes for it.": "learners",
-}
-OTHER_NAMES = {old: f"Use `{new}`." for new, names in _NAMES.items() for old in names.split()}
-OTHER_NAMES |= {old: hint for hint, names in _HINTS.items() for old in names.split()}
+import tomllib
+from functools import cache
+from importlib import resources
+
+
+@cache
+def other_names() -> dict[str, str]:
+    """Return, by the other name, the sentence that says what to write instead."""
+    data = tomllib.loads((resources.files(__package__) / "other_names.toml").read_text(encoding="utf-8"))
+    ours = {old: f"Use `{new}`." for new, names in data["names"].items() for old in names.split()}
+    return ours | {old: hint for hint, names in data["hints"].items() for old in names.split()}

@@ -237,16 +237,14 @@ class BatchMemory:
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
         block = np.empty(self._block_bytes, BYTE)
-        batch, info = self._view(self.record, block), {}
-        flat = batch
-        if self.info_keys or len(self.shape) > 1:
-            flat = self._view(self.flat, block)
-            record = np.ndarray((), self.flat, block)
-            info = {key: record[INFO_PREFIX + key] for key in self.info_keys}
-        return Draw(batch, flat, info, self.goal_at, block, self.plan)
+        batch = self._view(np.ndarray((), self.record, block))
+        if len(self.shape) == 1 and not self.info_keys:
+            return Draw(batch, batch, {}, self.goal_at, block, self.plan)
+        record = np.ndarray((), self.flat, block)
+        info = {key: record[INFO_PREFIX + key] for key in self.info_keys}
+        return Draw(batch, self._view(record), info, self.goal_at, block, self.plan)
 
-    def _view(self, dtype: np.dtype[Any], block: Array) -> Batch:
-        record = np.ndarray((), dtype, block)
+    def _view(self, record: Array) -> Batch:
         batch = Batch(*_arrays_of(record))
         for name in self.extras:
             setattr(batch, name, record[name])

@@ -135,19 +135,22 @@ class RewardTransform:
         Raises GoalEnvError if a function returns what cannot be used.
         """
         achieved, goal = _read_only(steps.next_achieved_goal), _read_only(steps.goal)
-        info = {key: _read_only(values) for key, values in info.items()}
+        if info:
+            info = {key: _read_only(values) for key, values in info.items()}
         recomputed = reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
         if desired_goal is not None:
             own = _call(self.compute_reward, "compute_reward", achieved, _read_only(desired_goal), info)
             reward = recomputed + steps.reward - own
         if not write_rewards(reward, steps.reward, steps.is_relabelled):
             raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
-        function, least_reward = self.termination
-        if function is not None:
-            terminated = _call(function, "compute_terminated (or compute_success)", achieved, goal, info)
+        termination = self.termination
+        if termination is AS_STORED:
+            return
+        if termination.function is not None:
+            terminated = _call(termination.function, "compute_terminated (or compute_success)", achieved, goal, info)
             np.copyto(steps.terminated, terminated.astype(np.bool_), where=steps.is_relabelled)
-        elif least_reward is not None:  # extra reward does not count
-            is_success = recomputed.astype(steps.reward.dtype) >= least_reward
+        elif termination.least_reward is not None:  # extra reward does not count
+            is_success = recomputed.astype(steps.reward.dtype) >= termination.least_reward
             np.copyto(steps.terminated, is_success, where=steps.is_relabelled)
 
 

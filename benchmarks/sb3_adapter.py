@@ -1,10 +1,11 @@
-"""How fast SB3's algorithms get their tensors, and what a transition costs: our HerReplayBuffer beside SB3's own.
+"""Sampling time and memory of the SB3 adapter, compared with SB3's own HerReplayBuffer.
 
-    python benchmarks/sb3_face.py [--transitions 1000000] [--json FILE]
+    python benchmarks/sb3_adapter.py [--transitions 1000000] [--json FILE]
 
-Both are called as SB3's algorithms call them, `sample(256)`, tensors included, in one process on one thread, in turns of 25
-calls; "cold" is one call right after a critic's update. Medians. Memory is what a fresh process grows by while a buffer is
-made and filled, for spaces of float32 and of float64, as FetchPush has. See sampling.py for the task.
+Both are called as SB3's algorithms call them, `sample(256)`, tensors included, in one process on one thread, alternating
+every 25 calls. "cold" is one call right after a critic update. Times are medians. Memory is the growth of a new process
+while a buffer is made and filled, for float32 spaces and for float64 spaces such as FetchPush's. See sampling.py for the
+task.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3 import HerReplayBuffer as TheirHerReplayBuffer
+from stable_baselines3 import HerReplayBuffer as SB3HerReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from hindsight.compat.sb3 import HerReplayBuffer
@@ -40,12 +41,12 @@ from sampling import (
     time_calls,
 )
 
-TURN, FED_AT_ONCE = 25, 100  # calls in a row; episodes made at once
-KINDS = {"ours": HerReplayBuffer, "SB3": TheirHerReplayBuffer}
+TURN, FED_AT_ONCE = 25, 100  # calls in a row; episodes generated at once
+KINDS = {"ours": HerReplayBuffer, "SB3": SB3HerReplayBuffer}
 
 
 class Wide(Silent):
-    """The same task with float64 observations, as FetchPush itself has."""
+    """The same task with float64 observations, as in FetchPush."""
 
     observation_space = spaces.Dict(
         {
@@ -59,7 +60,7 @@ WIDTHS = {"float32": Silent, "float64": Wide}
 
 
 def fill(name: str, width: str, transitions: int) -> Any:
-    """A buffer of one environment that holds so many transitions."""
+    """Return a buffer of one environment with this number of transitions."""
     env = WIDTHS[width]
     options: dict[str, Any] = {"max_episode_length": LENGTH} if name == "ours" else {}
     buffer = KINDS[name](transitions, env.observation_space, ACTION_SPACE, env=DummyVecEnv([env]), device="cpu", **options)
@@ -70,15 +71,15 @@ def fill(name: str, width: str, transitions: int) -> Any:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds."""
+    """Return the resident memory of this process in bytes."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def weigh(name: str, width: str, transitions: int) -> float:
-    """Bytes per transition that a process grows by while a buffer is made and filled."""
-    fill(name, width, 10 * LENGTH)  # compiles, and loads what is loaded late
+def memory_per_transition(name: str, width: str, transitions: int) -> float:
+    """Return the growth of this process in bytes per transition while a buffer is made and filled."""
+    fill(name, width, 10 * LENGTH)  # compiles the kernels and loads modules
     before = resident()
     buffer = fill(name, width, transitions)
     grown = (resident() - before) / transitions
@@ -86,18 +87,18 @@ def weigh(name: str, width: str, transitions: int) -> float:
     return grown
 
 
-def weigh_all(transitions: int) -> dict[str, float]:
-    """The same for every buffer, each in a process of its own, whose memory nobody used before."""
-    weights = {}
+def memory_of_all(transitions: int) -> dict[str, float]:
+    """Return the same for every buffer, each in a new process."""
+    memory = {}
     for name in KINDS:
         for width in WIDTHS:
             with multiprocessing.get_context("spawn").Pool(1) as pool:
-                weights[f"{name}, {width}"] = pool.apply(weigh, (name, width, transitions))
-    return weights
+                memory[f"{name}, {width}"] = pool.apply(memory_per_transition, (name, width, transitions))
+    return memory
 
 
 def time_samples(buffers: dict[str, Any], calls: int) -> dict[str, dict[str, float]]:
-    """Microseconds per batch, one call after the other and cold."""
+    """Return microseconds per batch, for consecutive calls ("tight") and after an update ("cold")."""
     torch.set_num_threads(1)
     update = make_update()
     candidates: dict[str, Callable[[], Any]] = {
@@ -113,21 +114,23 @@ def time_samples(buffers: dict[str, Any], calls: int) -> dict[str, dict[str, flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--transitions", type=int, default=1_000_000, help="transitions in every buffer")
-    parser.add_argument("--calls", type=int, default=1000, help="timed calls of each; a tenth of it cold")
-    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--calls", type=int, default=1000, help="timed calls of each; a tenth of them cold")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     transitions = options.transitions // LENGTH * LENGTH
-    weights = weigh_all(transitions)
+    memory = memory_of_all(transitions)
     np.random.seed(3)  # noqa: NPY002 - SB3 draws from the global state
     buffers = {name: fill(name, "float32", transitions) for name in KINDS}
-    figures = {"machine": describe_machine(), "us": time_samples(buffers, options.calls), "bytes_per_transition": weights}
+    figures = {"machine": describe_machine(), "us": time_samples(buffers, options.calls), "bytes_per_transition": memory}
     print(f"\nsample({BATCH}) of {transitions} transitions, tensors included")
-    for heat, times in figures["us"].items():
-        print(f"{heat:8}ours {times['ours']:8.1f} us, SB3 {times['SB3']:8.1f} us: {times['SB3'] / times['ours']:.1f} x")
+    for condition, times in figures["us"].items():
+        print(
+            f"{condition:8}ours {times['ours']:8.1f} us, SB3 {times['SB3']:8.1f} us: {times['SB3'] / times['ours']:.1f} x"
+        )
     print("\nmemory, bytes per transition")
     for width in ("float32", "float64"):
-        ours, theirs = weights[f"ours, {width}"], weights[f"SB3, {width}"]
-        print(f"{width:8}ours {ours:8.0f}, SB3 {theirs:8.0f}: {ours / theirs:.2f} of it")
+        ours, theirs = memory[f"ours, {width}"], memory[f"SB3, {width}"]
+        print(f"{width:8}ours {ours:8.0f}, SB3 {theirs:8.0f}: ratio {ours / theirs:.2f}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 

@@ -50,10 +50,10 @@ def told(subgoal, row, rows, source):
 def test_against_a_slow_model(subgoals, how):
     buffer = make_buffer(subgoals, subgoal_fraction=0.5, **how)
     plain = make_buffer((), **how)
-    rows, batch, was = buffer._timeline.rows["observation"], buffer.sample(600), plain.sample(600)
+    rows, batch, was = buffer.timeline.rows["observation"], buffer.sample(600), plain.sample(600)
     assert was.subgoal is None
     assert (batch.row == was.row).all()
-    asked_at, achieved_at = (buffer._timeline.rows[name] for name in ("desired_goal", "achieved_goal"))
+    asked_at, achieved_at = (buffer.timeline.rows[name] for name in ("desired_goal", "achieved_goal"))
     of_task = batch.subgoal == 0
     for name in ("goal", "achieved_goal", "reward", "terminated"):
         assert np.array_equal(getattr(batch, name)[of_task], getattr(was, name)[of_task])
@@ -92,7 +92,7 @@ def test_subgoals_are_turned_with_the_goals():
 
 
 def test_subgoals_that_turn_otherwise_than_goals_are_refused():
-    with pytest.raises(OptionError, match=r"columns \(3, 3\) of the subgoal lift do not turn as the goals do"):
+    with pytest.raises(OptionError, match=r"must transform the columns \(3, 3\) of the subgoal lift as they"):
         make_buffer((LIFT,), symmetries=(TURN,))
 
 
@@ -107,10 +107,10 @@ def test_several_batches_at_once_and_saved_ones(tmp_path):
 
 
 def test_returns_over_several_steps_are_not_for_subgoals():
-    with pytest.raises(OptionError, match="n_steps is 3, but subgoals"):
+    with pytest.raises(OptionError, match="n_steps must be 1 with subgoals, got 3"):
         make_buffer(n_steps=3)
 
 
 def test_what_is_paid_besides_is_not_for_subgoals():
-    with pytest.raises(OptionError, match="extra_reward is True, but subgoals pay"):
+    with pytest.raises(OptionError, match="extra_reward must be False with subgoals, got True"):
         make_buffer(extra_reward=True)
