@@ -79,6 +79,9 @@ def test_task_and_machine_are_shown(tmp_path):
     text = text_of(page_of(write_run(tmp_path / "a")))
     assert "environment Task-v0 steps per episode, at most 50 reward of a step -1 to 0" in text
     assert "python 3.11 cores 2 numpy 2.0" in text
+    spec = {"env_id": "Task-v0", "reward_low": "-inf", "reward_high": "inf"}
+    text = text_of(page_of(write_run(tmp_path / "b", spec=spec)))
+    assert "steps per episode, at most none reward of a step range unknown" in text
 
 
 AGENT_METRICS = {
@@ -117,7 +120,12 @@ def test_warnings_and_checks_are_shown(tmp_path):
 
 
 def test_constant_numbers_of_the_goals_are_named(tmp_path):
-    assert "goal[2] is 0.425 everywhere." in text_of(page_of(write_run(tmp_path / "a")))
+    assert "goal[2] is 0.425 everywhere. Shown: the evaluation" in text_of(page_of(write_run(tmp_path / "a")))
+    page = page_of(write_run(tmp_path / "b", goals=lambda n: [1.0]))
+    assert "goal[0] is 1 everywhere." in text_of(page)
+    assert "Shown: the evaluation" not in page
+    assert 'id="slider"' not in page
+    assert "No goal was evaluated yet." in text_of(page_of(write_run(tmp_path / "c", ())))
 
 
 @pytest.mark.parametrize("name", ["</script><script>alert(1)</script>", "\ud800"])

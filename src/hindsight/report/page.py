@@ -21,6 +21,7 @@ from .verdict import CHECKED, Verdict, duration, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 SOURCES = {"given": "you", "task": "task", "recipe": "recipe"}  # in settings.json: on the page
+HEALTH_TEXT = "Thick: mean of the last 1/20 of the records. Thin: as recorded."
 COLUMNS = ("option", "value", "source", "meaning")
 
 
@@ -85,14 +86,8 @@ def run_page(run: Run, video: str = "") -> Page:
     sections = [
         Section("learning", "Did it learn?", "Drag in a plot to zoom. Double-click to zoom out.", learning(run)),
         Section("video", "What does it look like?", video=video),
-        Section("goals", "Where does it succeed?", _goal_text(run), goal_maps(run)),
-        Section(
-            "health",
-            "Is it healthy?",
-            "Thick: mean of 1/20 of the records. Thin: as recorded.",
-            health(run),
-            "small",
-        ),
+        _goal_section(run),
+        Section("health", "Is it healthy?", HEALTH_TEXT, health(run), "small"),
         Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
         _option_section(run),
         Section("machine", "Task and machine", tables=[_task_table(run)]),
@@ -101,7 +96,7 @@ def run_page(run: Run, video: str = "") -> Page:
         run.title,
         f"{run.title} · {settings.variant} · recipe {settings.recipe} · {readable_path(run.path)}",
         verdict(run),
-        [section for section in sections if section.plots or section.tables or section.video],
+        [section for section in sections if section.plots or section.tables or section.video or section.key == "goals"],
         _tiles(run),
         warnings_of(run),
         CHECKED,
@@ -134,11 +129,14 @@ def _tiles(run: Run) -> list[tuple[str, str, str]]:
     return [tile for tile in tiles if "nan" not in tile[1]]
 
 
-def _goal_text(run: Run) -> str:
-    text = f"{constant_numbers(run)} Shown: the evaluation at the slider, and at least {MIN_SHOWN} episodes up to it."
+def _goal_section(run: Run) -> Section:
+    """Return the maps of the goals, and a sentence about numbers of the goals that do not vary."""
+    maps, text = goal_maps(run), constant_numbers(run) or "No goal was evaluated yet." * (not run.evaluated)
+    if maps:
+        text += f" Shown: the evaluation at the slider, and at least {MIN_SHOWN} episodes up to it."
     if len(run.evaluated) > MAX_EPISODES:
         text += f" The maps have {MAX_EPISODES:,} of {len(run.evaluated):,} evaluation episodes, evenly spaced."
-    return text.strip()
+    return Section("goals", "Where does it succeed?", text, maps)
 
 
 def _time_table(run: Run) -> Table:
@@ -179,9 +177,10 @@ def origin_of(value: Any, facts: Mapping[str, Any]) -> str:
 
 def _task_table(run: Run) -> Table:
     spec, machine = run.settings.spec, run.settings.machine.facts()
+    is_known = math.isfinite(spec.reward_low) and math.isfinite(spec.reward_high)
     task = {
         "environment": run.environment,
         "steps per episode, at most": spec.max_episode_steps,
-        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}",
+        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}" if is_known else "range unknown",
     }
     return Table(("", "value"), [(name, format_value(value)) for name, value in (task | machine).items()])
