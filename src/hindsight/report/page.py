@@ -21,7 +21,7 @@ from .verdict import CHECKED, Verdict, duration, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 SOURCES = {"given": "you", "task": "task", "recipe": "recipe"}  # in settings.json: on the page
-HEALTH_TEXT = "Thick: mean of the last 1/20 of the records. Thin: as recorded."
+HEALTH_TEXT = "Thick: moving mean (hover for its window). Thin: as recorded."
 COLUMNS = ("option", "value", "source", "meaning")
 
 
