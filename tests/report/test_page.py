@@ -5,7 +5,7 @@ import re
 import pytest
 from run_files import change_settings, write_run
 
-from hindsight.report.page import format_value, link, origin_of, run_page
+from hindsight.report.page import format_value, link, run_page
 from hindsight.report.run import read_run
 
 
@@ -29,23 +29,9 @@ def test_changed_options_come_first_and_all_are_folded(tmp_path):
     assert "<td>recipe (default 0.005)</td>" in changed
 
 
-def test_the_origin_of_an_option():
-    assert origin_of(1, {"default": 1}) == ""
-    assert origin_of(2, {"default": 1}) == "you"
-    assert origin_of(2, {"default": 1, "recipe": 2}) == "recipe"
-    assert origin_of(1, {"default": 1, "recipe": 2}) == "you"
-    assert origin_of(1, {}) == ""
-    assert [origin_of(1, {"source": source}) for source in ("given", "task", "recipe", "default", ["task"])] == [
-        "you",
-        "task",
-        "recipe",
-        "",
-        "",
-    ]
-
-
 def test_an_option_of_the_recipe_that_equals_the_default_is_not_listed_as_changed(tmp_path):
-    facts = {"discount": {"default": 0.9, "recipe": 0.9}, "tau": {"default": 0.05, "recipe": 0.1}}
+    facts = {"discount": {"default": 0.9, "recipe": 0.9, "source": "recipe"}}
+    facts["tau"] = {"default": 0.05, "recipe": 0.1, "source": "given"}
     page = page_of(change_settings(write_run(tmp_path / "a"), explained=facts))
     changed = page[page.index('id="options"') :].split("<details>")[0]
     assert re.findall(r"<tr><th>(\w+)</th><td>", changed) == ["tau"]

@@ -17,7 +17,7 @@ from ..storage import json_text
 from .figures import Plot, health, learning
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
-from .verdict import CHECKED, Verdict, duration, verdict, warnings_of
+from .verdict import Verdict, duration, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 SOURCES = {"given": "you", "task": "task", "recipe": "recipe"}  # in settings.json: on the page
@@ -69,7 +69,6 @@ class Page:
     sections: Sequence[Section]
     tiles: Sequence[tuple[str, str, str]] = ()
     warnings: Sequence[str] = ()
-    checked: str = ""
     plotly: str = ""
     refresh: int = 0
 
@@ -99,7 +98,6 @@ def run_page(run: Run, video: str = "") -> Page:
         [section for section in sections if section.plots or section.tables or section.video or section.key == "goals"],
         _tiles(run),
         warnings_of(run),
-        CHECKED,
     )
 
 
@@ -160,19 +158,10 @@ def _option_section(run: Run) -> Section:
 
 
 def _option_row(name: str, value: Any, facts: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    origin = origin_of(value, facts)
-    others = {key: facts[key] for key in ("default", "recipe") if origin and key in facts and facts[key] != value}
-    known = ", ".join(f"{key} {format_value(other)}" for key, other in others.items())
-    return name, format_value(value), f"{origin} ({known})" if known else origin, str(facts.get("meaning", ""))
-
-
-def origin_of(value: Any, facts: Mapping[str, Any]) -> str:
-    """Return where the value of an option comes from: "you", "recipe", "task", or "" for the default."""
-    if "source" in facts:
-        return SOURCES.get(str(facts["source"]), "")
-    if "recipe" in facts:
-        return "recipe" if value == facts["recipe"] else "you"
-    return "" if not facts or value == facts.get("default") else "you"
+    """Return name, value, source and meaning. The source names the default and the recipe's value if they differ."""
+    source = SOURCES.get(str(facts.get("source")), "")
+    others = [f"{key} {format_value(facts[key])}" for key in ("default", "recipe") if facts.get(key, value) != value]
+    return name, format_value(value), f"{source} ({', '.join(others)})" if others else source, str(facts.get("meaning", ""))
 
 
 def _task_table(run: Run) -> Table:
