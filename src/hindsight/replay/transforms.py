@@ -293,10 +293,11 @@ class StoredGoals:
     def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
         """Relabel each sample with `probability`, with one of the goals of its row, each equally likely."""
         u = rng.uniform(len(batch))
-        batch.is_relabelled[:] = u < self.probability
-        here = np.flatnonzero(batch.is_relabelled)
-        which = np.minimum((u[here] / self.probability * self._k).astype(np.int64), self._k - 1) if len(here) else here
-        batch.goal[here] = self.goals[batch.row[here], which]
+        np.less(u, self.probability, out=batch.is_relabelled)
+        if self._k:
+            which = np.minimum((u / self.probability * self._k).astype(np.int64), self._k - 1)
+            goals = self.goals.reshape(-1, *self.goals.shape[2:]).take(batch.row * self._k + which, axis=0)
+            batch.goal[batch.is_relabelled] = goals[batch.is_relabelled]
 
     def prepare(self, rows: Array) -> Array:
         """Return the (T, k) goals of an episode of T + 1 records, whose rows are numbered from the end of the ring.
