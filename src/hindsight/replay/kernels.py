@@ -22,7 +22,6 @@ FRESH, OPEN, ENDED = range(3)  # phases of an environment: no open episode; insi
 NOT_FINITE, NEEDS_CARE = -1, -2  # codes of `add_steps`
 AHEAD = 16  # samples between a prefetch and its use
 CACHE_LINE = 64  # bytes
-FAN = 16  # children of a node of the sum tree: two cache lines
 GOLDEN, MIXERS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
@@ -58,11 +57,12 @@ def _code_of_copy(_: Any, into: Any, start: Any, size: Any) -> Any:
 
 
 _prefetch: Any = intrinsic(_code_of_prefetch)
-_copy: Any = intrinsic(_code_of_copy)
+copy_bytes: Any = intrinsic(_code_of_copy)
 
 
 @compiled
-def _prefetch_bytes(start: int, size: int) -> None:
+def prefetch_bytes(start: int, size: int) -> None:
+    """Request `size` bytes from the address `start` on."""
     for address in range(start & -CACHE_LINE, start + size, CACHE_LINE):
         _prefetch(address)
 
@@ -160,13 +160,13 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array,
     start, into = ring.ctypes.data, block.ctypes.data
     for i in range(-AHEAD, len(row)):
         if i + AHEAD < len(row):
-            _prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
-            _prefetch_bytes(start + goal_at[i + AHEAD], plan[0, 1])
+            prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
+            prefetch_bytes(start + goal_at[i + AHEAD], plan[0, 1])
         if i >= 0:
-            _copy(into + plan[0, 2] + i * plan[0, 1], start + goal_at[i], plan[0, 1])
+            copy_bytes(into + plan[0, 2] + i * plan[0, 1], start + goal_at[i], plan[0, 1])
             first = start + row[i] * row_bytes
             for f in range(1, len(plan)):
-                _copy(into + plan[f, 2] + i * plan[f, 1], first + plan[f, 0], plan[f, 1])
+                copy_bytes(into + plan[f, 2] + i * plan[f, 1], first + plan[f, 0], plan[f, 1])
 
 
 @compiled
@@ -254,7 +254,7 @@ def select_goals(
         if is_relabelled[i]:
             chosen = row[i] * k + min(np.int64(u[i] / probability * k), k - 1)
             for f in range(len(into)):
-                _copy(into[f].ctypes.data + i * fields[f, 1], start + chosen * size + fields[f, 0], fields[f, 1])
+                copy_bytes(into[f].ctypes.data + i * fields[f, 1], start + chosen * size + fields[f, 0], fields[f, 1])
 
 
 def float_table(row: np.dtype[Any], watched: tuple[str, ...] = (), largest: float = np.inf) -> Array:
@@ -289,16 +289,15 @@ def finish_rows(numbers: Array, layout: Array, floats: Array) -> bool:
 
 
 def open_layout(row: np.dtype[Any]) -> Array:
-    """Return where `add_steps` reads, (5,) int64.
+    """Return where `add_steps` reads, (4,) int64.
 
-    In bytes: the size of a row, the ends of achieved_goal and of desired_goal, the place of terminated. The last number
+    In bytes: the size of a row, the end of its head (observation, achieved_goal), the place of terminated. The last number
     counts the float fields of an observation.
     """
     fields = {name: (place, dtype) for name, (dtype, place, *_) in (row.fields or {}).items()}
     ends = {name: place + dtype.itemsize for name, (place, dtype) in fields.items()}
     n_seen = sum(fields[name][1].base.kind == "f" for name in OBSERVATION_KEYS)
-    places = [row.itemsize, ends["achieved_goal"], ends["desired_goal"], fields["terminated"][0], n_seen]
-    return np.array(places, np.int64)
+    return np.array([row.itemsize, ends["achieved_goal"], fields["terminated"][0], n_seen], np.int64)
 
 
 @compiled
@@ -318,26 +317,26 @@ def add_steps(
     open_rows: the open episodes as bytes, flat.
     layout, floats: see `open_layout` and `float_table`.
     steps, phase: (n,), the lengths of the open episodes, and FRESH, OPEN or ENDED.
-    skips_resets: whether the step after an end is the reset of an environment with autoreset "next_step". It is skipped if
-        it starts from the last observation, and the environment becomes FRESH.
-    Return NOT_FINITE for NaN or infinity, NEEDS_CARE if an open episode does not continue or has no room. Nothing is
-    written then.
+    skips_resets: whether the step after an end is the reset of an environment with autoreset "next_step". It is skipped,
+        and the environment becomes FRESH.
+    Return NOT_FINITE for NaN or infinity, NEEDS_CARE if a step does not start from the last observation or an open episode
+    has no room. Nothing is written then.
     """
-    row_bytes, head, seen, terminated_at, n_seen = layout
+    row_bytes, head, terminated_at, n_seen = layout
     n, numbers = len(steps), incoming.view(np.int32)
     room, needs_care, n_ended = len(open_rows) // (n * row_bytes), False, 0
     is_reset = np.zeros(n, np.bool_)
     for i in range(n):
         before, last = i * row_bytes, (i * room + steps[i]) * row_bytes
-        if skips_resets and phase[i] == ENDED:
-            is_reset[i] = _is_same(incoming, before, open_rows, last, seen)
+        is_reset[i] = skips_resets and phase[i] == ENDED
+        if (phase[i] == OPEN or is_reset[i]) and not _is_same(incoming, before, open_rows, last, head):
+            needs_care = True
         if not is_reset[i]:
             n_bad = _count_refused(numbers, before // 4, floats)
             n_bad += _count_refused(numbers, (before + n * row_bytes) // 4, floats[:n_seen])
             if n_bad:
                 return NOT_FINITE
-            if phase[i] == OPEN and (steps[i] + 2 > room or not _is_same(incoming, before, open_rows, last, head)):
-                needs_care = True
+            needs_care |= phase[i] == OPEN and steps[i] + 2 > room
     if needs_care:
         return NEEDS_CARE
     for i in range(n):
@@ -371,81 +370,3 @@ def _count_refused(numbers: Array, start: int, floats: Array) -> int:
         for i in range(start + first, start + stop, step):
             n_bad += (numbers[i] & bits) >= limit
     return n_bad
-
-
-def tree_starts(n_leaves: int) -> Array:
-    """Return where the levels of a sum tree start, the leaves first, and the length of the tree as the last number.
-
-    A node has FAN children. Levels are padded to whole blocks of FAN, except for the root, which is the sum of all leaves.
-    """
-    starts, count = [0], n_leaves
-    while len(starts) < 2 or count > 1:
-        starts.append(starts[-1] - -count // FAN * FAN)
-        count = -(-count // FAN)
-    return np.array([*starts, starts[-1] + 1], np.int64)
-
-
-@compiled
-def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
-    """Write `value` into the leaves `row` and update all sums above them. If a row is repeated, its last value counts.
-
-    tree: (2, length): the numbers of all levels, and the running sum of each block beside them.
-    starts: see `tree_starts`.
-    Sums are recomputed from the left, so that rounding errors do not accumulate and equal leaves have equal sums.
-    """
-    numbers, sums = tree[0], tree[1]
-    for i in range(len(row)):
-        _prefetch_bytes(numbers.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
-        _prefetch_bytes(sums.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
-    for i in range(len(row)):
-        numbers[row[i]] = value[i]
-    size = 1
-    for level in range(len(starts) - 2):
-        size, last = size * FAN, -1
-        for i in range(len(row)):
-            node = row[i] // size
-            if node != last:
-                first, total, last = starts[level] + FAN * node, 0.0, node
-                for j in range(FAN):
-                    total += numbers[first + j]
-                    sums[first + j] = total
-                numbers[starts[level + 1] + node] = total
-
-
-@compiled
-def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
-    """Fill `row` with the leaves at the fractions `u`, (B,) in [0, 1), of the total sum: never a leaf that holds 0.
-
-    tree, starts: see `set_leaves`. The total must be above 0.
-    All samples descend level by level, and the blocks of the next level are prefetched. Blocks are searched by bisection
-    without branches, because a branch would be mispredicted half of the time.
-    """
-    sums, root = tree[1], len(starts) - 2
-    rest = u * tree[0, starts[root]]
-    row[:] = 0
-    for level in range(root - 1, -1, -1):
-        for i in range(len(row)):
-            first = starts[level] + FAN * row[i]
-            at, remaining, total = first, rest[i], sums[first + FAN - 1]
-            if remaining < total:
-                at += 8 * (sums[at + 7] <= remaining)
-                at += 4 * (sums[at + 3] <= remaining)
-                at += 2 * (sums[at + 1] <= remaining)
-                at += sums[at] <= remaining
-            else:  # by rounding: the last child that is not 0 is meant
-                while sums[at] < total:
-                    at += 1
-            rest[i] = remaining - (sums[at - 1] if at > first else 0.0)
-            row[i] = FAN * row[i] + at - first
-            if level:
-                _prefetch_bytes(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
-
-
-@compiled
-def are_errors(numbers: Array, n_rows: int, row: Array, error: Array, largest: float) -> bool:
-    """Return whether all of `row` are rows with a number above 0, and all errors are between 0 and `largest`."""
-    is_good = True
-    for i in range(len(row)):
-        is_row = 0 <= row[i] < n_rows
-        is_good &= is_row and numbers[row[i] if is_row else 0] > 0 and 0 <= error[i] <= largest
-    return is_good

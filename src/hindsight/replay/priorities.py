@@ -10,9 +10,11 @@ import numpy as np
 from ..errors import FileError, InputError
 from ..options import ReplayOptions
 from ..records import Array
-from .kernels import are_errors, draw_leaves, set_leaves, tree_starts
+from .kernels import compiled, prefetch_bytes
+from .timeline import Timeline
 
 SMALLEST_ERROR = 1e-6  # added to every TD error, so that every transition can be sampled again
+FAN = 16  # children of a node of the sum tree: two cache lines
 LARGEST = 1e100  # error or distance: the sum over any ring remains finite
 SMALLEST_DISTANCE = 1e-3  # in the unit of the goal, added to every distance, so that episodes without movement are sampled
 BASE_FRACTION = 0.1  # with `remaining`: fraction of the whole distance that counts for every row of the episode
@@ -99,55 +101,42 @@ class ErrorPriorities(Priorities):
     def __init__(self, n_rows: int, alpha: float) -> None:
         super().__init__(n_rows)
         self.alpha, self.largest_error = alpha, 1.0
-        self._evicted: list[tuple[int, int]] | None = None  # first row and stop, since the last draw; None before it
 
     def enter(self, first: int, rows: Array, prepared: None) -> None:
         """Add an episode whose T + 1 records were written from row `first` on."""
         self._fill(first, len(rows) - 1, (self.largest_error + SMALLEST_ERROR) ** self.alpha)
 
-    def leave(self, first: int, steps: int) -> None:
-        """Remove an evicted episode. Updates of its rows are ignored until the next draw."""
-        super().leave(first, steps)
-        if self._evicted is not None:
-            is_adjacent = self._evicted and self._evicted[-1][1] == first  # merged, so that the list stays short
-            start = self._evicted.pop()[0] if is_adjacent else first
-            self._evicted.append((start, first + steps + 1))
-
-    def draw(self, u: Array) -> Array:
-        """As `Priorities.draw`."""
-        self._evicted = []
-        return super().draw(u)
-
-    def update(self, rows: Any, errors: Any) -> None:
-        """Set new TD errors, see `HindsightBuffer.update_priorities`."""
-        rows, errors = np.asarray(rows), np.asarray(errors)
-        if rows.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or rows.shape != errors.shape:
+    def update(self, position: Any, errors: Any, timeline: Timeline) -> None:
+        """Set new TD errors, see `HindsightBuffer.update_priorities`. position: write positions of `timeline`."""
+        position, errors = np.asarray(position), np.asarray(errors)
+        if position.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or position.shape != errors.shape:
             raise InputError(
-                f"row and priority must be integers and numbers of one shape, got {rows.shape} of {rows.dtype} and "
+                f"row and priority must be integers and numbers of one shape, got {position.shape} of {position.dtype} and "
                 f"{errors.shape} of {errors.dtype}."
             )
-        rows, errors = rows.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
-        if self._evicted or not are_errors(self._tree[0], len(self.leaves), rows, errors, LARGEST):
-            is_held = self._check(rows, errors)
+        position, errors = position.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
+        first, stop = timeline.live_positions()
+        rows = np.empty(len(position), np.int64)
+        if not find_rows(self.leaves, position, errors, first, stop, LARGEST, rows):
+            is_held = self._check(position, errors, rows, first, stop)
             rows, errors = rows[is_held], errors[is_held]
         self.set(rows, (errors + SMALLEST_ERROR) ** self.alpha)
         self.largest_error = float(errors.max(initial=self.largest_error))
 
-    def _check(self, rows: Array, errors: Array) -> Array:
-        """Raise InputError for invalid values. Return which of the rows were not evicted since the last draw."""
-        is_good, is_row = (errors >= 0) & (errors <= LARGEST), (rows >= 0) & (rows < len(self.leaves))
+    def _check(self, position: Array, errors: Array, rows: Array, first: int, stop: int) -> Array:
+        """Raise InputError for invalid values. Return which of the rows are still stored."""
+        is_good, is_known, is_held = (
+            (errors >= 0) & (errors <= LARGEST),
+            (position >= 0) & (position < stop),
+            position >= first,
+        )
         if not is_good.all():
             raise InputError(
                 f"A priority must be between 0 and {LARGEST:g}, got {errors[~is_good][0]}. Pass the absolute TD error."
             )
-        if not is_row.all():
-            raise InputError(f"row must be below {len(self.leaves)}, got {rows[~is_row][0]}. Pass batch.row of a sample.")
-        is_held = np.ones(len(rows), np.bool_)
-        for first, stop in self._evicted or ():
-            is_held &= (rows < first) | (rows >= stop)
-        is_empty = is_held & (self.values(rows) == 0)
-        if is_empty.any():
-            raise InputError(f"row {rows[is_empty][0]} starts no transition. Pass batch.row of a sample.")
+        is_known &= ~is_held | (self.values(rows) > 0)
+        if not is_known.all():
+            raise InputError(f"row {position[~is_known][0]} starts no transition. Pass batch.row of a sample.")
         return is_held
 
     def state(self, n_rows: int) -> dict[str, Array]:
@@ -165,7 +154,6 @@ class ErrorPriorities(Priorities):
         """As `Priorities.load`."""
         super().load(state)
         self.largest_error = float(state["largest_error"][0])
-        self._evicted = None
 
 
 class EnergyPriorities(Priorities):
@@ -194,3 +182,89 @@ def make_priorities(n_rows: int, options: ReplayOptions) -> ErrorPriorities | En
     if options.prioritized:
         return ErrorPriorities(n_rows, options.alpha)
     return EnergyPriorities(n_rows, options.energy_cap, options.energy_remaining) if options.energy_priority else None
+
+
+def tree_starts(n_leaves: int) -> Array:
+    """Return where the levels of a sum tree start, the leaves first, and the length of the tree as the last number.
+
+    A node has FAN children. Levels are padded to whole blocks of FAN, except for the root, which is the sum of all leaves.
+    """
+    starts, count = [0], n_leaves
+    while len(starts) < 2 or count > 1:
+        starts.append(starts[-1] - -count // FAN * FAN)
+        count = -(-count // FAN)
+    return np.array([*starts, starts[-1] + 1], np.int64)
+
+
+@compiled
+def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
+    """Write `value` into the leaves `row` and update all sums above them. If a row is repeated, its last value counts.
+
+    tree: (2, length): the numbers of all levels, and the running sum of each block beside them.
+    starts: see `tree_starts`.
+    Sums are recomputed from the left, so that rounding errors do not accumulate and equal leaves have equal sums.
+    """
+    numbers, sums = tree[0], tree[1]
+    for i in range(len(row)):
+        prefetch_bytes(numbers.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+        prefetch_bytes(sums.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+    for i in range(len(row)):
+        numbers[row[i]] = value[i]
+    size = 1
+    for level in range(len(starts) - 2):
+        size, last = size * FAN, -1
+        for i in range(len(row)):
+            node = row[i] // size
+            if node != last:
+                first, total, last = starts[level] + FAN * node, 0.0, node
+                for j in range(FAN):
+                    total += numbers[first + j]
+                    sums[first + j] = total
+                numbers[starts[level + 1] + node] = total
+
+
+@compiled
+def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
+    """Fill `row` with the leaves at the fractions `u`, (B,) in [0, 1), of the total sum: never a leaf that holds 0.
+
+    tree, starts: see `set_leaves`. The total must be above 0.
+    All samples descend level by level, and the blocks of the next level are prefetched. Blocks are searched by bisection
+    without branches, because a branch would be mispredicted half of the time.
+    """
+    sums, root = tree[1], len(starts) - 2
+    rest = u * tree[0, starts[root]]
+    row[:] = 0
+    for level in range(root - 1, -1, -1):
+        for i in range(len(row)):
+            first = starts[level] + FAN * row[i]
+            at, remaining, total = first, rest[i], sums[first + FAN - 1]
+            if remaining < total:
+                at += 8 * (sums[at + 7] <= remaining)
+                at += 4 * (sums[at + 3] <= remaining)
+                at += 2 * (sums[at + 1] <= remaining)
+                at += sums[at] <= remaining
+            else:  # by rounding: the last child that is not 0 is meant
+                while sums[at] < total:
+                    at += 1
+            rest[i] = remaining - (sums[at - 1] if at > first else 0.0)
+            row[i] = FAN * row[i] + at - first
+            if level:
+                prefetch_bytes(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
+
+
+@compiled
+def find_rows(leaves: Array, position: Array, error: Array, first: int, stop: int, largest: float, row: Array) -> bool:
+    """Fill `row` with the rows at these write positions. Return whether all are live and all errors are valid.
+
+    leaves: one number per row, above 0 if the row is live.
+    first, stop: the range of positions that are stored. They are at most len(leaves) apart.
+    """
+    is_good, n_rows = True, len(leaves)
+    start = stop // n_rows * n_rows
+    for i in range(len(position)):
+        offset = position[i] - start
+        row[i] = offset if offset >= 0 else offset + n_rows
+        is_stored = first <= position[i] < stop
+        row[i] = row[i] if is_stored else 0
+        is_good &= is_stored and leaves[row[i]] > 0 and 0 <= error[i] <= largest
+    return is_good

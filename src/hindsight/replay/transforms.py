@@ -2,26 +2,17 @@
 
 Rewards and terminations of relabelled samples, n-step returns, subgoals, symmetries, importance weights, and stored goals.
 A transform is called as transform(batch, draw, rng) and changes the batch in place.
-
-Which `relabel_terminated` fits which environment:
-
-| environment | what ends an episode | relabel_terminated |
-|---|---|---|
-| Fetch, Hand and Maze by default | only the time limit | any except "success", which would end relabelled samples alone |
-| Panda, BitFlipping, PointReach with termination | reaching the goal | None with compute_terminated, else "success" |
-| walkers that can fall | events that do not depend on the goal | "keep" |
-| environments whose reported termination is wrong | reaching the goal | "never": values bootstrap over it |
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import FileError, GoalEnvError, OptionError
+from ..options import ReplayOptions
 from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
 from ..records import Array, Batch
 from ..records.subgoals import Subgoal, parse_subgoals
@@ -31,8 +22,11 @@ from .priorities import Priorities
 from .rows import INFO_PREFIX, BatchMemory, Draw, as_bytes
 from .sampler import RandomState, RowSampler
 from .strategies import (
+    AS_STORED,
     DESIRED,
+    RewardFunction,
     Strategy,
+    Termination,
     check_strategy,
     custom_rows,
     her_probability,
@@ -41,7 +35,6 @@ from .strategies import (
 )
 from .timeline import Timeline, zero_rows
 
-RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
 TRANSFORMED = {
     "observation": "observation",
     "next_observation": "observation",
@@ -51,49 +44,6 @@ TRANSFORMED = {
     "action": "action",
 }  # field of a batch that a symmetry changes: the columns that it holds
 _BELOW_ONE = 1 - 1e-12  # rounding must not choose a goal outside the fractions of a mixture
-
-
-class Termination(NamedTuple):
-    """How `terminated` of relabelled samples is recomputed: by a function, by a least reward, or not at all."""
-
-    function: RewardFunction | None = None
-    least_reward: float | None = None
-
-
-AS_STORED = Termination()
-
-
-def choose_termination(
-    rule: str | None,
-    compute_terminated: RewardFunction | None,
-    compute_success: RewardFunction | None,
-    success_reward: float,
-) -> Termination:
-    """Return how `terminated` of relabelled samples is recomputed. Samples with their own goal keep the stored value.
-
-    rule: None calls compute_terminated, or keeps the stored value without one. "keep" keeps it. "never" clears it.
-        "success" calls compute_success; without one, a reward of at least success_reward terminates.
-    Raises OptionError.
-    """
-    if compute_success is not None and rule != "success":
-        raise OptionError(
-            f"compute_success is only called with relabel_terminated='success', but relabel_terminated is {rule!r}."
-        )
-    if isinstance(success_reward, bool) or not isinstance(success_reward, int | float) or not math.isfinite(success_reward):
-        raise OptionError(f"success_reward must be a finite number, got {success_reward!r}.")
-    match rule:
-        case "success":
-            return Termination(compute_success) if compute_success else Termination(least_reward=success_reward)
-        case "never":
-            return Termination(_never)
-        case "keep":
-            return AS_STORED
-        case _:
-            return Termination(compute_terminated)
-
-
-def _never(achieved_goal: Array, goal: Array, info: dict[str, Array]) -> Array:
-    return np.zeros(len(goal), np.bool_)
 
 
 class Steps(NamedTuple):
@@ -176,6 +126,16 @@ def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, inf
     return values
 
 
+def already_achieved_fraction(compute_reward: RewardFunction, batch: Batch) -> float | None:
+    """See `HindsightBuffer.already_achieved_fraction`."""
+    here = batch.is_relabelled
+    if not here.any():
+        return None
+    goal = batch.goal[here]
+    before, at_goal = (np.asarray(compute_reward(a, goal, {})) for a in (batch.achieved_goal[here], goal))
+    return float(np.mean(before >= at_goal))
+
+
 class NStepReturn:
     """Replace one-step samples by n-step returns under the goal of the sample, not corrected for the policy.
 
@@ -226,6 +186,17 @@ def sum_steps(steps: Batch, steps_left: Array, discount: float, batch: Batch) ->
         getattr(batch, name)[:] = getattr(steps, name)[last]
     if batch.discount is not None:
         batch.discount[:] = np.where(batch.terminated, 0.0, discount**n_used)
+
+
+def check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:
+    """Return `subgoals`. Raises OptionError for options that do not fit them."""
+    wanted = {"relabel_at": "sample", "extra_reward": False, "n_steps": 1} if subgoals else {}
+    for name, value in wanted.items():
+        if getattr(options, name) != value:
+            raise OptionError(
+                f"{name} must be {value!r} with subgoals, got {getattr(options, name)!r}. Change it, or pass subgoals=()."
+            )
+    return tuple(subgoals)
 
 
 class SubgoalTransform:
@@ -301,18 +272,21 @@ class SymmetryTransform:
 class WeightTransform:
     """Set the importance weights (N * p / total) ** -beta of prioritized samples, divided by their maximum in each batch.
 
+    It is the last transform, because it turns `row` into write positions, which `update_priorities` needs.
     beta: 0 (no correction) to 1 (full correction). It may be changed at any time.
     """
 
-    def __init__(self, priorities: Priorities | None, beta: float) -> None:
-        self._priorities, self.beta = priorities, beta
+    def __init__(self, timeline: Timeline, priorities: Priorities | None, beta: float) -> None:
+        self._timeline, self._priorities, self.beta = timeline, priorities, beta
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
-        """Set `weight` of the batch. N and total cancel out. Without priorities, weights remain None."""
+        """Set `weight` and `row` of the batch. N and total cancel out. Without priorities, nothing changes."""
         if self._priorities is None:
             return
         values = self._priorities.values(draw.batch.row)
         draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
+        if self._timeline.wraps:
+            batch.row[:] = self._timeline.positions(batch.row)
 
 
 class StoredGoals:
