@@ -15,7 +15,7 @@ COMMAND += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes
 
 
 class Notebook:
-    """A tracker that remembers, or fails from a given record on."""
+    """A tracker that keeps its records, and fails at a given one."""
 
     def __init__(self, fails_at=None):
         self.records, self.fails_at, self.is_closed = [], fails_at, False
@@ -38,7 +38,7 @@ def test_records_go_to_all_and_only_finite_numbers(monkeypatch, tmp_path):
     assert one.is_closed
 
 
-def test_a_tracker_that_fails_is_told_of_once_and_left_out(monkeypatch, tmp_path, capsys):
+def test_a_tracker_that_fails_is_reported_once_and_left_out(monkeypatch, tmp_path, capsys):
     good, bad = Notebook(), Notebook(fails_at=20)
 
     def refuse(*_):

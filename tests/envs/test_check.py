@@ -1,4 +1,4 @@
-"""Every promise, broken once: the report names it, and nothing is raised."""
+"""Every rule, broken once: the report names it, and nothing is raised."""
 
 import gymnasium
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
 
-from hindsight.envs.goal_env import check_goal_env
+from hindsight.envs.check import check_goal_env
 from hindsight.errors import UnknownNameError
 
 
@@ -16,7 +16,7 @@ def finding(env, name):
     return found.level, found.sentence
 
 
-def test_good_environments_have_nothing_but_ok():
+def test_good_environments_have_only_ok_findings():
     for env in (Line(), Terminating(), "PointReach-v0", "BitFlipping-v0", lambda: Line()):
         report = check_goal_env(env)
         assert {f.level for f in report.findings} == {"ok"}, str(report)
@@ -30,7 +30,7 @@ def test_the_report_is_made_for_a_terminal():
 
 
 class WidelyCopied(Line):
-    """compute_reward pays 1 and 0, step pays 0 and -1, and the observations are float64 in a float32 space."""
+    """compute_reward returns 1 and 0, step 0 and -1, and the observations are float64 in a float32 space."""
 
     def observe(self):
         return {k: v.astype(np.float64) for k, v in super().observe().items()}
@@ -44,13 +44,13 @@ def test_a_widely_copied_mistake_is_caught():
     assert not report.ok
     assert finding(WidelyCopied(), "observations") == (
         "warning",
-        "observation at step 0 of the episode with seed 1 is float64, but float32 is declared: declare what is given, "
-        "it is cast to the declaration",
+        "observation at step 0 of the episode with seed 1 is float64, but float32 is declared. Declare what is "
+        "returned; values are cast",
     )
     assert finding(WidelyCopied(), "reward values") == (
         "error",
-        "step 1 with seed 1 paid -1 and compute_reward says 0; 20 of 20 steps differ, by up to 1: let step pay what "
-        "compute_reward gives",
+        "step 1 with seed 1 has the reward -1, but compute_reward returns 0; 20 of 20 steps differ, by up to 1. Let step "
+        "return what compute_reward returns",
     )
 
 
@@ -86,7 +86,7 @@ def assert_matches(pattern, text):
         raise AssertionError(text)
 
 
-def test_any_whole_number_will_do_for_a_discrete_observation():
+def test_any_integer_dtype_suits_a_discrete_observation():
     env = Line()
     env.observation_space = spaces.Dict({**env.observation_space.spaces, "observation": spaces.Discrete(3)})
     env.observe = lambda: {**Line.observe(env), "observation": np.int32(2)}
@@ -98,22 +98,22 @@ def test_any_whole_number_will_do_for_a_discrete_observation():
     [
         (Scalar(), "reward form", "warning", "one goal at a time"),
         (
-            changed(compute_reward=lambda self, a, d, info: np.nan * near(a, d), pay=lambda *_: 0.0),
+            changed(compute_reward=lambda self, a, d, info: np.nan * near(a, d), reward=lambda *_: 0.0),
             "reward form",
             "error",
             "finite",
         ),
         (
-            changed(pay=lambda self, o, info: Line.pay(self, o, info) - 5 * (self.steps == 7)),
+            changed(reward=lambda self, o, info: Line.reward(self, o, info) - 5 * (self.steps == 7)),
             "reward values",
             "warning",
-            "step 7 with seed 1 paid -6 and compute_reward says -1; 2 of 20 steps differ, by up to 5",
+            "step 7 with seed 1 has the reward -6, but compute_reward returns -1; 2 of 20 steps differ, by up to 5",
         ),
         (
             changed(compute_reward=lambda self, a, d, info: near(a, d) - self.np_random.random(near(a, d).shape)),
             "reward inputs",
             "error",
-            "asked twice",
+            "on a second call",
         ),
         (
             changed(
@@ -128,35 +128,40 @@ def test_any_whole_number_will_do_for_a_discrete_observation():
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
             "reward inputs",
             "error",
-            "must look at the desired_goal",
+            "must use the desired_goal",
         ),
         (changed(info=lambda self, o: {"won": True}), "success", "error", r"step 1 with seed 1 .* but \['won'\]"),
         (changed(info=lambda self, o: {"success": True}), "success", "warning", "disagree in"),
-        (TerminatingOneByOne(), "compute_terminated", "warning", "asked for each"),
+        (TerminatingOneByOne(), "compute_terminated", "warning", "called for each"),
         (
             changed(Terminating, compute_terminated=lambda self, a, d, info: 1 / 0),
             "compute_terminated",
             "warning",
-            "fails, so it is not used",
+            "failed, so it is not used",
         ),
         (
             changed(compute_terminated=lambda self, a, d, info: True),
             "compute_terminated",
             "warning",
-            "says True where step says False",
+            "returned True for a step with terminated=False",
         ),
-        (changed(ends=lambda self, o: self.steps == 3), "compute_terminated", "warning", "ended for good at step 3"),
         (
-            changed(Terminating, ends=lambda self, o: self.steps == 3),
+            changed(terminates=lambda self, o: self.steps == 3),
             "compute_terminated",
             "warning",
-            "step 3 with seed 1 has terminated=True and compute_terminated says the opposite; 2 of 6 steps differ",
+            "step 3 with seed 1 is terminated",
+        ),
+        (
+            changed(Terminating, terminates=lambda self, o: self.steps == 3),
+            "compute_terminated",
+            "warning",
+            "step 3 with seed 1 has terminated=True, but compute_terminated returns the opposite; 2 of 6 steps differ",
         ),
         (
             changed(reset=lambda self, *, seed=None, options=None: Line.reset(self, seed=None)),
             "seeded resets",
             "warning",
-            "lead elsewhere, by up to",
+            "lead to other observations, by up to",
         ),
         (
             changed(step=lambda self, a: (setattr(self, "goal", self.goal + (self.steps == 4)), Line.step(self, a))[1]),
@@ -172,7 +177,7 @@ def test_any_whole_number_will_do_for_a_discrete_observation():
         ),
     ],
 )
-def test_a_broken_promise_is_named(env, name, level, sentence):
+def test_a_broken_rule_is_named(env, name, level, sentence):
     if name == "time limit":
         env.max_steps = np.inf
     found = finding(env, name)
@@ -194,17 +199,17 @@ def test_an_environment_that_fails_is_reported_not_raised():
 
     level, sentence = finding(changed(step=step), "episodes")
     assert level == "error"
-    assert sentence == "step 4 of an episode with seed 1 fails (RuntimeError: lost contact)"
+    assert sentence == "Step 4 of an episode with seed 1 failed (RuntimeError: lost contact)."
     assert finding(changed(reset=lambda self, **_: 1 / 0), "episodes")[0] == "error"
     assert finding(lambda: 1 / 0, "making") == ("error", "ZeroDivisionError: division by zero")
     assert "Dict space" in finding(lambda: gymnasium.make("CartPole-v1"), "spaces")[1]
     assert "Dict space" in finding(type("Bare", (gymnasium.Env,), {}), "spaces")[1]
 
 
-def test_a_reward_that_fails_is_told_once():
+def test_a_reward_that_fails_is_reported_once():
     report = check_goal_env(changed(compute_reward=lambda self, a, d, info: 1 / 0))
     assert [f.name for f in report.of("error")] == ["reward form"]
-    assert "compute_reward of Changed fails for one goal of shape (2,) (ZeroDivisionError" in str(report)
+    assert "compute_reward of Changed failed for one goal of shape (2,) (ZeroDivisionError" in str(report)
 
 
 def test_an_unknown_id_is_raised():
@@ -212,7 +217,7 @@ def test_an_unknown_id_is_raised():
         check_goal_env("PointReach-v7")
 
 
-def test_an_environment_that_is_handed_over_stays_open_and_keeps_its_random_numbers():
+def test_a_given_environment_stays_open_and_keeps_its_random_state():
     env, other = Line(), Line()
     env.reset(seed=3)
     other.reset(seed=3)
@@ -221,7 +226,7 @@ def test_an_environment_that_is_handed_over_stays_open_and_keeps_its_random_numb
     assert np.array_equal(env.reset()[0]["observation"], other.reset()[0]["observation"])
 
 
-def test_an_episode_that_outlives_its_limit_is_an_error():
+def test_an_episode_longer_than_its_limit_is_an_error():
     class Endless(Line):
         max_episode_steps = 3
 
@@ -231,4 +236,4 @@ def test_an_episode_that_outlives_its_limit_is_an_error():
 
     level, sentence = finding(Endless(), "episode end")
     assert level == "error"
-    assert sentence.startswith("an episode went on after 3 steps")
+    assert sentence.startswith("an episode continued after 3 steps")

@@ -14,7 +14,7 @@ def repository(path, head, **files):
     return package
 
 
-def test_the_commit_is_read_from_the_repositorys_files(tmp_path):
+def test_the_commit_is_read_from_the_files_of_the_repository(tmp_path):
     branch = "ref: refs/heads/main\n"
     assert source_commit(repository(tmp_path / "a", COMMIT + "\n")) == COMMIT
     assert source_commit(repository(tmp_path / "b", branch, **{"refs/heads/main": COMMIT + "\n"})) == COMMIT
@@ -22,7 +22,7 @@ def test_the_commit_is_read_from_the_repositorys_files(tmp_path):
     assert source_commit(repository(tmp_path / "c", branch, **{"packed-refs": packed})) == COMMIT
 
 
-def test_where_it_cannot_be_told_it_is_empty(tmp_path):
+def test_an_unknown_commit_is_empty(tmp_path):
     assert source_commit(repository(tmp_path / "a", "ref: refs/heads/main")) == ""
     site_packages = tmp_path / "lib" / "site-packages" / "hindsight"
     site_packages.mkdir(parents=True)
@@ -31,7 +31,7 @@ def test_where_it_cannot_be_told_it_is_empty(tmp_path):
     assert source_commit(site_packages) == ""
 
 
-def test_the_machine_is_told():
+def test_facts_of_this_machine():
     facts = machine_facts()
     assert {"versions", "commit", "python", "system", "processor", "cores"} == set(facts)
     assert re.fullmatch("|[0-9a-f]{40}", facts["commit"])

@@ -1,4 +1,4 @@
-"""Where and with what a run is made."""
+"""Facts about the machine and the versions of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def machine_facts() -> dict[str, Any]:
-    """Versions, the commit where the package runs from its repository, processor, cores."""
+    """Return versions, the commit if the package runs from its repository, processor and cores."""
     packages = ("hindsight-rl", "numpy", "numba", "torch", "gymnasium", "gymnasium-robotics", "mujoco")
     versions = {}
     for package in packages:
@@ -31,7 +31,7 @@ def machine_facts() -> dict[str, Any]:
 
 
 def source_commit(package: Path) -> str:
-    """The commit that is checked out, where the package lies in src of a repository; "" where it cannot be told."""
+    """Return the commit that is checked out, if the package lies in src of a repository; "" if it is unknown."""
     git = package.parents[1] / ".git"
     if package.parent.name != "src" or not git.is_dir():
         return ""

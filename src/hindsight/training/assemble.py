@@ -1,0 +1,224 @@
+"""Assemble a run: settings are resolved, environments made, and agent, buffer and source made from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ..agents import Agent, make_agent
+from ..agents.policy import PolicySpec
+from ..envs.goal_env import make_goal_env, read_spec, resets_exactly
+from ..envs.goal_functions import reward_function, terminated_function
+from ..errors import FileError, MissingExtraError, OptionError
+from ..options import RolloutOptions, Settings
+from ..recipes import choose_recipe, find_recipe, load_recipe
+from ..records import GoalSpec
+from ..replay.buffer import HindsightBuffer, compile_kernels
+from ..rollout.collect import RolloutSetup
+from ..rollout.processes import ProcessPool
+from ..rollout.ray_source import RayPool
+from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
+from .saved_model import SavedModel
+from .settings import resolve_settings
+
+GoalEnv = gymnasium.Env[Any, Any]
+Environment = str | Callable[..., GoalEnv] | GoalEnv
+_AGENT_STREAM, _REPLAY_STREAM = 3, 4  # of seeds, beside the three streams of rollout.collect
+
+
+class Assembly:
+    """Makes the parts of a run from its settings, and owns its environments.
+
+    env: an id, a function that makes environments, or one environment. None: the id in the spec, when it is needed.
+    environment: one that was made from `env` already, for training.
+    """
+
+    def __init__(self, env: Environment | None, environment: GoalEnv | None, spec: GoalSpec, settings: Settings) -> None:
+        _check_rollout(env, settings.rollout)
+        self.spec, self.settings = spec, settings
+        self._env = env
+        self._training = environment
+        self._evaluation: GoalEnv | None = None
+
+    @property
+    def environment(self) -> GoalEnv:
+        """The environment for training. It is made at first use, and again after `close`."""
+        if self._training is None:
+            self._training = self._make()
+        return self._training
+
+    def agent(self) -> Agent:
+        """Return a new agent. Raises MissingExtraError if torch is missing."""
+        spec = self.spec
+        if self.settings.replay.extra_reward:  # compute_reward, from which the range was read, is not the whole reward
+            spec = replace(spec, reward_low=-np.inf, reward_high=np.inf)
+        try:
+            return make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(_AGENT_STREAM))
+        except ModuleNotFoundError as problem:
+            raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
+
+    def buffer(self, policy: PolicySpec) -> HindsightBuffer:
+        """Return a new buffer. policy: names the subgoals."""
+        compile_kernels()
+        settings, environment = self.settings, self.environment
+        return HindsightBuffer(
+            settings.training.capacity,
+            environment.observation_space,
+            environment.action_space,
+            reward_function(environment),
+            seed=self._seed(_REPLAY_STREAM),
+            options=settings.replay,
+            compute_terminated=terminated_function(environment),
+            success_reward=self._success_reward(),
+            episode_length=settings.rollout.max_episode_steps or self.spec.max_episode_steps,
+            discount=settings.agent_options.discount,
+            subgoals=policy.subgoals,
+        )
+
+    def source(self, policy: PolicySpec) -> Source:
+        """Return a new source of episodes: this process, or workers."""
+        rollout = self.settings.rollout
+        remake = self._must_remake() if rollout.remake_environment is None else rollout.remake_environment
+        setup = RolloutSetup(
+            self._maker(),
+            policy,
+            rollout.max_episode_steps,
+            self.settings.replay.info_keys,
+            remake,
+            rollout.env_arguments,
+        )
+        if not rollout.workers:
+            return LocalSource(setup, self.environment, self._evaluation)
+        is_ray = rollout.engine == "ray"
+        pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
+        return WorkerSource(pool, rollout.workers, rollout.job_timeout)
+
+    def close(self) -> None:
+        """Close the environments that were made here, but not one that was given."""
+        if self._training is not None and self._training is not self._env:
+            self._training.close()
+            self._training = None
+        if self._evaluation is not None:
+            self._evaluation.close()
+            self._evaluation = None
+
+    def _given(self) -> Environment:
+        return environment_id(self.spec) if self._env is None else self._env
+
+    def _maker(self) -> str | Callable[..., GoalEnv] | None:
+        """Return what makes environments; None if only one that exists is given."""
+        given = self._given()
+        return None if isinstance(given, gymnasium.Env) else given
+
+    def _make(self) -> GoalEnv:
+        made = make_goal_env(self._given(), env_options=self.settings.rollout.env_arguments)
+        found = read_spec(made)
+        if found.max_episode_steps != self.spec.max_episode_steps or self.spec.difference(found):
+            made.close()
+            raise OptionError(
+                f"the policy was trained on episodes of {self.spec.max_episode_steps} steps, but {self._given()} has "
+                f"{found.max_episode_steps} steps, or other spaces. Give the environment of the training, as in "
+                f"HER.load(path, env=...)"
+            )
+        return made
+
+    def _must_remake(self) -> bool:
+        """Whether a reset is not exact, so that each episode needs a new environment. Makes that for evaluation."""
+        maker = self._maker()
+        if maker is None:
+            return False
+        if self._evaluation is None:
+            self._evaluation = make_goal_env(maker, env_options=self.settings.rollout.env_arguments)
+        return not resets_exactly(self.environment, self._evaluation)
+
+    def _seed(self, stream: int) -> int:
+        sequence = np.random.SeedSequence(self.settings.training.seed, spawn_key=(stream,))
+        return int(sequence.generate_state(1)[0])
+
+    def _success_reward(self) -> float:
+        """The reward at the goal. It matters, and must be known, only if success terminates episodes."""
+        highest = self.spec.reward_high
+        if self.settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
+            raise OptionError(
+                "relabel_terminated is 'success', but the reward of success is unknown, because the reward has more than "
+                "two values. Choose 'keep' or 'never', or give the environment a compute_terminated"
+            )
+        return highest if np.isfinite(highest) else 0.0
+
+
+def assemble(env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any]) -> Assembly:
+    """Resolve the settings of a new run on an environment.
+
+    agent: its name; None leaves it to the recipe. recipe: its name or path; None chooses it by the environment's id.
+    options: option names and values, above those of the recipe.
+    Raises UnknownNameError, OptionError and GoalEnvError.
+    """
+    env_id = env if isinstance(env, str) else None
+    chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
+    arguments = (chosen or load_recipe("default")).environment_arguments(options)
+    environment = make_goal_env(env, env_options=arguments)
+    try:
+        spec = read_spec(environment)
+        settings = resolve_settings(chosen or find_recipe(spec.env_id), spec, agent, options)
+        _require_arguments(settings, arguments)
+        return Assembly(env, environment, spec, settings)
+    except Exception:
+        if environment is not env:
+            environment.close()
+        raise
+
+
+def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:
+    """Go on from a saved model, with its settings. options: change some of them.
+
+    Raises FileError if the environment does not fit the policy.
+    """
+    if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
+        options = {"env_options": ()} | dict(options)
+    settings = Settings.from_json(saved.settings.to_json(), **options)
+    if env is None:
+        return Assembly(None, None, saved.spec, settings)
+    environment = make_goal_env(env, env_options=settings.rollout.env_arguments)
+    try:
+        if difference := saved.spec.difference(read_spec(environment)):
+            raise FileError(f"the policy does not fit the environment: {difference}")
+        return Assembly(env, environment, saved.spec, settings)
+    except Exception:
+        if environment is not env:
+            environment.close()
+        raise
+
+
+def environment_id(spec: GoalSpec) -> str:
+    """Return the registered id of a task. Raises OptionError if it has none, or one that would import a module."""
+    if spec.env_id is None:
+        raise OptionError("the environment of this policy has no registered id. Give it, as in HER.load(path, env=...)")
+    if ":" in spec.env_id:  # Gymnasium imports what stands before the colon
+        raise OptionError(f"the file names the environment {spec.env_id!r}. Import its module, and give env=...")
+    return spec.env_id
+
+
+def _check_rollout(env: Environment | None, rollout: RolloutOptions) -> None:
+    """Raise OptionError for options of collecting that do not go together, or not with an environment object."""
+    if rollout.engine == "ray" and not rollout.workers:
+        raise OptionError("engine is 'ray', but workers is 0. Give the number of workers, as in --workers 2")
+    if rollout.ray_address and rollout.engine != "ray":
+        raise OptionError(f"ray_address is {rollout.ray_address!r}, but engine is {rollout.engine!r}. Add --engine ray")
+    if isinstance(env, gymnasium.Env) and (rollout.workers or rollout.remake_environment):
+        raise OptionError(
+            "workers and remake_environment make new environments, but an environment object was given. Give its id, or a "
+            "function that makes it"
+        )
+
+
+def _require_arguments(settings: Settings, arguments: Mapping[str, Any]) -> None:
+    """Raise OptionError if the recipe was found too late, and asks for other arguments of the environment."""
+    if settings.rollout.env_arguments != arguments:
+        raise OptionError(
+            f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment was "
+            f"made with {dict(arguments)}. Give them, as in HER(env, env_options=(...))"
+        )
