@@ -205,19 +205,17 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         terminated = ended & ~self._timeouts(infos) if ended.any() else ended
         if self._discrete:
             obs, next_obs = self._with_axis(obs), self._with_axis(next_obs)
-        action = np.reshape(action, (self.n_envs, -1))  # values of Discrete spaces have no axis of their own
-        self._reward.env = self._reward_env(None)
+        action = np.asarray(action)
+        action = action[:, None] if action.ndim == 1 else action  # of a Discrete space
         info = None
         if self.copy_info_dict:  # if the step is refused, the next one overwrites its infos
             numbers = self._arrays.next_numbers()
             self._reward.infos |= zip(numbers, copy.deepcopy(list(infos)), strict=True)
             info = {STEP_NUMBER: np.array(numbers, np.float64)}
-        try:
-            self._buffer.add(obs, action, reward, next_obs, terminated, truncated, info)
-            self._arrays.n_added += 1
-        finally:  # even if the step is refused, an episode may have ended: the one before an unreported reset
-            if open_episodes.closed:
-                self._update_arrays()
+        self._buffer.add(obs, action, reward, next_obs, terminated, truncated, info)
+        self._arrays.n_added += 1
+        if open_episodes.closed:
+            self._update_arrays()
 
     def _timeouts(self, infos: Sequence[dict[str, Any]]) -> Array:
         """Return which environments reached a time limit, (n_envs,) bool."""
@@ -260,12 +258,8 @@ class HerReplayBuffer(SB3HerReplayBuffer):
                 "when the buffer was saved, load with truncate_last_traj=False.",
                 stacklevel=2,
             )
-            self._end_open_episodes()
-
-    def _end_open_episodes(self) -> None:
-        self._reward.env = self._reward_env(None)
-        self._buffer.end_open_episodes()
-        self._update_arrays()
+            self._buffer.end_open_episodes()
+            self._update_arrays()
 
     def save_transitions(self, path: str | Path) -> None:
         """Write all steps, open episodes too, to `path`: arrays and JSON, atomically. No pickle.
