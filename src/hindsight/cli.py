@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 import webbrowser
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
@@ -19,7 +20,8 @@ from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameE
 UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
 _RUN_HELP = "a run folder (its best policy) or a policy file"
-_ENV_HELP = "id of the environment with its module, as in mine:Reach-v0; needed if it does not register itself"
+_ENV_HELP = "id of the environment, with its module as in mine:Reach-v0 (the run's own)"
+_TRUST_HELP = "import the module that registers the run's environment: it is code"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,8 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         return BROKEN_PIPE
     except (HindsightError, OSError) as problem:
-        print(f"hindsight: {problem}", file=sys.stderr)
+        print(f"hindsight: {problem}{_origin(problem)}", file=sys.stderr)
         return 2 if isinstance(problem, UnknownNameError) else 1
+
+
+def _origin(problem: BaseException) -> str:
+    """Return where the error behind an error was raised, such as the line of an environment, or ""."""
+    cause = problem.__cause__
+    if cause is None or cause.__traceback__ is None:
+        return ""
+    last = traceback.extract_tb(cause.__traceback__)[-1]
+    return f"\n  {type(cause).__name__} in {last.name}, {last.filename}:{last.lineno}: {last.line}"
 
 
 def _run(words: list[str]) -> int:
@@ -124,15 +135,21 @@ def train(arguments: Namespace) -> int:
     if arguments.help or arguments.help_all:
         print(train_help(arguments), end="")
         return 0
-    from .commands.train import Training, find_modules_here
+    from .commands.modules import find_modules_here
+    from .commands.train import Training
     from .her import HER
+    from .recipes.files import save_recipe
     from .trackers import refuse_missing
 
     environment, given = take_environment(arguments), given_options(arguments)
+    if ":" in environment:
+        given = {"env_module": environment.partition(":")[0]} | given
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
     find_modules_here(environment)
     with HER(environment, arguments.agent, arguments.recipe, **given) as model:
+        if arguments.save_recipe:
+            save_recipe(model.settings, arguments.save_recipe)
         return Training(model, environment, arguments.folder, arguments.resume, trackers).run()
 
 
@@ -142,15 +159,20 @@ def add_play(parser: ArgumentParser) -> None:
     parser.add_argument("--episodes", type=int, default=10, metavar="N", help="number of episodes (10)")
     parser.add_argument("--seed", type=int, default=UNSEEN_SEED, metavar="N", help=f"seed of the episodes ({UNSEEN_SEED})")
     parser.add_argument("--env", default=None, metavar="ENV", help=_ENV_HELP)
+    parser.add_argument("--trust-module", action="store_true", default=False, help=_TRUST_HELP)
     parser.add_argument("--video", type=Path, default=None, metavar="FILE", help="write a .gif, .webp or .mp4")
 
 
 def play(arguments: Namespace) -> int:
     """Show what a policy does."""
+    from .commands.modules import environment_of
     from .commands.play import play as show
 
     _at_least_one("episodes", arguments.episodes)
-    return show(Path(arguments.run), arguments.env, arguments.episodes, arguments.seed, arguments.video)
+    run = Path(arguments.run)
+    env = environment_of(run, arguments.env, arguments.trust_module)
+    show(run, env, episodes=arguments.episodes, seed=arguments.seed, video_path=arguments.video)
+    return 0
 
 
 def add_evaluate(parser: ArgumentParser) -> None:
@@ -159,23 +181,21 @@ def add_evaluate(parser: ArgumentParser) -> None:
     parser.add_argument("--episodes", type=int, default=100, metavar="N", help="number of episodes (100)")
     parser.add_argument("--seed", type=int, default=UNSEEN_SEED, metavar="N", help=f"seed of the episodes ({UNSEEN_SEED})")
     parser.add_argument("--env", default=None, metavar="ENV", help=_ENV_HELP)
+    parser.add_argument("--trust-module", action="store_true", default=False, help=_TRUST_HELP)
     parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes; the result is the same (0)")
     parser.add_argument("--json", action="store_true", default=False, help="print the statistics as JSON")
 
 
 def evaluate(arguments: Namespace) -> int:
     """Measure a policy."""
-    from .commands.train import find_modules_here
-    from .her import HER
-    from .report.run import environment_name
+    from .commands.evaluate import evaluate_run
+    from .commands.modules import environment_of
 
-    find_modules_here(arguments.env)
-    workers = {"workers": arguments.workers, "engine": "processes", "ray_address": None}
-    with HER.load(arguments.run, arguments.env, **workers) as model:
-        result = model.evaluate(arguments.episodes, arguments.seed)
-        name = environment_name(model.spec.env_id, model.settings.rollout.env_options)
-    facts = {"environment": name, "agent": model.settings.agent, "seed": arguments.seed}
-    print(json.dumps(facts | result.to_json()) if arguments.json else f"{name}: {result}")
+    _at_least_one("episodes", arguments.episodes)
+    run = Path(arguments.run)
+    env = environment_of(run, arguments.env, arguments.trust_module)
+    facts, result = evaluate_run(run, env, episodes=arguments.episodes, seed=arguments.seed, workers=arguments.workers)
+    print(json.dumps(facts | result.to_json()) if arguments.json else f"{facts['environment']}: {result}")
     return 0
 
 
@@ -257,6 +277,8 @@ def export(arguments: Namespace) -> int:
     files = {name: path for name in ("onnx", "torchscript") if (path := getattr(arguments, name)) is not None}
     if not files:
         raise OptionError("No file is named. Give --onnx FILE, --torchscript FILE or both.")
+    from rich.console import Console
+
     from .training.saved_model import SavedModel
 
     saved = SavedModel.read(Path(arguments.run))
@@ -265,7 +287,8 @@ def export(arguments: Namespace) -> int:
     except ModuleNotFoundError as problem:
         raise MissingExtraError(f'Exporting needs torch ({problem}): pip install "hindsight-rl[train]"') from None
     for name, path in files.items():
-        EXPORTS[name](saved, path)
+        with Console(stderr=True).status(f"writing {path}"):
+            EXPORTS[name](saved, path)
         print(f"policy: {path}")
     return 0
 
@@ -292,7 +315,7 @@ def add_check(parser: ArgumentParser) -> None:
 
 def check(arguments: Namespace) -> int:
     """Check an environment."""
-    from .commands.train import find_modules_here
+    from .commands.modules import find_modules_here
     from .envs.check import check_goal_env
     from .recipes import choose_recipe
 
@@ -303,6 +326,24 @@ def check(arguments: Namespace) -> int:
     )
     print(result)
     return 0 if result.ok else 1
+
+
+def add_new(parser: ArgumentParser) -> None:
+    """Add the arguments of `new`."""
+    parser.add_argument("name", metavar="NAME", help="of the task, as in my_task")
+    parser.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where the files are written (.)")
+
+
+def new(arguments: Namespace) -> int:
+    """Write a goal environment to start from."""
+    from .commands.new import class_name, new_task
+
+    module, test = new_task(arguments.name, arguments.folder)
+    environment = f"{arguments.name}:{class_name(arguments.name)}-v0"
+    change_folder = "" if arguments.folder == Path() else f"  cd {arguments.folder}\n"
+    print(f"{module}: a goal environment with comments\n{test}: its test\n{change_folder}  python -m pytest {test.name}")
+    print(f"  hindsight check {environment}\n  hindsight train {environment}")
+    return 0
 
 
 def _at_least_one(name: str, value: int) -> None:
@@ -328,5 +369,6 @@ COMMANDS: dict[str, Command] = {
     "benchmark": Command("SUITE", "train on every task of a suite with several seeds", add_benchmark, benchmark),
     "export": Command("RUN", "write a policy as ONNX or TorchScript", add_export, export),
     "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, doctor),
+    "new": Command("NAME", "write a small goal environment with its test, to start from", add_new, new),
     "check": Command("ENV", "check that an environment follows the goal interface", add_check, check),
 }

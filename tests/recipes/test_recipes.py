@@ -3,6 +3,7 @@ import pytest
 from hindsight.errors import FileError, OptionError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS
 from hindsight.recipes import find_recipe, load_recipe, recipe_names
+from hindsight.recipes.files import save_recipe
 from hindsight.training.settings import resolve_settings
 
 
@@ -77,3 +78,15 @@ def test_a_file_that_is_no_recipe_is_refused(tmp_path, content, message):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileError, match="There is no recipe file"):
         load_recipe(str(tmp_path / "absent.toml"))
+
+
+def test_saved_settings_are_a_recipe_that_gives_them_again(tmp_path):
+    given = {"hidden": [8], "subgoals": [], "relabel": "future=0.5", "steps": 3, "seed": 7}
+    settings = resolve_settings(load_recipe("fetch_push"), None, "td3", given)
+    path = tmp_path / "mine.toml"
+    save_recipe(settings, path)
+    again = resolve_settings(load_recipe(str(path)), None, None, {})
+    assert again.flat() == settings.flat() | {"seed": 0}
+    assert again.agent == "td3"
+    with pytest.raises(FileError, match="must end in"):
+        save_recipe(settings, tmp_path / "mine.json")

@@ -35,8 +35,17 @@ def test_an_automatic_recipe_chooses_from_the_task_what_nobody_gave():
     settings = resolve_settings(load_recipe("default"), SPEC, None, {"hidden": [7]})
     assert (settings.agent_options.hidden, settings.agent_options.discount) == ((7,), 0.98)
     assert [settings.source(name) for name in ("hidden", "discount", "tau")] == ["given", "task", "recipe"]
-    assert settings.reasons["discount"] == "discount 0.98 for episodes of 50 steps"
+    assert settings.reasons["discount"] == "episodes of 50 steps"
     assert "hidden" not in settings.reasons
+
+
+def test_what_was_observed_lies_between_the_defaults_and_the_recipe():
+    observed = {"relabel_terminated": ("success", "success ends an episode"), "tau": (0.9, "observed")}
+    settings = resolve_settings(PLAIN, SPEC, None, {}, observed)
+    assert (settings.replay.relabel_terminated, settings.agent_options.tau) == ("success", 0.25)
+    assert settings.reasons == {"relabel_terminated": "success ends an episode"}
+    assert settings.source("relabel_terminated") == "task"
+    assert resolve_settings(PLAIN, SPEC, None, {"relabel_terminated": "keep"}, observed).reasons == {}
 
 
 def test_the_users_time_limit_is_the_one_that_counts():

@@ -22,6 +22,7 @@ _METAVARS = {int: "N", float: "X", str: "TEXT"}
 def add_train_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `train`: its own, and the options of every agent."""
     _add_own(parser)
+    _add_own_others(parser)
     for option in _all_options().values():
         _add_option(parser, option, SUPPRESS)
 
@@ -60,6 +61,8 @@ def train_help(arguments: Namespace) -> str:
     first = parser.add_argument_group("options that most people use first")
     for name in FIRST:
         _add_option(first, options[name], _help(options[name], values))
+    if groups:
+        _add_own_others(first)
     for title in groups:
         group = parser.add_argument_group(title)
         for option in options.values():
@@ -83,9 +86,16 @@ def _add_own(parser: ArgumentParser, values: Mapping[str, str] | None = None) ->
     add("--folder", type=Path, default=None, metavar="DIR", help="folder of the run (a new one under runs/)")
     add("--resume", action="store_true", default=False, help="continue the run in the folder, or the newest of its kind")
     add("--tensorboard", action="store_true", default=False, help="also write metrics for TensorBoard into the folder")
-    add("--wandb", action="store_true", default=False, help="also send metrics to Weights & Biases")
     add("-h", "--help", action="store_true", default=False, help="show this page")
     add("--help-all", action="store_true", default=False, help="show every option")
+
+
+def _add_own_others(parser: Any) -> None:
+    """Add what fewer people use."""
+    parser.add_argument("--wandb", action="store_true", default=False, help="also send metrics to Weights & Biases")
+    parser.add_argument(
+        "--save-recipe", type=Path, default=None, metavar="FILE", help="write the settings as a recipe (.toml)"
+    )
 
 
 def _add_option(parser: Any, option: OptionField, help_text: str) -> None:

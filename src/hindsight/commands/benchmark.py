@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from ..envs.goal_env import make_goal_env, read_spec
 from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, RunFolderError
 from ..options import Settings
@@ -28,7 +30,9 @@ from ..storage import read_json
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
 from ..training.settings import resolve_settings
-from .train import find_modules_here, folder_name, stop_signals
+from .modules import find_modules_here
+from .terminal import Display, proportional
+from .train import folder_name, stop_signals
 
 MAX_SEEDS = 1_000
 POLL_SECONDS = 0.1  # between two looks at the child processes
@@ -127,13 +131,15 @@ class Benchmark:
         print(
             f"{self.suite.name}: {len(planned)} runs, {len(planned) - len(waiting)} finished, in {self.folder}", flush=True
         )
-        failures = []
-        with stop_signals() as received:
+        failures, started = [], time.monotonic()
+        with stop_signals() as received, Display(len(waiting), Console()) as display:
             for count, (run, status) in enumerate(_run_all(waiting, jobs, received), 1):
                 text, failed = _outcome(run, status)
                 failures += [f"{run}: {text}"] * failed
                 if not received or not failed:
-                    print(f"[{count}/{len(waiting)}] {run}: {text}", flush=True)
+                    display.print(f"[{count}/{len(waiting)}] {run}: {text}")
+                left = proportional(time.monotonic() - started, count, len(waiting))
+                display.show(count, f"{count}/{len(waiting)} runs  {left}")
         if received:
             print(f"Stopped by {received[0].name}. The same command continues.")
             return 128 + received[0]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+
+from rich.console import Console
 
 from ..envs.goal_env import make_goal_env
 from ..envs.rendering import has_display
@@ -14,42 +15,53 @@ from ..report.write import LiveReport
 from ..rollout.video import VideoFile, play_with_video
 from ..training.assemble import environment_id
 from ..training.evaluate import Evaluation, outcome_of
-from .train import find_modules_here
+from .terminal import Display, proportional, say
 
 
-def play(run: Path, env: str | None, episodes: int, seed: int, video_path: Path | None) -> int:
-    """Play episodes, print the outcome of each and the statistics of all, and return the exit status.
+def play(run: Path, env: str | None, *, episodes: int, seed: int, video_path: Path | None) -> None:
+    """Play episodes, and print the outcome of each and the statistics of all.
 
-    env: the id of the environment, where it does not register itself.
+    env: the id of the environment, None for the run's own.
     seed: of the episodes.
-    video_path: the file to write; without it a window, or else a .gif beside the policy.
+    video_path: the file to write. Without it a window, or else a .gif beside the policy.
     """
-    find_modules_here(env)
     with HER.load(run, env) as model:
-        name, env_arguments = env or environment_id(model.spec), model.settings.rollout.env_arguments
-        in_window = video_path is None and has_display() and "human" in _render_modes(name, env_arguments)
-        with closing(make_goal_env(name, "human" if in_window else "rgb_array", env_arguments)) as environment:
+        name = env or environment_id(model.spec)
+        rollout = model.settings.rollout
+        mode = _render_mode(name, rollout.env_arguments, in_window=video_path is None and has_display())
+        with closing(make_goal_env(name, mode, rollout.env_arguments)) as environment:
             beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
-            video = None if in_window else VideoFile(video_path or beside, environment)
-            results = []
-            for number in range(episodes):
-                limit = model.settings.rollout.max_episode_steps
-                results.append(outcome_of(*play_with_video(environment, model.policy, seed, number, limit, video)))
-                print(f"episode {number}: {results[-1]}")
-    print(Evaluation(tuple(results)))
+            video = VideoFile(video_path or beside, environment) if mode == "rgb_array" else None
+            results, started = [], time.monotonic()
+            with Display(episodes, Console(stderr=True)) as display:
+                for number in range(episodes):
+                    episode, reset_seed = play_with_video(
+                        environment, model.policy, seed, number, rollout.max_episode_steps, video
+                    )
+                    results.append(outcome_of(episode, reset_seed))
+                    say(f"episode {number}: {results[-1]}")
+                    left = proportional(time.monotonic() - started, number + 1, episodes)
+                    display.show(number + 1, f"{number + 1}/{episodes} episodes  {left}")
+    say(str(Evaluation(tuple(results))))
     if video:
         video.close()
-        print(f"video: {video.path}")
+        say(f"video: {video.path}")
         _show_in_report(run, video.path)
-    return 0
+
+
+def _render_mode(environment: str, env_arguments: dict[str, object], in_window: bool) -> str | None:
+    """Return how the environment is shown: "human" in a window, "rgb_array" for a video, None if it cannot be rendered."""
+    with closing(make_goal_env(environment, env_options=env_arguments)) as env:
+        modes = list(env.metadata.get("render_modes") or ())
+    if in_window and "human" in modes:
+        return "human"
+    if "rgb_array" in modes:
+        return "rgb_array"
+    say(f"{environment} cannot be rendered: its metadata has render_modes {modes}. It is played without pictures.")
+    return None
 
 
 def _show_in_report(run: Path, video: Path) -> None:
     """Write the report of a run again if the video lies in its folder: the page shows it."""
     if run.is_dir() and video.resolve().parent == run.resolve() and (page := LiveReport(run).finish()):
-        print(f"report: {page}")
-
-
-def _render_modes(environment: str, env_arguments: Mapping[str, Any]) -> Sequence[str]:
-    with closing(make_goal_env(environment, env_options=env_arguments)) as env:
-        return list(env.metadata.get("render_modes") or ())
+        say(f"report: {page}")

@@ -1,106 +1,153 @@
-"""What is printed while training: a live line in a terminal, plain lines in a log."""
+"""What a command prints while it works: a live line in a terminal, plain lines in a log."""
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
+from ..options import TrainingOptions
 from ..training.evaluate import Outcome
-from ..training.events import Counts, EvaluationFinished, Event
+from ..training.events import EvaluationFinished, Event
 from ..training.trainer import Trainer
 
-BAR_WIDTH = 110  # columns of a terminal from which a bar is shown
+WIDE = 110  # columns of a terminal from which the bar is long, and rates are shown
+Clock = Callable[[], float]
 
 
 def say(line: str) -> None:
     """Print a line. A full disk, or a reader that went away, does not stop a run."""
-    with contextlib.suppress(OSError):
+    try:
         print(line, flush=True)
+    except OSError:
+        return
 
 
 class Display:
-    """Shows how far a trainer is. A context manager: the live line is removed after an error too.
+    """How far a command is. A context manager: the live line is removed after an error too.
 
-    steps: of the whole run.
+    total: steps, episodes or runs.
+    console: stderr for commands whose output is read by programs.
     seconds_between_lines: in a log.
     """
 
-    def __init__(self, steps: int, console: Console, seconds_between_lines: float = 5.0) -> None:
-        self._console, self._steps, self._interval = console, steps, seconds_between_lines
-        bar = [BarColumn(bar_width=20)] if console.width >= BAR_WIDTH else []
+    def __init__(self, total: int, console: Console, clock: Clock = time.monotonic, seconds_between_lines: float = 5.0):
+        self.console, self._clock, self._interval = console, clock, seconds_between_lines
         text = TextColumn("{task.fields[text]}", table_column=Column(no_wrap=True))
-        self._live = Progress(text, TimeRemainingColumn(compact=True), *bar, console=console)
-        self._task = self._live.add_task("training", total=steps, text="starting")
-        self._printed_at = self._started = time.monotonic()
-        self._evaluated = 0  # episodes of the evaluation under way
-        self._first_step: int | None = None
-        self._rates, self._success = "", ""
-        self._before = Counts()
+        self._live = Progress(BarColumn(bar_width=20 if self.is_wide else 10), text, console=console)
+        self._task = self._live.add_task("", total=total, text="starting")
+        self._printed_at = clock()
 
-    def show(self, trainer: Trainer, event: Event) -> None:
-        """Show an event, at once or with the next line."""
-        self._evaluated = self._evaluated + 1 if isinstance(event, Outcome) else 0
-        if self._first_step is None:
-            self._first_step, self._before = trainer.counts.env_steps, copy.copy(trainer.counts)
-            self._live.reset(self._task, completed=self._first_step, text="")
-        text = self._text(trainer)
-        if isinstance(event, EvaluationFinished):
-            best = ", best so far" if event.is_best else ""
-            self._print(f"evaluation at {trainer.counts.env_steps:,} steps: {event.evaluation}{best}")
-        if self._console.is_terminal:
-            self._live.update(self._task, completed=min(trainer.counts.env_steps, self._steps), text=text)
-        elif not isinstance(event, Outcome) and time.monotonic() - self._printed_at > self._interval:
-            self._printed_at = time.monotonic()
-            self._print(f"{text}  left {self._time_left(trainer)}")
+    @property
+    def is_wide(self) -> bool:
+        """Whether there is room for rates."""
+        return self.console.width >= WIDE or not self.console.is_terminal
 
-    def _print(self, line: str) -> None:
-        if self._console.is_terminal:
-            self._console.print(line, highlight=False)
-        else:
-            say(line)
+    def show(self, done: int, text: str) -> None:
+        """Show how much is done: at once in a terminal, every few seconds in a log."""
+        if self.console.is_terminal:
+            self._live.update(self._task, completed=done, text=text)
+        elif self._clock() - self._printed_at > self._interval:
+            self._printed_at = self._clock()
+            self.print(text)
 
-    def _text(self, trainer: Trainer) -> str:
-        counts, means = trainer.counts, trainer.meter.means()
-        if counts.env_steps > self._before.env_steps:
-            self._rates = _rates(self._before, counts)
-            self._before = copy.copy(counts)
-        if "train/success_rate" in means:
-            self._success = f"  success {means['train/success_rate']:.0%}"
-        best = trainer.evaluator.best
-        best_text = f"  best {best['success_rate']:.0%}" if best else ""
-        evaluating = f"  evaluating {self._evaluated}/{trainer.settings.training.eval_episodes}" if self._evaluated else ""
-        return f"{counts.env_steps:,}/{self._steps:,} steps{self._success}{best_text}{self._rates}{evaluating}"
-
-    def _time_left(self, trainer: Trainer) -> str:
-        done = trainer.counts.env_steps - (self._first_step or 0)
-        if not done:
-            return "unknown"
-        left = (time.monotonic() - self._started) / done * max(self._steps - trainer.counts.env_steps, 0)
-        return f"{int(left // 60)}:{int(left % 60):02d}"
+    def print(self, line: str) -> None:
+        """Print a line above the live line."""
+        try:
+            self.console.print(line, highlight=False, markup=False, soft_wrap=not self.console.is_terminal)
+            self.console.file.flush()
+        except OSError:
+            return
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
+        if self.console.is_terminal:
             self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._console.is_terminal:
+        if self.console.is_terminal:
             self._live.stop()
 
 
-def _rates(before: Counts, now: Counts) -> str:
-    """Return steps per second of all time in between, and updates per second of the time spent on updates."""
-    updating = now.update_seconds - before.update_seconds
-    seconds = updating + now.collect_seconds - before.collect_seconds
-    steps = f"  {(now.env_steps - before.env_steps) / max(seconds, 1e-9):,.0f} steps/s"
-    updates = now.updates - before.updates
-    return f"{steps}  {updates / max(updating, 1e-9):,.0f} updates/s" if updates else f"{steps}  no updates yet"
+class TrainDisplay:
+    """Shows the events of a training run on a display."""
+
+    def __init__(self, display: Display, options: TrainingOptions, clock: Clock = time.monotonic) -> None:
+        self._display, self._options = display, options
+        self._time_left = TimeLeft(options, clock)
+        self._evaluated = 0  # episodes of the evaluation under way
+        self._training, self._evaluation = "", ""
+
+    def show(self, trainer: Trainer, event: Event) -> None:
+        """Show an event."""
+        self._time_left.observe(trainer, event)
+        self._evaluated = self._evaluated + 1 if isinstance(event, Outcome) else 0
+        counts, means, total = trainer.counts, trainer.meter.means(), self._options.steps
+        if isinstance(event, EvaluationFinished):
+            self._evaluation = f"evaluation {event.evaluation.success_rate:.0%}"
+            best = ", best so far" if event.is_best else ""
+            self._display.print(f"evaluation at {event.snapshot.counts.env_steps:,} steps: {event.evaluation}{best}")
+        if "train/success_rate" in means:
+            self._training = f"training {means['train/success_rate']:.0%}"
+        now = f"evaluating {self._evaluated}/{self._options.eval_episodes}" if self._evaluated else self._training
+        rates = f"{counts.updates:,} updates" if self._display.is_wide else ""
+        left = duration_left(self._time_left.seconds(trainer))
+        parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, rates, left)
+        self._display.show(min(counts.env_steps, total), "  ".join(part for part in parts if part))
+
+
+class TimeLeft:
+    """Estimates the time that a run still needs, evaluations included, from the time that it has taken.
+
+    Time before an event counts as evaluating if the event is of an evaluation, else as learning. Steps before the first
+    update are left out: they are faster than the rest.
+    """
+
+    def __init__(self, options: TrainingOptions, clock: Clock) -> None:
+        self._options, self._clock = options, clock
+        self._last = clock()
+        self._learning = self._evaluating = 0.0  # seconds
+        self._first_step: int | None = None
+        self._evaluations = 0
+
+    def observe(self, trainer: Trainer, event: Event) -> None:
+        """Take the time since the last event into account."""
+        seconds, self._last = self._clock() - self._last, self._clock()
+        if isinstance(event, Outcome | EvaluationFinished):
+            self._evaluating += seconds
+            self._evaluations += isinstance(event, EvaluationFinished)
+        elif self._first_step is not None:
+            self._learning += seconds
+        elif trainer.counts.updates:
+            self._first_step = trainer.counts.env_steps
+
+    def seconds(self, trainer: Trainer) -> float | None:
+        """Return the seconds left, None while they are unknown."""
+        steps, options = trainer.counts.env_steps, self._options
+        if self._first_step is None or steps <= self._first_step:
+            return None
+        left = max(options.steps - steps, 0)
+        per_step = self._learning / (steps - self._first_step)
+        evaluations = left / options.eval_every if options.eval_every else 0
+        return left * per_step + evaluations * self._evaluating / max(self._evaluations, 1)
+
+
+def duration_left(seconds: float | None) -> str:
+    """Return "1:02:03 left", "2:03 left", or "" for None."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d} left" if hours else f"{minutes}:{rest:02d} left"
+
+
+def proportional(elapsed: float, done: int, total: int) -> str:
+    """Return the time left of equal parts, of which `done` took `elapsed` seconds."""
+    return duration_left(elapsed / done * (total - done)) if done else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import re
 import shlex
 import signal
@@ -18,16 +19,10 @@ from ..report.run import environment_name
 from ..report.write import LiveReport
 from ..trackers import Trackers
 from ..training.run_folder import RunFolder
-from .terminal import Display, say
+from .terminal import Display, TrainDisplay, say
 
 MAX_NAME_LENGTH = 100  # of a folder's name
 _STOPPING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")  # Ctrl-C, kill, a closed terminal, SLURM before its time limit
-
-
-def find_modules_here(environment: str | None) -> None:
-    """Let Python find the module of an id such as "mine:Reach-v0" in the current folder, as `python -m` does."""
-    if environment and ":" in environment and "" not in sys.path:
-        sys.path.insert(0, "")
 
 
 def folder_name(environment: str, env_options: Sequence[str] = ()) -> str:
@@ -84,9 +79,10 @@ class Training:
         settings, trainer = self.model.settings, self.trainer
         with (
             Trackers(self.trackers, self.path, settings.flat(), trainer.counts.env_steps) as tracking,
-            Display(settings.training.steps, Console(soft_wrap=True)) as display,
+            Display(settings.training.steps, Console()) as live,
         ):
             folder.listeners.append(tracking.log)
+            display = TrainDisplay(live, settings.training)
             for event in trainer.run(settings.training.steps):
                 folder.listen(trainer, event)
                 display.show(trainer, event)
@@ -117,9 +113,14 @@ class Training:
             f"{'resuming' if continues else 'training'} {name} with {settings.agent}, recipe {settings.recipe!r} "
             f"({settings.variant}), seed {settings.training.seed}, in {self.path}"
         )
-        if settings.reasons:
-            say(f"chosen from the task: {'; '.join(settings.reasons.values())}")
-        workers, lag = settings.rollout.workers, settings.rollout.policy_lag
+        for option, reason in settings.reasons.items():
+            say(f"  {option} = {settings.flat()[option]}  ({reason})")
+        self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
+
+    def _announce_workers(self, workers: int, lag: int) -> None:
+        cores = usable_cores()
+        if workers >= cores > 1:
+            say(f"{workers} workers and the learner share {cores} cores. --workers {cores - 1} is as fast, or faster.")
         if workers > lag + 1:
             say(
                 f"policy_lag {lag} keeps {lag + 1} of {workers} workers busy while training. The others only evaluate. "
@@ -134,12 +135,19 @@ class Training:
         if self.trainer.is_solved:
             first = self.trainer.history[-training.solved_evaluations]
             done = f"solved at {int(first['env_steps']):,} steps, confirmed at {counts.env_steps:,}"
+        if not counts.updates:
+            done += f" without an update, since random_steps is {training.random_steps:,}"
         say(
             f"{done}; {counts.updates:,} updates; {counts.collect_seconds:.1f} s of collecting, "
             f"{counts.update_seconds:.1f} s of updating"
         )
-        words = shlex.quote(str(self.path)) + (f" --env {shlex.quote(self.environment)}" if ":" in self.environment else "")
+        words = shlex.quote(str(self.path)) + (" --trust-module" if ":" in self.environment else "")
         say(f"run: {self.path}\n  hindsight play {words}\n  hindsight evaluate {words}")
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """The base class of all option records: frozen pydantic models with plain error messages.
 
-pydantic was chosen over attrs. It imports in 0.12 s, attrs in 0.03 s (`python -X importtime`, one core). Beside 2 s of torch
+pydantic was chosen over attrs. It imports in 0.12 s, attrs in 0.03 s (`python -X importtime`, one core). Beside torch, 2 s,
 that does not matter, and `hindsight --help` imports neither. In return pydantic checks bounds, choices and the entries of
 tuples by declaration, and reports every fault at once. attrs stops at the first.
 """

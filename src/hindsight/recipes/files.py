@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from importlib import resources
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, UnknownNameError, nearest
+from ..options import Settings, run_options
 
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
 _MAX_BYTES = 1_000_000  # a recipe has a few hundred
+_OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
 _MAX_DOTS = 10  # in a key: tomllib needs quadratic time and a frame of the stack for each
-_LONG_KEY = re.compile(r"^[^#\n=]*(?:\.[^#\n=.]*){%d}" % _MAX_DOTS, re.MULTILINE)
+_LONG_KEY = re.compile(rf"^[^#\n=]*(?:\.[^#\n=.]*){{{_MAX_DOTS}}}", re.MULTILINE)
 
 
 def names_in(folder: Traversable) -> list[str]:
@@ -42,6 +45,28 @@ def read_toml(kind: str, name_or_path: str, folder: Traversable) -> tuple[str, d
         return place.stem, tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
         raise FileError(f"{place} is not valid TOML: {problem}") from None
+
+
+def save_recipe(settings: Settings, path: Path) -> None:
+    """Write settings as a recipe: every option that differs from its default. Raises FileError for another suffix."""
+    if path.suffix != ".toml":
+        raise FileError(f"The path of a recipe must end in .toml, got {path}.")
+    options = run_options(settings.agent)
+    changed = {name: value for name, value in settings.flat().items() if value not in (None, options[name].default)}
+    lines = [
+        f"# {settings.recipe}, as resolved for a run",
+        f'agent = "{settings.agent}"',
+        "automatic = false",
+        "",
+        "[options]",
+    ]
+    lines += [f"{name} = {_toml(value)}" for name, value in changed.items() if name not in _OF_ONE_RUN]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML. Text, numbers and lists are written as in JSON."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _read(kind: str, path: Path) -> str:

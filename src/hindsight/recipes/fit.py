@@ -32,9 +32,9 @@ def _discount(spec: GoalSpec) -> Choice:
     """Return 1 - 1/T for episodes of T steps, after Plappert et al. (2018)."""
     limit = spec.max_episode_steps
     if limit is None:
-        return Choice("discount", 0.98, "discount 0.98 (no time limit)")
+        return Choice("discount", 0.98, "no time limit")
     discount = round(min(max(1 - 1 / limit, 0.9), LARGEST_DISCOUNT), 3)
-    return Choice("discount", discount, f"discount {discount:g} for episodes of {limit} steps")
+    return Choice("discount", discount, f"episodes of {limit} steps")
 
 
 def _networks(spec: GoalSpec) -> Iterator[Choice]:
@@ -43,19 +43,19 @@ def _networks(spec: GoalSpec) -> Iterator[Choice]:
     size = observation + 2 * goal + action
     hidden, updates = ((64, 64), 4) if size <= SMALL else ((128, 128), 2) if size <= MEDIUM else ((256, 256), 1)
     sizes = f"observation {observation}, goal {goal}, action {action}"
-    yield Choice("hidden", hidden, f"networks of {'x'.join(map(str, hidden))} for {sizes}")
-    yield Choice("updates_per_step", updates, f"{updates} update{'s' * (updates > 1)} per step")
-    yield Choice("critic_layer_norm", updates > 1, f"{'' if updates > 1 else 'no '}layer norm in the critics")
+    yield Choice("hidden", hidden, sizes)
+    yield Choice("updates_per_step", updates, "the smaller the networks, the more updates")
+    yield Choice("critic_layer_norm", updates > 1, "for more than one update per step")
 
 
 def _random_steps(spec: GoalSpec) -> Choice:
     steps = min(max(WARM_UP_EPISODES * (spec.max_episode_steps or 100), 200), 1_000)
-    return Choice("random_steps", steps, f"{steps:,} random steps first")
+    return Choice("random_steps", steps, f"about {WARM_UP_EPISODES} episodes, for the normalizer")
 
 
 def _goal_features(goal: ArraySpec) -> Iterator[Choice]:
     """Yield how goals are compared: vectors by their difference, bits and indices by equality, images not at all."""
     if goal.dtype.startswith("float"):
-        yield Choice("goal_features", "relative", "networks also see goal - achieved_goal")
+        yield Choice("goal_features", "relative", "goals are vectors")
     elif goal.n_values is not None or (goal.is_bounded and np.ptp(goal.bounds(), axis=0).max() == 1):
-        yield Choice("goal_features", "agreement", "networks also see which entries of goal and achieved_goal are equal")
+        yield Choice("goal_features", "agreement", "goals are bits or indices")

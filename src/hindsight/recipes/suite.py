@@ -64,8 +64,8 @@ def _entry(suite: str, number: int, table: Mapping[str, Any]) -> Entry:
     if not keys["environment"] or not all(isinstance(value, str | None) for value in keys.values()):
         found = ", ".join(f"{key} = {value!r}" for key, value in keys.items() if value is not None) or "none of them"
         raise FileError(
-            f"Entry {number} of suite {suite!r} needs `environment` (an id), and may have `agent`, `recipe` and `name`, all "
-            f"in quotes. Found {found}."
+            f"Entry {number} of suite {suite!r} needs `environment` (an id), and may have `agent`, `recipe` and `name`, "
+            f"all in quotes. Found {found}."
         )
     options = {name: value for name, value in table.items() if name not in _KEYS}
     return Entry(str(keys["environment"]), keys["agent"], keys["recipe"], keys["name"], options)

@@ -12,14 +12,20 @@ from ..recipes import Recipe
 from ..recipes.fit import Choice, fit
 from ..records import GoalSpec
 
+Observed = Mapping[str, tuple[Any, str]]
+NOTHING: Observed = {}
 
-def resolve_settings(recipe: Recipe, spec: GoalSpec | None, agent: str | None, given: Mapping[str, Any]) -> Settings:
+
+def resolve_settings(
+    recipe: Recipe, spec: GoalSpec | None, agent: str | None, given: Mapping[str, Any], observed: Observed = NOTHING
+) -> Settings:
     """Return the settings of a run.
 
     recipe: tuned hyperparameters; where it leaves options open to the task, they are chosen from `spec`.
     spec: None for a preview without the environment, in which these options have their defaults.
     agent: the recipe's for the kind of actions unless given.
     given: option names and values of the user, above all others.
+    observed: values and reasons found by playing the environment, for options that the recipe leaves open.
     Raises UnknownNameError and OptionError for names and values that are not valid.
     """
     agent = agent or recipe.agent_for(is_discrete=spec is not None and spec.action.n_values is not None)
@@ -28,10 +34,11 @@ def resolve_settings(recipe: Recipe, spec: GoalSpec | None, agent: str | None, g
     _check_names(recipe)
     choices = _choices(recipe, spec, given.get("max_episode_steps"))
     tuned = recipe.options_for(agent)
-    from_recipe = {choice.option: choice.value for choice in choices} | tuned
+    chosen = {choice.option: (choice.value, choice.reason) for choice in choices} | dict(observed)
+    from_recipe = {name: value for name, (value, _) in chosen.items()} | tuned
     from_recipe = {name: value for name, value in from_recipe.items() if name in known}
     settings = build_settings(agent, recipe.name, from_recipe | dict(given))
-    reasons = {c.option: c.reason for c in choices if c.option in known and c.option not in {**tuned, **given}}
+    reasons = {name: why for name, (_, why) in chosen.items() if name in known and name not in {**tuned, **given}}
     return replace(settings, from_recipe=from_recipe, reasons=reasons, given=frozenset(given))
 
 
