@@ -12,6 +12,7 @@ from hindsight.agents.networks import (
     combine_outputs,
     initialize,
 )
+from hindsight.errors import OptionError
 
 SIZES = [(5, 7, 6, 1), (5, 7, 6, 3), (5, 2), (5, 1)]
 
@@ -79,6 +80,11 @@ def test_networks_are_allocated_one_after_another():
     flat.fill_(1.0)
     assert (first.flat.sum(), second.flat.sum()) == (3, 16)
     assert second.layers[0][0].sum() == 12
+
+
+def test_networks_of_too_many_weights_are_refused():
+    with pytest.raises(OptionError, match=r"100,000,040,000,001 weights.*Reduce `hidden`"):
+        allocate([Architecture((1, 10**7, 10**7, 1))], torch.device("cpu"))
 
 
 def test_combine_outputs():

@@ -6,7 +6,7 @@ import torch
 from plain_agents import random_batch
 
 from hindsight.agents.preprocessor import Preprocessor
-from hindsight.agents.setup import choose_device, make_policy_spec
+from hindsight.agents.setup import choose_device, make_policy_spec, value_range
 from hindsight.errors import GoalEnvError, OptionError, ShapeError
 from hindsight.options import AgentOptions, DDPGOptions
 from hindsight.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
@@ -183,3 +183,16 @@ def test_the_goals_of_subgoals_are_in_the_goal_statistics():
     goal = np.zeros((2, 1))
     inputs.observe(Episode(np.array([[3.0, -3.0], [3.0, -3.0]]), goal, goal, np.zeros((1, 1)), np.zeros(1)))
     assert inputs.normalizer.moments["goal"].standard_deviation() == pytest.approx([4.5**0.5])  # 0 0, 0 0, 3 3, -3 -3
+
+
+@pytest.mark.parametrize(
+    ("reward_range", "clip_targets", "expected"),
+    [
+        ((-1.0, 0.0), True, (-50.0, 0.0)),
+        ((-1.0, 0.0), False, (-np.inf, np.inf)),
+        ((-1e37, 1e37), True, (-np.inf, np.inf)),  # times 50: no float32
+    ],
+)
+def test_value_range(reward_range, clip_targets, expected):
+    spec = replace(make_spec(), reward_low=reward_range[0], reward_high=reward_range[1])
+    assert value_range(spec, AgentOptions(discount=0.98, clip_targets=clip_targets)) == pytest.approx(expected)

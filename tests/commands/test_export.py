@@ -13,7 +13,7 @@ from hindsight.errors import MissingExtraError
 from hindsight.options import AGENT_OPTIONS, DISCRETE_AGENTS
 from hindsight.recipes import load_recipe
 from hindsight.records import ArraySpec, Episode, GoalSpec
-from hindsight.training.checkpoint import SavedModel
+from hindsight.training.saved_model import SavedModel
 from hindsight.training.settings import resolve_settings
 
 NUMBERS, BITS = ArraySpec((6,), "float64"), ArraySpec((4,), "int8", (0.0,), (1.0,))

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from ..errors import OptionError
 from .encoder import Encoder, EncoderTape
 from .images import ImageEncoding
 from .policy import LAYER_NORM_EPS, PolicySpec, count_weights, layer_views
+
+MOST_WEIGHTS = 1 << 28  # 1 GiB of float32; with targets, gradients and moments of Adam an agent needs about six times that
 
 
 @dataclass(frozen=True)
@@ -141,8 +144,14 @@ def actor_architecture(spec: PolicySpec) -> Architecture:
 
 
 def allocate(architectures: Sequence[Architecture], device: torch.device) -> tuple[Tensor, list[Network]]:
-    """Return a flat vector of zeros for the weights of several networks, one after another, and those networks."""
-    flat = torch.zeros(sum(a.n_weights for a in architectures), device=device)
+    """Return a flat vector of zeros for the weights of several networks, one after another, and those networks.
+
+    Raises OptionError for more than MOST_WEIGHTS.
+    """
+    n_weights = sum(a.n_weights for a in architectures)
+    if n_weights > MOST_WEIGHTS:
+        raise OptionError(f"The networks would have {n_weights:,} weights; at most {MOST_WEIGHTS:,}. Reduce `hidden`.")
+    flat = torch.zeros(n_weights, device=device)
     parts: tuple[Tensor, ...] = torch.split(flat, [a.n_weights for a in architectures])
     return flat, [Network(a, part) for a, part in zip(architectures, parts, strict=True)]
 

@@ -45,8 +45,11 @@ def critic_architecture(spec: PolicySpec, options: AgentOptions, n_outputs: int,
 
 def value_range(spec: GoalSpec, options: AgentOptions) -> tuple[float, float]:
     """Return the range to which targets are clipped: the possible returns, or infinite without `clip_targets`."""
-    low, high = (spec.reward_low, spec.reward_high) if options.clip_targets else (-math.inf, math.inf)
-    return return_range(low, high, options.discount)
+    if not options.clip_targets:
+        return -math.inf, math.inf
+    low, high = return_range(spec.reward_low, spec.reward_high, options.discount)
+    largest = torch.finfo(torch.float32).max  # a bound beyond it cannot be compared with float32 values
+    return low if low >= -largest else -math.inf, high if high <= largest else math.inf
 
 
 def choose_device(name: str) -> torch.device:

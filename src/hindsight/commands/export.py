@@ -19,7 +19,7 @@ from ..errors import MissingExtraError
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..records.subgoals import TASK, acting_goals
 from ..storage import save_bytes
-from ..training.checkpoint import SavedModel
+from ..training.saved_model import SavedModel
 
 
 class TensorFunctions:

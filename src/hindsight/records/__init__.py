@@ -59,7 +59,7 @@ class ArraySpec:
 
     @classmethod
     def from_space(cls, space: spaces.Space[Any], name: str) -> ArraySpec:
-        """Return the spec of a Box, Discrete or MultiBinary space. Raises GoalEnvError for any other space."""
+        """Return the spec of a Box, Discrete, MultiBinary or MultiDiscrete space. Raises GoalEnvError for other spaces."""
         if isinstance(space, spaces.Box):
             low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
             if low.size and (low == low.flat[0]).all() and (high == high.flat[0]).all():
@@ -70,9 +70,12 @@ class ArraySpec:
             return cls((), "int64", (float(start),), (float(start + n_values - 1),), n_values)
         if isinstance(space, spaces.MultiBinary):
             return cls(tuple(space.shape), "int8", (0.0,), (1.0,))
+        if isinstance(space, spaces.MultiDiscrete):
+            low, high = space.start.ravel(), (space.start + space.nvec - 1).ravel()
+            return cls(space.shape, "int64", tuple(low.astype(float).tolist()), tuple(high.astype(float).tolist()))
         raise GoalEnvError(
-            f"Expected a Box, Discrete or MultiBinary space for {name}, got a {type(space).__name__} space. "
-            f"Flatten it with gymnasium.wrappers.FlattenObservation or TransformObservation."
+            f"Expected a Box, Discrete, MultiBinary or MultiDiscrete space for {name}, got a {type(space).__name__} space. "
+            f"Wrap the environment in hindsight.envs.flatten.FlattenGoalEnv."
         )
 
 
@@ -131,13 +134,16 @@ class GoalSpec:
         return read_record(cls, data, "task")
 
     def difference(self, other: GoalSpec) -> str:
-        """Return what differs in shape or kind, in words; "" if a policy of one task can act in the other."""
+        """Return what differs in shapes, numbers of values or action bounds, in words; "" if a policy of one fits both."""
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("observation", "goal", "action")}
         differences = [
             f"{name} {mine.shape} {mine.dtype} against {theirs.shape} {theirs.dtype}"
-            for name in ("observation", "goal", "action")
-            if (mine := getattr(self, name)) != (theirs := getattr(other, name))
-            and (mine.shape, mine.n_values) != (theirs.shape, theirs.n_values)
+            for name, (mine, theirs) in pairs.items()
+            if (mine.shape, mine.n_values) != (theirs.shape, theirs.n_values)
         ]
+        mine, theirs = pairs["action"]
+        if mine.shape == theirs.shape and not np.array_equal(mine.bounds(), theirs.bounds()):
+            differences.append(f"action bounds {mine.low} to {mine.high} against {theirs.low} to {theirs.high}")
         return "; ".join(differences)
 
 
