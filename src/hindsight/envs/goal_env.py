@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from ..errors import GoalEnvError, OptionError
+from ..errors import GoalEnvError, HindsightError, OptionError
 from ..records import OBSERVATION_KEYS, GoalSpec
+from .flatten import FlattenGoalEnv
 from .goal_functions import find_reward, own_function, sample_goals
 from .ids import make_by_id
-from .random_play import Environment, name_of, play_random_episode
+from .random_play import Environment, name_of, play_actions, random_actions
 from .rendering import prepare_rendering, render_once
 
 EnvSource = str | Callable[..., Environment] | Environment
@@ -24,7 +27,10 @@ LIMIT_NAMES = ("_max_episode_steps", "max_episode_steps", "max_steps")  # attrib
 
 
 def make_goal_env(
-    env: EnvSource, render_mode: str | None = None, env_options: Mapping[str, Any] | None = None
+    env: EnvSource,
+    render_mode: str | None = None,
+    env_options: Mapping[str, Any] | None = None,
+    observation_keys: Sequence[str] = (),
 ) -> Environment:
     """Return a goal environment.
 
@@ -32,56 +38,46 @@ def make_goal_env(
     render_mode: passed to the id's constructor, or to a function with a parameter of that name. "rgb_array" renders one
         frame, so that a machine that cannot render fails here.
     env_options: keyword arguments of the id's constructor, or of the function.
+    observation_keys: further keys of the observation to append to it.
     Raises UnknownNameError for an unknown or retired id, MissingExtraError for a missing package (with the line that
     installs it), GoalEnvError for what is not a goal environment, OptionError for wrong arguments.
     """
-    made = make_env(env, render_mode, env_options)
+    prepare_rendering(render_mode)
+    made = _make(env, render_mode, dict(env_options or {}))
     try:
-        require_goals(made)
+        wrapped = FlattenGoalEnv(made, observation_keys) if observation_keys else made
+        require_goals(wrapped)
+        if render_mode is not None and made.render_mode != render_mode:
+            raise OptionError(f"render_mode must be {render_mode!r}, but {name_of(made)} has {made.render_mode!r}.")
         if render_mode == "rgb_array":
-            render_once(made)
+            render_once(wrapped)
     except Exception:
         if made is not env:
             with contextlib.suppress(Exception):  # the first error is the one to report
                 made.close()
         raise
-    return made
+    return wrapped
 
 
-def make_env(env: EnvSource, render_mode: str | None, env_options: Mapping[str, Any] | None) -> Environment:
-    """Return an environment as `make_goal_env` does, without looking at its goals."""
-    prepare_rendering(render_mode)
-    options = dict(env_options or {})
+def _make(env: EnvSource, render_mode: str | None, options: dict[str, Any]) -> Environment:
     if isinstance(env, str):
         return make_by_id(env, render_mode, options)
     if isinstance(env, gymnasium.Env):
         if options:
             raise OptionError(f"env_options {sorted(options)} need an id or a function, got an environment that exists.")
-    else:
-        env = _call(env, render_mode, options)
-    if render_mode is not None and env.render_mode != render_mode:
-        raise OptionError(
-            f"render_mode must be {render_mode!r}, but {name_of(env)} has {env.render_mode!r}. Make it with that mode, or "
-            f"pass an id, or a function with a parameter render_mode."
-        )
-    return env
-
-
-def _call(function: Any, render_mode: str | None, options: dict[str, Any]) -> Environment:
-    """Call the function that makes an environment."""
-    if not callable(function):
-        raise OptionError(f"An environment must be an id, a function that makes one, or a gymnasium.Env, got {function!r}.")
-    if render_mode is not None and "render_mode" in inspect.signature(function).parameters:
+        return env
+    if not callable(env):
+        raise OptionError(f"An environment must be an id, a function that makes one, or a gymnasium.Env, got {env!r}.")
+    if render_mode is not None and "render_mode" in inspect.signature(env).parameters:
         options["render_mode"] = render_mode
-    if options:
-        try:
-            inspect.signature(function).bind(**options)
-        except TypeError as problem:
-            name = getattr(function, "__name__", function)
-            raise OptionError(f"{name} does not accept env_options {options} ({problem}).") from None
-    made = function(**options)
+    try:
+        made = env(**options)
+    except HindsightError:
+        raise
+    except Exception as problem:
+        raise GoalEnvError(f"{env!r} failed to make an environment ({type(problem).__name__}: {problem}).") from problem
     if not isinstance(made, gymnasium.Env):
-        raise GoalEnvError(f"{function!r} must return a gymnasium.Env, got {type(made).__name__}.")
+        raise GoalEnvError(f"{env!r} must return a gymnasium.Env, got {type(made).__name__}.")
     return made
 
 
@@ -94,8 +90,8 @@ def require_goals(env: Environment) -> None:
     for key in OBSERVATION_KEYS:
         if isinstance(part := parts.get(key), spaces.Dict | spaces.Tuple):
             raise GoalEnvError(
-                f"{key} of {name} must be one array, got a {type(part).__name__} space. Flatten it in a "
-                f"gymnasium.Wrapper, with gymnasium.spaces.flatten in the observations and in compute_reward."
+                f"{key} of {name} must be one array, got a {type(part).__name__} space. Wrap the environment in "
+                f"hindsight.envs.flatten.FlattenGoalEnv, which makes it one."
             )
     try:
         GoalSpec.from_spaces(space, actions)
@@ -133,6 +129,15 @@ def _reward_range(env: Environment) -> tuple[float, float]:
     return (float(values[0]), float(values[1])) if len(values) == 2 else (-np.inf, np.inf)
 
 
+def close_env(env: Environment) -> None:
+    """Close an environment. If that raises, warn: what was collected is not affected."""
+    try:
+        env.close()
+    except Exception as problem:
+        message = f"close() of {name_of(env)} failed ({type(problem).__name__}: {problem})."
+        warnings.warn(message, UserWarning, stacklevel=2)
+
+
 def time_limit(env: Environment) -> int | None:
     """Return the smallest limit of steps per episode that the environment or a wrapper names; None if there is none.
 
@@ -158,6 +163,6 @@ def resets_exactly(first: Environment, second: Environment, max_steps: int = 100
     `first` plays an episode. Then both play the same one, of up to `max_steps` seeded random actions. False for panda-gym's
     tasks with objects, because their contacts outlast a reset. Reset both before the next step.
     """
-    play_random_episode(first, 2, max_steps)
-    used, new = (play_random_episode(env, 1, max_steps) for env in (first, second))
+    play_actions(first, 2, islice(random_actions(first, 2), max_steps))
+    used, new = (play_actions(env, 1, islice(random_actions(env, 1), max_steps)) for env in (first, second))
     return used.to_bytes() == new.to_bytes()

@@ -6,6 +6,7 @@ Each function is tried on a few rows first, and wrapped if it needs to be.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Mapping
@@ -36,11 +37,10 @@ class SampleGoals:
     info: dict[str, Array]
     terminated: bool
 
-    def observed(self) -> SampleGoals:
-        """Return the rows with goals that the environment returned, for functions that reject others."""
-        rows = slice(N_OBSERVED)
-        info = {key: values[rows] for key, values in self.info.items()}
-        return SampleGoals(self.achieved[rows], self.desired[rows], info, self.terminated)
+    def first(self, n_rows: int) -> SampleGoals:
+        """Return the first rows."""
+        info = {key: values[:n_rows] for key, values in self.info.items()}
+        return SampleGoals(self.achieved[:n_rows], self.desired[:n_rows], info, self.terminated)
 
 
 def sample_goals(env: Environment) -> SampleGoals:
@@ -78,8 +78,8 @@ def reward_function(env: Environment) -> GoalFunction:
     """Return the environment's reward of N goals: (achieved_goal (N, ...), desired_goal (N, ...), info) -> (N,) floats.
 
     info: a dict of (N, ...) arrays, or {}.
-    A `compute_reward` that does this already is returned as it is; the outermost wrapper that has one is used. If it
-    accepts one goal only, returns another shape, or writes into its arguments, it is wrapped, with one warning.
+    A `compute_reward` that does this already is returned as it is; the outermost wrapper that has one is used. If it is
+    wrong for a batch of goals, it is called for each goal, with one warning.
     The environment is reset. Reset it again before the next step.
     Raises GoalEnvError if there is none, if it fails, or if it returns NaN.
     """
@@ -95,45 +95,22 @@ def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, s
     if compute is None:
         raise GoalEnvError(f"{name} has no compute_reward(achieved_goal, desired_goal, info). Hindsight needs it.")
     try:
-        samples, expected = _one_by_one(compute, samples)
+        expected, again = (_one_by_one(compute, samples) for _ in range(2))
     except Exception as problem:
-        raise GoalEnvError(
-            f"compute_reward of {name} failed for one goal of shape {samples.desired.shape[1:]} "
-            f"({type(problem).__name__}: {problem})."
-        ) from problem
+        raise GoalEnvError(f"compute_reward of {name} failed ({type(problem).__name__}: {problem}).") from problem
     if not np.isfinite(expected).all():
         raise GoalEnvError(f"compute_reward of {name} must return finite rewards, got {expected.tolist()}.")
-    function, fault = _compare_batch(compute, samples, expected)
-    return function, f"compute_reward of {name} {fault}" if fault else ""
-
-
-def _compare_batch(compute: GoalFunction, samples: SampleGoals, expected: Array) -> tuple[GoalFunction, str]:
-    """Return a function that accepts batches, and what is wrong with `compute`. expected: its values one by one."""
-    achieved, desired = samples.achieved.copy(), samples.desired.copy()
-    values, is_array = _call_with_batch(compute, achieved, desired, samples.info)
-    fix = "Return an array of shape (N,) for goals of shape (N, ...)."
-    if values is None or values.size != expected.size:
-        return _flat(row_by_row(compute)), f"accepts one goal at a time, which is slow. {fix}"
-    n_wrong = int((~np.isclose(values.ravel(), expected, rtol=1e-4, atol=1e-5)).sum())  # batches may round differently
-    if n_wrong:
-        return _flat(row_by_row(compute)), (
-            f"returns other rewards for a batch than for single goals ({n_wrong} of {len(expected)} differ). It is called "
-            f"for each goal, which is slow. {fix}"
-        )
-    if not (np.array_equal(achieved, samples.achieved) and np.array_equal(desired, samples.desired)):
-        return _on_copies(compute), "writes into its arguments. Let it work on copies."
-    if values.shape != expected.shape or not is_array:
-        given = f"shape {values.shape}" if is_array else "a list"
-        return _flat(compute), f"returns {given} for {len(expected)} goals. {fix}"
-    return (compute, "") if values.dtype.kind == "f" else (_flat(compute), "")
+    if not np.array_equal(expected, again):
+        raise GoalEnvError(f"compute_reward of {name} returns other rewards on a second call. It must not be random.")
+    return _for_batches(compute, f"compute_reward of {name}", samples.first(len(expected)), expected)
 
 
 def terminated_function(env: Environment) -> GoalFunction | None:
     """Return the environment's termination of N goals: (achieved_goal, desired_goal, info) -> (N,) bools, or None.
 
     None if there is no `compute_terminated`, if it fails or contradicts a step, and if it returns False for a goal that is
-    reached (Fetch, Hand, mazes with continuing_task). Then no goal ends an episode. If it is wrong for batches, it is
-    called row by row. The environment is reset.
+    reached (Fetch, Hand, mazes with continuing_task). Then no goal ends an episode. If it is wrong for a batch of goals, it
+    is called for each goal. The environment is reset.
     """
     if own_function(env, "compute_terminated") is None:
         return None
@@ -146,24 +123,39 @@ def find_terminated(env: Environment, samples: SampleGoals) -> tuple[GoalFunctio
     if compute is None:
         return None, ""
     try:
-        samples, expected = _one_by_one(compute, samples)
+        expected = _one_by_one(compute, samples).astype(bool)
     except Exception as problem:
         return None, f"compute_terminated failed, so it is not used ({type(problem).__name__}: {problem})."
-    expected = expected.astype(bool)
     if expected[0] != samples.terminated:
-        return None, (
-            f"compute_terminated returned {bool(expected[0])} for a step with terminated={samples.terminated}, so it is "
-            f"not used."
-        )
+        return None, f"compute_terminated contradicts a step with terminated={samples.terminated}, so it is not used."
     if not expected.any():
         return None, ""
-    values, is_array = _call_with_batch(compute, samples.achieved.copy(), samples.desired.copy(), samples.info)
-    if is_array and values is not None and values.shape == expected.shape and (values.astype(bool) == expected).all():
-        return (compute if values.dtype == bool else _flat(compute, bool)), ""
-    return _flat(row_by_row(compute), bool), (
-        "compute_terminated is wrong for a batch of goals. It is called for each goal, which is slow. Return an array of "
-        "shape (N,)."
+    return _for_batches(compute, "compute_terminated", samples.first(len(expected)), expected)
+
+
+def _for_batches(compute: GoalFunction, name: str, samples: SampleGoals, expected: Array) -> tuple[GoalFunction, str]:
+    """Return a function that is right for a batch, and what is wrong with `compute`. expected: its values one by one."""
+    achieved, desired = samples.achieved.copy(), samples.desired.copy()
+    achieved.flags.writeable = desired.flags.writeable = False  # as the replay buffer passes them
+    try:
+        values = compute(achieved, desired, samples.info)
+        is_right = np.size(values) == len(expected) and np.allclose(
+            np.ravel(values),
+            expected,
+            rtol=1e-4,
+            atol=1e-5,  # batches may round differently
+        )
+    except Exception:  # it does not accept batches
+        is_right = False
+    if not is_right:
+        fault = (
+            f"{name} is wrong for a batch of goals. It is called for each goal, which is slow. Return (N,) for (N, ...)."
+        )
+        return _flat(row_by_row(compute), expected.dtype), fault
+    is_plain = (
+        isinstance(values, np.ndarray) and values.shape == expected.shape and values.dtype.kind == expected.dtype.kind
     )
+    return (compute if is_plain else _flat(compute, expected.dtype)), ""
 
 
 def read_success(info: Mapping[str, Any]) -> bool | None:
@@ -199,32 +191,16 @@ def row_by_row(function: GoalFunction) -> GoalFunction:
     return call_rows
 
 
-def _one_by_one(compute: GoalFunction, samples: SampleGoals) -> tuple[SampleGoals, Array]:
-    """Return the rows and a function's value for each. If it rejects made-up goals, only the observed rows."""
-    try:
-        values = _flat(row_by_row(compute))(samples.achieved, samples.desired, samples.info)
+def _one_by_one(compute: GoalFunction, samples: SampleGoals) -> Array:
+    """Return a function's value for each row. If it rejects made-up goals, only for the observed ones."""
+    function = _flat(row_by_row(compute), np.dtype(np.float64))
+    with contextlib.suppress(Exception):
+        values = np.asarray(function(samples.achieved, samples.desired, samples.info))
         if np.isfinite(values).all():
-            return samples, values
-    except Exception:  # the observed rows decide
-        pass
-    samples = samples.observed()
-    return samples, _flat(row_by_row(compute))(samples.achieved, samples.desired, samples.info)
+            return values
+    observed = samples.first(N_OBSERVED)
+    return np.asarray(function(observed.achieved, observed.desired, observed.info))
 
 
-def _call_with_batch(compute: GoalFunction, achieved: Array, desired: Array, info: Any) -> tuple[Array | None, bool]:
-    """Return a function's values for a batch, None unless they are numbers, and whether it returned an array."""
-    try:
-        raw = compute(achieved, desired, info)
-        values = np.asarray(raw)
-    except Exception:  # it does not accept batches
-        return None, False
-    return (values if values.dtype.kind in "biuf" else None), isinstance(raw, np.ndarray)
-
-
-def _flat(compute: GoalFunction, dtype: type = np.float64) -> GoalFunction:
+def _flat(compute: GoalFunction, dtype: np.dtype[Any]) -> GoalFunction:
     return lambda achieved, desired, info: np.asarray(compute(achieved, desired, info), dtype).reshape(len(achieved))
-
-
-def _on_copies(compute: GoalFunction) -> GoalFunction:
-    flat = _flat(compute)
-    return lambda achieved, desired, info: flat(achieved.copy(), desired.copy(), info)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import gymnasium
@@ -19,15 +20,16 @@ Environment = gymnasium.Env[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class RandomEpisode:
-    """An episode of T steps as the environment returned it.
+    """An episode of T steps of random actions, as the environment returned it.
 
     seed: of the reset and of the actions.
     observations: T + 1 values for each of the three keys.
-    rewards, terminated, infos: of each step.
+    actions, rewards, terminated, infos: of each step.
     """
 
     seed: int
     observations: Mapping[str, list[Array]] = field(default_factory=lambda: {key: [] for key in OBSERVATION_KEYS})
+    actions: list[Any] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     terminated: list[bool] = field(default_factory=list)
     infos: list[Mapping[str, Any]] = field(default_factory=list)
@@ -55,13 +57,19 @@ class RandomEpisode:
             self.observations[key].append(np.array(observation[key]))
 
 
-def play_random_episode(env: Environment, seed: int, max_steps: int) -> RandomEpisode:
-    """Play up to `max_steps` random actions. Raises GoalEnvError, with the number of the step, if the environment fails."""
+def play_actions(
+    env: Environment, seed: int, actions: Iterable[Any], start: Callable[[Environment, int], Any] | None = None
+) -> RandomEpisode:
+    """Play the actions until they or the episode end. Raises GoalEnvError, with the number of the step, on failure.
+
+    start: (env, seed) -> first observation, in place of a reset.
+    """
     episode = RandomEpisode(seed)
     try:
-        episode.append(env.reset(seed=seed)[0])
-        for _, action in zip(range(max_steps), random_actions(env, seed), strict=False):
+        episode.append(start(env, seed) if start else env.reset(seed=seed)[0])
+        for action in actions:
             observation, reward, terminated, truncated, info = env.step(action)
+            episode.actions.append(action)
             episode.append(observation)
             episode.rewards.append(float(reward))
             episode.terminated.append(bool(terminated))
@@ -75,12 +83,16 @@ def play_random_episode(env: Environment, seed: int, max_steps: int) -> RandomEp
     return episode
 
 
-def random_actions(env: Environment, seed: int) -> Iterator[Any]:
-    """Yield random actions without end. They come from a copy of the action space, so that its random state is kept."""
+def random_actions(env: Environment, seed: int, most_repeats: int = 1) -> Iterator[Any]:
+    """Yield random actions without end. They come from a copy of the action space, so that its random state is kept.
+
+    most_repeats: each action is repeated for 1 to so many steps.
+    """
     space = copy.deepcopy(env.action_space)
     space.seed(seed)
+    rng = np.random.default_rng(seed)
     while True:
-        yield space.sample()
+        yield from repeat(space.sample(), int(rng.integers(1, most_repeats + 1)))
 
 
 @contextlib.contextmanager

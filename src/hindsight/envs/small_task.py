@@ -9,10 +9,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from ..errors import InputError, OptionError, ShapeError, nearest
+from ..errors import InputError, OptionError, ShapeError
 from ..records import Array
-
-RESET_OPTIONS = ("start", "goal")
 
 
 class SmallTask(gymnasium.Env[dict[str, Any], Any]):
@@ -79,7 +77,8 @@ class SmallTask(gymnasium.Env[dict[str, Any], Any]):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Start an episode. options: "start" and "goal" fix either; the same random numbers are drawn in any case."""
         super().reset(seed=seed)
-        self._state, self._goal = self.draw(*self._fixed(options or {}))
+        start, goal = (self._place(key, (options or {}).get(key)) for key in ("start", "goal"))
+        self._state, self._goal = self.draw(start, goal)
         self._steps = 0
         return self._observe(self._state)
 
@@ -114,15 +113,8 @@ class SmallTask(gymnasium.Env[dict[str, Any], Any]):
         success = self.compute_success(observation["achieved_goal"], observation["desired_goal"])
         return observation, {"is_success": bool(success)}
 
-    def _fixed(self, options: Mapping[str, Any]) -> tuple[Array | None, Array | None]:
-        """Return the start and the goal of a reset's options, None where they are not given."""
-        unknown = [key for key in options if key not in RESET_OPTIONS]
-        if unknown:
-            raise OptionError(f"{self.name} has no reset option {unknown[0]!r}.{nearest(unknown[0], RESET_OPTIONS)}")
-        start, goal = options.get("start"), options.get("goal")
-        return self._place("start", start), self._place("goal", goal)
-
     def _place(self, option: str, value: Any) -> Array | None:
+        """Return the start or the goal that the options of reset give, None if they do not."""
         if value is None:
             return None
         place = np.asarray(value, np.float32)

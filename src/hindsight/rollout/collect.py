@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
-from ..envs.goal_env import make_goal_env
+from ..envs.goal_env import close_env, make_goal_env
 from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
@@ -33,6 +33,7 @@ class RolloutSetup:
     info_keys: numeric `info` entries that the reward needs.
     remake_environment: make a new environment for every episode.
     env_arguments: keyword arguments of `environment`.
+    observation_keys: further keys of the observation to append to it.
     """
 
     environment: str | Callable[[], Environment] | None
@@ -41,6 +42,7 @@ class RolloutSetup:
     info_keys: tuple[str, ...] = ()
     remake_environment: bool = False
     env_arguments: Mapping[str, Any] = field(default_factory=dict)
+    observation_keys: tuple[str, ...] = ()
 
     def make(self) -> Environment:
         """Return a new environment. Raises GoalEnvError if `environment` is None."""
@@ -48,7 +50,7 @@ class RolloutSetup:
             raise GoalEnvError(
                 "A new environment is needed, but none can be made. Pass an id or a function, not an object."
             )
-        return make_goal_env(self.environment, env_options=self.env_arguments)
+        return make_goal_env(self.environment, None, self.env_arguments, self.observation_keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,7 @@ class Collector:
         """Close the environment, if the collector made it. A later job makes a new one."""
         made, self._made = self._made, None
         if made is not None:
-            made.close()
+            close_env(made)
 
     def _collect_episode(self, job: Job, number: int) -> Episode:
         try:

@@ -1,0 +1,167 @@
+"""Play an environment, within a fixed budget of steps, to see what the checks need: above all a success."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..records import Array, GoalSpec
+from .goal_functions import GoalFunction, find_reward, find_terminated, read_success, sample_goals
+from .goal_setting import GoalSetter, find_goal_setter
+from .random_play import Environment, RandomEpisode, play_actions, random_actions
+
+SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
+MAX_STEPS = 150  # of each of them
+REPLAYED_STEPS = 50  # of the first one, played again
+SEARCH_STEPS, SEARCH_EPISODES = 500, 20  # to search for a success, if no goal can be set
+MOST_REPEATS = 10  # of an action during the search, so that the environment moves farther
+TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
+STEPS_AFTER = 3  # played after the target
+
+
+@dataclass(eq=False)
+class Evidence:
+    """What was seen of an environment.
+
+    random: episodes of random actions. replay: the first steps of the first one, played again.
+    reward, terminated: the functions of N goals. reward_fault, terminated_fault: what is wrong with the environment's own.
+    goal_setter: how goals were set in the search for a success; None: they cannot be set.
+    search: the episodes of that search.
+    """
+
+    env: Environment
+    spec: GoalSpec
+    random: list[RandomEpisode]
+    replay: RandomEpisode
+    reward: GoalFunction
+    reward_fault: str
+    terminated: GoalFunction | None
+    terminated_fault: str
+    goal_setter: GoalSetter | None = None
+    search: list[RandomEpisode] = field(default_factory=list)
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The spaces of the observation."""
+        space: Any = self.env.observation_space
+        return dict(space.spaces)
+
+    @property
+    def episodes(self) -> list[RandomEpisode]:
+        """All episodes."""
+        return [*self.random, *self.search]
+
+    @property
+    def rewards(self) -> Array:
+        """The reward of each step of all episodes."""
+        return np.concatenate([episode.rewards for episode in self.episodes])
+
+    @property
+    def is_terminated(self) -> Array:
+        """Whether each step of all episodes is terminated."""
+        return np.concatenate([episode.terminated for episode in self.episodes])
+
+    @property
+    def is_success(self) -> Array:
+        """Whether each step of all episodes is a success."""
+        return np.concatenate([self.success_of(episode) for episode in self.episodes])
+
+    def success_of(self, episode: RandomEpisode) -> list[bool]:
+        """Return whether each step is a success: by its info, or by the highest reward if its info does not say."""
+        success = [reward == self.spec.reward_high for reward in episode.rewards]
+        with contextlib.suppress(InputError):  # the check of success reports it
+            reported = [read_success(info) for info in episode.infos]
+            return [s if r is None else r for s, r in zip(success, reported, strict=True)]
+        return success
+
+    def values(self, function: GoalFunction) -> Array:
+        """Return a function's value for the goals of each step."""
+        return np.concatenate([np.asarray(function(*each.goals()), np.float64) for each in self.episodes])
+
+    def step_name(self, i: int) -> str:
+        """Return the name of step i of all episodes."""
+        return [f"step {t + 1} with seed {each.seed}" for each in self.episodes for t in range(len(each))][i]
+
+    @property
+    def terminates_on_success(self) -> bool | None:
+        """Whether success ends an episode; None if no success was seen, or if some ended their episode and some did not."""
+        endings = set(self.is_terminated[self.is_success].tolist())
+        return endings.pop() if len(endings) == 1 else None
+
+    @functools.cached_property
+    def has_right_termination(self) -> bool | None:
+        """Whether compute_terminated returns the termination of every success; None if there is no such function.
+
+        It may miss other terminations, such as a crash, but must not add any.
+        """
+        if self.terminated is None:
+            return None
+        is_other = self.is_terminated & ~self.is_success
+        return bool(((self.values(self.terminated) == self.is_terminated) | is_other).all())
+
+    @functools.cached_property
+    def info_keys(self) -> tuple[str, ...]:
+        """The entries of info without which compute_reward fails or returns another reward."""
+        achieved, desired, info = self.random[0].goals()
+        rewards = self.reward(achieved, desired, info)
+
+        def is_needed(key: str) -> bool:
+            with contextlib.suppress(Exception):
+                return not np.array_equal(rewards, self.reward(achieved, desired, {k: info[k] for k in info if k != key}))
+            return True
+
+        return tuple(filter(is_needed, info))
+
+    @property
+    def resets_are_exact(self) -> bool:
+        """Whether the replay equals the first episode, bit by bit."""
+        return self.random[0].to_bytes()[: len(self.replay) + 1] == self.replay.to_bytes()
+
+
+def gather_evidence(env: Environment, spec: GoalSpec) -> Evidence:
+    """Play the environment. Raises GoalEnvError if it fails, or if its reward cannot be used."""
+    samples = sample_goals(env)
+    episodes = [_play(env, seed, MAX_STEPS) for seed in SEEDS]
+    replay = _play(env, SEEDS[0], REPLAYED_STEPS)
+    evidence = Evidence(env, spec, episodes, replay, *find_reward(env, samples), *find_terminated(env, samples))
+    _search_success(evidence)
+    return evidence
+
+
+def _play(env: Environment, seed: int, max_steps: int, most_repeats: int = 1) -> RandomEpisode:
+    return play_actions(env, seed, islice(random_actions(env, seed, most_repeats), max_steps))
+
+
+def _search_success(evidence: Evidence) -> None:
+    """Add episodes to the evidence until one shows how a success is rewarded, or the budget is spent."""
+    evidence.goal_setter = find_goal_setter(evidence.env)
+    for episode in _episodes_with_set_goal(evidence):
+        evidence.search.append(episode)
+        success = evidence.success_of(episode)
+        if any(success) and not success[0]:
+            return
+    steps = 0
+    for seed in range(SEARCH_SEED + 1, SEARCH_SEED + 1 + SEARCH_EPISODES):
+        if evidence.is_success.any() or steps >= SEARCH_STEPS:
+            return
+        evidence.search.append(_play(evidence.env, seed, min(MAX_STEPS, SEARCH_STEPS - steps), MOST_REPEATS))
+        steps += len(evidence.search[-1])
+
+
+def _episodes_with_set_goal(evidence: Evidence) -> Iterator[RandomEpisode]:
+    """Play an episode, then play it again with some of its achieved goals as the desired goal."""
+    if evidence.goal_setter is None:
+        return
+    first = _play(evidence.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS)
+    yield first
+    for fraction in TARGETS:
+        target = int(fraction * (len(first) - 1))
+        start = evidence.goal_setter.with_goal(first.observations["achieved_goal"][target + 1])
+        yield play_actions(evidence.env, SEARCH_SEED, first.actions[: target + 1 + STEPS_AFTER], start)
