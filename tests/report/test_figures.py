@@ -12,7 +12,7 @@ def test_numbers_are_short_and_json():
 def test_a_short_metric_is_one_curve_labelled_with_its_last_value(tmp_path):
     plot = Plot("key", "Title", "Caption")
     plot.metric(read_run(write_run(tmp_path / "a")), np.array([1.0, np.nan, 3.0, 0.12345]), "loss", "blue")
-    [curve] = plot.to_json()["curves"]
+    [curve] = plot.curves
     assert curve == {
         "x": [100, 300, 400],
         "y": [1.0, 3.0, 0.12345],

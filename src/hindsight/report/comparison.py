@@ -14,12 +14,11 @@ from ..records import Array
 from .figures import COLOURS, X_NAMES, Plot, Scale, X
 from .page import Page, RunItem, Section, Table, format_value, link
 from .run import Run, readable_path
-from .statistics import bootstrap, finite_points, interquartile_mean, mean, median_curve
+from .statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
 from .verdict import Level, Verdict, duration, solved_at_step, warnings_of
 
 FREE = {"seed", "workers"}  # options that may differ within a group and are no difference between runs
 NOT_GROUPED_BY = FREE | {"engine", "ray_address", "job_timeout", "threads", "log_every", "checkpoint_every", "keep_every"}
-MAX_NAMED = 3  # options in the name of a group
 MIN_MEDIAN = 3  # runs of a group: fewer are listed one by one, without a median
 BOOTSTRAP_SEED = 0
 TITLES = {"test/success_rate": "Success rate", "test/return_mean": "Return", "train/q_mean": "Mean Q"}
@@ -83,15 +82,13 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
     families: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         families.setdefault((run.environment, run.settings.variant, run.settings.agent), []).append(run)
-    groups = []
+    groups: dict[tuple[str, str, str], list[Run]] = {}
     for (environment, variant, agent), family in families.items():
         names = [name for name in differing_options(family) if name not in NOT_GROUPED_BY]
-        alike: dict[tuple[str, ...], list[Run]] = {}
         for run in family:
-            alike.setdefault(tuple(_option_text(run, name) for name in names), []).append(run)
-        for values, members in alike.items():
-            groups.append(Group(environment, variant, _label(agent, names, values), tuple(members)))
-    return groups
+            label = ", ".join([agent, *(f"{name}={_option_text(run, name):.30}" for name in names)])
+            groups.setdefault((environment, variant, label), []).append(run)
+    return [Group(*names, tuple(members)) for names, members in groups.items()]
 
 
 def differing_options(runs: Sequence[Run]) -> list[str]:
@@ -195,18 +192,13 @@ def _interval(strata: Sequence[Sequence[float]], statistic: Callable[[Array], Ar
     """Return text such as "97.0% [95.2%, 98.4%]". The interval is left out if it has no width, as for one run."""
     if not strata[0]:
         return "-"
-    found = bootstrap([np.array(values) for values in strata], statistic, rng)
-    return f"{found.value:.1%}" + (f" [{found.low:.1%}, {found.high:.1%}]" if found.low < found.high else "")
+    arrays = [np.array(values) for values in strata]
+    value, (low, high) = float(statistic(np.concatenate(arrays))), bootstrap_interval(arrays, statistic, rng)
+    return f"{value:.1%}" + (f" [{low:.1%}, {high:.1%}]" if low < high else "")
 
 
 def _known(values: Iterable[float]) -> list[float]:
     return [float(value) for value in values if math.isfinite(value)]
-
-
-def _label(agent: str, names: Sequence[str], values: Sequence[str]) -> str:
-    parts = [f"{name}={value:.30}" for name, value in zip(names, values, strict=True)]
-    more = [f"{len(parts) - MAX_NAMED} more"] if len(parts) > MAX_NAMED else []
-    return ", ".join([agent, *parts[:MAX_NAMED], *more])
 
 
 def _option_text(run: Run, name: str) -> str:

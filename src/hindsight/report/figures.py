@@ -10,7 +10,7 @@ import numpy as np
 from ..records import Array
 from .run import Run
 from .statistics import MAX_POINTS, finite_points, mean_window, moving_mean, thin
-from .verdict import has_entropy_bonus, possible_returns, solved_at_step
+from .verdict import possible_returns, solved_at_step
 
 COLOURS = ("blue", "orange", "green", "pink", "sky", "red")  # Okabe and Ito 2008
 X = Literal["env_steps", "seconds"]  # metric on the x axis
@@ -25,13 +25,7 @@ VALUES = "Discounted return that the critics predict. Blue: training batches. Or
 ENTROPY_VALUES = f"{VALUES} The entropy bonus is included, so that values may exceed the highest possible return."
 HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale, colour, caption
     ("critic_loss", "Critic loss", "log", "orange", "Error of the critics against their targets."),
-    (
-        "actor_loss",
-        "Actor loss",
-        "linear",
-        "green",
-        "About minus the value of the actor's actions. It rises while values fall.",
-    ),
+    ("actor_loss", "Actor loss", "linear", "green", "Minus the value of the actor's actions, plus regularization."),
     ("goals_already_achieved", "Goals already achieved", "fraction", "pink", "Of the relabelled goals, before the step."),
     ("entropy_coefficient", "Entropy coefficient", "log", "sky", "Weight of the policy's entropy against the reward."),
 )
@@ -87,14 +81,10 @@ class Plot:
         y = np.concatenate((high[rows], low[rows[::-1]]))
         self.bands.append({"x": rounded(x[outline]), "y": rounded(y), "colour": f"{colour}@0.16"})
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what the script of the page draws."""
-        return dict(vars(self))
 
-
-def rounded(values: Array, digits: int = 6) -> list[float | None]:
-    """Return numbers with `digits` significant digits for JSON, None for those that are not finite."""
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values.tolist()]
+def rounded(values: Array) -> list[float | None]:
+    """Return numbers with six significant digits for JSON, None for those that are not finite."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
 
 
 def learning(run: Run) -> list[Plot]:
@@ -135,7 +125,7 @@ def _return(run: Run, x: X) -> Plot:
 
 def _values(run: Run) -> Plot:
     """Return the plot of the predicted returns, with the bounds of possible returns that lie near the curves."""
-    plot = Plot("q", "Mean Q", ENTROPY_VALUES if has_entropy_bonus(run) else VALUES)
+    plot = Plot("q", "Mean Q", ENTROPY_VALUES if "train/entropy_coefficient" in run.metrics else VALUES)
     plot.metric(run, run.column("train/q_mean"), "training batches", "blue")
     plot.metric(run, run.column("test/mean_q"), "evaluation episodes", "orange")
     values = np.array([y for curve in plot.curves for y in curve["y"]])

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..errors import MissingExtraError
+from jinja2 import Template
+
 from .figures import Plot, health, learning
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
@@ -70,13 +71,9 @@ class Page:
     refresh: int = 0
 
     def to_html(self) -> str:
-        """Return the page as HTML. Raises MissingExtraError without jinja2."""
-        try:
-            from jinja2 import Template
-        except ImportError:
-            raise MissingExtraError('A report needs jinja2. Install it with: pip install "hindsight-rl[report]"') from None
+        """Return the page as HTML."""
         html, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.html", "page.js"))
-        plots = [plot.to_json() for section in self.sections for plot in section.plots]
+        plots = [vars(plot) for section in self.sections for plot in section.plots]
         return str(Template(html, autoescape=True).render({**vars(self), "plots": plots, "script": script}))
 
 
@@ -90,7 +87,7 @@ def run_page(run: Run, video: str = "") -> Page:
         Section("health", "Is it healthy?", "Thin: as recorded. Thick: moving mean.", health(run), "small"),
         Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
         _option_section(run),
-        Section("machine", "Task and machine", tables=(_task_table(run), _machine_table(run))),
+        Section("machine", "Task and machine", tables=[_task_table(run)]),
     ]
     return Page(
         run.title,
@@ -171,12 +168,10 @@ def origin_of(value: Any, facts: Mapping[str, Any]) -> str:
 
 
 def _task_table(run: Run) -> Table:
-    spec = run.settings.spec
-    reward = f"{spec.reward_low:g} to {spec.reward_high:g}"
-    limit = format_value(spec.max_episode_steps)
-    rows = [("environment", run.environment), ("steps per episode, at most", limit), ("reward of a step", reward)]
-    return Table(("task", ""), rows)
-
-
-def _machine_table(run: Run) -> Table:
-    return Table(("machine", ""), [(name, format_value(value)) for name, value in run.settings.machine.facts().items()])
+    spec, machine = run.settings.spec, run.settings.machine.facts()
+    task = {
+        "environment": run.environment,
+        "steps per episode, at most": spec.max_episode_steps,
+        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}",
+    }
+    return Table(("", "value"), [(name, format_value(value)) for name, value in (task | machine).items()])

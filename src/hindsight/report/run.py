@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
 from ..records import Array
-from ..storage import parse_json
+from ..storage import read_json, read_lines
 
 NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
 T = TypeVar("T")
@@ -46,8 +45,8 @@ class TaskSpec(_Parsed):
 
     env_id: str | None = None
     max_episode_steps: int | None = None
-    reward_low: float = -inf
-    reward_high: float = inf
+    reward_low: float = -np.inf
+    reward_high: float = np.inf
 
 
 class Machine(_Parsed):
@@ -164,8 +163,8 @@ def read_run(path: Path) -> Run:
     place = path / "settings.json"
     if not place.is_file():
         raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight train` wrote.")
-    settings = _validated(_read_json(place), RunSettings, place)
-    lines = {name: _read_lines(path / name) for name in ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")}
+    settings = _validated(read_json(place), RunSettings, place)
+    lines = {name: read_lines(path / name) for name in ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")}
     ending = path / "ended.json"
     return Run(
         path,
@@ -173,7 +172,7 @@ def read_run(path: Path) -> Run:
         _columns(path / "metrics.jsonl", lines["metrics.jsonl"][0]),
         _episodes(path / "evaluations.jsonl", lines["evaluations.jsonl"][0]),
         _episodes(path / "episodes.jsonl", lines["episodes.jsonl"][0]),
-        str(_validated(_read_json(ending), dict[str, Any], ending).get("why")) if ending.is_file() else "",
+        str(_validated(read_json(ending), dict[str, Any], ending).get("why")) if ending.is_file() else "",
         {name: damaged for name, (_, damaged) in lines.items() if damaged},
     )
 
@@ -186,27 +185,6 @@ def _validated(data: Any, form: type[T], place: Path) -> T:
         error = problem.errors(include_url=False)[0]
         name = ".".join(map(str, error["loc"])) or "the content"
         raise FileError(f"{place}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
-
-
-def _read_json(place: Path) -> Any:
-    return parse_json(place.read_bytes(), str(place))
-
-
-def _read_lines(place: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the JSON object of each line, and the number of lines that hold none. Without a file there are none.
-
-    A last line without a line end is being written. It is neither returned nor counted.
-    """
-    lines = place.read_bytes().split(b"\n")[:-1] if place.is_file() else []
-    records = [record for line in lines if isinstance(record := _parsed_line(line, place), dict)]
-    return records, len(lines) - len(records)
-
-
-def _parsed_line(line: bytes, place: Path) -> Any:
-    try:
-        return parse_json(line, str(place))
-    except FileError:
-        return None
 
 
 def _columns(place: Path, records: Sequence[Mapping[str, Any]]) -> dict[str, Array]:

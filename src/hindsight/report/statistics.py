@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +13,7 @@ Curve = tuple[Array, Array]  # x, y: (N,) each, x increasing
 MAX_POINTS = 600  # per curve: more than a screen can show
 TRIMMED_FRACTION = 0.25  # of the values at each end, excluded from an interquartile mean
 BOOTSTRAP_SAMPLES = 10_000
-CONFIDENCE = 0.95
+INTERVAL = (0.025, 0.975)  # quantiles of a 95 % interval
 
 
 def finite_points(x: Array, y: Array) -> Curve:
@@ -58,15 +57,6 @@ def median_curve(curves: Sequence[Curve], points: int = 200) -> tuple[Array, Arr
     return grid, np.asarray(np.median(values, 0)), values.min(0), values.max(0)
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A statistic with its 95 % confidence interval. The interval has no width if all bootstrap samples agree."""
-
-    value: float
-    low: float
-    high: float
-
-
 def mean(values: Array) -> Array:
     """Return the mean over the last axis, (...,)."""
     return np.asarray(values.mean(-1))
@@ -81,19 +71,17 @@ def interquartile_mean(values: Array) -> Array:
     return np.asarray(np.sort(values, -1)[..., excluded : values.shape[-1] - excluded].mean(-1))
 
 
-def bootstrap(
+def bootstrap_interval(
     strata: Sequence[Array],
     statistic: Callable[[Array], Array],
     rng: np.random.Generator,
     samples: int = BOOTSTRAP_SAMPLES,
-) -> Estimate:
-    """Return a statistic of all values and its percentile interval from a stratified bootstrap (Agarwal et al. 2021).
+) -> tuple[float, float]:
+    """Return the 95 % percentile interval of a statistic from a stratified bootstrap (Agarwal et al. 2021).
 
     strata: the values of the runs of each task, (n,) each. Each bootstrap sample draws n of them with replacement.
     statistic: function (..., N) -> (...,).
     """
-    value = float(statistic(np.concatenate(strata)))
     resampled = [stratum[rng.integers(len(stratum), size=(samples, len(stratum)))] for stratum in strata]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(statistic(np.concatenate(resampled, axis=1)), (tail, 1 - tail))
-    return Estimate(value, float(low), float(high))
+    low, high = np.quantile(statistic(np.concatenate(resampled, axis=1)), INTERVAL)
+    return float(low), float(high)

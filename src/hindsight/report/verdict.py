@@ -39,9 +39,11 @@ def verdict(run: Run) -> Verdict:
     """Return whether the run learnt its task, and when."""
     steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
     if not len(rates):
-        return _without_evaluations(run)
-    level, title = _answer(run, float(rates[-1]), float(rates.max()))
+        random = f" The first {run.options.random_steps:,} steps are random, without updates."
+        text = f"There is no evaluation yet.{random if run.last('updates') == 0 else ''}"
+        return Verdict("unknown", "Not evaluated yet", text)
     best = int(np.flatnonzero(rates == rates.max())[-1])
+    level, title = _answer(run, float(rates[-1]), float(rates[best]))
     text = (
         f"Last evaluation, at {steps[-1]:,.0f} steps: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} episodes succeed "
         f"(95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%})."
@@ -68,15 +70,9 @@ def possible_returns(run: Run) -> tuple[float, float]:
     return return_range(run.settings.spec.reward_low, run.settings.spec.reward_high, run.options.discount)
 
 
-def has_entropy_bonus(run: Run) -> bool:
-    """Return whether the values of the run include the entropy of the policy (SAC, TQC)."""
-    return "train/entropy_coefficient" in run.metrics
-
-
 def warnings_of(run: Run) -> list[str]:
     """Return a sentence for each problem that the checks find."""
-    checks = (_check_finite, _check_values, _check_growth, _check_relabelled_goals, _check_failures)
-    return [sentence for check in checks for sentence in check(run)]
+    return [*_check_metrics(run), *_check_values(run), *_check_failures(run)]
 
 
 def duration(seconds: float) -> str:
@@ -84,13 +80,6 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _without_evaluations(run: Run) -> Verdict:
-    text = "There is no evaluation yet."
-    if run.last("updates") == 0:
-        text += f" There is no update yet: the first {run.options.random_steps:,} steps are random (`random_steps`)."
-    return Verdict("unknown", "Not evaluated yet", text)
 
 
 def _answer(run: Run, last: float, best: float) -> tuple[Level, str]:
@@ -117,10 +106,17 @@ def _when_solved(run: Run) -> str:
     )
 
 
-def _check_finite(run: Run) -> Iterator[str]:
+def _check_metrics(run: Run) -> Iterator[str]:
     for name, values in run.metrics.items():
         if np.isinf(values).any():
             yield f"{name} became infinite."
+    for name in ("train/critic_loss", "train/entropy_coefficient"):
+        values = _smoothed(run, name)
+        if len(values) >= MIN_RECORDS and values[-1] > GROWTH * np.median(values) > 0:
+            yield f"{name} is {values[-1] / np.median(values):.0f} times its median."
+    fraction = _smoothed(run, "train/goals_already_achieved")
+    if len(fraction) and fraction[-1] > MANY_ALREADY_ACHIEVED:
+        yield f"{fraction[-1]:.0%} of the relabelled goals were already achieved before the step."
 
 
 def _check_values(run: Run) -> Iterator[str]:
@@ -135,20 +131,6 @@ def _check_values(run: Run) -> Iterator[str]:
         yield f"Mean Q is {values[-1]:.3g}, above the highest possible return ({high:.3g})."
     if values[-1] < low - tolerance:
         yield f"Mean Q is {values[-1]:.3g}, below the lowest possible return ({low:.3g})."
-
-
-def _check_growth(run: Run) -> Iterator[str]:
-    for name in ("critic_loss", "entropy_coefficient"):
-        values = _smoothed(run, f"train/{name}")
-        usual = float(np.median(values)) if len(values) >= MIN_RECORDS else 0.0
-        if usual > 0 and values[-1] > GROWTH * usual:
-            yield f"train/{name} is {values[-1] / usual:.0f} times its median."
-
-
-def _check_relabelled_goals(run: Run) -> Iterator[str]:
-    fraction = _smoothed(run, "train/goals_already_achieved")
-    if len(fraction) and fraction[-1] > MANY_ALREADY_ACHIEVED:
-        yield f"{fraction[-1]:.0%} of the relabelled goals were already achieved before the step."
 
 
 def _check_failures(run: Run) -> Iterator[str]:

@@ -36,7 +36,7 @@ def write_report(folders: Sequence[Path], target: Path | None = None, standalone
     folders: run folders, or folders that contain run folders.
     target: path of the page. The default is report.html in the folder of the run, or comparison.html in the common folder.
     standalone: whether the page contains Plotly's script and the video. If not, they are files in the folder of the page.
-    Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly or jinja2.
+    Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly.
     """
     runs = read_runs(folders)
     if len(runs) == 1:
@@ -191,8 +191,6 @@ def _plotly_script() -> str:
     return str(get_plotlyjs())
 
 
-def _short_number(value: float) -> int | float | str:
-    """Return a number with at most six decimals, "" for NaN."""
-    if math.isnan(value):
-        return ""
-    return int(value) if value.is_integer() else round(value, 6)
+def _short_number(value: float) -> str:
+    """Return a number with at most ten digits, "" for NaN."""
+    return "" if math.isnan(value) else f"{value:.10g}"
