@@ -43,7 +43,15 @@ from hindsight.compat.sb3 import (  # noqa: E402
     GoalSelectionStrategy,
     HerReplayBuffer,
 )
-from hindsight.errors import GoalEnvError, InputError, NonFiniteError, OptionError, UnknownNameError  # noqa: E402
+from hindsight.errors import (  # noqa: E402
+    CastError,
+    GoalEnvError,
+    InputError,
+    NonFiniteError,
+    OptionError,
+    ShapeError,
+    UnknownNameError,
+)
 
 
 @pytest.mark.parametrize("strategy", ["future", "final", "episode"])
@@ -294,22 +302,22 @@ def test_a_refused_step_leaves_the_buffer_usable(online_sampling):
     check_rewards(buffer.sample(50))
 
 
-@pytest.mark.parametrize("n_envs", [1, 2])
-def test_whole_episodes(n_envs):
-    buffer = make(20 * n_envs, n_envs)
-    play(buffer, range(1, n_envs + 1), [0] * n_envs, False)
-    buffer._store_episode(transitions(7, 4), True)
+@pytest.mark.parametrize("is_done", [True, False])
+def test_whole_episodes(is_done):
+    buffer = make(20)
+    play(buffer, [1], [0], False)
+    *steps, last = transitions(7, 4)
+    buffer._store_episode([*steps, (*last[:4], is_done)], True)
     samples = buffer.sample(300)
     check_rewards(samples)
     number, t, *_ = numbers_of(samples)
-    assert set(zip(number, t, strict=True)) - {(1, 0)} == {(7, 0), (7, 1), (7, 2), (7, 3)}
-    assert (samples.dones.numpy()[:, 0] == ((number == 7) & (t == 3))).all()
-    if n_envs == 1:  # the open episode was closed, and the whole one follows it
-        assert buffer.ep_length[:6, 0].tolist() == [1, 4, 4, 4, 4, 0]
-    else:  # the arrays have no place for it
-        assert buffer.ep_length.sum() == 0
-    play(buffer, range(1, n_envs + 1), [1] * n_envs, True)
-    assert buffer.pos == (6 if n_envs == 1 else 2)
+    assert set(zip(number, t, strict=True)) == {(1, 0), (7, 0), (7, 1), (7, 2), (7, 3)}
+    assert (samples.dones.numpy()[:, 0] == (is_done & (number == 7) & (t == 3))).all()
+    assert buffer.ep_length[:6, 0].tolist() == [1, 4, 4, 4, 4, 0]
+    play(buffer, [1], [1], True)
+    assert buffer.pos == 6
+    with pytest.raises(InputError):
+        make(40, 2).store_episode(transitions(7, 4))
 
 
 def test_storing_an_episode_without_transitions_truncates_the_open_one():
@@ -329,6 +337,25 @@ def test_goals_of_an_episode_by_hand():
         assert set(found[:, 0]) == goals
     with pytest.raises(InputError, match="steps 0 to 3"):
         buffer.sample_goals(transitions(3, 4), 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "words"),
+    [
+        ({"action": np.zeros((2, 3))}, ShapeError, r"Expected shape \(2, 1\) for `action`, got \(2, 3\)"),
+        ({"done": np.array([0.0, np.nan])}, CastError, "`done` must be true or false"),
+        ({"done": np.zeros(3, bool)}, ShapeError, r"Expected shape \(2,\) for `done`, got \(3,\)"),
+        ({"reward": np.array([0.0, np.inf])}, NonFiniteError, "reward"),
+    ],
+)
+def test_invalid_steps_are_refused(changed, error, words):
+    buffer = make(100, 2)
+    obs, next_obs = observe([1, 2], [0, 0]), observe([1, 2], [1, 1])
+    step = {"action": np.zeros((2, 1)), "reward": np.zeros(2), "done": np.zeros(2, bool), "infos": [{}, {}]}
+    with pytest.raises(error, match=words):
+        buffer.add(obs, next_obs, **step | changed)
+    buffer.add(obs, next_obs, **step)
+    assert (buffer.pos, buffer.rewards[0].tolist()) == (1, [0, 0])
 
 
 def test_infos_are_kept_and_removed_with_their_steps():

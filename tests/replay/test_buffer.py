@@ -115,10 +115,10 @@ def test_memory_counts_all_that_is_owned():
     buffer.add_episode(make_episode(1, 50))
     buffer.sample(256)
     parts = [
-        buffer._timeline.rows,
-        buffer._timeline._scratch,
-        buffer._open.rows,
-        buffer._open._incoming,
+        buffer.timeline.rows,
+        buffer.timeline._scratch,
+        buffer.open_episodes.rows,
+        buffer.open_episodes._incoming,
         buffer._rng._u,
     ]
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
@@ -385,7 +385,7 @@ def test_the_reward_keeps_to_the_widest_float():
     buffer = make_buffer(dtype="float64")
     buffer.add_episode(make_episode(1, 3))
     assert buffer.sample(4).reward.dtype == np.float64
-    assert math.isclose(buffer._timeline.rows["reward"][1], 0.125)
+    assert math.isclose(buffer.timeline.rows["reward"][1], 0.125)
 
 
 def test_the_already_achieved_fraction_counts_relabelled_samples_that_were_at_their_goal():

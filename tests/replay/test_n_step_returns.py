@@ -139,11 +139,11 @@ def test_an_out_of_the_other_kind_is_refused():
 
 def test_sampling_leaves_the_store_alone():
     buffer = make_buffer([4, 2, 5], n_steps=3)
-    before = buffer._timeline.rows.tobytes()
+    before = buffer.timeline.rows.tobytes()
     batch = buffer.sample(32)
     for name in (*BATCH_FIELDS, "discount"):
         getattr(batch, name)[...] = 1
-    assert buffer._timeline.rows.tobytes() == before
+    assert buffer.timeline.rows.tobytes() == before
 
 
 def test_a_reward_that_fails_at_a_later_step_is_refused():

@@ -19,7 +19,7 @@ from hindsight.replay.open_episodes import FIRST_ROOM
 
 def held(buffer):
     """The finished episodes, oldest place first: (number, steps)."""
-    return list(live_episodes(buffer._timeline).values())
+    return list(live_episodes(buffer.timeline).values())
 
 
 def state_of(buffer):
@@ -32,7 +32,7 @@ def test_an_episode_enters_when_it_ends():
     for t in range(3):
         buffer.add(*step(5, t, terminated=t == 2))
         assert len(buffer) == (3 if t == 2 else 0)
-    rows = buffer._timeline.rows[:4]
+    rows = buffer.timeline.rows[:4]
     assert rows["observation"].tolist() == [[5, 0], [5, 1], [5, 2], [5, 3]]
     assert rows["desired_goal"][:, 0].tolist() == [-5] * 4
     assert rows["action"][:, 0].tolist() == [0, 1, 2, 0]
@@ -44,7 +44,7 @@ def test_truncation_is_no_end():
     buffer = make_buffer()
     play(buffer, 1, 3)
     assert buffer.num_episodes == 1
-    assert not buffer._timeline.rows["terminated"].any()
+    assert not buffer.timeline.rows["terminated"].any()
 
 
 def test_one_environment_with_and_without_the_leading_axis():
@@ -68,7 +68,7 @@ def test_environments_end_apart_and_do_not_mix():
         for i in range(3):
             numbers[i], ts[i] = (next(following), 0) if ends[i] else (numbers[i], ts[i] + 1)
     assert held(buffer) == [(1, 2), (4, 2), (2, 5)]
-    assert buffer._open.steps.tolist() == [1, 0, 5]
+    assert buffer.open_episodes.steps.tolist() == [1, 0, 5]
     assert set(buffer.sample(200).observation[:, 0]) == {1, 2, 4}
 
 
@@ -78,8 +78,8 @@ def test_an_untold_reset_closes_the_episode_as_truncated():
     buffer.add(*vector_step([1, 2], [1, 1], [False, False], [False, False]))
     buffer.add(*vector_step([3, 2], [0, 2], [False, False], [False, False]))  # environment 0 starts anew
     assert held(buffer) == [(1, 2)]
-    assert not buffer._timeline.rows["terminated"].any()
-    assert buffer._open.steps.tolist() == [1, 3]
+    assert not buffer.timeline.rows["terminated"].any()
+    assert buffer.open_episodes.steps.tolist() == [1, 3]
 
 
 def test_a_changed_desired_goal_is_no_reset():
@@ -88,7 +88,7 @@ def test_a_changed_desired_goal_is_no_reset():
         observation, *rest = step(1, t, truncated=t == 2)
         buffer.add(observation | {"desired_goal": np.float32([40 + t])}, *rest)
     assert held(buffer) == [(1, 3)]
-    assert buffer._timeline.rows["desired_goal"][:3, 0].tolist() == [40, 41, 42]
+    assert buffer.timeline.rows["desired_goal"][:3, 0].tolist() == [40, 41, 42]
 
 
 def test_end_open_episodes():
@@ -98,7 +98,7 @@ def test_end_open_episodes():
     buffer.end_open_episodes()
     buffer.end_open_episodes()
     assert held(buffer) == [(1, 1), (2, 1)]
-    assert buffer._timeline.rows["terminated"].sum() == 1
+    assert buffer.timeline.rows["terminated"].sum() == 1
 
 
 def test_closed_says_which_episodes_the_last_call_handed_over():
@@ -187,12 +187,12 @@ def test_final_observations_of_the_same_step():
         "_wind": np.array([True, True]),
     }
     buffer.add(first, action, reward, second, np.array([True, False]), np.array([False, False]), info)
-    rows = buffer._timeline.rows[:2]
+    rows = buffer.timeline.rows[:2]
     assert rows["observation"].tolist() == [[1, 0], [1, 1]]
     assert rows["info:wind"].tolist() == [0.5, 0.0]
     third = vector_step([3, 2], [0, 1], [False, False], [False, False])
     buffer.add(*third[:-1], {"wind": np.zeros(2)})
-    assert buffer._open.steps.tolist() == [1, 2]
+    assert buffer.open_episodes.steps.tolist() == [1, 2]
 
 
 def test_final_observations_in_a_list_of_infos():
@@ -200,7 +200,7 @@ def test_final_observations_in_a_list_of_infos():
     first, action, reward, second, *_ = vector_step([1, 2], [0, 0], [0, 0], [0, 0])
     truncated, infos = np.array([False, True]), [{}, {"final_obs": seen(2, 44)}]
     buffer.add(first, action, reward, second, ~truncated & False, truncated, infos)
-    assert buffer._timeline.rows["observation"][:2].tolist() == [[2, 0], [2, 44]]
+    assert buffer.timeline.rows["observation"][:2].tolist() == [[2, 0], [2, 44]]
 
 
 class Walk(gym.Env):
@@ -234,10 +234,10 @@ def test_every_autoreset_mode_of_gymnasium_is_understood(mode):
         if mode is gym.vector.AutoresetMode.DISABLED and ends.any():
             observation, _ = env.reset(options={"reset_mask": ends})
     env.close()
-    episodes = live_episodes(buffer._timeline)
+    episodes = live_episodes(buffer.timeline)
     assert {(10, 2), (11, 3), (12, 2), (25, 3), (26, 2), (27, 3)} <= set(episodes.values())
     for start, (number, steps) in episodes.items():
-        rows = buffer._timeline.rows[start : start + steps + 1]
+        rows = buffer.timeline.rows[start : start + steps + 1]
         assert rows["observation"].tolist() == [[number, t] for t in range(steps + 1)]
         assert rows["info:wind"].tolist() == [*range(1, steps + 1), 0]
         assert rows["terminated"].tolist() == [False] * (steps - 1) + [number % 2 == 0, False]
@@ -254,7 +254,7 @@ def test_every_autoreset_mode_of_gymnasium_is_understood(mode):
 def test_info_of_every_form(info):
     buffer = make_buffer(n_envs=2, info_keys=("wind",))
     buffer.add(*vector_step([1, 2], [0, 0], [True, True], [False, False])[:-1], info)
-    assert buffer._timeline.rows["info:wind"].tolist()[:4] == [1.5, 0, 2.5, 0]
+    assert buffer.timeline.rows["info:wind"].tolist()[:4] == [1.5, 0, 2.5, 0]
 
 
 @pytest.mark.parametrize("info", [None, {}, {"wind": np.zeros(2), "_wind": np.array([True, False])}, [{"wind": 1}, {}]])
@@ -262,7 +262,7 @@ def test_a_missing_info_key_is_named(info):
     buffer = make_buffer(n_envs=2, info_keys=("wind",))
     with pytest.raises(MissingKeyError, match=r"info\['wind'\] must be a finite number"):
         buffer.add(*vector_step([1, 2], [0, 0], [True, True], [False, False])[:-1], info)
-    assert buffer._open.steps.tolist() == [0, 0]
+    assert buffer.open_episodes.steps.tolist() == [0, 0]
 
 
 def test_the_info_of_a_reset_step_need_not_have_the_keys():
@@ -347,9 +347,9 @@ def test_room_for_open_episodes_grows_to_the_capacity_and_no_further():
     buffer = make_buffer(capacity=3 * FIRST_ROOM, n_envs=2)
     for t in range(3 * FIRST_ROOM):
         buffer.add(*vector_step([1, 1000 + t], [t, 0], [False, True], [False, False]))
-    assert buffer._open.rows.shape == (2, 3 * FIRST_ROOM + 1)
+    assert buffer.open_episodes.rows.shape == (2, 3 * FIRST_ROOM + 1)
     buffer.add(*vector_step([5000, 5001], [0, 0], [True, True], [False, False]))
-    assert buffer._open.steps.tolist() == [0, 0]
+    assert buffer.open_episodes.steps.tolist() == [0, 0]
 
 
 def test_padding_between_the_fields_does_not_break_an_episode():

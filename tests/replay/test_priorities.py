@@ -28,7 +28,7 @@ def held(lengths, capacity=60, seed=0, **options):
 
 
 def leaves(buffer):
-    return buffer._priorities.values(np.arange(len(buffer._timeline.rows)))
+    return buffer._priorities.values(np.arange(len(buffer.timeline.rows)))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -254,7 +254,7 @@ def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
     buffer, tree = held([], capacity=capacity, episode_length=3, **options)
     for number in range(150):
         buffer.add_episode(make_episode(number, int(rng.integers(1, min(capacity, 5) + 1))))
-        live = buffer._timeline.live_rows()
+        live = buffer.timeline.live_rows()
         assert np.flatnonzero(leaves(buffer)).tolist() == live.tolist()
         assert tree.total == pytest.approx(leaves(buffer).sum(), rel=1e-12)
         batch = buffer.sample(6)
@@ -265,7 +265,7 @@ def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
             was_live, before = set(live.tolist()), leaves(buffer)
             buffer.update_priorities(batch.row, rng.exponential(size=6))
             assert set(np.flatnonzero(leaves(buffer) != before)) <= was_live
-        assert tree.total == pytest.approx(leaves(buffer)[buffer._timeline.live_rows()].sum(), rel=1e-12)
+        assert tree.total == pytest.approx(leaves(buffer)[buffer.timeline.live_rows()].sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy_priority": True}])

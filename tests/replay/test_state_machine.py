@@ -127,13 +127,13 @@ class Machine(RuleBasedStateMachine):
 
     def held(self):
         lengths = [len(path) - 1 for path, _ in self.finished]
-        placed = place_slowly(len(self.buffer._timeline.rows), self.options["capacity"], lengths)
+        placed = place_slowly(len(self.buffer.timeline.rows), self.options["capacity"], lengths)
         return {start: self.finished[number] for start, (number, _) in placed.items()}
 
     @invariant()
     @precondition(lambda self: hasattr(self, "buffer"))
     def the_ring_holds_the_newest_episodes(self):
-        held, rows = self.held(), self.buffer._timeline.rows
+        held, rows = self.held(), self.buffer.timeline.rows
         assert self.buffer.num_episodes == len(held)
         assert len(self.buffer) == sum(len(path) - 1 for path, _ in held.values()) == np.count_nonzero(rows["steps_left"])
         for start, (path, terminated) in held.items():

@@ -112,9 +112,9 @@ def test_every_step_keeps_what_it_was_told_until_it_leaves(lengths, capacity, k,
     n_entries = 0 if not buffer.her_probability else 1 if is_same else 4 if n_sampled_goal is None else k
     told = {}
     for number, steps in enumerate(lengths, start=1):
-        held = dict(live_episodes(buffer._timeline).values()) | {number: steps}
+        held = dict(live_episodes(buffer.timeline).values()) | {number: steps}
         buffer.add_episode(windy_episode(number, steps))
-        live = live_episodes(buffer._timeline)
+        live = live_episodes(buffer.timeline)
         [first] = [first for first, (other, _) in live.items() if other == number]
         told[number] = entries_of(buffer, first, steps)
         for t, entries in enumerate(told[number]):
@@ -188,11 +188,11 @@ def test_a_sample_is_any_row_and_then_its_goal_or_one_of_its_entries():
     batch = buffer.sample_many(200, 200)
     row, goal, is_told = batch.row.ravel(), batch.goal.ravel(), batch.is_relabelled.ravel()
     assert buffer.her_probability == 0.75
-    assert_law(Counter(row.tolist()), even(buffer._timeline.live_rows().tolist()))
+    assert_law(Counter(row.tolist()), even(buffer.timeline.live_rows().tolist()))
     assert_law(Counter(is_told.tolist()), {True: 0.75, False: 0.25})
     entries = buffer._stored.goals["goal"][..., 0]
     law = Counter()
-    for each in buffer._timeline.live_rows().tolist():
+    for each in buffer.timeline.live_rows().tolist():
         for entry in entries[each]:
             law[each, float(entry)] += 1 / 13 / 3
     counts = Counter(zip(row[is_told].tolist(), goal[is_told].tolist(), strict=True))
@@ -250,7 +250,7 @@ def contents(buffer):
     """All that a refusal must leave as it was: but for chance, and the step counts of open episodes, which nobody reads."""
     arrays = {name: array.copy() for name, array in buffer.state_dict()[0].items() if name != "random_state"}
     for name in ("steps_done", "steps_left"):
-        arrays["open_rows"].view(buffer._timeline.rows.dtype)[name] = 0
+        arrays["open_rows"].view(buffer.timeline.rows.dtype)[name] = 0
     return arrays
 
 
@@ -305,7 +305,7 @@ def test_an_episode_that_cannot_be_judged_is_refused_whole(broken, words):
     assert_unchanged(buffer, before)
     reward.now = compute_reward
     buffer.end_open_episodes()
-    assert (3, 3) in live_episodes(buffer._timeline).values()
+    assert (3, 3) in live_episodes(buffer.timeline).values()
 
 
 def test_a_refusal_is_of_all_environments_and_the_step_can_be_given_again():
@@ -325,7 +325,7 @@ def test_a_refusal_is_of_all_environments_and_the_step_can_be_given_again():
     for buffer in buffers:
         buffer.add(*ends)
         buffer.add(*vector_step([5, 6, 4], [0, 0, 1], [False] * 3, [False, False, True]))
-        assert sorted(live_episodes(buffer._timeline).values()) == [(1, 2), (2, 2), (3, 1), (4, 2)]
+        assert sorted(live_episodes(buffer.timeline).values()) == [(1, 2), (2, 2), (3, 1), (4, 2)]
     states = [contents(buffer) for buffer in buffers]
     assert (states[0]["rows"] == states[1]["rows"]).all()
 
@@ -401,7 +401,7 @@ def test_foreign_entries_are_refused_when_loading():
 
 def test_entries_count_as_memory():
     plain, told = make_buffer(1000), told_buffer(1000, n_sampled_goal=3)
-    assert told.nbytes - plain.nbytes == len(told._timeline.rows) * 3 * 12
+    assert told.nbytes - plain.nbytes == len(told.timeline.rows) * 3 * 12
 
 
 @pytest.mark.parametrize(

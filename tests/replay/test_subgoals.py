@@ -50,10 +50,10 @@ def told(subgoal, row, rows, source):
 def test_against_a_slow_model(subgoals, how):
     buffer = make_buffer(subgoals, subgoal_fraction=0.5, **how)
     plain = make_buffer((), **how)
-    rows, batch, was = buffer._timeline.rows["observation"], buffer.sample(600), plain.sample(600)
+    rows, batch, was = buffer.timeline.rows["observation"], buffer.sample(600), plain.sample(600)
     assert was.subgoal is None
     assert (batch.row == was.row).all()
-    asked_at, achieved_at = (buffer._timeline.rows[name] for name in ("desired_goal", "achieved_goal"))
+    asked_at, achieved_at = (buffer.timeline.rows[name] for name in ("desired_goal", "achieved_goal"))
     of_task = batch.subgoal == 0
     for name in ("goal", "achieved_goal", "reward", "terminated"):
         assert np.array_equal(getattr(batch, name)[of_task], getattr(was, name)[of_task])

@@ -29,7 +29,7 @@ def make_buffer(symmetries, seed=0, **options):
 
 
 def of_row(buffer, row):
-    return buffer._timeline.rows["observation"][row]
+    return buffer.timeline.rows["observation"][row]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -100,9 +100,9 @@ def test_many_batches_and_used_memory_are_turned_too():
 
 def test_the_store_stays_as_it_was_and_the_state_goes_on(tmp_path):
     buffer = make_buffer((QUARTER,))
-    before = buffer._timeline.rows.tobytes()
+    before = buffer.timeline.rows.tobytes()
     buffer.sample(100)
-    assert buffer._timeline.rows.tobytes() == before
+    assert buffer.timeline.rows.tobytes() == before
     buffer.save(tmp_path / "b")
     loaded = HindsightBuffer.load(tmp_path / "b", ENV.compute_reward)
     assert loaded.sample(50).observation.tobytes() == buffer.sample(50).observation.tobytes()

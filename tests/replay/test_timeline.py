@@ -177,7 +177,7 @@ def test_a_warning_of_large_goals_comes_when_all_is_stored():
     with pytest.warns(UserWarning, match="Goals up to 5002"):
         play(buffer, 5, 2)
     play(buffer, 6, 2)
-    assert live_episodes(buffer._timeline) == {0: (5, 2), 3: (6, 2)}
+    assert live_episodes(buffer.timeline) == {0: (5, 2), 3: (6, 2)}
 
 
 def test_a_loaded_timeline_goes_on_like_the_first():

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,7 @@ from ..options import RelabelTerminated, ReplayOptions
 from ..records import OBSERVATION_KEYS, Array
 from ..replay.buffer import HindsightBuffer
 from ..replay.rows import whole_number
+from ..replay.strategies import goal_rows
 from ..storage import load_arrays, save_arrays
 from .sb3_arguments import (
     HER_OBSERVATION_SPACE,
@@ -54,7 +54,7 @@ from .sb3_arguments import (
     split_env,
 )
 from .sb3_arrays import StorageArrays
-from .sb3_convert import Transition, as_box, goals_of_episode, make_episode, to_samples
+from .sb3_convert import as_box, as_flags, reshaped, to_samples
 from .sb3_envs import STEP_NUMBER, EnvReward, GoalVecNormalize, as_vec_env, time_limit
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "HerReplayBuffer",
 ]
 KIND = "replay buffer of stable-baselines3"
+Transition = tuple[Any, ...]  # obs, action, reward, next_obs, done, and the info if there is one
 
 
 def _array(name: str) -> Any:
@@ -202,12 +203,12 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         Raises what `HindsightBuffer.add` raises, for NaN or wrong shapes. Nothing is stored then.
         """
         open_episodes = self._buffer.open_episodes
-        ended = np.asarray(done, np.bool_).reshape(self.n_envs)
+        ended = as_flags("done", done, self.n_envs)
         truncated = ended | (open_episodes.steps >= self._longest - 1)
         terminated = ended & ~self._timeouts(infos) if ended.any() else ended
         if self._discrete:
             obs, next_obs = self._with_axis(obs), self._with_axis(next_obs)
-        action = np.asarray(action).reshape(self.n_envs, self.action_dim)
+        action = reshaped("action", action, (self.n_envs, self.action_dim))
         self._reward.env = self._reward_env(None)
         info = None
         if self.copy_info_dict:  # if the step is refused, the next one overwrites its infos
@@ -226,7 +227,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
 
     def _with_axis(self, obs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return `obs` with the last axis that SB3 gives to values of Discrete spaces."""
-        return {**obs, **{key: np.asarray(obs[key]).reshape(self.n_envs, 1) for key in self._discrete}}
+        return {**obs, **{key: reshaped(key, obs[key], (self.n_envs, 1)) for key in self._discrete}}
 
     def _update_arrays(self) -> None:
         self._reward.remove_infos(self._arrays.update())
@@ -266,42 +267,31 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         self._buffer.end_open_episodes()
         self._update_arrays()
 
-    def store_episode(
-        self, episode_transitions: Sequence[Transition] | None = None, is_success: bool | None = None
-    ) -> None:
-        """Store a whole episode: (obs, action, reward, next_obs, done) or (..., done, info) for each step.
+    def store_episode(self, episode_transitions: Sequence[Transition] | None = None, is_success: Any = None) -> None:
+        """Store a whole episode, for one environment: (obs, action, reward, next_obs, done) or (..., done, info) per step.
 
-        Observations are dicts without an axis for environments. Without transitions, open episodes are truncated, as in SB3
-        up to 1.7. With one environment, the open episode is truncated first, and the arrays show the new one; with several,
-        the arrays have no place for it. Raises what `HindsightBuffer.add_episode` raises.
+        Observations are dicts without an axis for environments. Without transitions, or if the last one is not done, the
+        open episode is truncated. `is_success` is not stored. Raises what `add` raises.
         """
-        if episode_transitions is None or self.n_envs == 1:
-            self._end_open_episodes()
-        if episode_transitions is None:
-            return
-        episode = make_episode(episode_transitions, self.obs_shape, self.action_dim, is_success)
-        infos = [step[5] if len(step) > 5 else {} for step in episode_transitions]
-        numbers = self._arrays.inserted_numbers(len(episode))
-        info = self._reward.store_infos(numbers, infos) if self.copy_info_dict else {}
-        terminated = episode.terminated and not self._timeouts(infos)[-1]
-        self._reward.env = self._reward_env(None)
-        self._buffer.add_episode(replace(episode, terminated=terminated, info=info))
-        self._arrays.insert(numbers)
-        self._buffer.open_episodes.closed.clear()
-        self._update_arrays()
+        self._end_open_episodes()
+        for obs, action, reward, next_obs, done, *info in episode_transitions or ():
+            before, after = ({key: np.asarray(each[key])[None] for key in OBSERVATION_KEYS} for each in (obs, next_obs))
+            self.add(before, after, np.asarray(action)[None], np.array([reward]), np.array([done]), info or [{}])
+        self._end_open_episodes()
 
     def sample_goals(self, episode_transitions: Sequence[Transition], transition_idx: int, n_sampled_goal: int) -> Array:
         """Return hindsight goals for one step of an episode, (n_sampled_goal, *goal). Transitions: see `store_episode`.
 
         Raises InputError for a step that does not exist, NothingToSampleError if "random" finds no stored step.
         """
-        count, steps = whole_number("n_sampled_goal", n_sampled_goal, 1), len(episode_transitions)
+        steps = len(episode_transitions)
         if not 0 <= transition_idx < steps:
             raise InputError(f"`transition_idx` must be one of the steps 0 to {steps - 1}, got {transition_idx}.")
         if self.goal_selection_strategy is GoalSelectionStrategy.RANDOM:
-            return self._buffer.sample(count).next_achieved_goal
-        strategy = self.goal_selection_strategy.value
-        return goals_of_episode(episode_transitions, transition_idx, count, strategy, self._rng)
+            return self._buffer.sample(n_sampled_goal).next_achieved_goal
+        row, u = np.full(n_sampled_goal, transition_idx), self._rng.random(n_sampled_goal)
+        rows = goal_rows(self.goal_selection_strategy.value, row, row, steps - row, u, row)
+        return np.array([episode_transitions[i - 1][3]["achieved_goal"] for i in rows])
 
     _store_episode = store_episode  # the names in Stable Baselines 2
     _sample_goals = sample_goals

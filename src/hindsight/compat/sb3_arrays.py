@@ -61,7 +61,6 @@ class StorageArrays:
         self.n_added = 0  # calls of `add`
         self._starts = [0] * self._n_envs  # the call with which the open episode of each environment starts
         self._episodes: deque[range] = deque()  # the step numbers of each finished episode, the oldest first
-        self._n_inserted = 0  # steps that came outside `add`, where several environments leave no place for them
 
     def next_numbers(self) -> range:
         """Return the numbers of the steps that the next call of `add` brings, one per environment."""
@@ -76,20 +75,6 @@ class StorageArrays:
         while len(self._episodes) > self._buffer.num_episodes:
             evicted += self._episodes.popleft()
         return evicted
-
-    def inserted_numbers(self, steps: int) -> range:
-        """Return the numbers of an episode that comes as a whole: below 0, which no array shows, if n_envs is above 1."""
-        first = self.n_added if self._n_envs == 1 else -(self._n_inserted + steps) * self._n_envs
-        return self._numbers(first, steps)
-
-    def insert(self, numbers: range) -> None:
-        """Note an episode that came as a whole."""
-        self._episodes.append(numbers)
-        if self._n_envs == 1:
-            self.n_added += len(numbers)
-            self._starts[0] += len(numbers)
-        else:
-            self._n_inserted += len(numbers)
 
     def _numbers(self, first: int, steps: int) -> range:
         return range(first, first + steps * self._n_envs, self._n_envs)
@@ -148,12 +133,12 @@ class StorageArrays:
 
     def state(self) -> dict[str, Array]:
         """Return what `load` needs beside the buffer's own state."""
-        counters = np.array([self.n_added, self._n_inserted, *self._starts], np.int64)
+        counters = np.array([self.n_added, *self._starts], np.int64)
         return {"sb3_counters": counters, "sb3_numbers": np.array([numbers[0] for numbers in self._episodes], np.int64)}
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Take over the state that belongs to the contents of the buffer. Raises FileError if the two disagree."""
-        self.n_added, self._n_inserted, *self._starts = state["sb3_counters"].tolist()
+        self.n_added, *self._starts = state["sb3_counters"].tolist()
         first_numbers, steps_left = state["sb3_numbers"].tolist(), self._buffer.timeline.steps_left
         expected = [self.n_added - steps for steps in self._buffer.open_episodes.steps.tolist()]
         if self._starts != expected or len(first_numbers) != self._buffer.num_episodes:

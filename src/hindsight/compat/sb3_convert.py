@@ -1,8 +1,9 @@
-"""Conversion of Stable-Baselines3's spaces, samples and episodes."""
+"""Conversion of Stable-Baselines3's spaces and samples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,8 @@ from gymnasium import spaces
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
 
-from ..errors import InputError
-from ..records import Array, Batch, Episode
-from ..replay.strategies import goal_rows
-
-Transition = tuple[Any, ...]  # obs, action, reward, next_obs, done, and the info if there is one
+from ..errors import CastError, ShapeError
+from ..records import Array, Batch
 
 
 def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
@@ -29,8 +27,25 @@ def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
     return spaces.Box(low.reshape(shape), high.reshape(shape), shape, np.int64)
 
 
+def reshaped(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """Return `value` as an array of this shape; raise ShapeError if it has another number of elements."""
+    array = np.asarray(value)
+    if array.size != math.prod(shape):
+        raise ShapeError(f"Expected shape {shape} for `{name}`, got {array.shape}.")
+    return array.reshape(shape)
+
+
+def as_flags(name: str, value: Any, n_envs: int) -> Array:
+    """Return (n_envs,) bool; raise ShapeError, or CastError for anything but true and false, such as NaN."""
+    given = reshaped(name, value, (n_envs,))
+    flags = given.astype(np.bool_)
+    if given.dtype != np.bool_ and (flags != given).any():
+        raise CastError(f"`{name}` must be true or false for each environment, got {given}.")
+    return flags
+
+
 def to_samples(
-    batch: Batch, keys: Sequence[str], device: torch.device, env: VecNormalize | None, n_steps: int
+    batch: Batch, keys: Iterable[str], device: torch.device, env: VecNormalize | None, n_steps: int
 ) -> DictReplayBufferSamples:
     """Return the arrays of a new batch as tensors, on the CPU without a copy.
 
@@ -58,31 +73,3 @@ def to_samples(
     if batch.discount is None:
         return samples
     return samples._replace(discounts=tensor(batch.discount[:, None].astype(np.float32)))
-
-
-def make_episode(
-    transitions: Sequence[Transition], obs_shape: Mapping[str, tuple[int, ...]], action_dim: int, is_success: bool | None
-) -> Episode:
-    """Return an Episode; the `done` of its last transition means terminated. Raises InputError without a transition."""
-    if not transitions:
-        raise InputError("An episode needs at least one transition.")
-    observations, steps = [step[0] for step in transitions] + [transitions[-1][3]], len(transitions)
-    rows = {key: np.array([each[key] for each in observations]).reshape(-1, *shape) for key, shape in obs_shape.items()}
-    return Episode(
-        observation=rows["observation"],
-        achieved_goal=rows["achieved_goal"],
-        desired_goal=rows["desired_goal"],
-        action=np.array([step[1] for step in transitions]).reshape(steps, action_dim),
-        reward=np.array([step[2] for step in transitions]).reshape(steps),
-        terminated=bool(transitions[-1][4]),
-        success=is_success,
-    )
-
-
-def goals_of_episode(
-    transitions: Sequence[Transition], step: int, count: int, strategy: str, rng: np.random.Generator
-) -> Array:
-    """Return hindsight goals for one step of an episode, (count, *goal). strategy: "future", "final" or "episode"."""
-    row, u = np.full(count, step), rng.random(count)
-    chosen = goal_rows(strategy, row, row, len(transitions) - row, u, row)
-    return np.array([transitions[i - 1][3]["achieved_goal"] for i in chosen])

@@ -33,7 +33,16 @@ from .transforms import (
 )
 
 KIND = "hindsight buffer"
-SAVED_ARGUMENTS = ("capacity", "episode_length", "dtype", "autoreset", "success_reward", "discount")
+SAVED_ARGUMENTS = (
+    "capacity",
+    "n_envs",
+    "episode_length",
+    "dtype",
+    "autoreset",
+    "success_reward",
+    "discount",
+    "subgoals",
+)
 MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
 OPTIONS_MUST_AGREE = (
     "info_keys",
@@ -60,14 +69,14 @@ class HindsightBuffer:
         skipped. "same_step": the last observation is in info["final_obs"].
     seed: a number, or a NumPy Generator that the random state is drawn from.
     options: relabelling and sampling. `options.strategy` may be a function (rows, steps_done, steps_left, u) -> goal rows.
-    compute_terminated: as compute_reward, whether a step terminates. Without it, `terminated` stays as stored.
-    compute_success: as compute_reward, for relabel_terminated="success".
+    compute_terminated, compute_success: as compute_reward; used as options.relabel_terminated says.
     success_reward: least reward of a success. A subgoal that is reached gives it, otherwise one less.
     episode_length: usual number of steps per episode, which fits the memory to it.
     dtype: widest float that is stored, "float32" or "float64".
     discount: per step, for n-step returns.
     subgoals: see `hindsight.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
     Raises OptionError, UnknownNameError and GoalEnvError.
+    timeline, open_episodes: the finished and the open episodes, to be read.
     """
 
     def __init__(
@@ -91,65 +100,40 @@ class HindsightBuffer:
     ) -> None:
         is_spec = isinstance(observation_space, GoalSpec)
         spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
-        _check_combination(options, subgoals)
-        rule = options.relabel_terminated
-        termination = choose_termination(rule, compute_terminated, compute_success, success_reward)
-        self._rewards = _Rewards(compute_reward, termination, options, _check_fraction("discount", discount))
-        self._timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype)
-        self._open = OpenEpisodes(self._timeline, n_envs, autoreset)
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
-        self._rng, self._symmetries = RandomState(seed), Symmetries(options.symmetries, spec)
-        self._priorities = make_priorities(len(self._timeline.rows), options)
+        self._pipeline = _Pipeline(
+            compute_reward,
+            choose_termination(options.relabel_terminated, compute_terminated, compute_success, success_reward),
+            options,
+            _check_fraction("discount", discount),
+            _check_subgoals(subgoals, options),
+            success_reward,
+            Symmetries(options.symmetries, spec),
+        )
+        self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype)
+        self.open_episodes = OpenEpisodes(self.timeline, n_envs, autoreset)
+        self._rng, self._priorities = RandomState(seed), make_priorities(len(self.timeline.rows), options)
         self._weights = WeightTransform(self._priorities if options.prioritized else None, options.beta)
-        self._stored: StoredGoals | None = None
-        self._subgoals, self._success_reward = tuple(subgoals), success_reward
-        self._sampler = self._make_sampler()
-
-    def _make_sampler(self) -> Sampler:
-        """Return the pipeline that the options ask for: rows, goals, then transforms."""
-        timeline, options, strategy = self._timeline, self.options, self._strategy
-        if self._priorities is not None:
-            timeline.attach(self._priorities)
-        rows = RowSampler(timeline, self._rng, self._priorities)
-        goals = GoalSampler(rows, self._rng, strategy, options.n_sampled_goal)
-        transforms = [self._rewards.returns(timeline)]
-        if options.relabel_at == "episode_end":
-            rewards = self._rewards.one_step(timeline)
-            self._stored = StoredGoals(rows, self._rng, rewards, strategy, options.n_sampled_goal)
-            timeline.attach(self._stored)
-            goals, transforms = GoalSampler(rows, self._rng, "future", 0), [self._stored]
-        if self._subgoals:
-            fraction, reward = options.subgoal_fraction, self._success_reward
-            transforms.append(SubgoalTransform(timeline, self._subgoals, fraction, reward, self._symmetries))
-        if len(self._symmetries) > 1:
-            transforms.append(SymmetryTransform(self._symmetries))
-        if options.prioritized:
-            transforms.append(self._weights)
-        return Sampler(timeline, self._rng, rows, goals, transforms, self._rewards.extras)
+        rows = RowSampler(self.timeline, self._rng, self._priorities)
+        self._stored = self._pipeline.stored_goals(rows, self._rng)
+        self.timeline.row_data = [data for data in (self._priorities, self._stored) if data is not None]
+        goals = self._pipeline.goals(rows, self._rng)
+        transforms = self._pipeline.transforms(self.timeline, self._stored, self._weights)
+        self._sampler = Sampler(self.timeline, self._rng, rows, goals, transforms, self._pipeline.extras)
 
     def __len__(self) -> int:
         """Number of transitions that can be sampled: those of finished episodes."""
-        return len(self._timeline)
+        return len(self.timeline)
 
     @property
     def num_episodes(self) -> int:
         """Number of finished episodes."""
-        return self._timeline.num_episodes
-
-    @property
-    def timeline(self) -> Timeline:
-        """The finished episodes, to be read."""
-        return self._timeline
-
-    @property
-    def open_episodes(self) -> OpenEpisodes:
-        """The episodes that have not ended yet, to be read."""
-        return self._open
+        return self.timeline.num_episodes
 
     @property
     def nbytes(self) -> int:
         """Memory in bytes: the ring and what is kept beside it, the open episodes, scratch."""
-        return self._timeline.nbytes + self._open.nbytes + self._sampler.nbytes
+        return self.timeline.nbytes + self.open_episodes.nbytes + self._sampler.nbytes
 
     @property
     def her_probability(self) -> float:
@@ -171,7 +155,7 @@ class HindsightBuffer:
     @property
     def symmetries(self) -> Symmetries:
         """The symmetry group of the samples. Without symmetries it holds the identity alone."""
-        return self._symmetries
+        return self._pipeline.symmetries
 
     @property
     def beta(self) -> float:
@@ -213,15 +197,15 @@ class HindsightBuffer:
         Raises MissingKeyError, ShapeError, CastError, NonFiniteError, EpisodeTooLongError or InputError. Nothing of the
         step is stored then, for any environment.
         """
-        self._open.add(observation, action, reward, next_observation, terminated, truncated, info)
+        self.open_episodes.add(observation, action, reward, next_observation, terminated, truncated, info)
 
     def add_episode(self, episode: Episode) -> None:
         """Add a whole episode. Raises as `add` does, before anything is stored."""
-        self._timeline.append(episode)
+        self.timeline.append(episode)
 
     def end_open_episodes(self) -> None:
         """Close every open episode as truncated, for resets in the middle of one."""
-        self._open.close_all()
+        self.open_episodes.close_all()
 
     def sample(self, batch_size: int, out: Batch | None = None) -> Batch:
         """Return a batch of independent samples, arrays (batch_size, ...), copied from the buffer.
@@ -233,7 +217,7 @@ class HindsightBuffer:
         return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
 
     def sample_many(self, n: int, batch_size: int, out: Batch | None = None) -> Batch:
-        """Return n batches, arrays (n, batch_size, ...), faster than n calls. `batches[i]` is one of them."""
+        """Return n batches, arrays (n, batch_size, ...), faster than n calls. batches[i] is one of them."""
         return self._sampler.sample((whole_number("n", n, 1), whole_number("batch_size", batch_size, 1)), out)
 
     def sample_open(self, batch_size: int) -> Batch:
@@ -241,46 +225,36 @@ class HindsightBuffer:
 
         For learners that cannot wait for the first end. Each call copies the open episodes.
         """
-        timeline, rng, k = self._open.as_truncated(), self._rng, self.options.n_sampled_goal
+        timeline, rng, k = self.open_episodes.as_truncated(), self._rng, self.options.n_sampled_goal
         rows = RowSampler(timeline, rng)
-        goals, returns = GoalSampler(rows, rng, self._strategy, k), self._rewards.returns(timeline)
-        sampler = Sampler(timeline, rng, rows, goals, [returns], self._rewards.extras)
+        goals, returns = GoalSampler(rows, rng, self._strategy, k), self._pipeline.returns(timeline)
+        sampler = Sampler(timeline, rng, rows, goals, [returns], self._pipeline.extras)
         return sampler.sample((whole_number("batch_size", batch_size, 1),))
 
     def already_achieved_fraction(self, batch: Batch) -> float | None:
         """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
 
-        A goal counts as achieved if the reward is as good as at the goal itself. None if no sample is relabelled, or if the
-        reward needs info.
+        Achieved means: the reward is as good as at the goal. None if no sample is relabelled or the reward needs info.
         """
-        here = batch.is_relabelled
-        if self.options.info_keys or not here.any():
-            return None
-        goal, compute_reward = batch.goal[here], self._rewards.compute_reward
-        before, at_goal = (np.asarray(compute_reward(a, goal, {})) for a in (batch.achieved_goal[here], goal))
-        return float(np.mean(before >= at_goal))
+        return None if self.options.info_keys else _already_achieved(self._pipeline.compute_reward, batch)
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
 
         Large arrays are views: write or copy them before the buffer changes.
         """
-        arrays = self._timeline.state() | self._open.state() | {"random_state": self._rng.state.copy()}
-        return arrays, self._description()
+        arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self._rng.state.copy()}
+        return arrays, self._describe()
 
-    def _description(self) -> dict[str, Any]:
-        """Return what `load` needs to make the buffer again, as strict JSON, except for functions."""
+    def _describe(self) -> dict[str, Any]:
         options = self.options.replace(strategy="future", relabel="")  # the strategy may have changed since
         return {
-            "spec": self._timeline.spec.to_json(),
-            "capacity": self._timeline.capacity,
-            "episode_length": self._timeline.episode_length,
-            "dtype": self._timeline.rows["reward"].dtype.name,
-            "n_envs": self._open.n_envs,
-            "autoreset": self._open.autoreset,
-            "success_reward": self._success_reward,
-            "discount": self._rewards.discount,
-            "subgoals": list(self._subgoals),
+            **_describe(self.timeline),
+            "n_envs": self.open_episodes.n_envs,
+            "autoreset": self.open_episodes.autoreset,
+            "success_reward": self._pipeline.success_reward,
+            "discount": self._pipeline.discount,
+            "subgoals": list(self._pipeline.subgoals),
             "options": options.to_dict(),
             "strategy": None if callable(self._strategy) else str(self._strategy),
             "beta": self.beta,
@@ -292,15 +266,15 @@ class HindsightBuffer:
         Raises FileError, which names what differs. The buffer is unchanged then.
         """
         try:
-            _refuse_other_kind(self._description(), data, self._timeline)
-            self._timeline.check(arrays)
-            self._open.check(arrays)
+            _refuse_other_kind(self._describe(), data, self.timeline)
+            self.timeline.check(arrays)
+            self.open_episodes.check(arrays)
             self._rng.check(arrays["random_state"])
             beta, strategy = _check_fraction("beta", data["beta"]), _read_strategy(data["strategy"])
         except (KeyError, TypeError, AttributeError, OptionError) as problem:
             raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
-        self._timeline.load(arrays)
-        self._open.load(arrays)
+        self.timeline.load(arrays)
+        self.open_episodes.load(arrays)
         self._rng.load(arrays["random_state"])
         self.beta = beta
         if self._stored is None and strategy is not None:
@@ -327,14 +301,9 @@ class HindsightBuffer:
         """
         arrays, data = load_arrays(Path(path), KIND)
         try:
-            buffer = cls(
-                observation_space=GoalSpec.from_json(data["spec"]),
-                action_space=None,
-                compute_reward=compute_reward,
-                compute_terminated=compute_terminated,
-                compute_success=compute_success,
-                **_saved_arguments(arrays, data, strategy),
-            )
+            arguments = _saved_arguments(arrays, data, strategy)
+            functions = {"compute_terminated": compute_terminated, "compute_success": compute_success}
+            buffer = cls(compute_reward=compute_reward, **arguments, **functions)
             buffer.load_state_dict(arrays, data)
             if strategy is not None and buffer.strategy != strategy:
                 buffer.strategy = strategy
@@ -344,41 +313,87 @@ class HindsightBuffer:
 
 
 @dataclass(frozen=True)
-class _Rewards:
-    """How the rewards of a batch are computed, for any timeline."""
+class _Pipeline:
+    """What the transforms of a buffer are made from, for any timeline."""
 
     compute_reward: RewardFunction
     termination: Termination
     options: ReplayOptions
     discount: float
+    subgoals: tuple[str, ...]
+    success_reward: float
+    symmetries: Symmetries
 
     @property
     def extras(self) -> tuple[str, ...]:
         """Further arrays of a batch."""
         return ("discount",) if self.options.n_steps > 1 else ()
 
-    def one_step(self, timeline: Timeline) -> RewardTransform:
-        """Return the transform for one-step samples."""
+    def rewards(self, timeline: Timeline) -> RewardTransform:
+        """Return the transform that recomputes the rewards of single steps."""
         desired_goals = timeline.rows["desired_goal"] if self.options.extra_reward else None
         return RewardTransform(self.compute_reward, self.termination, desired_goals)
 
     def returns(self, timeline: Timeline) -> Transform:
         """Return the transform that the options ask for: of one step, or of n_steps."""
-        rewards, n_steps = self.one_step(timeline), self.options.n_steps
+        rewards, n_steps = self.rewards(timeline), self.options.n_steps
         return rewards if n_steps == 1 else NStepReturn(timeline, rewards, n_steps, self.discount)
 
+    def stored_goals(self, rows: RowSampler, rng: RandomState) -> StoredGoals | None:
+        """Return the goals that are drawn when an episode ends, if the options ask for it."""
+        options = self.options
+        if options.relabel_at == "sample":
+            return None
+        return StoredGoals(rows, rng, self.rewards(rows.timeline), options.goal_strategy, options.n_sampled_goal)
 
-def _check_combination(options: ReplayOptions, subgoals: Sequence[str]) -> None:
-    """Raise OptionError for options that do not fit subgoals."""
-    if not subgoals:
-        return
-    for name, value, wanted in (
-        ("relabel_at", options.relabel_at, "sample"),
-        ("extra_reward", options.extra_reward, False),
-        ("n_steps", options.n_steps, 1),
-    ):
-        if value != wanted:
-            raise OptionError(f"{name} must be {wanted!r} with subgoals, got {value!r}. Change it, or pass subgoals=().")
+    def goals(self, rows: RowSampler, rng: RandomState) -> GoalSampler:
+        """Return what chooses goals when a batch is sampled: none with goals that are stored before."""
+        if self.options.relabel_at == "episode_end":
+            return GoalSampler(rows, rng, "future", 0)
+        return GoalSampler(rows, rng, self.options.goal_strategy, self.options.n_sampled_goal)
+
+    def transforms(self, timeline: Timeline, stored: StoredGoals | None, weights: WeightTransform) -> list[Transform]:
+        """Return all transforms, in the order in which they are applied."""
+        transforms = [self.returns(timeline) if stored is None else stored]
+        if self.subgoals:
+            fraction, reward = self.options.subgoal_fraction, self.success_reward
+            transforms.append(SubgoalTransform(timeline, self.subgoals, fraction, reward, self.symmetries))
+        if len(self.symmetries) > 1:
+            transforms.append(SymmetryTransform(self.symmetries))
+        if self.options.prioritized:
+            transforms.append(weights)
+        return transforms
+
+
+def _describe(timeline: Timeline) -> dict[str, Any]:
+    """Return the arguments of a timeline, as strict JSON."""
+    return {
+        "spec": timeline.spec.to_json(),
+        "capacity": timeline.capacity,
+        "episode_length": timeline.episode_length,
+        "dtype": timeline.rows["reward"].dtype.name,
+    }
+
+
+def _already_achieved(compute_reward: RewardFunction, batch: Batch) -> float | None:
+    """See `HindsightBuffer.already_achieved_fraction`."""
+    here = batch.is_relabelled
+    if not here.any():
+        return None
+    goal = batch.goal[here]
+    before, at_goal = (np.asarray(compute_reward(a, goal, {})) for a in (batch.achieved_goal[here], goal))
+    return float(np.mean(before >= at_goal))
+
+
+def _check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:
+    """Return `subgoals`. Raises OptionError for options that do not fit them."""
+    wanted = {"relabel_at": "sample", "extra_reward": False, "n_steps": 1} if subgoals else {}
+    for name, value in wanted.items():
+        if getattr(options, name) != value:
+            raise OptionError(
+                f"{name} must be {value!r} with subgoals, got {getattr(options, name)!r}. Change it, or pass subgoals=()."
+            )
+    return tuple(subgoals)
 
 
 def _check_fraction(name: str, value: Any) -> float:
@@ -404,8 +419,8 @@ def _saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strat
         options = options.replace(strategy=strategy)
     if data["n_envs"] != len(arrays["open_steps"]):
         raise FileError(f"n_envs is {data['n_envs']}, but the file has {len(arrays['open_steps'])} open episodes.")
-    more = {"n_envs": data["n_envs"], "subgoals": data["subgoals"], "options": options}
-    return {name: data[name] for name in SAVED_ARGUMENTS} | more
+    spaces = {"observation_space": GoalSpec.from_json(data["spec"]), "action_space": None}
+    return {name: data[name] for name in SAVED_ARGUMENTS} | spaces | {"options": options}
 
 
 def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timeline: Timeline) -> None:

@@ -84,7 +84,7 @@ def fill_uniform(state: Array, u: Array) -> None:
 def row_layout(row: np.dtype[Any]) -> Array:
     """Return where sampling reads, (6,) int64.
 
-    In int32: the size of a row, the places of steps_done and steps_left in it. In bytes: the size of a row, the places of
+    In int32: the size of a row, the places of steps_done and steps_left. In bytes: the size of a row, the places of
     achieved_goal and desired_goal.
     """
     at = {name: place for name, (_, place, *_) in (row.fields or {}).items()}

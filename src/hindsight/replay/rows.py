@@ -237,13 +237,12 @@ class BatchMemory:
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
         block = np.empty(self._block_bytes, BYTE)
-        record = np.ndarray((), self.record, block)
-        batch = flat = self._view(record)
-        info: dict[str, Array] = {}
-        if self.info_keys or len(self.shape) > 1:
-            record = np.ndarray((), self.flat, block)
-            flat, info = self._view(record), {key: record[INFO_PREFIX + key] for key in self.info_keys}
-        return Draw(batch, flat, info, self.goal_at, block, self.plan)
+        batch = self._view(np.ndarray((), self.record, block))
+        if len(self.shape) == 1 and not self.info_keys:
+            return Draw(batch, batch, {}, self.goal_at, block, self.plan)
+        record = np.ndarray((), self.flat, block)
+        info = {key: record[INFO_PREFIX + key] for key in self.info_keys}
+        return Draw(batch, self._view(record), info, self.goal_at, block, self.plan)
 
     def _view(self, record: Array) -> Batch:
         batch = Batch(*_arrays_of(record))

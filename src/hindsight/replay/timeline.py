@@ -63,7 +63,7 @@ class Timeline:
     rows: the structured array itself. high_water: no row at or above it was ever written.
     cursor: row of the next episode. oldest: first row of the oldest episode.
     wrap_end: end of the rows that were written before the cursor wrapped, while any of them is live, else 0.
-    row_data: what is kept beside the rows, see `attach`.
+    row_data: what is kept beside the rows. It is set while the timeline is empty.
     """
 
     def __init__(
@@ -101,10 +101,6 @@ class Timeline:
         """Memory in bytes, row data included."""
         own = self.rows.nbytes + self._scratch.nbytes + (0 if self._live is None else self._live.nbytes)
         return own + sum(data.nbytes for data in self.row_data)
-
-    def attach(self, data: RowData) -> None:
-        """Keep `data` beside the rows from now on. The timeline must be empty."""
-        self.row_data.append(data)
 
     def live_rows(self) -> Array:
         """Return all rows that start a transition, in order. The list is cached until the next change."""
