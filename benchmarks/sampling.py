@@ -35,7 +35,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import hindsight
 from hindsight import Episode, HindsightBuffer
-from hindsight.replay.kernels import AHEAD, _copy, _prefetch_bytes
+from hindsight.replay.kernels import AHEAD, copy_bytes, prefetch_bytes
 
 OBSERVATION, GOAL, ACTION, LENGTH, BATCH, MANY = 25, 3, 4, 50, 256, 8
 ACHIEVED = slice(3, 6)  # where FetchPush's observation holds the object's position
@@ -144,11 +144,11 @@ def bare_gather(
     start, place = ring.ctypes.data, into.ctypes.data
     for i in range(-AHEAD, len(row)):
         if i + AHEAD < len(row):
-            _prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
-            _prefetch_bytes(start + goal_at[i + AHEAD], size)
+            prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
+            prefetch_bytes(start + goal_at[i + AHEAD], size)
         if i >= 0:
-            _copy(place, start + row[i] * row_bytes, 2 * row_bytes)
-            _copy(place + 2 * row_bytes, start + goal_at[i], size)
+            copy_bytes(place, start + row[i] * row_bytes, 2 * row_bytes)
+            copy_bytes(place + 2 * row_bytes, start + goal_at[i], size)
             place += 2 * row_bytes + size
 
 

@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 
 from hindsight.options.relabel import STRATEGIES
-from hindsight.replay.kernels import ENDED, FAN, FRESH, GOLDEN, MIXERS, NEEDS_CARE, NOT_FINITE, OPEN
+from hindsight.replay.kernels import ENDED, FRESH, GOLDEN, MIXERS, NEEDS_CARE, NOT_FINITE, OPEN
+from hindsight.replay.priorities import FAN
 from hindsight.replay.strategies import goal_rows
 
 

@@ -12,7 +12,7 @@ from tiny import compute_reward, make_buffer, make_episode
 
 from hindsight import HindsightBuffer
 from hindsight.errors import FileError, InputError, OptionError
-from hindsight.replay import kernels
+from hindsight.replay import priorities
 from hindsight.replay.priorities import LARGEST, SMALLEST_DISTANCE, SMALLEST_ERROR, SumTree
 
 RARE = 1e-6
@@ -35,7 +35,7 @@ def leaves(buffer):
 @given(st.data(), st.sampled_from([1, 2, 15, 16, 17, 255, 256, 257, 300]))
 def test_the_tree_equals_plain_sums(data, n_rows):
     tree, plain = SumTree(n_rows), np.zeros(n_rows)
-    starts = kernels.tree_starts(n_rows)
+    starts = priorities.tree_starts(n_rows)
     slow = np.zeros((2, starts[-1]))
     for _ in range(data.draw(st.integers(1, 5))):
         rows = np.array(data.draw(st.lists(st.integers(0, n_rows - 1), min_size=1, max_size=40)))
@@ -180,7 +180,7 @@ def test_the_compiled_check_equals_the_plain_one(bad):
     numbers, row, error = np.array([1.0] * 5 + [0.0] * 4), np.arange(5), np.linspace(0, 2, 5)
     if bad:
         row[3], error[3] = bad
-    for check in (slow_kernels.are_errors, kernels.are_errors):
+    for check in (slow_kernels.are_errors, priorities.are_errors):
         assert check(numbers, 9, row, error, 2.0) is (bad is None)
 
 

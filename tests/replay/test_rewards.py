@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hindsight.errors import GoalEnvError
-from hindsight.replay.transforms import AS_STORED, RewardTransform, Steps, Termination
+from hindsight.replay.strategies import AS_STORED, Termination
+from hindsight.replay.transforms import RewardTransform, Steps
 
 
 def minus_distance(achieved_goal, goal, info):

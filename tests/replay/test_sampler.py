@@ -12,8 +12,8 @@ from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, Unk
 from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS
 from hindsight.replay.sampler import GoalSampler, RandomState, RowSampler, Sampler
-from hindsight.replay.strategies import future_rows
-from hindsight.replay.transforms import AS_STORED, RewardTransform, Termination
+from hindsight.replay.strategies import AS_STORED, Termination, future_rows
+from hindsight.replay.transforms import RewardTransform
 
 RARE = 1e-6
 

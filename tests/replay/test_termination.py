@@ -9,7 +9,7 @@ from tiny import compute_reward, make_buffer, make_episode
 from hindsight import HindsightBuffer
 from hindsight.errors import GoalEnvError, OptionError
 from hindsight.options.relabel import STRATEGIES
-from hindsight.replay.transforms import choose_termination
+from hindsight.replay.strategies import choose_termination
 
 
 def always(achieved_goal, goal, info):

@@ -18,18 +18,16 @@ from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
 from .rows import row_dtype, whole_number
 from .sampler import GoalSampler, RandomState, RowSampler, Sampler, Transform
-from .strategies import Strategy, check_strategy
+from .strategies import RewardFunction, Strategy, Termination, check_strategy, choose_termination
 from .timeline import Timeline
 from .transforms import (
     NStepReturn,
-    RewardFunction,
     RewardTransform,
     StoredGoals,
     SubgoalTransform,
     SymmetryTransform,
-    Termination,
     WeightTransform,
-    choose_termination,
+    already_achieved_fraction,
 )
 
 KIND = "hindsight buffer"
@@ -236,7 +234,7 @@ class HindsightBuffer:
 
         Achieved means: the reward is as good as at the goal. None if no sample is relabelled or the reward needs info.
         """
-        return None if self.options.info_keys else _already_achieved(self._pipeline.compute_reward, batch)
+        return None if self.options.info_keys else already_achieved_fraction(self._pipeline.compute_reward, batch)
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
@@ -244,41 +242,14 @@ class HindsightBuffer:
         Large arrays are views: write or copy them before the buffer changes.
         """
         arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self._rng.state.copy()}
-        return arrays, self._describe()
-
-    def _describe(self) -> dict[str, Any]:
-        options = self.options.replace(strategy="future", relabel="")  # the strategy may have changed since
-        return {
-            **_describe(self.timeline),
-            "n_envs": self.open_episodes.n_envs,
-            "autoreset": self.open_episodes.autoreset,
-            "success_reward": self._pipeline.success_reward,
-            "discount": self._pipeline.discount,
-            "subgoals": list(self._pipeline.subgoals),
-            "options": options.to_dict(),
-            "strategy": None if callable(self._strategy) else str(self._strategy),
-            "beta": self.beta,
-        }
+        return arrays, _describe(self)
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
         """Take the contents and the random state of another buffer of the same task, capacity and n_envs.
 
         Raises FileError, which names what differs. The buffer is unchanged then.
         """
-        try:
-            _refuse_other_kind(self._describe(), data, self.timeline)
-            self.timeline.check(arrays)
-            self.open_episodes.check(arrays)
-            self._rng.check(arrays["random_state"])
-            beta, strategy = _check_fraction("beta", data["beta"]), _read_strategy(data["strategy"])
-        except (KeyError, TypeError, AttributeError, OptionError) as problem:
-            raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
-        self.timeline.load(arrays)
-        self.open_episodes.load(arrays)
-        self._rng.load(arrays["random_state"])
-        self.beta = beta
-        if self._stored is None and strategy is not None:
-            self.strategy = strategy
+        _load_state(self, arrays, data)
 
     def save(self, path: str | Path) -> None:
         """Write everything except the functions to the file `path`, atomically."""
@@ -302,7 +273,7 @@ class HindsightBuffer:
         arrays, data = load_arrays(Path(path), KIND)
         try:
             arguments = _saved_arguments(arrays, data, strategy)
-            functions = {"compute_terminated": compute_terminated, "compute_success": compute_success}
+            functions: dict[str, Any] = {"compute_terminated": compute_terminated, "compute_success": compute_success}
             buffer = cls(compute_reward=compute_reward, **arguments, **functions)
             buffer.load_state_dict(arrays, data)
             if strategy is not None and buffer.strategy != strategy:
@@ -365,24 +336,42 @@ class _Pipeline:
         return transforms
 
 
-def _describe(timeline: Timeline) -> dict[str, Any]:
-    """Return the arguments of a timeline, as strict JSON."""
+def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
+    """Return what makes the buffer again, except for functions, as strict JSON."""
+    timeline, open_episodes, pipeline, strategy = buffer.timeline, buffer.open_episodes, buffer._pipeline, buffer.strategy
     return {
         "spec": timeline.spec.to_json(),
         "capacity": timeline.capacity,
         "episode_length": timeline.episode_length,
         "dtype": timeline.rows["reward"].dtype.name,
+        "n_envs": open_episodes.n_envs,
+        "autoreset": open_episodes.autoreset,
+        "success_reward": pipeline.success_reward,
+        "discount": pipeline.discount,
+        "subgoals": list(pipeline.subgoals),
+        "options": buffer.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
+        "strategy": None if callable(strategy) else str(strategy),
+        "beta": buffer.beta,
     }
 
 
-def _already_achieved(compute_reward: RewardFunction, batch: Batch) -> float | None:
-    """See `HindsightBuffer.already_achieved_fraction`."""
-    here = batch.is_relabelled
-    if not here.any():
-        return None
-    goal = batch.goal[here]
-    before, at_goal = (np.asarray(compute_reward(a, goal, {})) for a in (batch.achieved_goal[here], goal))
-    return float(np.mean(before >= at_goal))
+def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
+    """See `HindsightBuffer.load_state_dict`. All checks come before the first change."""
+    timeline, open_episodes, rng = buffer.timeline, buffer.open_episodes, buffer._rng
+    try:
+        _refuse_other_kind(_describe(buffer), data, timeline)
+        timeline.check(arrays)
+        open_episodes.check(arrays)
+        rng.check(arrays["random_state"])
+        beta, strategy = _check_fraction("beta", data["beta"]), _read_strategy(data["strategy"])
+    except (KeyError, TypeError, AttributeError, OptionError) as problem:
+        raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
+    timeline.load(arrays)
+    open_episodes.load(arrays)
+    rng.load(arrays["random_state"])
+    buffer.beta = beta
+    if strategy is not None and buffer.options.relabel_at == "sample":
+        buffer.strategy = strategy
 
 
 def _check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:

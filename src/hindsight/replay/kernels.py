@@ -22,7 +22,6 @@ FRESH, OPEN, ENDED = range(3)  # phases of an environment: no open episode; insi
 NOT_FINITE, NEEDS_CARE = -1, -2  # codes of `add_steps`
 AHEAD = 16  # samples between a prefetch and its use
 CACHE_LINE = 64  # bytes
-FAN = 16  # children of a node of the sum tree: two cache lines
 GOLDEN, MIXERS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
@@ -58,11 +57,12 @@ def _code_of_copy(_: Any, into: Any, start: Any, size: Any) -> Any:
 
 
 _prefetch: Any = intrinsic(_code_of_prefetch)
-_copy: Any = intrinsic(_code_of_copy)
+copy_bytes: Any = intrinsic(_code_of_copy)
 
 
 @compiled
-def _prefetch_bytes(start: int, size: int) -> None:
+def prefetch_bytes(start: int, size: int) -> None:
+    """Request `size` bytes from the address `start` on."""
     for address in range(start & -CACHE_LINE, start + size, CACHE_LINE):
         _prefetch(address)
 
@@ -160,13 +160,13 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array,
     start, into = ring.ctypes.data, block.ctypes.data
     for i in range(-AHEAD, len(row)):
         if i + AHEAD < len(row):
-            _prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
-            _prefetch_bytes(start + goal_at[i + AHEAD], plan[0, 1])
+            prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
+            prefetch_bytes(start + goal_at[i + AHEAD], plan[0, 1])
         if i >= 0:
-            _copy(into + plan[0, 2] + i * plan[0, 1], start + goal_at[i], plan[0, 1])
+            copy_bytes(into + plan[0, 2] + i * plan[0, 1], start + goal_at[i], plan[0, 1])
             first = start + row[i] * row_bytes
             for f in range(1, len(plan)):
-                _copy(into + plan[f, 2] + i * plan[f, 1], first + plan[f, 0], plan[f, 1])
+                copy_bytes(into + plan[f, 2] + i * plan[f, 1], first + plan[f, 0], plan[f, 1])
 
 
 @compiled
@@ -254,7 +254,7 @@ def select_goals(
         if is_relabelled[i]:
             chosen = row[i] * k + min(np.int64(u[i] / probability * k), k - 1)
             for f in range(len(into)):
-                _copy(into[f].ctypes.data + i * fields[f, 1], start + chosen * size + fields[f, 0], fields[f, 1])
+                copy_bytes(into[f].ctypes.data + i * fields[f, 1], start + chosen * size + fields[f, 0], fields[f, 1])
 
 
 def float_table(row: np.dtype[Any], watched: tuple[str, ...] = (), largest: float = np.inf) -> Array:
@@ -371,81 +371,3 @@ def _count_refused(numbers: Array, start: int, floats: Array) -> int:
         for i in range(start + first, start + stop, step):
             n_bad += (numbers[i] & bits) >= limit
     return n_bad
-
-
-def tree_starts(n_leaves: int) -> Array:
-    """Return where the levels of a sum tree start, the leaves first, and the length of the tree as the last number.
-
-    A node has FAN children. Levels are padded to whole blocks of FAN, except for the root, which is the sum of all leaves.
-    """
-    starts, count = [0], n_leaves
-    while len(starts) < 2 or count > 1:
-        starts.append(starts[-1] - -count // FAN * FAN)
-        count = -(-count // FAN)
-    return np.array([*starts, starts[-1] + 1], np.int64)
-
-
-@compiled
-def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
-    """Write `value` into the leaves `row` and update all sums above them. If a row is repeated, its last value counts.
-
-    tree: (2, length): the numbers of all levels, and the running sum of each block beside them.
-    starts: see `tree_starts`.
-    Sums are recomputed from the left, so that rounding errors do not accumulate and equal leaves have equal sums.
-    """
-    numbers, sums = tree[0], tree[1]
-    for i in range(len(row)):
-        _prefetch_bytes(numbers.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
-        _prefetch_bytes(sums.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
-    for i in range(len(row)):
-        numbers[row[i]] = value[i]
-    size = 1
-    for level in range(len(starts) - 2):
-        size, last = size * FAN, -1
-        for i in range(len(row)):
-            node = row[i] // size
-            if node != last:
-                first, total, last = starts[level] + FAN * node, 0.0, node
-                for j in range(FAN):
-                    total += numbers[first + j]
-                    sums[first + j] = total
-                numbers[starts[level + 1] + node] = total
-
-
-@compiled
-def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
-    """Fill `row` with the leaves at the fractions `u`, (B,) in [0, 1), of the total sum: never a leaf that holds 0.
-
-    tree, starts: see `set_leaves`. The total must be above 0.
-    All samples descend level by level, and the blocks of the next level are prefetched. Blocks are searched by bisection
-    without branches, because a branch would be mispredicted half of the time.
-    """
-    sums, root = tree[1], len(starts) - 2
-    rest = u * tree[0, starts[root]]
-    row[:] = 0
-    for level in range(root - 1, -1, -1):
-        for i in range(len(row)):
-            first = starts[level] + FAN * row[i]
-            at, remaining, total = first, rest[i], sums[first + FAN - 1]
-            if remaining < total:
-                at += 8 * (sums[at + 7] <= remaining)
-                at += 4 * (sums[at + 3] <= remaining)
-                at += 2 * (sums[at + 1] <= remaining)
-                at += sums[at] <= remaining
-            else:  # by rounding: the last child that is not 0 is meant
-                while sums[at] < total:
-                    at += 1
-            rest[i] = remaining - (sums[at - 1] if at > first else 0.0)
-            row[i] = FAN * row[i] + at - first
-            if level:
-                _prefetch_bytes(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
-
-
-@compiled
-def are_errors(numbers: Array, n_rows: int, row: Array, error: Array, largest: float) -> bool:
-    """Return whether all of `row` are rows with a number above 0, and all errors are between 0 and `largest`."""
-    is_good = True
-    for i in range(len(row)):
-        is_row = 0 <= row[i] < n_rows
-        is_good &= is_row and numbers[row[i] if is_row else 0] > 0 and 0 <= error[i] <= largest
-    return is_good

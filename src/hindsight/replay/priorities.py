@@ -10,9 +10,10 @@ import numpy as np
 from ..errors import FileError, InputError
 from ..options import ReplayOptions
 from ..records import Array
-from .kernels import are_errors, draw_leaves, set_leaves, tree_starts
+from .kernels import compiled, prefetch_bytes
 
 SMALLEST_ERROR = 1e-6  # added to every TD error, so that every transition can be sampled again
+FAN = 16  # children of a node of the sum tree: two cache lines
 LARGEST = 1e100  # error or distance: the sum over any ring remains finite
 SMALLEST_DISTANCE = 1e-3  # in the unit of the goal, added to every distance, so that episodes without movement are sampled
 BASE_FRACTION = 0.1  # with `remaining`: fraction of the whole distance that counts for every row of the episode
@@ -194,3 +195,81 @@ def make_priorities(n_rows: int, options: ReplayOptions) -> ErrorPriorities | En
     if options.prioritized:
         return ErrorPriorities(n_rows, options.alpha)
     return EnergyPriorities(n_rows, options.energy_cap, options.energy_remaining) if options.energy_priority else None
+
+
+def tree_starts(n_leaves: int) -> Array:
+    """Return where the levels of a sum tree start, the leaves first, and the length of the tree as the last number.
+
+    A node has FAN children. Levels are padded to whole blocks of FAN, except for the root, which is the sum of all leaves.
+    """
+    starts, count = [0], n_leaves
+    while len(starts) < 2 or count > 1:
+        starts.append(starts[-1] - -count // FAN * FAN)
+        count = -(-count // FAN)
+    return np.array([*starts, starts[-1] + 1], np.int64)
+
+
+@compiled
+def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
+    """Write `value` into the leaves `row` and update all sums above them. If a row is repeated, its last value counts.
+
+    tree: (2, length): the numbers of all levels, and the running sum of each block beside them.
+    starts: see `tree_starts`.
+    Sums are recomputed from the left, so that rounding errors do not accumulate and equal leaves have equal sums.
+    """
+    numbers, sums = tree[0], tree[1]
+    for i in range(len(row)):
+        prefetch_bytes(numbers.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+        prefetch_bytes(sums.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+    for i in range(len(row)):
+        numbers[row[i]] = value[i]
+    size = 1
+    for level in range(len(starts) - 2):
+        size, last = size * FAN, -1
+        for i in range(len(row)):
+            node = row[i] // size
+            if node != last:
+                first, total, last = starts[level] + FAN * node, 0.0, node
+                for j in range(FAN):
+                    total += numbers[first + j]
+                    sums[first + j] = total
+                numbers[starts[level + 1] + node] = total
+
+
+@compiled
+def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
+    """Fill `row` with the leaves at the fractions `u`, (B,) in [0, 1), of the total sum: never a leaf that holds 0.
+
+    tree, starts: see `set_leaves`. The total must be above 0.
+    All samples descend level by level, and the blocks of the next level are prefetched. Blocks are searched by bisection
+    without branches, because a branch would be mispredicted half of the time.
+    """
+    sums, root = tree[1], len(starts) - 2
+    rest = u * tree[0, starts[root]]
+    row[:] = 0
+    for level in range(root - 1, -1, -1):
+        for i in range(len(row)):
+            first = starts[level] + FAN * row[i]
+            at, remaining, total = first, rest[i], sums[first + FAN - 1]
+            if remaining < total:
+                at += 8 * (sums[at + 7] <= remaining)
+                at += 4 * (sums[at + 3] <= remaining)
+                at += 2 * (sums[at + 1] <= remaining)
+                at += sums[at] <= remaining
+            else:  # by rounding: the last child that is not 0 is meant
+                while sums[at] < total:
+                    at += 1
+            rest[i] = remaining - (sums[at - 1] if at > first else 0.0)
+            row[i] = FAN * row[i] + at - first
+            if level:
+                prefetch_bytes(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
+
+
+@compiled
+def are_errors(numbers: Array, n_rows: int, row: Array, error: Array, largest: float) -> bool:
+    """Return whether all of `row` are rows with a number above 0, and all errors are between 0 and `largest`."""
+    is_good = True
+    for i in range(len(row)):
+        is_row = 0 <= row[i] < n_rows
+        is_good &= is_row and numbers[row[i] if is_row else 0] > 0 and 0 <= error[i] <= largest
+    return is_good

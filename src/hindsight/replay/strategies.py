@@ -1,13 +1,23 @@
-"""Relabelling strategies: each maps rows to goal rows by one line of arithmetic.
+"""Relabelling: strategies for goals, each one line of arithmetic on rows, and rules for terminations.
 
 The rows of an episode are adjacent, so a later row of the same episode is a sum. `u` is uniform in [0, 1). Products are
 floored (by the cast), never rounded: rounding would give both ends half of the probability of the other rows.
+
+Which `relabel_terminated` fits which environment:
+
+| environment | what ends an episode | relabel_terminated |
+|---|---|---|
+| Fetch, Hand and Maze by default | only the time limit | any except "success", which would end relabelled samples alone |
+| Panda, BitFlipping, PointReach with termination | reaching the goal | None with compute_terminated, else "success" |
+| walkers that can fall | events that do not depend on the goal | "keep" |
+| environments whose reported termination is wrong | reaching the goal | "never": values bootstrap over it |
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +25,7 @@ from ..errors import InputError, OptionError, UnknownNameError, nearest
 from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel
 from ..records import Array
 
+RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
 StrategyFunction = Callable[[Array, Array, Array, Array], Array]
 Strategy = str | Relabel | StrategyFunction
 SOURCES = tuple(Relabel().fractions())  # of a mixture: the strategies, then "desired"
@@ -128,3 +139,46 @@ def check_strategy(strategy: Strategy) -> Strategy:
     if not isinstance(strategy, str):
         raise OptionError(f"strategy must be {choice}, got {strategy!r}.")
     raise UnknownNameError(f"strategy must be {choice}, got {strategy!r}.{nearest(strategy, STRATEGIES)}")
+
+
+class Termination(NamedTuple):
+    """How `terminated` of relabelled samples is recomputed: by a function, by a least reward, or not at all."""
+
+    function: RewardFunction | None = None
+    least_reward: float | None = None
+
+
+AS_STORED = Termination()
+
+
+def choose_termination(
+    rule: str | None,
+    compute_terminated: RewardFunction | None,
+    compute_success: RewardFunction | None,
+    success_reward: float,
+) -> Termination:
+    """Return how `terminated` of relabelled samples is recomputed. Samples with their own goal keep the stored value.
+
+    rule: None calls compute_terminated, or keeps the stored value without one. "keep" keeps it. "never" clears it.
+        "success" calls compute_success; without one, a reward of at least success_reward terminates.
+    Raises OptionError.
+    """
+    if compute_success is not None and rule != "success":
+        raise OptionError(
+            f"compute_success is only called with relabel_terminated='success', but relabel_terminated is {rule!r}."
+        )
+    if isinstance(success_reward, bool) or not isinstance(success_reward, int | float) or not math.isfinite(success_reward):
+        raise OptionError(f"success_reward must be a finite number, got {success_reward!r}.")
+    match rule:
+        case "success":
+            return Termination(compute_success) if compute_success else Termination(least_reward=success_reward)
+        case "never":
+            return Termination(_never)
+        case "keep":
+            return AS_STORED
+        case _:
+            return Termination(compute_terminated)
+
+
+def _never(achieved_goal: Array, goal: Array, info: dict[str, Array]) -> Array:
+    return np.zeros(len(goal), np.bool_)

@@ -2,21 +2,11 @@
 
 Rewards and terminations of relabelled samples, n-step returns, subgoals, symmetries, importance weights, and stored goals.
 A transform is called as transform(batch, draw, rng) and changes the batch in place.
-
-Which `relabel_terminated` fits which environment:
-
-| environment | what ends an episode | relabel_terminated |
-|---|---|---|
-| Fetch, Hand and Maze by default | only the time limit | any except "success", which would end relabelled samples alone |
-| Panda, BitFlipping, PointReach with termination | reaching the goal | None with compute_terminated, else "success" |
-| walkers that can fall | events that do not depend on the goal | "keep" |
-| environments whose reported termination is wrong | reaching the goal | "never": values bootstrap over it |
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +21,11 @@ from .priorities import Priorities
 from .rows import INFO_PREFIX, BatchMemory, Draw, as_bytes
 from .sampler import RandomState, RowSampler
 from .strategies import (
+    AS_STORED,
     DESIRED,
+    RewardFunction,
     Strategy,
+    Termination,
     check_strategy,
     custom_rows,
     her_probability,
@@ -41,7 +34,6 @@ from .strategies import (
 )
 from .timeline import Timeline, zero_rows
 
-RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
 TRANSFORMED = {
     "observation": "observation",
     "next_observation": "observation",
@@ -51,49 +43,6 @@ TRANSFORMED = {
     "action": "action",
 }  # field of a batch that a symmetry changes: the columns that it holds
 _BELOW_ONE = 1 - 1e-12  # rounding must not choose a goal outside the fractions of a mixture
-
-
-class Termination(NamedTuple):
-    """How `terminated` of relabelled samples is recomputed: by a function, by a least reward, or not at all."""
-
-    function: RewardFunction | None = None
-    least_reward: float | None = None
-
-
-AS_STORED = Termination()
-
-
-def choose_termination(
-    rule: str | None,
-    compute_terminated: RewardFunction | None,
-    compute_success: RewardFunction | None,
-    success_reward: float,
-) -> Termination:
-    """Return how `terminated` of relabelled samples is recomputed. Samples with their own goal keep the stored value.
-
-    rule: None calls compute_terminated, or keeps the stored value without one. "keep" keeps it. "never" clears it.
-        "success" calls compute_success; without one, a reward of at least success_reward terminates.
-    Raises OptionError.
-    """
-    if compute_success is not None and rule != "success":
-        raise OptionError(
-            f"compute_success is only called with relabel_terminated='success', but relabel_terminated is {rule!r}."
-        )
-    if isinstance(success_reward, bool) or not isinstance(success_reward, int | float) or not math.isfinite(success_reward):
-        raise OptionError(f"success_reward must be a finite number, got {success_reward!r}.")
-    match rule:
-        case "success":
-            return Termination(compute_success) if compute_success else Termination(least_reward=success_reward)
-        case "never":
-            return Termination(_never)
-        case "keep":
-            return AS_STORED
-        case _:
-            return Termination(compute_terminated)
-
-
-def _never(achieved_goal: Array, goal: Array, info: dict[str, Array]) -> Array:
-    return np.zeros(len(goal), np.bool_)
 
 
 class Steps(NamedTuple):
@@ -174,6 +123,16 @@ def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, inf
             f"{values.dtype}. Vectorize it, or use reward_function(env) of hindsight, which calls it row by row."
         )
     return values
+
+
+def already_achieved_fraction(compute_reward: RewardFunction, batch: Batch) -> float | None:
+    """See `HindsightBuffer.already_achieved_fraction`."""
+    here = batch.is_relabelled
+    if not here.any():
+        return None
+    goal = batch.goal[here]
+    before, at_goal = (np.asarray(compute_reward(a, goal, {})) for a in (batch.achieved_goal[here], goal))
+    return float(np.mean(before >= at_goal))
 
 
 class NStepReturn:
