@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import Any
 
 from .envs import register_environments
@@ -32,14 +30,6 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-class _Package(ModuleType):
-    """Keeps `hindsight.make_buffer` the function: the import of the module of that name would replace it."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'hindsight' has no attribute {name!r}; it has {', '.join(__all__)}")
@@ -50,5 +40,4 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-sys.modules[__name__].__class__ = _Package
 register_environments()
