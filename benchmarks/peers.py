@@ -118,7 +118,7 @@ class Scoreboard(BaseCallback):
         return not is_solved and learning < 60 * given.minutes
 
     def success_rate(self) -> float:
-        """Return the fraction of unseen episodes whose last step succeeds."""
+        """Return the fraction of unseen episodes that succeed at their last step."""
         normalizer = self.model.get_vec_normalize_env()
 
         def act(observation: dict) -> np.ndarray:

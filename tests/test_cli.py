@@ -309,6 +309,6 @@ def test_an_error_of_the_environment_leaves_a_checkpoint(tmp_path):
     crashed = hindsight(*arguments, cwd=tmp_path)
     assert crashed.returncode == 1
     assert "the cable came off" in crashed.stderr
-    assert "crash.py:6" in crashed.stderr
+    assert "crash.py:7: if Crash.steps > 400: raise" in crashed.stderr
     assert "Traceback" not in crashed.stderr
     assert weights_of(tmp_path / "run")

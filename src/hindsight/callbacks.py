@@ -9,31 +9,13 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any
 
 import numpy as np
 
 from .errors import OptionError
 from .records import Episode
 from .training.evaluate import UNSEEN_SEED, Evaluation
-
-
-class Model(Protocol):
-    """What callbacks use of a `HER`."""
-
-    @property
-    def num_timesteps(self) -> int:
-        """Environment steps since `learn` last reset the count."""
-
-    @property
-    def trainer(self) -> Any:
-        """Its Trainer."""
-
-    def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
-        """Return the success on unseen episodes."""
-
-    def save(self, path_or_file: str | Path | BinaryIO) -> None:
-        """Write the model to a file."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +34,10 @@ class View:
     updates: int
     success_rate: float | None
     episode_return: float
-    model: Model
+    model: Any
 
     @classmethod
-    def take(cls, model: Model, episodes: Sequence[Episode]) -> View:
+    def take(cls, model: Any, episodes: Sequence[Episode]) -> View:
         """Return the view of a model that has just learned from `episodes`."""
         counts = model.trainer.counts
         successes = [episode.success for episode in episodes if episode.success is not None]
@@ -74,7 +56,8 @@ class View:
 
     def evaluate(self, episodes: int = 20, seed: int = UNSEEN_SEED) -> Evaluation:
         """Evaluate as `HER.evaluate` does."""
-        return self.model.evaluate(episodes, seed)
+        evaluation: Evaluation = self.model.evaluate(episodes, seed)
+        return evaluation
 
     def __str__(self) -> str:
         success = "" if self.success_rate is None else f", success {self.success_rate:.0%}"

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
 import numpy as np
 
 from .agents import Agent
+from .agents.observation import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
-from .errors import HindsightError, MissingKeyError, OptionError, ShapeError
+from .errors import HindsightError, OptionError
 from .options import Settings
-from .records import OBSERVATION_KEYS, Array, GoalSpec
+from .records import Array, GoalSpec
 from .rollout.workers import Source
 from .training.assemble import Environment, assemble, assemble_saved
+from .training.counts import Counts
 from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
-from .training.events import Counts, JobFinished
+from .training.events import JobFinished
 from .training.saved_model import SavedModel
 
 if TYPE_CHECKING:  # torch is imported when training begins
@@ -77,8 +78,12 @@ class HER:
         reset_num_timesteps: count `num_timesteps` from 0 again.
         folder: write settings, metrics, checkpoints and policies there, as `hindsight train` does. It must be new, or the
             one that this model wrote last.
-        Evaluations are made by callbacks or `hindsight train`: eval_every, solved_at and steps have no effect here.
+        Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `steps` only
+        sets the step at which `beta` of prioritized replay reaches 1.
+        Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
+        if not isinstance(total_timesteps, int | np.integer) or total_timesteps < 0:
+            raise OptionError(f"total_timesteps must be a whole number of at least 0, got {total_timesteps!r}")
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
@@ -87,15 +92,17 @@ class HER:
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
-        while goes_on and trainer.counts.env_steps < until:
-            episodes = trainer.learn_from_next_job()
-            view = View.take(self, episodes)
-            for each in callbacks:
-                goes_on = each(view) is not False and goes_on
-            if files:
-                files.listen(trainer, JobFinished(episodes))
-        if files:
-            files.finish(trainer)
+        try:
+            while goes_on and trainer.counts.env_steps < until:
+                episodes = trainer.learn_from_next_job()
+                view = View.take(self, episodes)
+                for each in callbacks:
+                    goes_on = each(view) is not False and goes_on
+                if files:
+                    files.listen(trainer, JobFinished(episodes))
+        finally:  # after an error too: the trainer is where the last job ended
+            if files and trainer.agent.is_finite():
+                files.finish(trainer)
         return self
 
     def predict(
@@ -108,10 +115,9 @@ class HER:
         deterministic: False samples the actions of a stochastic policy (SAC, TQC).
         Raises ShapeError and MissingKeyError.
         """
-        (seen, achieved, desired), is_batch = _check_observation(self.spec, observation)
+        (seen, achieved, desired), _ = check_observation(self.spec, observation)
         exploration = None if deterministic else Exploration(random_eps=0.0, noise=0.0, samples=True)
-        act = self.policy.predict if is_batch else self.policy.act
-        return act(seen, achieved, desired, exploration, self._rng), state
+        return self.policy.act(seen, achieved, desired, exploration, self._rng), state
 
     def action_probability(
         self,
@@ -127,7 +133,7 @@ class HER:
         actions: return the probability (density) of these actions instead, (...,), or its logarithm with `logp`.
         state, mask: ignored. Raises InputError for a deterministic policy.
         """
-        (seen, achieved, desired), _ = _check_observation(self.spec, observation)
+        (seen, achieved, desired), _ = check_observation(self.spec, observation)
         if actions is None:
             return self.policy.distribution(seen, achieved, desired)
         log = self.policy.log_probability(seen, achieved, desired, np.asarray(actions))
@@ -138,9 +144,9 @@ class HER:
 
         seed: of episodes that training never uses.
         """
-        if episodes < 1:
-            raise OptionError(f"episodes must be at least 1, got {episodes}")
-        return Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
+        if not isinstance(episodes, int | np.integer) or episodes < 1:
+            raise OptionError(f"episodes must be a whole number of at least 1, got {episodes!r}")
+        return evaluate(self.source, self.weights, seed, episodes)
 
     def save(self, path_or_file: str | Path | BinaryIO) -> None:
         """Write everything but the replay buffer to a file, atomically, or to an open binary file."""
@@ -234,12 +240,13 @@ class HER:
             self._source = None
         self._assembly.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a HER holds environments and cannot be copied or pickled. Save it and load it again")
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
     def _open_folder(self, path: Path) -> RunFolder:
@@ -257,20 +264,3 @@ class HER:
                 self._folder.close()
             self._folder = folder
         return self._folder
-
-
-def _check_observation(spec: GoalSpec, observation: Mapping[str, Any]) -> tuple[list[Array], bool]:
-    """Return the three arrays of an observation, and whether they have a leading axis."""
-    arrays, batches = [], []
-    for key in OBSERVATION_KEYS:
-        if key not in observation:
-            raise MissingKeyError(f"the observation has the keys {', '.join(observation)}, but {key} is needed")
-        shape = (spec.observation if key == "observation" else spec.goal).shape
-        array = np.asarray(observation[key])
-        batches.append(array.shape[:1] if array.ndim == len(shape) + 1 else None)
-        if array.shape != (batches[-1] or ()) + shape or batches[-1] != batches[0]:
-            raise ShapeError(
-                f"{key} has shape {array.shape}, but {shape} is needed, in all three with or without one more axis"
-            )
-        arrays.append(array)
-    return arrays, batches[0] is not None

@@ -8,21 +8,10 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from .errors import MissingExtraError
 from .storage import save_bytes
-
-
-class Tracker(Protocol):
-    """A service that stores metrics."""
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Store a record of finite numbers."""
-
-    def close(self) -> None:
-        """Send what is left, and close."""
 
 
 class TensorBoard:
@@ -58,6 +47,7 @@ class WeightsAndBiases:
     def __init__(self, folder: Path, config: Mapping[str, Any], step: int) -> None:
         import wandb
 
+        self._step = step
         place = folder / "wandb-id"
         if not (step and place.exists()):
             save_bytes(place, uuid.uuid4().hex[:12].encode())
@@ -75,7 +65,8 @@ class WeightsAndBiases:
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
         """Pass a record on. It is sent in the background."""
-        self._run.log(dict(metrics), step=step)
+        self._step = max(self._step, step)  # an older step would be dropped; a free schedule evaluates beside training
+        self._run.log(dict(metrics), step=self._step)
 
     def close(self) -> None:
         """Wait until everything is sent."""
@@ -89,7 +80,7 @@ def refuse_missing(names: Sequence[str]) -> None:
             raise MissingExtraError(f'--{name} needs {name}: pip install "hindsight-rl[{name}]"')
 
 
-TRACKERS: dict[str, Callable[[Path, Mapping[str, Any], int], Tracker]] = {
+TRACKERS: dict[str, Callable[[Path, Mapping[str, Any], int], Any]] = {
     "tensorboard": TensorBoard,
     "wandb": WeightsAndBiases,
 }
@@ -104,7 +95,7 @@ class Trackers:
     """
 
     def __init__(self, names: Sequence[str], folder: Path, config: Mapping[str, Any], step: int = 0) -> None:
-        self._trackers: dict[str, Tracker] = {}
+        self._trackers: dict[str, Any] = {}
         for name in names:
             try:
                 self._trackers[name] = TRACKERS[name](folder, config, step)
@@ -121,7 +112,7 @@ class Trackers:
         self._each(lambda tracker: tracker.close())
         self._trackers.clear()
 
-    def _each(self, act: Callable[[Tracker], None]) -> None:
+    def _each(self, act: Callable[[Any], None]) -> None:
         for name, tracker in list(self._trackers.items()):
             try:
                 act(tracker)
@@ -132,9 +123,7 @@ class Trackers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
 

@@ -10,7 +10,7 @@ from plain_agents import PLAIN_AGENTS, random_batch
 from hindsight.agents import AGENT_NAMES, make_agent
 from hindsight.agents.networks import Network, actor_architecture
 from hindsight.agents.policy import Exploration, Policy, PolicySpec
-from hindsight.errors import FileError, GoalEnvError, OptionError, UnknownNameError
+from hindsight.errors import FileError, GoalEnvError, OptionError, ShapeError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
 from hindsight.records import ArraySpec, Episode, GoalSpec
 
@@ -273,6 +273,27 @@ def test_a_restored_agent_continues_with_the_same_bytes(name):
     assert_same(first.state_dict(), second.state_dict())
     assert first.n_updates == second.n_updates == 6 * first.batches_per_update
     np.testing.assert_array_equal(first.policy_weights().input_mean, second.policy_weights().input_mean)
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_several_updates_at_once_equal_single_updates(name):
+    options = random_options(name) | {"policy_ema": 0.5}
+    together, single = make(name, **options), make(name, **options)
+    size = together.batches_per_update
+    batch = random_batch(np.random.default_rng(0), 32, 3 * size, SIZES, together.policy_spec.n_actions or None)
+    batch = replace(batch, action=batch.action + FIRST_ACTION) if name in DISCRETE_AGENTS else batch
+    metrics = together.updates(batch)
+    expected = [single.update(batch[first : first + size]) for first in range(0, 3 * size, size)]
+    assert [m["critic_loss"].item() for m in metrics] == [m["critic_loss"].item() for m in expected]
+    assert_same(together.state_dict(), single.state_dict())
+
+
+def test_several_updates_need_a_multiple_of_the_batches_of_one():
+    agent = make("td3")
+    with pytest.raises(ShapeError, match=r"expected shape \(2, B\).*got \(3, 32\)"):
+        agent.updates(random_batch(np.random.default_rng(0), 32, 3, SIZES))
+    with pytest.raises(ShapeError, match=r"expected shape \(2, B\).*got \(1, 32\)"):
+        agent.updates(random_batch(np.random.default_rng(0), 32, 1, SIZES))
 
 
 def without(state, name):

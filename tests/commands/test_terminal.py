@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from hindsight.commands.terminal import Display, TimeLeft, TrainDisplay, duration_left, proportional, say
+from hindsight.commands.terminal import Display, TimeLeft, TrainDisplay, duration_left, progress, say
 from hindsight.options import TrainingOptions
 from hindsight.training.evaluate import Evaluation, Outcome
 from hindsight.training.events import Counts, EvaluationFinished, JobFinished
@@ -113,7 +113,19 @@ def test_the_time_left_holds_learning_and_evaluations():
 
 def test_time_left_in_words():
     assert [duration_left(seconds) for seconds in (None, 0.4, 75, 3_723)] == ["", "0:00 left", "1:15 left", "1:02:03 left"]
-    assert (proportional(10.0, 2, 8), proportional(1.0, 0, 8)) == ("0:30 left", "")
+
+
+def test_progress_passes_items_on_and_shows_the_time_left(capsys):
+    clock = Clock()
+    for number in progress("abcd", 4, "letters", clock):
+        assert number in "abcd"
+        clock.now += 6.0
+    assert capsys.readouterr().err.splitlines() == [
+        "1/4 letters  0:18 left",
+        "2/4 letters  0:12 left",
+        "3/4 letters  0:06 left",
+        "4/4 letters  0:00 left",
+    ]
 
 
 def test_a_closed_reader_does_not_stop_a_run(monkeypatch):

@@ -130,6 +130,7 @@ def draw_leaves(tree, starts, u, row):
         row[:] = FAN * row + child
 
 
-def are_errors(numbers, n_rows, row, error, largest):
-    is_row = (row >= 0) & (row < n_rows)
-    return bool(is_row.all() and numbers[row].all() and ((error >= 0) & (error <= largest)).all())
+def find_rows(leaves, position, error, first, stop, largest, row):
+    is_stored = (first <= position) & (position < stop)
+    row[:] = np.where(is_stored, position % len(leaves), 0)
+    return bool((is_stored & (leaves[row] > 0) & (error >= 0) & (error <= largest)).all())

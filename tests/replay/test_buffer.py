@@ -1,5 +1,8 @@
+import copy
 import json
 import math
+import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -180,6 +183,70 @@ def test_a_saved_buffer_goes_on_to_the_same_bytes(tmp_path):
     first.save(tmp_path / "buffer")
     third = HindsightBuffer.load(str(tmp_path / "buffer"), compute_reward=compute_reward)
     assert_go_on_alike(first, second, third)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda buffer: pickle.loads(pickle.dumps(buffer))])
+@pytest.mark.parametrize("options", [{}, {"prioritized": True}, {"relabel_at": "episode_end", "strategy": "final"}])
+def test_a_copy_is_independent_and_continues_with_the_same_bytes(copied, options):
+    first = filled(**options)
+    second, third = copied(first), copied(first)
+    before = first.state_dict()[0]["rows"].copy()
+    third.add_episode(make_episode(50, 5))
+    third.sample(9)
+    assert (first.state_dict()[0]["rows"] == before).all()
+    assert np.shares_memory(second.timeline.steps_left, second.timeline.rows)
+    assert_go_on_alike(first, second)
+
+
+def test_a_copy_shares_the_functions():
+    """They may be methods of an environment, which is not copied."""
+
+    class Environment:
+        def compute_reward(self, achieved_goal, goal, info):
+            return compute_reward(achieved_goal, goal, info)
+
+        def __deepcopy__(self, memo):
+            raise AssertionError
+
+    environment = Environment()
+    buffer = buffer_of(50, OBSERVATION_SPACE, ACTION_SPACE, environment.compute_reward)
+    buffer.add_episode(make_episode(1, 3))
+    assert copy.deepcopy(buffer).sample(4).row.tolist() == buffer.sample(4).row.tolist()
+
+
+def test_two_threads_get_whole_batches():
+    """One samples, one adds: each reward belongs to its goals."""
+    buffer = make_buffer(capacity=60, n_sampled_goal=20)
+    for number in range(1, 9):
+        buffer.add_episode(make_episode(number, 7))
+    faults, stop = [], threading.Event()
+
+    def sample():
+        while not stop.is_set():
+            batch = buffer.sample(64)
+            expected = compute_reward(batch.next_achieved_goal, batch.goal, {})
+            faults.append((batch.reward != expected)[batch.is_relabelled].any())
+
+    threads = [threading.Thread(target=sample) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(9, 600):
+        buffer.add_episode(make_episode(number, 1 + number % 7))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert len(faults) > 10
+    assert not any(faults)
+
+
+def test_n_sampled_goal_is_saved_beside_a_mixture(tmp_path):
+    first = filled(n_sampled_goal=8)
+    first.strategy = Relabel(future=0.5)
+    first.save(tmp_path / "buffer")
+    second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    assert second.her_probability == 0.5
+    second.strategy = "future"
+    assert second.her_probability == 8 / 9
 
 
 def test_a_mixture_is_saved_with_the_buffer(tmp_path):

@@ -155,9 +155,9 @@ def test_the_last_of_repeated_rows_counts():
         ([0, 1], 1.0, r"\(2,\).*\(\)"),
         ([0.0, 1.0], [1.0, 1.0], "float64"),
         ([0, 1], ["1", "1"], "<U1"),
-        ([0, -1], [1.0, 1.0], "row must be below 63, got -1"),
-        ([0, 10**6], [1.0, 1.0], "row must be below 63, got 1000000"),
-        (np.array([0, 2**64 - 1], np.uint64), [1.0, 1.0], "row must be below 63, got -1"),
+        ([0, -1], [1.0, 1.0], "row -1 starts no"),
+        ([0, 10**6], [1.0, 1.0], "row 1000000 starts no"),
+        (np.array([0, 2**64 - 1], np.uint64), [1.0, 1.0], "row -1 starts no"),
         ([0, 2], [1.0, 1.0], "row 2 starts no transition"),  # a last row
         ([0, 30], [1.0, 1.0], "row 30 starts no transition"),  # never written
     ],
@@ -175,13 +175,21 @@ def test_refused_updates_change_nothing(row, priority, said):
             buffer.update_priorities(row, priority)
 
 
-@pytest.mark.parametrize("bad", [None, (5, 1.0), (-1, 1.0), (9, 1.0), (0, np.nan), (0, np.inf), (0, -1.0), (0, 2.5)])
-def test_the_compiled_check_equals_the_plain_one(bad):
-    numbers, row, error = np.array([1.0] * 5 + [0.0] * 4), np.arange(5), np.linspace(0, 2, 5)
+@pytest.mark.parametrize("bad", [None, (4, 1.0), (-1, 1.0), (19, 1.0), (12, 1.0), (6, np.nan), (6, np.inf), (6, 2.5)])
+@pytest.mark.parametrize(("first", "stop"), [(5, 13), (9, 18), (0, 9)])
+def test_the_compiled_search_for_rows_equals_the_slow_one(bad, first, stop):
+    """A ring of 9 rows that was wrapped once. Row 3, position 12, is the last of an episode."""
+    leaves, position, error = np.ones(9), np.arange(max(first, 5), max(first, 5) + 4), np.linspace(0, 2, 4)
+    leaves[3] = 0
     if bad:
-        row[3], error[3] = bad
-    for check in (slow_kernels.are_errors, priorities.are_errors):
-        assert check(numbers, 9, row, error, 2.0) is (bad is None)
+        position[2], error[2] = bad
+    rows = [np.zeros(4, np.int64), np.zeros(4, np.int64)]
+    answers = [
+        find(leaves, position, error, first, stop, 2.0, row)
+        for find, row in zip((slow_kernels.find_rows, priorities.find_rows), rows, strict=True)
+    ]
+    assert answers[0] is answers[1]
+    assert rows[0].tolist() == rows[1].tolist()
 
 
 def test_refused_settings():
@@ -197,23 +205,34 @@ def test_refused_settings():
             buffer.update_priorities([0], [1.0])
 
 
-def test_updates_for_rows_overwritten_since_the_last_draw_are_dropped():
+def test_updates_of_evicted_rows_are_ignored():
     buffer, _ = held([4, 4], capacity=8, alpha=1.0, episode_length=4)
-    buffer.sample(8)
+    row = buffer.sample(8).row
+    assert sorted(set(row.tolist())) == [0, 1, 2, 3, 5, 6, 7, 8]
     buffer.add_episode(make_episode(3, 2))  # over rows 0 to 2; row 3 of the evicted episode stays empty
     buffer.update_priorities([0, 3, 5, 1], [9.0, 9.0, 3.0, 9.0])
     assert leaves(buffer).tolist() == pytest.approx([1, 1, 0, 0, 0, 3, 1, 1, 1, 0], abs=1e-5)
-    buffer.sample(8)
-    buffer.update_priorities([0], [2.0])
+    row = buffer.sample(8).row
+    assert sorted(set(row.tolist())) == [5, 6, 7, 8, 10, 11]  # rows 0 and 1 were written again
+    buffer.update_priorities([10], [2.0])
     assert leaves(buffer)[0] == pytest.approx(2.0, abs=1e-5)
-    with pytest.raises(InputError, match="row 3 starts no transition"):
-        buffer.update_priorities([3], [1.0])
+    for unknown in (12, 13, 10**9):
+        with pytest.raises(InputError, match=f"row {unknown} starts no transition"):
+            buffer.update_priorities([unknown], [1.0])
 
 
-def test_before_the_first_draw_no_update_is_out_of_date():
-    buffer, _ = held([4, 4, 4], capacity=8, alpha=1.0, episode_length=4)
-    buffer.update_priorities([0], [5.0])
-    assert leaves(buffer)[0] == pytest.approx(5.0, abs=1e-5)
+def test_late_updates_never_change_new_episodes():
+    """A learner that prefetches: it updates a batch after further draws and evictions."""
+    buffer, _ = held([4, 4], capacity=8, alpha=1.0, episode_length=4)
+    old = buffer.sample(8).row
+    for number in (3, 4):
+        buffer.add_episode(make_episode(number, 4))
+        buffer.sample(8)
+    before = leaves(buffer)
+    buffer.update_priorities(old, np.full(8, 9.0))
+    assert (leaves(buffer) == before).all()
+    buffer.update_priorities(buffer.sample(8).row, np.full(8, 9.0))
+    assert (leaves(buffer)[buffer.timeline.live_rows()] == 9.0 + SMALLEST_ERROR).all()
 
 
 def test_energy_is_how_far_the_achieved_goal_moved():
@@ -258,7 +277,7 @@ def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
         assert np.flatnonzero(leaves(buffer)).tolist() == live.tolist()
         assert tree.total == pytest.approx(leaves(buffer).sum(), rel=1e-12)
         batch = buffer.sample(6)
-        assert set(batch.row) <= set(live)
+        assert set(batch.row % len(buffer.timeline.rows)) <= set(live)
         if rng.random() < 0.5:
             buffer.add_episode(make_episode(1000 + number, 2))
         if options["prioritized"]:

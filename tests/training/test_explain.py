@@ -12,3 +12,4 @@ def test_every_option_has_its_meaning_and_where_its_value_comes_from():
     assert (explained["tau"]["part"], explained["tau"]["default"]) == ("agent", 0.005)
     assert "recipe" in explained["symmetries"]
     assert "recipe" not in explained["seed"]
+    assert [explained[name]["source"] for name in ("tau", "symmetries", "capacity")] == ["given", "recipe", "default"]

@@ -38,15 +38,16 @@ def test_weights_that_are_not_finite_are_reported_before_the_priorities():
 def test_the_errors_of_an_update_become_the_priorities_of_its_rows(options):
     with her(prioritized=True, alpha=1.0, steps=200, **options) as model:
         trainer, seen = model.trainer, []
-        update = trainer.agent.update
+        updates = trainer.agent.updates
 
         def recording(batch):
-            metrics = update(batch)
-            seen.append((batch.row.copy().ravel(), metrics["priority"].numpy().copy().ravel(), trainer.buffer.beta))
+            metrics = updates(batch)
+            errors = np.concatenate([m["priority"].numpy().copy() for m in metrics])
+            seen.append((batch.row.copy().ravel(), errors.ravel(), trainer.buffer.beta))
             assert batch.weight.shape == batch.row.shape
             return metrics
 
-        trainer.agent.update = recording
+        trainer.agent.updates = recording
         model.learn(100)
         rows, errors = (np.concatenate(part) for part in list(zip(*seen, strict=True))[:2])
         last = dict(zip(rows.tolist(), errors.tolist(), strict=True))

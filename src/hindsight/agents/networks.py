@@ -79,20 +79,19 @@ class Network:
         self._last_weight, self._last_bias = self.layers[-1][0], self.layers[-1][1].unsqueeze(2)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return the outputs, (E, B, outputs)."""
-        return self._forward_layers(self.encoder(x) if self.encoder else x)[0]
+        """Return the outputs, (E, B, outputs). Without a tape, each layer reuses the memory of the last but one."""
+        x = self._expanded(self.encoder(x) if self.encoder else x)
+        for weight, bias in self._hidden:
+            x = torch.baddbmm(bias, x, weight)
+            if self.architecture.layer_norm:
+                x = torch.native_layer_norm(x, x.shape[-1:], None, None, LAYER_NORM_EPS)[0]
+            x = x.relu_()
+        return self._outputs(x)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tape]:
         """Return the outputs, and the tape for `weight_gradient` and `input_gradient`."""
-        if self.encoder is None:
-            return self._forward_layers(x)
-        features, encoder_tape = self.encoder.forward(x)
-        outputs, tape = self._forward_layers(features)
-        tape.encoder = encoder_tape
-        return outputs, tape
-
-    def _forward_layers(self, x: Tensor) -> tuple[Tensor, Tape]:
-        tape = Tape([x.expand(len(self._last_weight), *x.shape[-2:])])
+        x, encoder_tape = self.encoder.forward(x) if self.encoder else (x, None)
+        tape = Tape([self._expanded(x)], encoder=encoder_tape)
         for weight, bias in self._hidden:
             hidden = torch.baddbmm(bias, tape.inputs[-1], weight)
             if self.architecture.layer_norm:
@@ -100,9 +99,15 @@ class Network:
                 hidden, mean, scale = torch.native_layer_norm(before, before.shape[-1:], None, None, LAYER_NORM_EPS)
                 tape.norms.append((before, mean, scale))
             tape.inputs.append(hidden.relu_())
+        return self._outputs(tape.inputs[-1]), tape
+
+    def _expanded(self, x: Tensor) -> Tensor:
+        """Return the input of each member, (E, B, inputs)."""
+        return x.expand(len(self._last_weight), *x.shape[-2:])
+
+    def _outputs(self, x: Tensor) -> Tensor:
         # There are few outputs. BLAS computes them as long rows in a third of the time of narrow columns.
-        rows = torch.baddbmm(self._last_bias, self._last_weight, tape.inputs[-1].transpose(1, 2))
-        return rows.transpose(1, 2), tape
+        return torch.baddbmm(self._last_bias, self._last_weight, x.transpose(1, 2)).transpose(1, 2)
 
     def weight_gradient(self, tape: Tape, gradient: Tensor) -> Tensor:
         """Return the gradient of all weights, flat, given that of the outputs. The next call overwrites it."""
@@ -129,7 +134,7 @@ class Network:
         for i in range(len(self.layers) - 1, 0, -1):
             yield i, gradient
             gradient = _matmul(gradient, self.layers[i][0])
-            gradient = torch.ops.aten.threshold_backward(gradient, tape.inputs[i], 0)
+            torch.ops.aten.threshold_backward.grad_input(gradient, tape.inputs[i], 0, grad_input=gradient)
             if self.architecture.layer_norm:
                 before, mean, scale = tape.norms[i - 1]
                 gradient = torch.ops.aten.native_layer_norm_backward(
@@ -217,7 +222,7 @@ class TargetUpdate:
             self.target.lerp_(self.online, self.tau)
             return
         self.n_calls.add_(1)
-        rate = torch.where(self.n_calls % self.period == 0, self.tau, 0.0)
+        rate = (self.n_calls % self.period == 0) * self.tau
         self.target.lerp_(self.online, rate)
 
 

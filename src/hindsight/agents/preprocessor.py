@@ -43,11 +43,11 @@ class Transitions:
     discount: Tensor
     weight: Tensor | None
 
-    def __getitem__(self, batch: int) -> Transitions:
-        """Return one of the batches, (B, n) each."""
+    def __getitem__(self, index: int | slice) -> Transitions:
+        """Return one of the batches, (B, n) each, or a slice of them."""
         tensors: list[Any] = [getattr(self, field) for field in self.__slots__]
-        rows: list[Any] = [None if tensor is None else tensor[batch] for tensor in tensors]
-        return Transitions(*rows)
+        selected: list[Any] = [None if tensor is None else tensor[index] for tensor in tensors]
+        return Transitions(*selected)
 
 
 class Preprocessor:

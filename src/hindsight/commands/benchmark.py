@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from ..envs.goal_env import make_goal_env, read_spec
 from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, RunFolderError
 from ..options import Settings
@@ -31,7 +29,7 @@ from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
 from ..training.settings import resolve_settings
 from .modules import find_modules_here
-from .terminal import Display, proportional
+from .terminal import progress, say
 from .train import folder_name, stop_signals
 
 MAX_SEEDS = 1_000
@@ -131,15 +129,14 @@ class Benchmark:
         print(
             f"{self.suite.name}: {len(planned)} runs, {len(planned) - len(waiting)} finished, in {self.folder}", flush=True
         )
-        failures, started = [], time.monotonic()
-        with stop_signals() as received, Display(len(waiting), Console()) as display:
-            for count, (run, status) in enumerate(_run_all(waiting, jobs, received), 1):
+        failures = []
+        with stop_signals() as received:
+            ended = progress(_run_all(waiting, jobs, received), len(waiting), "runs")
+            for count, (run, status) in enumerate(ended, 1):
                 text, failed = _outcome(run, status)
                 failures += [f"{run}: {text}"] * failed
                 if not received or not failed:
-                    display.print(f"[{count}/{len(waiting)}] {run}: {text}")
-                left = proportional(time.monotonic() - started, count, len(waiting))
-                display.show(count, f"{count}/{len(waiting)} runs  {left}")
+                    say(f"[{count}/{len(waiting)}] {run}: {text}")
         if received:
             print(f"Stopped by {received[0].name}. The same command continues.")
             return 128 + received[0]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-
-from rich.console import Console
 
 from ..her import HER
 from ..report.run import environment_name
 from ..training.evaluate import Evaluation, evaluate
-from .terminal import Display, proportional
+from .terminal import progress
 
 
 def evaluate_run(
@@ -21,12 +18,7 @@ def evaluate_run(
     env: the id of the environment, None for the run's own.
     """
     with HER.load(run, env, workers=workers, engine="processes", ray_address=None) as model:
-        outcomes, started = [], time.monotonic()
-        with Display(episodes, Console(stderr=True)) as display:
-            for outcome in evaluate(model.source, model.weights, seed, range(episodes)):
-                outcomes.append(outcome)
-                done, successes = len(outcomes), sum(o.success for o in outcomes)
-                left = proportional(time.monotonic() - started, done, episodes)
-                display.show(done, f"{done}/{episodes} episodes  success {successes / done:.0%}  {left}")
+        outcomes = progress(evaluate(model.source, model.weights, seed, range(episodes)), episodes, "episodes")
+        result = Evaluation(tuple(outcomes))
         name = environment_name(model.spec.env_id, model.settings.rollout.env_options)
-        return {"environment": name, "agent": model.settings.agent, "seed": seed}, Evaluation(tuple(outcomes))
+        return {"environment": name, "agent": model.settings.agent, "seed": seed}, result

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from pathlib import Path
-
-from rich.console import Console
 
 from ..envs.goal_env import make_goal_env
 from ..envs.rendering import has_display
@@ -15,7 +12,7 @@ from ..report.write import LiveReport
 from ..rollout.video import VideoFile, play_with_video
 from ..training.assemble import environment_id
 from ..training.evaluate import Evaluation, outcome_of
-from .terminal import Display, proportional, say
+from .terminal import progress, say
 
 
 def play(run: Path, env: str | None, *, episodes: int, seed: int, video_path: Path | None) -> None:
@@ -32,16 +29,11 @@ def play(run: Path, env: str | None, *, episodes: int, seed: int, video_path: Pa
         with closing(make_goal_env(name, mode, rollout.env_arguments)) as environment:
             beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
             video = VideoFile(video_path or beside, environment) if mode == "rgb_array" else None
-            results, started = [], time.monotonic()
-            with Display(episodes, Console(stderr=True)) as display:
-                for number in range(episodes):
-                    episode, reset_seed = play_with_video(
-                        environment, model.policy, seed, number, rollout.max_episode_steps, video
-                    )
-                    results.append(outcome_of(episode, reset_seed))
-                    say(f"episode {number}: {results[-1]}")
-                    left = proportional(time.monotonic() - started, number + 1, episodes)
-                    display.show(number + 1, f"{number + 1}/{episodes} episodes  {left}")
+            results = []
+            for number in progress(range(episodes), episodes, "episodes"):
+                limit = rollout.max_episode_steps
+                results.append(outcome_of(*play_with_video(environment, model.policy, seed, number, limit, video)))
+                say(f"episode {number}: {results[-1]}")
     say(str(Evaluation(tuple(results))))
     if video:
         video.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Self
+from typing import IO, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -18,12 +18,13 @@ from ..training.trainer import Trainer
 
 WIDE = 110  # columns of a terminal from which the bar is long, and rates are shown
 Clock = Callable[[], float]
+T = TypeVar("T")
 
 
-def say(line: str) -> None:
-    """Print a line. A full disk, or a reader that went away, does not stop a run."""
+def say(line: str, file: IO[str] | None = None) -> None:
+    """Print a line to stdout or a file. A full disk, or a reader that went away, does not stop a run."""
     try:
-        print(line, flush=True)
+        print(line, file=file, flush=True)
     except OSError:
         return
 
@@ -58,11 +59,10 @@ class Display:
 
     def print(self, line: str) -> None:
         """Print a line above the live line."""
-        try:
-            self.console.print(line, highlight=False, markup=False, soft_wrap=not self.console.is_terminal)
-            self.console.file.flush()
-        except OSError:
-            return
+        if self.console.is_terminal:
+            self.console.print(line, highlight=False, markup=False)
+        else:
+            say(line, self.console.file)
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -148,6 +148,11 @@ def duration_left(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d} left" if hours else f"{minutes}:{rest:02d} left"
 
 
-def proportional(elapsed: float, done: int, total: int) -> str:
-    """Return the time left of equal parts, of which `done` took `elapsed` seconds."""
-    return duration_left(elapsed / done * (total - done)) if done else ""
+def progress(items: Iterable[T], total: int, unit: str, clock: Clock = time.monotonic) -> Iterator[T]:
+    """Yield the items, and show on stderr how many are done and the time left. unit: what they are, as "episodes"."""
+    started = clock()
+    with Display(total, Console(stderr=True), clock) as display:
+        for done, item in enumerate(items, 1):
+            yield item
+            left = duration_left((clock() - started) / done * (total - done))
+            display.show(done, f"{done}/{total} {unit}  {left}")

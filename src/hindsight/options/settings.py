@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UnknownNameError, nearest
@@ -59,12 +59,6 @@ class Settings:
             return "task"
         return "recipe" if option in self.from_recipe else "default"
 
-    def replace(self, **changes: Any) -> Settings:
-        """Return settings with some options changed, each by its name. Raises UnknownNameError and OptionError."""
-        changed = build_settings(self.agent, self.recipe, self._values() | changes)
-        given = self.given | frozenset(changes)
-        return replace(changed, from_recipe=self.from_recipe, reasons=self.reasons, given=given)
-
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
         return {"agent": self.agent, "recipe": self.recipe, "variant": self.variant, "options": self.flat()}
@@ -73,9 +67,6 @@ class Settings:
     def from_json(cls, data: Mapping[str, Any], **overrides: Any) -> Settings:
         """Return the settings that `to_json` wrote, with `overrides` by option name on top."""
         return build_settings(str(data["agent"]), str(data["recipe"]), dict(data["options"]) | overrides)
-
-    def _values(self) -> dict[str, Any]:
-        return {name: value for record in self.records() for name, value in record}
 
 
 def run_options(agent: str) -> dict[str, OptionField]:

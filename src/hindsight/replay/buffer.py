@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,9 @@ from ..records.symmetries import Symmetries
 from ..storage import load_arrays, save_arrays
 from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
-from .rows import row_dtype, whole_number
+from .rows import fraction_of_one, row_dtype, whole_number
 from .sampler import GoalSampler, RandomState, RowSampler, Sampler, Transform
-from .strategies import RewardFunction, Strategy, Termination, check_strategy, choose_termination
+from .strategies import RewardFunction, Strategy, Termination, check_strategy, choose_termination, read_strategy
 from .timeline import Timeline
 from .transforms import (
     NStepReturn,
@@ -28,6 +29,7 @@ from .transforms import (
     SymmetryTransform,
     WeightTransform,
     already_achieved_fraction,
+    check_subgoals,
 )
 
 KIND = "hindsight buffer"
@@ -103,21 +105,23 @@ class HindsightBuffer:
             compute_reward,
             choose_termination(options.relabel_terminated, compute_terminated, compute_success, success_reward),
             options,
-            _check_fraction("discount", discount),
-            _check_subgoals(subgoals, options),
+            fraction_of_one("discount", discount),
+            check_subgoals(subgoals, options),
             success_reward,
             Symmetries(options.symmetries, spec),
         )
         self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype)
         self.open_episodes = OpenEpisodes(self.timeline, n_envs, autoreset)
         self._rng, self._priorities = RandomState(seed), make_priorities(len(self.timeline.rows), options)
-        self._weights = WeightTransform(self._priorities if options.prioritized else None, options.beta)
+        self._weights = WeightTransform(self.timeline, self._priorities if options.prioritized else None, options.beta)
         rows = RowSampler(self.timeline, self._rng, self._priorities)
         self._stored = self._pipeline.stored_goals(rows, self._rng)
         self.timeline.row_data = [data for data in (self._priorities, self._stored) if data is not None]
         goals = self._pipeline.goals(rows, self._rng)
         transforms = self._pipeline.transforms(self.timeline, self._stored, self._weights)
         self._sampler = Sampler(self.timeline, self._rng, rows, goals, transforms, self._pipeline.extras)
+        self._functions = (compute_reward, compute_terminated, compute_success)
+        self._lock = threading.RLock()
 
     def __len__(self) -> int:
         """Number of transitions that can be sampled: those of finished episodes."""
@@ -147,8 +151,9 @@ class HindsightBuffer:
     def strategy(self, strategy: Strategy) -> None:
         if self._stored is not None:
             raise OptionError("strategy cannot change with relabel_at='episode_end', because the goals are stored already.")
-        self._sampler.goals = GoalSampler(self._sampler.rows, self._rng, strategy, self.options.n_sampled_goal)
-        self._strategy = strategy
+        goals = GoalSampler(self._sampler.rows, self._rng, strategy, self.options.n_sampled_goal)
+        with self._lock:
+            self._sampler.goals, self._strategy = goals, strategy
 
     @property
     def symmetries(self) -> Symmetries:
@@ -162,20 +167,21 @@ class HindsightBuffer:
 
     @beta.setter
     def beta(self, beta: float) -> None:
-        self._weights.beta = _check_fraction("beta", beta)
+        self._weights.beta = fraction_of_one("beta", beta)
 
     def update_priorities(self, row: Any, priority: Any) -> None:
         """Set the TD errors of sampled transitions.
 
-        row: integers, such as batch.row. If a row is repeated, its last value counts. Rows whose episode was evicted since
-            the last draw are ignored.
+        row: batch.row of a sample, however long ago. If a row is repeated, its last value counts. Rows whose episode was
+            evicted since are ignored: a prioritized batch has write positions, which are not used again for other steps.
         priority: absolute TD errors, of the same shape.
         Raises InputError for NaN, infinity, negative numbers, other shapes, and rows that start no transition. Nothing is
         changed then.
         """
         if not isinstance(self._priorities, ErrorPriorities):
             raise InputError("The buffer does not sample by TD error. Make it with ReplayOptions(prioritized=True).")
-        self._priorities.update(row, priority)
+        with self._lock:
+            self._priorities.update(row, priority, self.timeline)
 
     def add(
         self,
@@ -195,15 +201,18 @@ class HindsightBuffer:
         Raises MissingKeyError, ShapeError, CastError, NonFiniteError, EpisodeTooLongError or InputError. Nothing of the
         step is stored then, for any environment.
         """
-        self.open_episodes.add(observation, action, reward, next_observation, terminated, truncated, info)
+        with self._lock:
+            self.open_episodes.add(observation, action, reward, next_observation, terminated, truncated, info)
 
     def add_episode(self, episode: Episode) -> None:
         """Add a whole episode. Raises as `add` does, before anything is stored."""
-        self.timeline.append(episode)
+        with self._lock:
+            self.timeline.append(episode)
 
     def end_open_episodes(self) -> None:
         """Close every open episode as truncated, for resets in the middle of one."""
-        self.open_episodes.close_all()
+        with self._lock:
+            self.open_episodes.close_all()
 
     def sample(self, batch_size: int, out: Batch | None = None) -> Batch:
         """Return a batch of independent samples, arrays (batch_size, ...), copied from the buffer.
@@ -212,22 +221,26 @@ class HindsightBuffer:
         out: a batch that was returned before for the same size. Its memory is reused and it is returned.
         Raises NothingToSampleError, InputError, or GoalEnvError if compute_reward returns what cannot be used.
         """
-        return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
+        with self._lock:
+            return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
 
     def sample_many(self, n: int, batch_size: int, out: Batch | None = None) -> Batch:
         """Return n batches, arrays (n, batch_size, ...), faster than n calls. batches[i] is one of them."""
-        return self._sampler.sample((whole_number("n", n, 1), whole_number("batch_size", batch_size, 1)), out)
+        shape = (whole_number("n", n, 1), whole_number("batch_size", batch_size, 1))
+        with self._lock:
+            return self._sampler.sample(shape, out)
 
     def sample_open(self, batch_size: int) -> Batch:
         """Return a batch of steps of open episodes, relabelled with the goals achieved in them so far.
 
         For learners that cannot wait for the first end. Each call copies the open episodes.
         """
-        timeline, rng, k = self.open_episodes.as_truncated(), self._rng, self.options.n_sampled_goal
-        rows = RowSampler(timeline, rng)
-        goals, returns = GoalSampler(rows, rng, self._strategy, k), self._pipeline.returns(timeline)
-        sampler = Sampler(timeline, rng, rows, goals, [returns], self._pipeline.extras)
-        return sampler.sample((whole_number("batch_size", batch_size, 1),))
+        shape = (whole_number("batch_size", batch_size, 1),)
+        with self._lock:
+            timeline, rng = self.open_episodes.as_truncated(), self._rng
+            rows, returns = RowSampler(timeline, rng), self._pipeline.returns(timeline)
+            goals = GoalSampler(rows, rng, self._strategy, self.options.n_sampled_goal)
+            return Sampler(timeline, rng, rows, goals, [returns], self._pipeline.extras).sample(shape)
 
     def already_achieved_fraction(self, batch: Batch) -> float | None:
         """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
@@ -241,19 +254,22 @@ class HindsightBuffer:
 
         Large arrays are views: write or copy them before the buffer changes.
         """
-        arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self._rng.state.copy()}
-        return arrays, _describe(self)
+        with self._lock:
+            arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self._rng.state.copy()}
+            return arrays, _describe(self)
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
         """Take the contents and the random state of another buffer of the same task, capacity and n_envs.
 
         Raises FileError, which names what differs. The buffer is unchanged then.
         """
-        _load_state(self, arrays, data)
+        with self._lock:
+            _load_state(self, arrays, data)
 
     def save(self, path: str | Path) -> None:
         """Write everything except the functions to the file `path`, atomically."""
-        save_arrays(Path(path), KIND, *self.state_dict())
+        with self._lock:
+            save_arrays(Path(path), KIND, *self.state_dict())
 
     @classmethod
     def load(
@@ -272,15 +288,22 @@ class HindsightBuffer:
         """
         arrays, data = load_arrays(Path(path), KIND)
         try:
-            arguments = _saved_arguments(arrays, data, strategy)
-            functions: dict[str, Any] = {"compute_terminated": compute_terminated, "compute_success": compute_success}
-            buffer = cls(compute_reward=compute_reward, **arguments, **functions)
-            buffer.load_state_dict(arrays, data)
+            buffer = _restore((compute_reward, compute_terminated, compute_success), strategy, arrays, data)
             if strategy is not None and buffer.strategy != strategy:
                 buffer.strategy = strategy
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError) as problem:
             raise FileError(f"The buffer at {path} cannot be loaded: {problem}") from None
         return buffer
+
+    def __reduce__(self) -> Any:
+        """Pickle the contents and the functions, instead of arrays that would no longer be views of each other."""
+        with self._lock:
+            return _restore, (self._functions, self._strategy, *self.state_dict())
+
+    def __deepcopy__(self, memo: Any) -> HindsightBuffer:
+        """Return a buffer with a copy of the contents and with the same functions, which may belong to an environment."""
+        with self._lock:
+            return _restore(self._functions, self._strategy, *self.state_dict())
 
 
 @dataclass(frozen=True)
@@ -363,7 +386,7 @@ def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapp
         timeline.check(arrays)
         open_episodes.check(arrays)
         rng.check(arrays["random_state"])
-        beta, strategy = _check_fraction("beta", data["beta"]), _read_strategy(data["strategy"])
+        beta, strategy = fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"])
     except (KeyError, TypeError, AttributeError, OptionError) as problem:
         raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
     timeline.load(arrays)
@@ -374,34 +397,28 @@ def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapp
         buffer.strategy = strategy
 
 
-def _check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:
-    """Return `subgoals`. Raises OptionError for options that do not fit them."""
-    wanted = {"relabel_at": "sample", "extra_reward": False, "n_steps": 1} if subgoals else {}
-    for name, value in wanted.items():
-        if getattr(options, name) != value:
-            raise OptionError(
-                f"{name} must be {value!r} with subgoals, got {getattr(options, name)!r}. Change it, or pass subgoals=()."
-            )
-    return tuple(subgoals)
-
-
-def _check_fraction(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 <= value <= 1:
-        raise OptionError(f"{name} must be a number between 0 and 1, got {value!r}.")
-    return float(value)
-
-
-def _read_strategy(stored: Any) -> Strategy | None:
-    """Return a strategy that was written as text; None for a function."""
-    if stored is None:
-        return None
-    return check_strategy(Relabel.parse(stored) if "=" in stored else stored)
+def _restore(
+    functions: tuple[RewardFunction, RewardFunction | None, RewardFunction | None],
+    strategy: Strategy | None,
+    arrays: Mapping[str, Array],
+    data: Mapping[str, Any],
+) -> HindsightBuffer:
+    """Return a buffer with this state. functions: compute_reward, compute_terminated, compute_success."""
+    compute_reward, compute_terminated, compute_success = functions
+    buffer = HindsightBuffer(
+        compute_reward=compute_reward,
+        compute_terminated=compute_terminated,
+        compute_success=compute_success,
+        **_saved_arguments(arrays, data, strategy),
+    )
+    buffer.load_state_dict(arrays, data)
+    return buffer
 
 
 def _saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strategy: Strategy | None) -> dict[str, Any]:
     """Return the arguments of a saved buffer, with which it is made again. Raises FileError if they do not fit."""
     options = ReplayOptions(**data["options"])
-    strategy = _read_strategy(data["strategy"]) if strategy is None else strategy
+    strategy = read_strategy(data["strategy"]) if strategy is None else strategy
     if strategy is None:
         raise FileError("It used a function as strategy, which is not in the file. Pass strategy=...")
     if options.n_sampled_goal is None or not isinstance(strategy, Relabel):  # else it is set later

@@ -11,6 +11,7 @@ from ..errors import FileError, InputError
 from ..options import ReplayOptions
 from ..records import Array
 from .kernels import compiled, prefetch_bytes
+from .timeline import Timeline
 
 SMALLEST_ERROR = 1e-6  # added to every TD error, so that every transition can be sampled again
 FAN = 16  # children of a node of the sum tree: two cache lines
@@ -100,55 +101,42 @@ class ErrorPriorities(Priorities):
     def __init__(self, n_rows: int, alpha: float) -> None:
         super().__init__(n_rows)
         self.alpha, self.largest_error = alpha, 1.0
-        self._evicted: list[tuple[int, int]] | None = None  # first row and stop, since the last draw; None before it
 
     def enter(self, first: int, rows: Array, prepared: None) -> None:
         """Add an episode whose T + 1 records were written from row `first` on."""
         self._fill(first, len(rows) - 1, (self.largest_error + SMALLEST_ERROR) ** self.alpha)
 
-    def leave(self, first: int, steps: int) -> None:
-        """Remove an evicted episode. Updates of its rows are ignored until the next draw."""
-        super().leave(first, steps)
-        if self._evicted is not None:
-            is_adjacent = self._evicted and self._evicted[-1][1] == first  # merged, so that the list stays short
-            start = self._evicted.pop()[0] if is_adjacent else first
-            self._evicted.append((start, first + steps + 1))
-
-    def draw(self, u: Array) -> Array:
-        """As `Priorities.draw`."""
-        self._evicted = []
-        return super().draw(u)
-
-    def update(self, rows: Any, errors: Any) -> None:
-        """Set new TD errors, see `HindsightBuffer.update_priorities`."""
-        rows, errors = np.asarray(rows), np.asarray(errors)
-        if rows.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or rows.shape != errors.shape:
+    def update(self, position: Any, errors: Any, timeline: Timeline) -> None:
+        """Set new TD errors, see `HindsightBuffer.update_priorities`. position: write positions of `timeline`."""
+        position, errors = np.asarray(position), np.asarray(errors)
+        if position.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or position.shape != errors.shape:
             raise InputError(
-                f"row and priority must be integers and numbers of one shape, got {rows.shape} of {rows.dtype} and "
+                f"row and priority must be integers and numbers of one shape, got {position.shape} of {position.dtype} and "
                 f"{errors.shape} of {errors.dtype}."
             )
-        rows, errors = rows.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
-        if self._evicted or not are_errors(self._tree[0], len(self.leaves), rows, errors, LARGEST):
-            is_held = self._check(rows, errors)
+        position, errors = position.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
+        first, stop = timeline.live_positions()
+        rows = np.empty(len(position), np.int64)
+        if not find_rows(self.leaves, position, errors, first, stop, LARGEST, rows):
+            is_held = self._check(position, errors, rows, first, stop)
             rows, errors = rows[is_held], errors[is_held]
         self.set(rows, (errors + SMALLEST_ERROR) ** self.alpha)
         self.largest_error = float(errors.max(initial=self.largest_error))
 
-    def _check(self, rows: Array, errors: Array) -> Array:
-        """Raise InputError for invalid values. Return which of the rows were not evicted since the last draw."""
-        is_good, is_row = (errors >= 0) & (errors <= LARGEST), (rows >= 0) & (rows < len(self.leaves))
+    def _check(self, position: Array, errors: Array, rows: Array, first: int, stop: int) -> Array:
+        """Raise InputError for invalid values. Return which of the rows are still stored."""
+        is_good, is_known, is_held = (
+            (errors >= 0) & (errors <= LARGEST),
+            (position >= 0) & (position < stop),
+            position >= first,
+        )
         if not is_good.all():
             raise InputError(
                 f"A priority must be between 0 and {LARGEST:g}, got {errors[~is_good][0]}. Pass the absolute TD error."
             )
-        if not is_row.all():
-            raise InputError(f"row must be below {len(self.leaves)}, got {rows[~is_row][0]}. Pass batch.row of a sample.")
-        is_held = np.ones(len(rows), np.bool_)
-        for first, stop in self._evicted or ():
-            is_held &= (rows < first) | (rows >= stop)
-        is_empty = is_held & (self.values(rows) == 0)
-        if is_empty.any():
-            raise InputError(f"row {rows[is_empty][0]} starts no transition. Pass batch.row of a sample.")
+        is_known &= ~is_held | (self.values(rows) > 0)
+        if not is_known.all():
+            raise InputError(f"row {position[~is_known][0]} starts no transition. Pass batch.row of a sample.")
         return is_held
 
     def state(self, n_rows: int) -> dict[str, Array]:
@@ -166,7 +154,6 @@ class ErrorPriorities(Priorities):
         """As `Priorities.load`."""
         super().load(state)
         self.largest_error = float(state["largest_error"][0])
-        self._evicted = None
 
 
 class EnergyPriorities(Priorities):
@@ -266,10 +253,18 @@ def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
 
 
 @compiled
-def are_errors(numbers: Array, n_rows: int, row: Array, error: Array, largest: float) -> bool:
-    """Return whether all of `row` are rows with a number above 0, and all errors are between 0 and `largest`."""
-    is_good = True
-    for i in range(len(row)):
-        is_row = 0 <= row[i] < n_rows
-        is_good &= is_row and numbers[row[i] if is_row else 0] > 0 and 0 <= error[i] <= largest
+def find_rows(leaves: Array, position: Array, error: Array, first: int, stop: int, largest: float, row: Array) -> bool:
+    """Fill `row` with the rows at these write positions. Return whether all are live and all errors are valid.
+
+    leaves: one number per row, above 0 if the row is live.
+    first, stop: the range of positions that are stored. They are at most len(leaves) apart.
+    """
+    is_good, n_rows = True, len(leaves)
+    start = stop // n_rows * n_rows
+    for i in range(len(position)):
+        offset = position[i] - start
+        row[i] = offset if offset >= 0 else offset + n_rows
+        is_stored = first <= position[i] < stop
+        row[i] = row[i] if is_stored else 0
+        is_good &= is_stored and leaves[row[i]] > 0 and 0 <= error[i] <= largest
     return is_good

@@ -183,6 +183,13 @@ def whole_number(name: str, value: Any, lowest: int) -> int:
     return int(value)
 
 
+def fraction_of_one(name: str, value: Any) -> float:
+    """Return `value` as a float. Raises OptionError unless it is a number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 <= value <= 1:
+        raise OptionError(f"{name} must be a number between 0 and 1, got {value!r}.")
+    return float(value)
+
+
 class Draw(NamedTuple):
     """The memory of one draw: what the sampler fills, and what transforms read besides the batch.
 

@@ -141,6 +141,13 @@ def check_strategy(strategy: Strategy) -> Strategy:
     raise UnknownNameError(f"strategy must be {choice}, got {strategy!r}.{nearest(strategy, STRATEGIES)}")
 
 
+def read_strategy(stored: Any) -> Strategy | None:
+    """Return a strategy that was written as text; None for a function."""
+    if stored is None:
+        return None
+    return check_strategy(Relabel.parse(stored) if "=" in stored else stored)
+
+
 class Termination(NamedTuple):
     """How `terminated` of relabelled samples is recomputed: by a function, by a least reward, or not at all."""
 

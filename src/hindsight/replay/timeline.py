@@ -22,7 +22,7 @@ from .rows import INFO_PREFIX, Field, refuse_non_finite, row_dtype, select, whol
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
-COUNTERS = ("cursor", "oldest", "wrap_end", "high_water", "num_episodes", "num_transitions")
+COUNTERS = ("cursor", "oldest", "wrap_end", "high_water", "num_episodes", "num_transitions", "wraps")
 
 
 class RowData(Protocol):
@@ -63,6 +63,7 @@ class Timeline:
     rows: the structured array itself. high_water: no row at or above it was ever written.
     cursor: row of the next episode. oldest: first row of the oldest episode.
     wrap_end: end of the rows that were written before the cursor wrapped, while any of them is live, else 0.
+    wraps: how often the cursor has wrapped.
     row_data: what is kept beside the rows. It is set while the timeline is empty.
     """
 
@@ -88,7 +89,7 @@ class Timeline:
         self._layout, self._floats = row_layout(row), float_table(row, watched, LARGEST_GOAL)
         self._large_goal = 0.0  # the first goal that float32 stores coarsely, until the warning
         self.high_water = self.num_episodes = self.num_transitions = 0
-        self.cursor = self.oldest = self.wrap_end = 0
+        self.cursor = self.oldest = self.wrap_end = self.wraps = 0
         self._live: Array | None = None
         self.row_data: list[RowData] = []
 
@@ -152,6 +153,17 @@ class Timeline:
         is_held: Array = is_row & (self.steps_left[place] + self.steps_done[place] > 0)
         return is_held
 
+    def positions(self, row: Array) -> Array:
+        """Return the write positions of live rows: row + len(rows) * wraps when it was written. They never repeat."""
+        return row + len(self.rows) * (self.wraps - (row >= self.cursor)) if self.wraps else row
+
+    def live_positions(self) -> tuple[int, int]:
+        """Return the range of write positions that are stored: that of the oldest episode, and that of the cursor."""
+        stop = len(self.rows) * self.wraps + self.cursor
+        is_before_wrap = self.num_episodes > 0 and self.oldest >= self.cursor
+        oldest = len(self.rows) * (self.wraps - is_before_wrap) + self.oldest
+        return (oldest if self.num_episodes else stop), stop
+
     def _prepare(self, rows: Array) -> list[Any]:
         return [data.prepare(rows) for data in self.row_data]
 
@@ -206,6 +218,7 @@ class Timeline:
         """Evict episodes until one of `steps` steps can be written. Return its first row."""
         wraps = self.cursor + steps + 1 > len(self.rows)
         start = 0 if wraps else self.cursor
+        self.wraps += wraps
         while self.num_episodes and self._must_evict(start, steps):
             self._evict_oldest()
         if not self.num_episodes:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileError, GoalEnvError, OptionError
+from ..options import ReplayOptions
 from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
 from ..records import Array, Batch
 from ..records.subgoals import Subgoal, parse_subgoals
@@ -187,6 +188,17 @@ def sum_steps(steps: Batch, steps_left: Array, discount: float, batch: Batch) ->
         batch.discount[:] = np.where(batch.terminated, 0.0, discount**n_used)
 
 
+def check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:
+    """Return `subgoals`. Raises OptionError for options that do not fit them."""
+    wanted = {"relabel_at": "sample", "extra_reward": False, "n_steps": 1} if subgoals else {}
+    for name, value in wanted.items():
+        if getattr(options, name) != value:
+            raise OptionError(
+                f"{name} must be {value!r} with subgoals, got {getattr(options, name)!r}. Change it, or pass subgoals=()."
+            )
+    return tuple(subgoals)
+
+
 class SubgoalTransform:
     """Relabel a fraction of the samples with the goals of subgoals (relay HER, Luo et al. 2023).
 
@@ -260,18 +272,21 @@ class SymmetryTransform:
 class WeightTransform:
     """Set the importance weights (N * p / total) ** -beta of prioritized samples, divided by their maximum in each batch.
 
+    It is the last transform, because it turns `row` into write positions, which `update_priorities` needs.
     beta: 0 (no correction) to 1 (full correction). It may be changed at any time.
     """
 
-    def __init__(self, priorities: Priorities | None, beta: float) -> None:
-        self._priorities, self.beta = priorities, beta
+    def __init__(self, timeline: Timeline, priorities: Priorities | None, beta: float) -> None:
+        self._timeline, self._priorities, self.beta = timeline, priorities, beta
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
-        """Set `weight` of the batch. N and total cancel out. Without priorities, weights remain None."""
+        """Set `weight` and `row` of the batch. N and total cancel out. Without priorities, nothing changes."""
         if self._priorities is None:
             return
         values = self._priorities.values(draw.batch.row)
         draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
+        if self._timeline.wraps:
+            batch.row[:] = self._timeline.positions(batch.row)
 
 
 class StoredGoals:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..agents.policy import PolicySpec
 from ..envs.goal_env import make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, terminated_function
 from ..errors import FileError, MissingExtraError, OptionError
-from ..options import RolloutOptions, Settings
+from ..options import Settings
 from ..recipes import choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
 from ..replay.buffer import HindsightBuffer, compile_kernels
@@ -38,10 +39,13 @@ class Assembly:
     """
 
     def __init__(self, env: Environment | None, environment: GoalEnv | None, spec: GoalSpec, settings: Settings) -> None:
-        _check_rollout(env, settings.rollout)
+        rollout = settings.rollout
+        if (rollout.engine == "ray" and not rollout.workers) or (rollout.ray_address and rollout.engine != "ray"):
+            raise OptionError("ray_address needs engine='ray', and that needs workers, as in --engine ray --workers 2")
+        if isinstance(env, gymnasium.Env) and (rollout.workers or rollout.remake_environment):
+            raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
         self.spec, self.settings = spec, settings
-        self._env = env
-        self._training = environment
+        self._env, self._training = env, environment
         self._evaluation: GoalEnv | None = None
 
     @property
@@ -65,6 +69,9 @@ class Assembly:
         """Return a new buffer. policy: names the subgoals."""
         compile_kernels()
         settings, environment = self.settings, self.environment
+        highest = self.spec.reward_high
+        if settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
+            raise OptionError("relabel_terminated='success' needs a reward of two values. Choose 'keep' or 'never'")
         return HindsightBuffer(
             settings.training.capacity,
             environment.observation_space,
@@ -73,7 +80,7 @@ class Assembly:
             seed=self._seed(_REPLAY_STREAM),
             options=settings.replay,
             compute_terminated=terminated_function(environment),
-            success_reward=self._success_reward(),
+            success_reward=highest if np.isfinite(highest) else 0.0,
             episode_length=settings.rollout.max_episode_steps or self.spec.max_episode_steps,
             discount=settings.agent_options.discount,
             subgoals=policy.subgoals,
@@ -81,16 +88,14 @@ class Assembly:
 
     def source(self, policy: PolicySpec) -> Source:
         """Return a new source of episodes: this process, or workers."""
-        rollout = self.settings.rollout
-        remake = self._must_remake() if rollout.remake_environment is None else rollout.remake_environment
-        setup = RolloutSetup(
-            self._maker(),
-            policy,
-            rollout.max_episode_steps,
-            self.settings.replay.info_keys,
-            remake,
-            rollout.env_arguments,
-        )
+        rollout, given = self.settings.rollout, self._given
+        maker = None if isinstance(given, gymnasium.Env) else given
+        remake = rollout.remake_environment
+        if remake is None and maker is not None:
+            self._evaluation = self._evaluation or make_goal_env(maker, env_options=rollout.env_arguments)
+            remake = not resets_exactly(self.environment, self._evaluation)
+        info_keys = self.settings.replay.info_keys
+        setup = RolloutSetup(maker, policy, rollout.max_episode_steps, info_keys, bool(remake), rollout.env_arguments)
         if not rollout.workers:
             return LocalSource(setup, self.environment, self._evaluation)
         is_ray = rollout.engine == "ray"
@@ -106,48 +111,23 @@ class Assembly:
             self._evaluation.close()
             self._evaluation = None
 
+    @property
     def _given(self) -> Environment:
         return environment_id(self.spec) if self._env is None else self._env
 
-    def _maker(self) -> str | Callable[..., GoalEnv] | None:
-        """Return what makes environments; None if only one that exists is given."""
-        given = self._given()
-        return None if isinstance(given, gymnasium.Env) else given
-
     def _make(self) -> GoalEnv:
-        made = make_goal_env(self._given(), env_options=self.settings.rollout.env_arguments)
+        made = make_goal_env(self._given, env_options=self.settings.rollout.env_arguments)
         found = read_spec(made)
         if found.max_episode_steps != self.spec.max_episode_steps or self.spec.difference(found):
-            made.close()
             raise OptionError(
-                f"the policy was trained on episodes of {self.spec.max_episode_steps} steps, but {self._given()} has "
-                f"{found.max_episode_steps} steps, or other spaces. Give the environment of the training, as in "
-                f"HER.load(path, env=...)"
+                f"The policy was trained with {self.spec.max_episode_steps} steps per episode, {self._given} has "
+                f"{found.max_episode_steps}, or other spaces. Give the environment: HER.load(path, env=...)"
             )
         return made
-
-    def _must_remake(self) -> bool:
-        """Whether a reset is not exact, so that each episode needs a new environment. Makes that for evaluation."""
-        maker = self._maker()
-        if maker is None:
-            return False
-        if self._evaluation is None:
-            self._evaluation = make_goal_env(maker, env_options=self.settings.rollout.env_arguments)
-        return not resets_exactly(self.environment, self._evaluation)
 
     def _seed(self, stream: int) -> int:
         sequence = np.random.SeedSequence(self.settings.training.seed, spawn_key=(stream,))
         return int(sequence.generate_state(1)[0])
-
-    def _success_reward(self) -> float:
-        """The reward at the goal. It matters, and must be known, only if success terminates episodes."""
-        highest = self.spec.reward_high
-        if self.settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
-            raise OptionError(
-                "relabel_terminated is 'success', but the reward of success is unknown, because the reward has more than "
-                "two values. Choose 'keep' or 'never', or give the environment a compute_terminated"
-            )
-        return highest if np.isfinite(highest) else 0.0
 
 
 def assemble(env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any]) -> Assembly:
@@ -161,15 +141,15 @@ def assemble(env: Environment, agent: str | None, recipe: str | None, options: M
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
     environment = make_goal_env(env, env_options=arguments)
-    try:
+    with _closed_on_error(environment, env):
         spec = read_spec(environment)
         settings = resolve_settings(chosen or find_recipe(spec.env_id), spec, agent, options)
-        _require_arguments(settings, arguments)
+        if settings.rollout.env_arguments != arguments:
+            raise OptionError(
+                f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment "
+                f"was made with {arguments}. Give them: HER(env, env_options=(...))"
+            )
         return Assembly(env, environment, spec, settings)
-    except Exception:
-        if environment is not env:
-            environment.close()
-        raise
 
 
 def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:
@@ -183,12 +163,19 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
     if env is None:
         return Assembly(None, None, saved.spec, settings)
     environment = make_goal_env(env, env_options=settings.rollout.env_arguments)
-    try:
+    with _closed_on_error(environment, env):
         if difference := saved.spec.difference(read_spec(environment)):
             raise FileError(f"the policy does not fit the environment: {difference}")
         return Assembly(env, environment, saved.spec, settings)
-    except Exception:
-        if environment is not env:
+
+
+@contextmanager
+def _closed_on_error(environment: GoalEnv, given: Environment) -> Iterator[None]:
+    """Close an environment that was made here if the block raises."""
+    try:
+        yield
+    except BaseException:
+        if environment is not given:
             environment.close()
         raise
 
@@ -196,29 +183,7 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
 def environment_id(spec: GoalSpec) -> str:
     """Return the registered id of a task. Raises OptionError if it has none, or one that would import a module."""
     if spec.env_id is None:
-        raise OptionError("the environment of this policy has no registered id. Give it, as in HER.load(path, env=...)")
+        raise OptionError("the environment of this policy has no registered id. Give it: HER.load(path, env=...)")
     if ":" in spec.env_id:  # Gymnasium imports what stands before the colon
         raise OptionError(f"the file names the environment {spec.env_id!r}. Import its module, and give env=...")
     return spec.env_id
-
-
-def _check_rollout(env: Environment | None, rollout: RolloutOptions) -> None:
-    """Raise OptionError for options of collecting that do not go together, or not with an environment object."""
-    if rollout.engine == "ray" and not rollout.workers:
-        raise OptionError("engine is 'ray', but workers is 0. Give the number of workers, as in --workers 2")
-    if rollout.ray_address and rollout.engine != "ray":
-        raise OptionError(f"ray_address is {rollout.ray_address!r}, but engine is {rollout.engine!r}. Add --engine ray")
-    if isinstance(env, gymnasium.Env) and (rollout.workers or rollout.remake_environment):
-        raise OptionError(
-            "workers and remake_environment make new environments, but an environment object was given. Give its id, or a "
-            "function that makes it"
-        )
-
-
-def _require_arguments(settings: Settings, arguments: Mapping[str, Any]) -> None:
-    """Raise OptionError if the recipe was found too late, and asks for other arguments of the environment."""
-    if settings.rollout.env_arguments != arguments:
-        raise OptionError(
-            f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment was "
-            f"made with {dict(arguments)}. Give them, as in HER(env, env_options=(...))"
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -10,7 +11,7 @@ from ..agents.policy import Exploration, PolicyWeights
 from ..errors import FileError
 from ..records import Array
 from ..rollout.collect import TRAINING, Job
-from .events import Counts
+from .counts import Counts
 from .metrics import Meter
 from .trainer import Trainer
 
@@ -46,6 +47,7 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     """
     try:
         counts, meter = Counts(**data["counts"]), Meter(**data["meter"])
+        meter.sums = {name: math.nan if total is None else total for name, total in meter.sums.items()}
         history = [dict(record) for record in data["history"]]
         seed = trainer.settings.training.seed
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]

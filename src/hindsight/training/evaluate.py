@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from ..agents.policy import PolicyWeights
 from ..errors import CollectError, MissingKeyError
-from ..records import Episode
+from ..records import Array, Episode
 from ..records.definitions import wilson_interval
 from ..rollout.collect import EVALUATION, Job, environment_seed
 from ..rollout.workers import Source
+from .counts import Counts
 
 UNSEEN_SEED = 1_000_003  # for `HER.evaluate`: none of its episodes is one of those that chose the best policy
 ATTEMPTS = 3  # at a job, before the error of the environment is raised
@@ -96,16 +97,13 @@ class Evaluation:
         )
 
 
-def result_with_retries(source: Source, ticket: int, count_failure: Callable[[], None]) -> list[Episode]:
-    """Return the episodes of a job. If the environment fails, run the job again, up to ATTEMPTS times in all.
-
-    count_failure: called after each failed attempt that is followed by another.
-    """
+def result_with_retries(source: Source, ticket: int, counts: Counts) -> list[Episode]:
+    """Return the episodes of a job. If the environment fails, run the job again, ATTEMPTS times in all."""
     for _ in range(ATTEMPTS - 1):
         try:
             return source.result(ticket)
         except CollectError:
-            count_failure()
+            counts.failed_jobs += 1
     return source.result(ticket)
 
 
@@ -113,35 +111,28 @@ class EvaluationJobs:
     """Evaluation episodes without exploration, submitted to a source: one job each, so that all workers take part.
 
     episodes: their numbers. Results come in this order.
-    count_failure: called when a job failed and is run again.
+    outcomes: of the episodes so far.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        weights: PolicyWeights,
-        run_seed: int,
-        episodes: Sequence[int],
-        count_failure: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._source, self._count_failure = source, count_failure
+    def __init__(self, source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> None:
+        self.outcomes: list[Outcome] = []
+        self._source, self._run_seed = source, run_seed
         self._tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
-        self._received = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether all episodes were returned."""
-        return self._received == len(self._tickets)
+        """Whether all episodes are in."""
+        return len(self.outcomes) == len(self._tickets)
 
     @property
     def has_next(self) -> bool:
         """Whether `next` would return without waiting."""
-        return not self.is_over and self._source.has_result(self._tickets[self._received])
+        return not self.is_over and self._source.has_result(self._tickets[len(self.outcomes)])
 
-    def next(self) -> Episode:
-        """Return the next episode. Wait for it if necessary."""
-        [episode] = result_with_retries(self._source, self._tickets[self._received], self._count_failure)
-        self._received += 1
+    def next(self, counts: Counts) -> Episode:
+        """Return the next episode, and add its outcome. Wait for it if necessary."""
+        [episode] = result_with_retries(self._source, self._tickets[len(self.outcomes)], counts)
+        self.outcomes.append(outcome_of(episode, environment_seed(self._run_seed, EVALUATION, episode.number)))
         return episode
 
     def drop(self) -> None:
@@ -150,15 +141,15 @@ class EvaluationJobs:
             self._source.drop(ticket)
 
 
-def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
-    """Play evaluation episodes and yield their outcomes, in the order of their numbers."""
-    jobs = EvaluationJobs(source, weights, run_seed, episodes)
+def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: int) -> Evaluation:
+    """Return the evaluation of a policy over `episodes` episodes."""
+    jobs = EvaluationJobs(source, weights, run_seed, range(episodes))
     try:
         while not jobs.is_over:
-            episode = jobs.next()
-            yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
+            jobs.next(Counts())
     finally:
         jobs.drop()
+    return Evaluation(tuple(jobs.outcomes))
 
 
 def outcome_of(episode: Episode, seed: int) -> Outcome:
@@ -168,16 +159,19 @@ def outcome_of(episode: Episode, seed: int) -> Outcome:
             "the success rate needs info['is_success'] or info['success'], but the environment's info has neither. Wrap "
             "the environment so that step() sets a boolean info['is_success']"
         )
-    first, final = (episode.achieved_goal[row].astype(np.float64) for row in (0, -1))
-    last = episode.desired_goal[-1].astype(np.float64)
+    first, final, desired = episode.achieved_goal[0], episode.achieved_goal[-1], episode.desired_goal[-1]
     return Outcome(
         episode=episode.number,
         seed=seed,
-        achieved_goal=tuple(first.ravel().tolist()),
-        desired_goal=tuple(last.ravel().tolist()),
+        achieved_goal=_flat(first),
+        desired_goal=_flat(desired),
         success=episode.success,
         episode_return=float(episode.reward.sum()),
-        final_distance=float(np.linalg.norm(final - last)),
+        final_distance=float(np.linalg.norm(final.astype(np.float64) - desired.astype(np.float64))),
         steps=len(episode),
-        final_goal=tuple(final.ravel().tolist()),
+        final_goal=_flat(final),
     )
+
+
+def _flat(goal: Array) -> tuple[float, ...]:
+    return tuple(goal.astype(np.float64).ravel().tolist())

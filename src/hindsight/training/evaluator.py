@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,37 +12,31 @@ from ..agents import Agent
 from ..options import TrainingOptions
 from ..records import Array
 from ..records.definitions import first_solved
-from ..rollout.collect import EVALUATION, environment_seed
 from ..rollout.workers import Source
-from .evaluate import Evaluation, EvaluationJobs, Outcome, outcome_of
-from .events import Counts, EvaluationFinished, Snapshot
+from .counts import Counts
+from .evaluate import Evaluation, EvaluationJobs, Outcome
+from .events import EvaluationFinished, Snapshot
 
 
-@dataclass
-class _Running:
+class RunningEvaluation(NamedTuple):
     """An evaluation under way. values: what the critics expect in each episode, when it arrives."""
 
     jobs: EvaluationJobs
     snapshot: Snapshot
-    outcomes: list[Outcome] = field(default_factory=list)
-    values: list[Array] = field(default_factory=list)
+    values: list[Array]
 
 
 class Evaluator:
     """The evaluations of a run: the one under way, and the history of those that are complete.
 
     history: one record per evaluation, with env_steps, success_rate and return_mean.
+    running: the evaluation under way.
     """
 
     def __init__(self, agent: Agent, options: TrainingOptions) -> None:
         self.agent, self.options = agent, options
         self.history: list[dict[str, float]] = []
-        self._running: _Running | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether an evaluation is under way."""
-        return self._running is not None
+        self.running: RunningEvaluation | None = None
 
     @property
     def evaluated_at(self) -> int:
@@ -65,7 +58,7 @@ class Evaluator:
     def is_due(self, counts: Counts, until: int) -> bool:
         """Whether an evaluation should begin: every `eval_every` steps, and at the end."""
         every, steps = self.options.eval_every, counts.env_steps
-        last = self._running.snapshot.counts.env_steps if self._running else self.evaluated_at
+        last = self.running.snapshot.counts.env_steps if self.running else self.evaluated_at
         if not every or not counts.updates or steps == last:
             return False
         return steps // every > last // every or steps >= until
@@ -73,41 +66,33 @@ class Evaluator:
     def begin(self, source: Source, counts: Counts) -> None:
         """Submit the episodes of the next evaluation. The history changes only when all of them are in."""
         first = len(self.history) * self.options.eval_episodes
-        snapshot = Snapshot.take(self.agent, counts)
+        snapshot, numbers = Snapshot.take(self.agent, counts), range(first, first + self.options.eval_episodes)
+        jobs = EvaluationJobs(source, snapshot.weights, self.options.seed, numbers)
+        self.running = RunningEvaluation(jobs, snapshot, [])
 
-        def count_failure() -> None:
-            counts.failed_jobs += 1
-
-        numbers = range(first, first + self.options.eval_episodes)
-        jobs = EvaluationJobs(source, snapshot.weights, self.options.seed, numbers, count_failure)
-        self._running = _Running(jobs, snapshot)
-
-    def ready(self) -> Iterator[Outcome | EvaluationFinished]:
+    def ready(self, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
         """Yield the outcomes that are there, and the evaluation if it is complete. Do not wait."""
-        while self._running and self._running.jobs.has_next:
-            yield from self._receive(self._running)
+        while self.running and self.running.jobs.has_next:
+            yield from self._receive(self.running, counts)
 
-    def rest(self) -> Iterator[Outcome | EvaluationFinished]:
+    def rest(self, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
         """Wait for the outcomes that are missing and yield them, then the evaluation."""
-        while self._running:
-            yield from self._receive(self._running)
+        while self.running:
+            yield from self._receive(self.running, counts)
 
     def drop(self) -> None:
         """Drop an evaluation that is under way. It is played again when it is due."""
-        if self._running:
-            self._running.jobs.drop()
-            self._running = None
+        if self.running:
+            self.running.jobs.drop()
+            self.running = None
 
-    def _receive(self, running: _Running) -> Iterator[Outcome | EvaluationFinished]:
-        episode = running.jobs.next()
-        outcome = outcome_of(episode, environment_seed(self.options.seed, EVALUATION, episode.number))
-        running.outcomes.append(outcome)
-        running.values.append(self.agent.values(episode))
-        yield outcome
+    def _receive(self, running: RunningEvaluation, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
+        running.values.append(self.agent.values(running.jobs.next(counts)))
+        yield running.jobs.outcomes[-1]
         if running.jobs.is_over:
-            self._running = None
+            self.running = None
             q_mean = float(np.concatenate(running.values).mean())
-            yield self._finish(Evaluation(tuple(running.outcomes), q_mean), running.snapshot)
+            yield self._finish(Evaluation(tuple(running.jobs.outcomes), q_mean), running.snapshot)
 
     def _finish(self, evaluation: Evaluation, snapshot: Snapshot) -> EvaluationFinished:
         record = {

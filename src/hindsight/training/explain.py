@@ -10,11 +10,12 @@ PARTS = ("agent", "hindsight", "collecting", "training")  # of Settings.records(
 
 
 def explain(settings: Settings) -> dict[str, dict[str, Any]]:
-    """Return for each option its part, its meaning, its default, and the value of the recipe if it sets one."""
+    """Return for each option its part, meaning, default, what chose its value, and the recipe's value if it has one."""
     explained = {}
     for part, record in zip(PARTS, settings.records(), strict=True):
         for option in option_fields(type(record)):
             facts = {"part": part, "meaning": option.description, "default": option.default}
+            facts["source"] = settings.source(option.name)
             if option.name in settings.from_recipe:
                 facts["recipe"] = settings.from_recipe[option.name]
             explained[option.name] = facts

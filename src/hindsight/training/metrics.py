@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,8 @@ import torch
 
 from ..records import Episode
 from ..rollout.workers import FAULTS
-from ..storage import append_text, save_bytes
+from .counts import Counts
 from .evaluate import Evaluation
-from .events import Counts
 
 FAULT_METRICS = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
 GOAL_NUMBERS = 3  # of each goal, as many are written per training episode: enough for a map
@@ -60,30 +58,13 @@ class Meter:
         return means
 
 
-class ProgressTable:
-    """The metrics as progress.csv. It is written anew when a metric appears for the first time."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._columns: list[str] = []
-
-    def append(self, record: Mapping[str, Any], read_all: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
-        """Add a record. read_all: returns all records, this one included, from which the table is written anew."""
-        if set(record) <= set(self._columns):
-            append_text(self.path, self._rows([record]))
-        else:
-            self.rebuild(read_all())
-
-    def rebuild(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Write the table of these records."""
-        self._columns = list(dict.fromkeys(name for record in records for name in record))
-        head = dict(zip(self._columns, self._columns, strict=True))
-        save_bytes(self.path, self._rows([head, *records]).encode())
-
-    def _rows(self, records: Iterable[Mapping[str, Any]]) -> str:
-        text = io.StringIO()
-        csv.DictWriter(text, self._columns, lineterminator="\n").writerows(records)
-        return text.getvalue()
+def table_text(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return records as CSV, with a column for every metric that occurs."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for record in records for name in record)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
 
 
 def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:

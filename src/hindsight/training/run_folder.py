@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
+import json
 import os
 import socket
 import warnings
@@ -10,29 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from .. import storage
 from ..errors import FileError, RunFolderError
 from ..options import Settings
 from ..records import GoalSpec
-from ..storage import (
-    append_lines,
-    finite,
-    json_text,
-    load_arrays,
-    parse_json,
-    read_json,
-    read_lines,
-    save_arrays,
-    save_bytes,
-    truncate,
-)
 from .checkpoint import restore_trainer, trainer_state
 from .events import EvaluationFinished, Event, JobFinished
 from .explain import explain
 from .machine import machine_facts
-from .metrics import ProgressTable, count_metrics, episode_records, evaluation_metrics
+from .metrics import count_metrics, episode_records, evaluation_metrics, table_text
 from .saved_model import SavedModel, refuse_other_settings
 from .trainer import Trainer
 
@@ -41,6 +31,7 @@ SETTINGS, ENDING, TABLE = "settings.json", "ended.json", "progress.csv"
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl"
 GROWING = (METRICS, EVALUATIONS, EPISODES)
+WRITTEN = (SETTINGS, ENDING, TABLE, CHECKPOINT, PREVIOUS, *GROWING, "lock", "policies")
 KIND = "checkpoint"
 
 
@@ -55,16 +46,21 @@ class RunFolder:
     """Writes settings, metrics, evaluations, policies and checkpoints of a run. One process holds it at a time.
 
     listeners: functions that are called with every record of the metrics.
+    notices: what a user should know about the files, one sentence each.
     """
 
     def __init__(self, path: Path, settings: Settings, spec: GoalSpec) -> None:
         self.path, self.settings, self.spec = path, settings, spec
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
+        self.notices: list[str] = []
         self._logged_at = self._checkpoint_at = 0
+        self._unsaved: dict[str, SavedModel] = {}  # policies that are still to be written, by their names
         path.mkdir(parents=True, exist_ok=True)
+        if links := [name for name in WRITTEN if (path / name).is_symlink()]:
+            raise RunFolderError(f"{path / links[0]} is a symbolic link, which is not followed. Give another --folder")
         self._lock = _lock(path)
-        _remove_unfinished(path)
-        self._table = ProgressTable(path / TABLE)
+        for unfinished in [*path.glob("*.tmp-*"), *path.glob("policies/*.tmp-*")]:  # of a process that was killed
+            unfinished.unlink()
 
     @property
     def holds_a_run(self) -> bool:
@@ -78,31 +74,45 @@ class RunFolder:
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
         record["begun"] = datetime.now(UTC).isoformat(timespec="seconds")
         record["explained"] = explain(self.settings)
-        save_bytes(self.path / SETTINGS, json_text(record, indent=1).encode())
+        storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
-        """Bring the trainer and the files back to the last checkpoint, or to the start if there is none."""
+        """Bring the trainer and the files back to the last good checkpoint. If there is no run, begin one.
+
+        Files of a run without a checkpoint are moved into a folder beside them.
+        """
+        if not self.holds_a_run:
+            self.begin()
+            return
         self._refuse_another_run()
         sizes: Mapping[str, int] = {}
-        if (self.path / CHECKPOINT).exists():
-            arrays, data = load_arrays(self.path / CHECKPOINT, KIND)
-            restore_trainer(trainer, arrays, data["trainer"])
-            self._logged_at, sizes = data["logged_at"], data["sizes"]
-            self._checkpoint_at = trainer.counts.env_steps
+        if any((self.path / name).exists() for name in (CHECKPOINT, PREVIOUS)):
+            sizes = self._load_checkpoint(trainer)
+        else:
+            self._set_aside()
         (self.path / ENDING).unlink(missing_ok=True)
         for name in GROWING:
-            truncate(self.path / name, sizes.get(name, 0))
-        self._table.rebuild(read_lines(self.path / METRICS)[0])
+            storage.truncate(self.path / name, sizes.get(name, 0))
+        self._write_table()
 
     def listen(self, trainer: Trainer, event: Event) -> None:
         """Write what an event needs. If the disk fails, warn and train on: the next write may succeed."""
-        try:
-            if isinstance(event, JobFinished):
-                self._write_job(trainer, event)
-            elif isinstance(event, EvaluationFinished):
-                self._write_evaluation(trainer, event)
-        except (OSError, FileError) as problem:
-            warnings.warn(f"a file of the run was not written ({problem}). Training goes on", RuntimeWarning, stacklevel=2)
+        if isinstance(event, JobFinished):
+            options, now = self.settings.training, trainer.counts.env_steps
+            records = episode_records(event.episodes, now)
+            self._attempt(lambda: storage.append_lines(self.path / EPISODES, records))
+            if not event.evaluation_follows and now // options.log_every > self._logged_at // options.log_every:
+                self._attempt(lambda: self._log(trainer))
+            every = options.checkpoint_every
+            if every and now // every > self._checkpoint_at // every:
+                self._attempt(lambda: self.save_checkpoint(trainer))
+        elif isinstance(event, EvaluationFinished):
+            self._attempt(lambda: self._save_policies(trainer, event))
+            self._attempt(lambda: self._log(trainer, event))
+            env_steps = {"env_steps": event.snapshot.counts.env_steps}
+            outcomes = (env_steps | asdict(outcome) for outcome in event.evaluation.outcomes)
+            self._attempt(lambda: storage.append_lines(self.path / EVALUATIONS, outcomes))
+            self._attempt(self._write_table)
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         """Write everything from which the run goes on to the same bytes, and the policy as it is now."""
@@ -110,19 +120,21 @@ class RunFolder:
         sizes = {name: (self.path / name).stat().st_size for name in GROWING if (self.path / name).exists()}
         self._checkpoint_at = trainer.counts.env_steps
         data = {"trainer": state, "logged_at": self._logged_at, "sizes": sizes}
-        save_arrays(self.path / CHECKPOINT, KIND, arrays, data, previous=self.path / PREVIOUS)
+        storage.save_arrays(self.path / CHECKPOINT, KIND, arrays, data, previous=self.path / PREVIOUS)
         if trainer.evaluator.evaluated_at != trainer.counts.env_steps:  # else the evaluation wrote this policy
-            model = SavedModel.take(trainer.agent, self.settings, self.spec, trainer.counts.facts())
-            model.write(self._policy("latest"))
+            facts = trainer.counts.facts()
+            self._unsaved["latest"] = SavedModel.take(trainer.agent, self.settings, self.spec, facts)
+        self._write_policies()
 
     def finish(self, trainer: Trainer) -> None:
         """Write the last checkpoint, a record of what is not logged yet, and why the run ended."""
         self.save_checkpoint(trainer)
-        if trainer.counts.env_steps > self._logged_at:
-            self._log(trainer)
         steps = trainer.counts.env_steps
+        if steps > self._logged_at:
+            self._log(trainer)
+        self._write_table()
         why = "solved" if trainer.is_solved else "steps" if steps >= self.settings.training.steps else "stopped"
-        save_bytes(self.path / ENDING, json_text(Ending(why, steps)._asdict()).encode())
+        storage.save_bytes(self.path / ENDING, storage.json_text(Ending(why, steps)._asdict()).encode())
 
     def close(self) -> None:
         """Release the folder to other processes."""
@@ -131,27 +143,44 @@ class RunFolder:
     def _refuse_another_run(self) -> None:
         """Raise an error if the folder holds a run with other settings or on another task."""
         place = self.path / SETTINGS
-        found = read_json(place)
+        found = storage.read_json(place)
         if not (isinstance(found.get("options"), dict) and isinstance(found.get("spec"), dict)):
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
-        refuse_other_settings(found, parse_json(json_text(self.settings.to_json()), "the settings"), FREE_ON_RESUME)
+        wanted = json.loads(storage.json_text(self.settings.to_json()))
+        refuse_other_settings(found, wanted, FREE_ON_RESUME)
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
             raise FileError(f"{self.path} holds a run on another task: {difference}")
 
-    def _write_job(self, trainer: Trainer, event: JobFinished) -> None:
-        options, now = self.settings.training, trainer.counts.env_steps
-        append_lines(self.path / EPISODES, episode_records(event.episodes, now))
-        if not event.evaluation_follows and now // options.log_every > self._logged_at // options.log_every:
-            self._log(trainer)
-        every = options.checkpoint_every
-        if every and now // every > self._checkpoint_at // every:
-            self.save_checkpoint(trainer)
+    def _load_checkpoint(self, trainer: Trainer) -> dict[str, int]:
+        """Restore the trainer and return the sizes of the growing files. If the checkpoint is damaged, use the previous."""
+        problems = []
+        for name in (CHECKPOINT, PREVIOUS):
+            try:
+                arrays, data = storage.load_arrays(self.path / name, KIND)
+                restore_trainer(trainer, arrays, data.get("trainer", {}))
+                self._logged_at, sizes = int(data["logged_at"]), {str(k): int(v) for k, v in data["sizes"].items()}
+            except (FileError, KeyError, TypeError, ValueError, AttributeError) as problem:
+                problems.append(str(problem))
+                continue
+            self._checkpoint_at = trainer.counts.env_steps
+            self.notices += [f"The run goes on from {name}, because {problem}." for problem in problems]
+            return sizes
+        raise FileError("; ".join(problems))
 
-    def _write_evaluation(self, trainer: Trainer, event: EvaluationFinished) -> None:
-        self._log(trainer, event)
-        env_steps = event.snapshot.counts.env_steps
-        append_lines(self.path / EVALUATIONS, ({"env_steps": env_steps} | asdict(o) for o in event.evaluation.outcomes))
-        self._save_policies(trainer, event)
+    def _set_aside(self) -> None:
+        """Move the files of a run without a checkpoint into a new folder, so that the run begins again."""
+        place = next(p for n in itertools.count(1) if not (p := self.path / f"without-checkpoint-{n}").exists())
+        place.mkdir()
+        for name in (*GROWING, TABLE, "policies"):
+            if (self.path / name).exists():
+                (self.path / name).rename(place / name)
+        self.notices.append(f"The run has no checkpoint and begins again. Its files are in {place}.")
+
+    def _attempt(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except (OSError, FileError) as problem:
+            warnings.warn(f"a file of the run was not written ({problem}). Training goes on", RuntimeWarning, stacklevel=3)
 
     def _log(self, trainer: Trainer, event: EvaluationFinished | None = None) -> None:
         """Write one record: counts, means since the last record, and the evaluation that is complete now."""
@@ -160,10 +189,13 @@ class RunFolder:
         record = count_metrics(counts, trainer.counts) | trainer.meter.take_means() | trainer.agent.input_statistics()
         if event:
             record |= evaluation_metrics(event.evaluation, trainer.history)
-        append_lines(self.path / METRICS, [record])
-        self._table.append(finite(record), lambda: read_lines(self.path / METRICS)[0])
         for listener in self.listeners:
             listener(record)
+        storage.append_lines(self.path / METRICS, [record])
+
+    def _write_table(self) -> None:
+        records, _ = storage.read_lines(self.path / METRICS)
+        storage.save_bytes(self.path / TABLE, table_text(records).encode())
 
     def _save_policies(self, trainer: Trainer, event: EvaluationFinished) -> None:
         keep, snapshot = self.settings.training.keep_every, event.snapshot
@@ -172,18 +204,19 @@ class RunFolder:
         facts = snapshot.counts.facts() | event.evaluation.to_json()
         policy = trainer.agent.policy_spec
         model = SavedModel(self.settings, self.spec, policy, snapshot.weights, snapshot.agent_state, facts)
-        for name in names:
-            model.write(self._policy(name))
+        self._unsaved |= dict.fromkeys(names, model)
+        self._write_policies()
 
-    def _policy(self, name: str) -> Path:
-        return self.path / "policies" / f"{name}.safetensors"
+    def _write_policies(self) -> None:
+        """Write the policies that are still to be written. One that fails is tried again with the next."""
+        for name in list(self._unsaved):
+            self._unsaved[name].write(self.path / "policies" / f"{name}.safetensors")
+            del self._unsaved[name]
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
 
@@ -192,17 +225,11 @@ def read_ending(path: Path) -> Ending | None:
     place = path / ENDING
     if not place.is_file():
         return None
-    found: dict[str, Any] = read_json(place)
+    found: dict[str, Any] = storage.read_json(place)
     try:
         return Ending(str(found["why"]), int(found["env_steps"]))
     except (KeyError, TypeError, ValueError, OverflowError):
         raise FileError(f"{place} is damaged, or not ours. Remove it, and the run goes on from its checkpoint") from None
-
-
-def _remove_unfinished(path: Path) -> None:
-    """Remove the files that a killed process left unfinished. Nobody else writes here while the lock is held."""
-    for unfinished in [*path.glob("*.tmp-*"), *path.glob("policies/*.tmp-*")]:
-        unfinished.unlink()
 
 
 def _lock(path: Path) -> int:

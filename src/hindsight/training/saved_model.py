@@ -15,7 +15,7 @@ from ..errors import FileError, OptionError
 from ..options import Settings
 from ..records import Array, GoalSpec
 from ..storage import load_arrays, save_arrays
-from .events import Counts
+from .counts import Counts
 
 KIND = "policy"
 BEST_FIRST = ("best", "latest")  # names of policies in a run folder
@@ -60,10 +60,9 @@ class SavedModel:
 
         Raises FileError for what is missing, damaged, foreign or newer.
         """
-        is_path = isinstance(path_or_file, str | Path)
-        place = _find(Path(path_or_file)) if is_path else path_or_file  # type: ignore[arg-type]
-        arrays, data = load_arrays(place, KIND)
-        name = str(place) if is_path else "the file"
+        if isinstance(path_or_file, str | Path):
+            path_or_file = _find(Path(path_or_file))
+        arrays, data = load_arrays(path_or_file, KIND)
         try:
             saved = cls(
                 Settings.from_json(data["settings"]),
@@ -76,9 +75,9 @@ class SavedModel:
             Policy(saved.policy).load(saved.weights)
             Counts.from_facts(saved.facts)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as problem:
-            raise FileError(f"{name} is malformed ({problem}): it is damaged, or not ours") from None
-        if not np.isfinite(saved.weights.flat).all():
-            raise FileError(f"{name} holds weights that are NaN or infinite: take another policy of the run")
+            raise FileError(f"{path_or_file} is malformed ({problem}): it is damaged, or not ours") from None
+        if not all(np.isfinite(array).all() for array in asdict(saved.weights).values()):
+            raise FileError(f"{path_or_file} holds weights that are NaN or infinite: take another policy of the run")
         return saved
 
 

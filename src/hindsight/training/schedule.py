@@ -12,8 +12,8 @@ from ..options import Settings
 from ..records import Episode
 from ..rollout.collect import TRAINING, Job
 from ..rollout.workers import Source
+from .counts import Counts
 from .evaluate import result_with_retries
-from .events import Counts
 
 
 class RolloutSchedule:
@@ -72,11 +72,7 @@ class RolloutSchedule:
             tickets = [ticket for ticket, _ in self.in_flight]
             place = tickets.index(source.wait_any(tickets))
         ticket, job = self.in_flight[place]
-
-        def count_failure() -> None:
-            counts.failed_jobs += 1
-
-        episodes = result_with_retries(source, ticket, count_failure)
+        episodes = result_with_retries(source, ticket, counts)
         del self.in_flight[place]
         counts.add_faults(source.take_fault_counts())
         return job, episodes

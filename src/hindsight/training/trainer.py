@@ -11,8 +11,9 @@ from ..options import Settings
 from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
+from .counts import Counts
 from .evaluator import Evaluator
-from .events import Counts, Event, JobFinished
+from .events import Event, JobFinished
 from .metrics import Meter
 from .schedule import RolloutSchedule
 from .updates import UpdateLoop
@@ -58,16 +59,16 @@ class Trainer:
         try:
             while not evaluator.is_solved:
                 is_due = evaluator.is_due(self.counts, until)
-                if evaluator.is_running and (waits or is_due):
-                    yield from evaluator.rest()
+                if evaluator.running and (waits or is_due):
+                    yield from evaluator.rest(self.counts)
                 elif is_due:
                     evaluator.begin(self.source, self.counts)
                 elif self.counts.env_steps < until:
                     episodes = self.learn_from_next_job()
                     yield JobFinished(episodes, evaluator.is_due(self.counts, until))
-                    yield from evaluator.ready()
-                elif evaluator.is_running:
-                    yield from evaluator.rest()
+                    yield from evaluator.ready(self.counts)
+                elif evaluator.running:
+                    yield from evaluator.rest(self.counts)
                 else:
                     return
         finally:

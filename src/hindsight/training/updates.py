@@ -13,9 +13,10 @@ from ..errors import HindsightError
 from ..options import Settings
 from ..records import Array, Batch
 from ..replay.buffer import HindsightBuffer
-from .events import Counts
+from .counts import Counts
 from .metrics import Meter
 
+_ACHIEVED = "train/goals_already_achieved"  # fraction of the relabelled goals
 UPDATES_PER_DRAW = 8  # the cost of a call is shared, and the batches still fit the cache
 
 
@@ -34,43 +35,31 @@ class UpdateLoop:
         self._follow_schedules(counts.env_steps)
         with _fast_arithmetic(self.settings.training.threads):
             for first in range(0, due, UPDATES_PER_DRAW):
-                metrics += self._learn(min(UPDATES_PER_DRAW, due - first), meter)
+                metrics += self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each, meter)
         meter.add_updates(metrics)
         self._require_finite_weights()
         counts.updates += due * batches_each
         counts.owed_updates -= due * batches_each
 
-    def _learn(self, n_updates: int, meter: Meter) -> list[dict[str, Any]]:
-        """Make updates from one draw of batches and return the metrics of each."""
-        each = self.agent.batches_per_update
-        batches = self._sample(n_updates * each)
-        self._measure_relabelled_goals(batches, meter)
-        metrics = [self.agent.update(batches[i * each : (i + 1) * each]) for i in range(n_updates)]
+    def _learn(self, n_batches: int, meter: Meter) -> list[dict[str, Any]]:
+        """Learn from one draw of batches and return the metrics of each update."""
+        reused = self._batches if self._batches is not None and len(self._batches) == n_batches else None
+        batches = self.buffer.sample_many(n_batches, self.settings.training.batch_size, out=reused)
+        self._batches = batches
+        if _ACHIEVED not in meter.sums:  # once per record, since it recomputes rewards
+            fraction = self.buffer.already_achieved_fraction(batches)
+            if fraction is not None:
+                meter.add(_ACHIEVED, fraction)
+        metrics = self.agent.updates(batches)
         self._set_priorities(batches.row, [m.pop("priority") for m in metrics if "priority" in m])
         return metrics
-
-    def _sample(self, n_batches: int) -> Batch:
-        """Sample batches. The memory of a draw of the same size is used again."""
-        out = self._batches if self._batches is not None and len(self._batches) == n_batches else None
-        self._batches = self.buffer.sample_many(n_batches, self.settings.training.batch_size, out=out)
-        return self._batches
 
     def _follow_schedules(self, env_steps: int) -> None:
         """Set what changes during a run: `beta` rises linearly to 1 at the last step, and the relabelling strategy."""
         replay = self.settings.replay
         self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / self.settings.training.steps))
-        relabel = replay.relabel_at_step(env_steps)
-        if relabel is not None:
+        if (relabel := replay.relabel_at_step(env_steps)) is not None:
             self.buffer.strategy = relabel
-
-    def _measure_relabelled_goals(self, batches: Batch, meter: Meter) -> None:
-        """Measure how many relabelled goals were achieved already, once per record: it recomputes rewards."""
-        name = "train/goals_already_achieved"
-        if name in meter.sums:
-            return
-        fraction = self.buffer.already_achieved_fraction(batches)
-        if fraction is not None:
-            meter.add(name, fraction)
 
     def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
         if priorities:
