@@ -59,8 +59,8 @@ def test_a_symmetry_of_other_columns_is_an_error_in_the_report():
 def test_steps_that_cannot_be_checked_are_reported():
     line = found(Line(), ("o0=-o0 g0=-g0 a0=-a0",))
     assert line["symmetric steps"] == (
-        "ok",
-        "not checked on steps: an episode cannot start at a given place in this environment",
+        "not seen",
+        "an episode cannot start at a given place: reset needs the options start and goal",
     )
 
 
@@ -77,23 +77,9 @@ def test_steps_that_cannot_be_checked_are_reported():
         ("parking-v0", "highway_env", 4),
     ],
 )
-def test_simulators_nearly_have_the_symmetries_of_their_recipe(name, package, size):
+def test_rewards_of_simulators_have_the_symmetries_of_their_recipe(name, package, size):
     pytest.importorskip(package)
     results = found(name, find_recipe(name).options["symmetries"])
-    assert {level for level, _ in results.values()} == {"ok"}, results
+    assert results["symmetric rewards"][0] == "ok"
     assert results["symmetric rewards"][1].endswith(f"under the {size} elements of the group")
-    assert "not checked" not in results["symmetric steps"][1]
-
-
-@pytest.mark.simulator
-def test_a_rotation_that_an_arm_does_not_have_is_found():
-    pytest.importorskip("panda_gym")
-    rotation = "o0=0.0384-o1 o1=-0.0384+o0 o3=-o4 o4=o3 g0=0.0384-g1 g1=-0.0384+g0 a0=-a1 a1=a0"
-    level, sentence = found("PandaReach-v3", (rotation,))["symmetric steps"]
-    assert level == "warning", sentence
-
-
-@pytest.mark.simulator
-def test_objects_with_several_goals_are_not_moved():
-    pytest.importorskip("panda_gym")
-    assert "not checked" in found("PandaStack-v3", ("g1=-g1 g4=-g4 a1=-a1",))["symmetric steps"][1]
+    assert results["symmetric steps"][0] == "not seen"

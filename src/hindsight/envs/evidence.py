@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -20,7 +19,7 @@ from .random_play import Environment, RandomEpisode, play_actions, random_action
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
 MAX_STEPS = 150  # of each of them
 REPLAYED_STEPS = 50  # of the first one, played again
-SEARCH_STEPS, SEARCH_EPISODES = 500, 20  # to search for a success, if no goal can be set
+SEARCH_STEPS, SEARCH_EPISODES = 500, 50  # to search for a success, if set goals do not show one
 MOST_REPEATS = 10  # of an action during the search, so that the environment moves farther
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
@@ -140,28 +139,26 @@ def _play(env: Environment, seed: int, max_steps: int, most_repeats: int = 1) ->
 
 
 def _search_success(evidence: Evidence) -> None:
-    """Add episodes to the evidence until one shows how a success is rewarded, or the budget is spent."""
+    """Add episodes to the evidence: with set goals, and with random actions until there is a success."""
     evidence.goal_setter = find_goal_setter(evidence.env)
-    for episode in _episodes_with_set_goal(evidence):
-        evidence.search.append(episode)
-        success = evidence.success_of(episode)
-        if any(success) and not success[0]:
-            return
+    if evidence.goal_setter is not None:
+        evidence.search.append(_play(evidence.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS))
+        evidence.search += _episodes_with_set_goal(evidence, evidence.goal_setter)
     steps = 0
     for seed in range(SEARCH_SEED + 1, SEARCH_SEED + 1 + SEARCH_EPISODES):
         if evidence.is_success.any() or steps >= SEARCH_STEPS:
             return
-        evidence.search.append(_play(evidence.env, seed, min(MAX_STEPS, SEARCH_STEPS - steps), MOST_REPEATS))
+        most_repeats = MOST_REPEATS if seed % 2 else 1
+        evidence.search.append(_play(evidence.env, seed, min(MAX_STEPS, SEARCH_STEPS - steps), most_repeats))
         steps += len(evidence.search[-1])
 
 
-def _episodes_with_set_goal(evidence: Evidence) -> Iterator[RandomEpisode]:
-    """Play an episode, then play it again with some of its achieved goals as the desired goal."""
-    if evidence.goal_setter is None:
-        return
-    first = _play(evidence.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS)
-    yield first
-    for fraction in TARGETS:
-        target = int(fraction * (len(first) - 1))
-        start = evidence.goal_setter.with_goal(first.observations["achieved_goal"][target + 1])
-        yield play_actions(evidence.env, SEARCH_SEED, first.actions[: target + 1 + STEPS_AFTER], start)
+def _episodes_with_set_goal(evidence: Evidence, setter: GoalSetter) -> list[RandomEpisode]:
+    """Play the episode that moved farthest again, with some of its achieved goals as the desired goal."""
+    base = max(evidence.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
+    targets = [int(fraction * (len(base) - 1)) for fraction in TARGETS]
+    starts = [setter.with_goal(base.observations["achieved_goal"][target + 1]) for target in targets]
+    return [
+        play_actions(evidence.env, base.seed, base.actions[: target + 1 + STEPS_AFTER], start)
+        for target, start in zip(targets, starts, strict=True)
+    ]

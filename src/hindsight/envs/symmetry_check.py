@@ -59,8 +59,9 @@ def _differences(env: Environment, group: Symmetries, seed: int) -> Array:
     for element in range(1, len(group)):
         moved = [group.transformed("goal", place, element) for place in (start, goal)]
         other = _play(env, moved[0], moved[1], group.transformed("action", actions, element))
-        for part, a, b in zip(("observation", "goal", "goal"), original, other, strict=True):
-            differences.append(np.abs(group.transformed(part, a, element) - b).max(axis=1))
+        pairs = zip(("observation", "goal", "goal"), original, other, strict=True)
+        largest = [np.abs(group.transformed(part, a, element) - b).max(axis=1) for part, a, b in pairs]
+        differences.append(np.max(largest, axis=0))
     return np.concatenate(differences)
 
 
