@@ -13,13 +13,15 @@ from urllib.parse import quote
 
 from jinja2 import Template
 
+from ..storage import json_text
 from .figures import Plot, health, learning
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
 from .verdict import CHECKED, Verdict, duration, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
-COLUMNS = ("option", "value", "chosen by", "meaning")
+SOURCES = {"given": "you", "task": "task", "recipe": "recipe"}  # in settings.json: on the page
+COLUMNS = ("option", "value", "source", "meaning")
 
 
 class Table(NamedTuple):
@@ -73,7 +75,7 @@ class Page:
     def to_html(self) -> str:
         """Return the page as HTML."""
         html, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.html", "page.js"))
-        plots = [vars(plot) for section in self.sections for plot in section.plots]
+        plots = json_text([vars(plot) for section in self.sections for plot in section.plots]).replace("<", "\\u003c")
         return str(Template(html, autoescape=True).render({**vars(self), "plots": plots, "script": script}))
 
 
@@ -84,7 +86,13 @@ def run_page(run: Run, video: str = "") -> Page:
         Section("learning", "Did it learn?", "Drag in a plot to zoom. Double-click to zoom out.", learning(run)),
         Section("video", "What does it look like?", video=video),
         Section("goals", "Where does it succeed?", _goal_text(run), goal_maps(run)),
-        Section("health", "Is it healthy?", "Thin: as recorded. Thick: moving mean.", health(run), "small"),
+        Section(
+            "health",
+            "Is it healthy?",
+            "Thick: mean of 1/20 of the records. Thin: as recorded.",
+            health(run),
+            "small",
+        ),
         Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
         _option_section(run),
         Section("machine", "Task and machine", tables=[_task_table(run)]),
@@ -138,7 +146,7 @@ def _time_table(run: Run) -> Table:
     rows, total = [], 0.0
     for part, count in TIME_PARTS.items():
         seconds = run.last(f"{part}_seconds")
-        speed = f"{run.last(count) / seconds:,.0f} {count} per second" if count and seconds > 0 else ""
+        speed = f"{run.last(count) / seconds:,.0f} {count.replace('_', ' ')} per second" if count and seconds > 0 else ""
         rows.append((part, "not recorded" if math.isnan(seconds) else duration(seconds), speed))
         total += 0.0 if math.isnan(seconds) else seconds
     return Table(("part", "time", "speed"), [*rows, ("in all", duration(total), "")])
@@ -148,8 +156,8 @@ def _option_section(run: Run) -> Section:
     """Return the options that differ from their default, and all options, folded."""
     explained, options = run.settings.explained, run.options.to_dict()
     rows = [_option_row(name, value, explained.get(name, {})) for name, value in options.items()]
-    text = "Options that differ from their default, with who chose them: you, or the recipe."
-    changed = Table(COLUMNS, [row for row in rows if row[2]])
+    text = "Options that you chose or that differ from their default, with their source: you, the recipe or the task."
+    changed = Table(COLUMNS, [row for row in rows if "default" in row[2] or row[2].startswith("you")])
     return Section("options", "Settings", text, tables=[changed], folded=Table(COLUMNS, rows))
 
 
@@ -161,7 +169,9 @@ def _option_row(name: str, value: Any, facts: Mapping[str, Any]) -> tuple[str, s
 
 
 def origin_of(value: Any, facts: Mapping[str, Any]) -> str:
-    """Return who chose the value of an option: "you", "recipe", or "" for the default."""
+    """Return where the value of an option comes from: "you", "recipe", "task", or "" for the default."""
+    if "source" in facts:
+        return SOURCES.get(str(facts["source"]), "")
     if "recipe" in facts:
         return "recipe" if value == facts["recipe"] else "you"
     return "" if not facts or value == facts.get("default") else "you"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
 from ..records import Array
@@ -60,7 +60,11 @@ class Machine(_Parsed):
 
 
 class RunSettings(_Parsed):
-    """The content of settings.json. explained: part, meaning, default and the recipe's value of each option."""
+    """The content of settings.json.
+
+    explained: meaning, default, source and the recipe's value of each option.
+    check: problems of the environment that `hindsight check` found.
+    """
 
     agent: str
     recipe: str = "default"
@@ -70,15 +74,16 @@ class RunSettings(_Parsed):
     machine: Machine = Machine()
     explained: Mapping[str, Mapping[str, Any]] = {}
     begun: str = ""
+    check: tuple[str, ...] = ()
 
 
 class EpisodeFacts(_Parsed):
     """A line of evaluations.jsonl or episodes.jsonl. env_steps: steps of the run at its evaluation, or at its end."""
 
-    env_steps: float
+    env_steps: FiniteFloat
     success: bool | None = None
-    desired_goal: tuple[float, ...]
-    final_goal: tuple[float, ...] | None = None
+    desired_goal: tuple[float | None, ...]
+    final_goal: tuple[float | None, ...] | None = None
     final_distance: float | None = None
 
 
@@ -190,9 +195,10 @@ def _validated(data: Any, form: type[T], place: Path) -> T:
 def _columns(place: Path, records: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
     """Return every name that any record has as a column, by steps: an asynchronous evaluation is recorded late."""
     numbers = _validated(records, list[dict[str, float | None]], place)
-    if any(record.get("env_steps") is None for record in numbers):
+    steps = np.array([record.get("env_steps") for record in numbers], np.float64)
+    if not np.isfinite(steps).all():
         raise FileError(f"{place}: a record has no `env_steps`. {NOT_OURS}")
-    numbers.sort(key=lambda record: record["env_steps"] or 0.0)
+    numbers = [numbers[row] for row in np.argsort(steps, kind="stable")]
     names = dict.fromkeys(name for record in numbers for name in record)
     return {name: np.array([record.get(name) for record in numbers], np.float64) for name in names}
 
