@@ -89,16 +89,17 @@ def _has_bad(rows, floats):
 
 
 def add_steps(incoming, open_rows, layout, floats, steps, phase, truncated, skips_resets):
-    row_bytes, head, seen, terminated_at, n_seen = layout.tolist()
+    row_bytes, head, terminated_at, n_seen = layout.tolist()
     before, after = incoming.reshape(2, len(steps), row_bytes)
     rows, env = open_rows.reshape(len(steps), -1, row_bytes), np.arange(len(steps))
     is_same = rows[env, steps] == before
     ends = truncated | before[:, terminated_at].astype(np.bool_)
-    is_reset = skips_resets & (phase == ENDED) & is_same[:, :seen].all(axis=1)
+    is_reset = skips_resets & (phase == ENDED)
     for part, lines in ((before, floats), (after, floats[:n_seen])):
         if _has_bad(part[~is_reset].view(np.int32), lines):
             return NOT_FINITE
-    if ((phase == OPEN) & (~is_same[:, :head].all(axis=1) | (steps + 2 > rows.shape[1]))).any():
+    is_break = ((phase == OPEN) | is_reset) & ~is_same[:, :head].all(axis=1)
+    if (is_break | ((phase == OPEN) & (steps + 2 > rows.shape[1]))).any():
         return NEEDS_CARE
     real = env[~is_reset]
     rows[real, steps[real]], rows[real, steps[real] + 1] = before[real], after[real]

@@ -232,7 +232,7 @@ def test_add_steps(ring, n, skips):
             assert np.array_equal(one.view(np.uint8), other.view(np.uint8))
         for _, steps, phase in copies:  # what the buffer does where an episode ended, or cannot go on
             is_over = (phase == kernels.ENDED) | (codes[0] == kernels.NEEDS_CARE)
-            phase[is_over & (phase == kernels.OPEN)] = kernels.FRESH
+            phase[is_over & ((phase == kernels.OPEN) | (codes[0] == kernels.NEEDS_CARE))] = kernels.FRESH
             steps[is_over] = 0
 
 
@@ -255,14 +255,18 @@ def test_large_numbers_are_bad_where_they_are_watched():
 def test_the_step_after_an_end_is_skipped_if_the_environment_resets_in_it():
     space = spaces.Dict({key: spaces.Box(-9, 9, (1,)) for key in ("observation", "achieved_goal", "desired_goal")})
     row = row_dtype(GoalSpec.from_spaces(space, spaces.Discrete(2)))
-    for skips, start, expected in [(True, 0.0, "skip"), (True, 5.0, "add"), (False, 0.0, "add")]:
+    for skips, start, code, phase_after in [
+        (True, 0.0, 0, kernels.FRESH),
+        (True, 5.0, kernels.NEEDS_CARE, kernels.ENDED),
+        (False, 0.0, 0, kernels.OPEN),
+    ]:
         open_rows, steps, phase = np.zeros((1, 4), row), np.zeros(1, np.int64), np.full(1, kernels.ENDED)
         incoming, truncated = np.zeros((2, 1), row), np.zeros(1, bool)
         incoming["observation"][0] = start
         bytes_of = [each.reshape(-1).view(np.uint8) for each in (incoming, open_rows)]
         layouts = (kernels.open_layout(row), kernels.float_table(row))
-        assert kernels.add_steps(*bytes_of, *layouts, steps, phase, truncated, skips) == 0
-        assert (phase[0], steps[0]) == ((kernels.FRESH, 0) if expected == "skip" else (kernels.OPEN, 1))
+        assert kernels.add_steps(*bytes_of, *layouts, steps, phase, truncated, skips) == code
+        assert (phase[0], steps[0]) == (phase_after, int(phase_after == kernels.OPEN))
 
 
 def test_strategies_have_their_codes():

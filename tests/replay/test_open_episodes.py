@@ -1,5 +1,8 @@
 """Steps of several environments on their way into the ring: ends, resets told and untold, autoreset, info."""
 
+import warnings
+from itertools import pairwise
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -140,6 +143,57 @@ def test_a_reset_by_the_caller_after_next_step_starts_an_episode():
     play(buffer, 1, 2)
     play(buffer, 2, 3)
     assert held(buffer) == [(1, 2), (2, 3)]
+    assert buffer.open_episodes.breaks == 1
+
+
+def walk(buffer, observations):
+    """Add a walk through these observations, (x, y) each, as one episode that never ends."""
+    for before, after in pairwise(observations):
+        now, then = (seen(1, 0) | {"observation": np.float32(each)} for each in (before, after))
+        buffer.add(now, np.float32([0]), 0.0, then, False, False, {})
+
+
+def test_zero_and_negative_zero_are_the_same_observation():
+    buffer = make_buffer()
+    for before, after in [((1, 0.0), (0.0, 0.0)), ((-0.0, 0.0), (1, -0.0)), ((1, 0.0), (2, 0))]:
+        walk(buffer, [before, after])
+    assert (buffer.open_episodes.steps.tolist(), buffer.open_episodes.breaks) == ([3], 0)
+
+
+def test_breaks_are_counted_and_warned_about_once():
+    """Noise on each observation, such as by a normalization outside, cuts every episode to one step."""
+    buffer = make_buffer()
+    for t in range(3):
+        walk(buffer, [(t, 0.001 * t), (t + 1, 0)])
+    with pytest.warns(UserWarning, match="3 episodes were closed as truncated after 1 step"):
+        walk(buffer, [(3, 0.003), (4, 0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for t in range(5):
+            walk(buffer, [(t, 0.5), (t, 0)])
+    assert (buffer.open_episodes.breaks, buffer.num_episodes) == (8, 8)
+
+
+def test_a_few_unreported_resets_are_only_counted():
+    buffer = make_buffer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for start in range(0, 50, 10):
+            walk(buffer, [(start + t, 0) for t in range(4)])
+    assert (buffer.open_episodes.breaks, buffer.num_episodes) == (4, 4)
+
+
+def test_an_observation_in_the_memory_of_the_next_one_is_refused():
+    buffer = make_buffer()
+    array = np.zeros(2, np.float32)
+    shared = seen(1, 0) | {"observation": array}
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"observation\['observation'\] .* must not share memory"):
+            buffer.add(shared, np.float32([0]), 0.0, seen(1, 1) | {"observation": array[:]}, False, False, {})
+    walk(buffer, [(0, 0), (1, 0)])
+    with pytest.raises(InputError, match="Copy it before env"):  # from the second step on
+        buffer.add(shared, np.float32([0]), 0.0, shared, False, False, {})
+    assert buffer.open_episodes.steps.tolist() == [1]
 
 
 @pytest.mark.parametrize(

@@ -289,16 +289,15 @@ def finish_rows(numbers: Array, layout: Array, floats: Array) -> bool:
 
 
 def open_layout(row: np.dtype[Any]) -> Array:
-    """Return where `add_steps` reads, (5,) int64.
+    """Return where `add_steps` reads, (4,) int64.
 
-    In bytes: the size of a row, the ends of achieved_goal and of desired_goal, the place of terminated. The last number
+    In bytes: the size of a row, the end of its head (observation, achieved_goal), the place of terminated. The last number
     counts the float fields of an observation.
     """
     fields = {name: (place, dtype) for name, (dtype, place, *_) in (row.fields or {}).items()}
     ends = {name: place + dtype.itemsize for name, (place, dtype) in fields.items()}
     n_seen = sum(fields[name][1].base.kind == "f" for name in OBSERVATION_KEYS)
-    places = [row.itemsize, ends["achieved_goal"], ends["desired_goal"], fields["terminated"][0], n_seen]
-    return np.array(places, np.int64)
+    return np.array([row.itemsize, ends["achieved_goal"], fields["terminated"][0], n_seen], np.int64)
 
 
 @compiled
@@ -318,26 +317,26 @@ def add_steps(
     open_rows: the open episodes as bytes, flat.
     layout, floats: see `open_layout` and `float_table`.
     steps, phase: (n,), the lengths of the open episodes, and FRESH, OPEN or ENDED.
-    skips_resets: whether the step after an end is the reset of an environment with autoreset "next_step". It is skipped if
-        it starts from the last observation, and the environment becomes FRESH.
-    Return NOT_FINITE for NaN or infinity, NEEDS_CARE if an open episode does not continue or has no room. Nothing is
-    written then.
+    skips_resets: whether the step after an end is the reset of an environment with autoreset "next_step". It is skipped,
+        and the environment becomes FRESH.
+    Return NOT_FINITE for NaN or infinity, NEEDS_CARE if a step does not start from the last observation or an open episode
+    has no room. Nothing is written then.
     """
-    row_bytes, head, seen, terminated_at, n_seen = layout
+    row_bytes, head, terminated_at, n_seen = layout
     n, numbers = len(steps), incoming.view(np.int32)
     room, needs_care, n_ended = len(open_rows) // (n * row_bytes), False, 0
     is_reset = np.zeros(n, np.bool_)
     for i in range(n):
         before, last = i * row_bytes, (i * room + steps[i]) * row_bytes
-        if skips_resets and phase[i] == ENDED:
-            is_reset[i] = _is_same(incoming, before, open_rows, last, seen)
+        is_reset[i] = skips_resets and phase[i] == ENDED
+        if (phase[i] == OPEN or is_reset[i]) and not _is_same(incoming, before, open_rows, last, head):
+            needs_care = True
         if not is_reset[i]:
             n_bad = _count_refused(numbers, before // 4, floats)
             n_bad += _count_refused(numbers, (before + n * row_bytes) // 4, floats[:n_seen])
             if n_bad:
                 return NOT_FINITE
-            if phase[i] == OPEN and (steps[i] + 2 > room or not _is_same(incoming, before, open_rows, last, head)):
-                needs_care = True
+            needs_care |= phase[i] == OPEN and steps[i] + 2 > room
     if needs_care:
         return NEEDS_CARE
     for i in range(n):
