@@ -289,7 +289,7 @@ def source_slice(model: HER, workers: int, seconds: float) -> Slice:
     The clock starts when the first job is done, so that the start of a run is not measured.
     """
     source, weights, numbers = model.source, model.weights, itertools.count()
-    collecting = source.process_ids if isinstance(source, WorkerSource) else [os.getpid()]
+    collecting = [w.process_id for w in source.workers] if isinstance(source, WorkerSource) else [os.getpid()]
 
     def submit() -> int:
         return source.submit(Job(0, TRAINING, (next(numbers),), weights))

@@ -198,3 +198,43 @@ def test_a_recipe_may_hold_env_options(tmp_path):
     recipe.write_text('discrete_agent = "dqn"\n[dqn]\nenv_options = ["n_bits=4"]\n')
     with pytest.raises(OptionError, match=r"has env_options .*n_bits=4.* made with"):
         HER("BitFlipping-v0", recipe=str(recipe))
+
+
+class Fuelled(gymnasium.ObservationWrapper):
+    """PointReach with a further key of the observation."""
+
+    def __init__(self):
+        super().__init__(short())
+        fuel = gymnasium.spaces.Box(0, 1, (1,), np.float32)
+        self.observation_space = gymnasium.spaces.Dict({**self.env.observation_space.spaces, "fuel": fuel})
+
+    def observation(self, observation):
+        return observation | {"fuel": np.ones(1, np.float32)}
+
+
+@pytest.mark.parametrize("env", [Fuelled, Fuelled()])
+def test_further_keys_of_the_observation_are_appended_in_every_environment(env, tmp_path):
+    with her(env, observation_keys=("fuel",)) as model:
+        model.learn(20)
+        model.evaluate(1)
+        assert model.spec.observation.shape == (5,)
+        model.save(tmp_path / "model")
+    with HER.load(tmp_path / "model", env=env) as again:
+        assert again.evaluate(1).outcomes[0].steps <= 10
+
+
+class Sticky(PointReach):
+    """Raises when it is closed."""
+
+    def close(self):
+        raise RuntimeError("the lid is stuck")
+
+
+def test_an_environment_that_cannot_be_closed_is_a_warning():
+    with pytest.warns(UserWarning, match="the lid is stuck"), her(Sticky) as model:
+        model.predict({"observation": np.zeros(4), "achieved_goal": np.zeros(2), "desired_goal": np.ones(2)})
+
+
+def test_the_module_of_an_id_is_kept_in_the_settings():
+    with HER("hindsight:PointReach-v0", recipe="point_reach", **OPTIONS) as model:
+        assert model.settings.rollout.env_module == "hindsight"

@@ -12,10 +12,10 @@ import numpy as np
 
 from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
-from ..envs.goal_env import make_goal_env, read_spec, resets_exactly
+from ..envs.goal_env import close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, terminated_function
 from ..errors import FileError, MissingExtraError, OptionError
-from ..options import Settings
+from ..options import RolloutOptions, Settings
 from ..recipes import choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
 from ..replay.buffer import HindsightBuffer, compile_kernels
@@ -92,10 +92,18 @@ class Assembly:
         maker = None if isinstance(given, gymnasium.Env) else given
         remake = rollout.remake_environment
         if remake is None and maker is not None:
-            self._evaluation = self._evaluation or make_goal_env(maker, env_options=rollout.env_arguments)
+            self._evaluation = self._evaluation or _make_environment(maker, rollout)
             remake = not resets_exactly(self.environment, self._evaluation)
         info_keys = self.settings.replay.info_keys
-        setup = RolloutSetup(maker, policy, rollout.max_episode_steps, info_keys, bool(remake), rollout.env_arguments)
+        setup = RolloutSetup(
+            maker,
+            policy,
+            rollout.max_episode_steps,
+            info_keys,
+            bool(remake),
+            rollout.env_arguments,
+            rollout.observation_keys,
+        )
         if not rollout.workers:
             return LocalSource(setup, self.environment, self._evaluation)
         is_ray = rollout.engine == "ray"
@@ -104,11 +112,11 @@ class Assembly:
 
     def close(self) -> None:
         """Close the environments that were made here, but not one that was given."""
-        if self._training is not None and self._training is not self._env:
-            self._training.close()
+        if self._training is not None and not isinstance(self._env, gymnasium.Env):
+            close_env(self._training)
             self._training = None
         if self._evaluation is not None:
-            self._evaluation.close()
+            close_env(self._evaluation)
             self._evaluation = None
 
     @property
@@ -116,7 +124,7 @@ class Assembly:
         return environment_id(self.spec) if self._env is None else self._env
 
     def _make(self) -> GoalEnv:
-        made = make_goal_env(self._given, env_options=self.settings.rollout.env_arguments)
+        made = _make_environment(self._given, self.settings.rollout)
         found = read_spec(made)
         if found.max_episode_steps != self.spec.max_episode_steps or self.spec.difference(found):
             raise OptionError(
@@ -140,7 +148,9 @@ def assemble(env: Environment, agent: str | None, recipe: str | None, options: M
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
-    environment = make_goal_env(env, env_options=arguments)
+    environment = make_goal_env(env, None, arguments, options.get("observation_keys", ()))
+    if env_id and ":" in env_id:
+        options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
         spec = read_spec(environment)
         settings = resolve_settings(chosen or find_recipe(spec.env_id), spec, agent, options)
@@ -162,7 +172,7 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
     settings = Settings.from_json(saved.settings.to_json(), **options)
     if env is None:
         return Assembly(None, None, saved.spec, settings)
-    environment = make_goal_env(env, env_options=settings.rollout.env_arguments)
+    environment = _make_environment(env, settings.rollout)
     with _closed_on_error(environment, env):
         if difference := saved.spec.difference(read_spec(environment)):
             raise FileError(f"the policy does not fit the environment: {difference}")
@@ -175,9 +185,13 @@ def _closed_on_error(environment: GoalEnv, given: Environment) -> Iterator[None]
     try:
         yield
     except BaseException:
-        if environment is not given:
-            environment.close()
+        if not isinstance(given, gymnasium.Env):
+            close_env(environment)
         raise
+
+
+def _make_environment(env: Environment, rollout: RolloutOptions) -> GoalEnv:
+    return make_goal_env(env, None, rollout.env_arguments, rollout.observation_keys)
 
 
 def environment_id(spec: GoalSpec) -> str:
