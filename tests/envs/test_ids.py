@@ -1,6 +1,8 @@
 """Ids: retired, misspelt, of missing packages. No simulator is needed here."""
 
 import importlib
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -148,3 +150,13 @@ def test_a_missing_dependency_of_the_environment_is_a_missing_extra(registered):
 def test_a_module_before_the_id_is_imported_first(registered, monkeypatch):
     monkeypatch.setattr(importlib, "import_module", lambda name: registered("Line-v0") if name == "line_env" else None)
     assert isinstance(ids.make_by_id("line_env:Line-v0", None, {}).unwrapped, Line)
+
+
+def test_output_from_c_goes_to_stderr():
+    code = (
+        "import ctypes\nfrom hindsight.envs.ids import _c_output_on_stderr\nlibrary = ctypes.CDLL(None)\n"
+        "library.puts(b'before')\nlibrary.fflush(None)\nwith _c_output_on_stderr():\n    library.puts(b'from C')\n"
+        "print('after')"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("before\nafter\n", "from C\n")

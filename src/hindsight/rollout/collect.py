@@ -118,16 +118,12 @@ class Collector:
         except HindsightError:
             raise
         except Exception as problem:
-            self._discard()
+            self.close()  # its state is unknown: the next episode gets a new environment
+            if self.setup.environment is not None:
+                self._given = None
             raise CollectError(
                 f"Episode {number} failed in the environment ({type(problem).__name__}: {problem})."
             ) from problem
-
-    def _discard(self) -> None:
-        """Leave an environment that raised, since its state is unknown: the next episode gets a new one."""
-        self.close()
-        if self.setup.environment is not None:
-            self._given = None
 
     def _environment(self) -> Environment:
         """Return the environment for the next episode."""

@@ -1,4 +1,4 @@
-"""Ways to set a goal, found by trying."""
+"""How a goal can be set, found by trying."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from docking_env import Docking
 from line_env import Line
 
 from hindsight.envs.bit_flipping import BitFlipping
-from hindsight.envs.goal_setting import find_goal_setter
+from hindsight.envs.evidence import find_goal_setter
 from hindsight.envs.point_reach import PointReach
 
 
@@ -17,13 +17,26 @@ class Task:
 class Nested(Line):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.task = Task()
+        self.task = self.__dict__.get("task") or Task()
         self.task.target = self.goal.astype(np.float64)
         return self.observe(), {}
 
     def observe(self):
         target = self.task.target.astype(np.float32) if hasattr(self, "task") else self.goal
         return {**super().observe(), "desired_goal": target}
+
+
+class AsTuple(Line):
+    """Its goal is a tuple."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goal = tuple(map(float, self.goal))
+        return self.observe(), {}
+
+    def observe(self):
+        here = np.full(2, self.place, np.float32)
+        return {"observation": here, "achieved_goal": here.copy(), "desired_goal": np.array(self.goal, np.float32)}
 
 
 @pytest.mark.parametrize(
@@ -34,13 +47,14 @@ class Nested(Line):
         (Line(), "the attribute goal"),
         (Docking(), "the attribute target"),
         (Nested(), "the attribute task.target"),
+        (AsTuple(), "the attribute goal"),
     ],
 )
 def test_a_goal_is_set(env, name):
     setter = find_goal_setter(env)
     assert setter.name == name
     goal = env.reset(seed=5)[0]["desired_goal"].copy()
-    observation = setter.with_goal(goal)(env, 6)
+    observation = setter.start(6, goal)
     assert np.array_equal(observation["desired_goal"], goal)
     env.action_space.seed(0)
     assert np.array_equal(env.step(env.action_space.sample())[0]["desired_goal"], goal)
