@@ -40,16 +40,13 @@ def success_rate(network: Sequential, env: gymnasium.Env) -> float:
     return successes / EPISODES
 
 
-def values_and_targets(
-    network: Sequential, target: Sequential, sample: dict[str, np.ndarray]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the value and the double DQN target of each sample."""
+def values_and_targets(network: Sequential, target: Sequential, sample: dict[str, np.ndarray]) -> torch.Tensor:
+    """Return the value and the double DQN target of each sample, (2, B)."""
     reward, next_input = torch.as_tensor(sample["rew"]), inputs(sample["next_obs"], sample["goal"])
     value = network(inputs(sample["obs"], sample["goal"])).gather(1, torch.as_tensor(sample["act"].astype(np.int64)))
     next_value = target(next_input).detach().gather(1, network(next_input).argmax(1, keepdim=True))
-    return value[:, 0], (reward - DISCOUNT * reward * next_value)[
-        :, 0
-    ]  # the reward is 0 at the goal, which terminates, else -1
+    td_target = reward - DISCOUNT * reward * next_value  # the reward is 0 at the goal, which terminates, else -1
+    return torch.cat([value, td_target], dim=1).T
 
 
 def main() -> None:

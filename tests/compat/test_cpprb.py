@@ -366,7 +366,7 @@ def test_a_refused_episode_end_changes_nothing(options, goal, error, words):
         ({"additional_goals": -1}, OptionError, "additional_goals .* got -1"),
         ({"alpha": 2.0}, OptionError, r"`alpha` must be .* at most 1, got 2\.0"),
         ({"eps": 0.0}, OptionError, r"`eps` must be at least 1e-06, got 0\.0"),
-        ({"Nstep": {"size": 3}}, OptionError, "`Nstep` is not supported, .* stored with the reward of one step"),
+        ({"Nstep": {"size": 3}}, OptionError, "`Nstep` is not supported, got {.size"),
         ({"next_of": "obs"}, OptionError, "`next_of` is not supported, got 'obs'"),
         ({"mmap_prefix": "x"}, OptionError, "`mmap_prefix` is not supported, got 'x'"),
         ({"env_dict": {"obs": {}, "act": {}}}, KeyError, "env_dict lacks next_obs. It has obs, act"),

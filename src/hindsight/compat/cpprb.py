@@ -28,7 +28,7 @@ from ..options import ReplayOptions
 from ..options.relabel import STRATEGIES
 from ..records import Array, ArraySpec, GoalSpec
 from ..replay.buffer import HindsightBuffer
-from ..replay.priorities import SMALLEST_ERROR
+from ..replay.priorities import SMALLEST_ERROR, ErrorPriorities
 from ..replay.rows import take_records
 from ..storage import load_arrays, save_arrays
 from .cpprb_fields import MissingFieldError, as_array, as_count, as_shape, as_steps, step_fields
@@ -36,15 +36,6 @@ from .cpprb_goals import EpisodeRelabelling, GoalFunction, RewardFunction
 
 KIND = "cpprb buffer"
 SHORT_EPISODE = 5  # steps; with shorter episodes on average, fewer than `size` transitions are stored
-UNSUPPORTED = {
-    "next_of": "Next states are stored as given. Leave it out and pass them to `add`.",
-    "Nstep": "A hindsight goal is stored with the reward of one step. Use hindsight.HindsightBuffer for n-step returns.",
-    "mmap_prefix": "Everything is kept in memory. Leave it out.",
-}
-
-
-class NoneGivenError(InputError, TypeError):
-    """None was given where values are needed."""
 
 
 class HindsightReplayBuffer:
@@ -91,14 +82,17 @@ class HindsightReplayBuffer:
         Nstep: Any = None,
         mmap_prefix: str | None = None,
     ) -> None:
-        _refuse_unsupported({"next_of": next_of, "Nstep": Nstep, "mmap_prefix": mmap_prefix})
+        for name, value in {"next_of": next_of, "Nstep": Nstep, "mmap_prefix": mmap_prefix}.items():
+            if value is not None:
+                raise OptionError(f"`{name}` is not supported, got {value!r}. Leave it out.")
         if strategy not in STRATEGIES:
             raise UnknownNameError(f"Unknown Strategy: {strategy}. Known Strategies: {', '.join(STRATEGIES)}")
         if not SMALLEST_ERROR <= eps < np.inf:
             raise OptionError(f"`eps` must be at least {SMALLEST_ERROR}, got {eps}.")
         self.max_episode_len = as_count("max_episode_len", max_episode_len, 1)
         self.additional_goals = 1 if strategy == "final" else as_count("additional_goals", additional_goals, 0)
-        self._size, self._eps = as_count("size", size, 1 + self.additional_goals), float(eps)
+        self._size = as_count("size", size, 1 + self.additional_goals)
+        self._more_eps = float(eps) - SMALLEST_ERROR  # the buffer adds SMALLEST_ERROR itself
         self._fields = step_fields(env_dict, default_dtype, state, action, next_state)
         self.goal_shape = self._fields.dtype[state].shape if goal_shape is None else as_shape(goal_shape, "goal_shape")
         self._relabelling = EpisodeRelabelling(self._fields, reward_func, goal_func, self.goal_shape, strategy)
@@ -122,7 +116,9 @@ class HindsightReplayBuffer:
             episode_length=min(self.max_episode_len, SHORT_EPISODE) * (1 + self.additional_goals),
             dtype="float32" if is_exact else "float64",
         )
-        self._open_steps, self._max_priority = 0, 1.0
+        self._open_steps = 0
+        if self._options.prioritized:
+            self._error_priorities().largest_error += self._more_eps
 
     def add(self, **fields: Any) -> None:
         """Store one step of the open episode, or n steps: fields of shape (shape) or (n, shape). Other fields are ignored.
@@ -201,25 +197,23 @@ class HindsightReplayBuffer:
     def update_priorities(self, indexes: Any, priorities: Any) -> None:
         """Set the priorities of sampled transitions: two array-likes with as many numbers.
 
-        Raises TypeError for None, and ValueError for NaN, infinity, negative numbers and unknown indexes, or if the buffer
+        Raises ValueError for NaN, infinity, negative numbers and unknown indexes, or if the buffer
         has no priorities. Nothing changes then.
         """
-        self._check_prioritized()
-        if indexes is None or priorities is None:
-            raise NoneGivenError("`indexes` and `priorities` must not be None. Give the indexes of a sample.")
+        self._error_priorities()
         index, priority = as_array("indexes", indexes).ravel(), as_array("priorities", priorities).ravel()
         if index.size or priority.size:
-            self._buffer.update_priorities(index, priority + (self._eps - SMALLEST_ERROR))  # which the buffer adds
-            self._max_priority = max(self._max_priority, float(priority.max()))
+            self._buffer.update_priorities(index, priority + self._more_eps)
 
     def get_max_priority(self) -> float:
         """Return the largest priority so far, that of new transitions; 1 at first. Raises ValueError without priorities."""
-        self._check_prioritized()
-        return self._max_priority
+        return self._error_priorities().largest_error - self._more_eps
 
-    def _check_prioritized(self) -> None:
-        if not self._options.prioritized:
-            raise InputError("Buffer is constructed without PER. Pass prioritized=True.")
+    def _error_priorities(self) -> ErrorPriorities:
+        for data in self._buffer.timeline.row_data:
+            if isinstance(data, ErrorPriorities):
+                return data
+        raise InputError("Buffer is constructed without PER. Pass prioritized=True.")
 
     def get_stored_size(self) -> int:
         """Return the number of stored transitions; 0 until the first episode has ended."""
@@ -236,8 +230,8 @@ class HindsightReplayBuffer:
         """
         arrays, data = self._buffer.state_dict()
         arrays["open_fields"] = self._open[: self._open_steps].view(np.uint8)
-        own = {"random_state": self._rng.bit_generator.state, "max_priority": self._max_priority}
-        save_arrays(file, KIND, arrays, {"buffer": data, "settings": self._settings(), **own})
+        random_state = self._rng.bit_generator.state
+        save_arrays(file, KIND, arrays, {"buffer": data, "settings": self._settings(), "random_state": random_state})
 
     def load_transitions(self, file: str | Path | BinaryIO) -> None:
         """Replace the contents by those of a saved buffer with the same settings. Reading runs no code.
@@ -249,14 +243,14 @@ class HindsightReplayBuffer:
         try:
             if data["settings"] != expected:
                 raise FileError(f"expected {expected}, got {data['settings']}")
-            rng.bit_generator.state, max_priority = data["random_state"], float(data["max_priority"])
+            rng.bit_generator.state = data["random_state"]
             steps: Any = arrays["open_fields"].view(self._fields.dtype)
             opened = np.zeros_like(self._open)
             opened[: len(steps)] = steps
             self._buffer.load_state_dict(arrays, data["buffer"])
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise FileError(f"The file does not fit this buffer, or is damaged: {problem}") from None
-        self._open, self._open_steps, self._rng, self._max_priority = opened, len(steps), rng, max_priority
+        self._open, self._open_steps, self._rng = opened, len(steps), rng
 
     def _settings(self) -> dict[str, Any]:
         """Return what a file and the buffer that loads it must have in common, as JSON, besides the buffer's own."""
@@ -265,17 +259,10 @@ class HindsightReplayBuffer:
             "fields": [str(fields.dtype), str(fields.reward), fields.state, fields.action, fields.next_state],
             "goals": [relabelling.strategy, self.additional_goals, str(relabelling.goal_dtype)],
             "max_episode_len": self.max_episode_len,
-            "eps": self._eps,
+            "eps": self._more_eps,
         }
 
 
 def _no_rewards(achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
     """Stand in for compute_reward: n_sampled_goal is 0, so no reward is recomputed."""
     return np.zeros(len(goal), np.float32)
-
-
-def _refuse_unsupported(given: Mapping[str, Any]) -> None:
-    """Raise OptionError for arguments of cpprb that this buffer does not support."""
-    for name, value in given.items():
-        if value is not None:
-            raise OptionError(f"`{name}` is not supported, got {value!r}. {UNSUPPORTED[name]}")

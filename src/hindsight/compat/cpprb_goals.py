@@ -60,7 +60,7 @@ class EpisodeRelabelling:
         """
         goals = [self._desired_goals(goal, len(steps))]
         achieved = self._achieved_goals(steps)
-        goals += [self._hindsight_goals(achieved, stored, rng) for _ in range(additional_goals)]
+        goals += [self._hindsight_goals(achieved, 1 + additional_goals, stored, rng) for _ in range(additional_goals)]
         total = len(goals) * len(steps)
         return Episode(
             observation=np.zeros((total + 1, 0), np.uint8),
@@ -89,16 +89,16 @@ class EpisodeRelabelling:
             )
         return cast("goal_func", goals.reshape(shape), self.goal_dtype)
 
-    def _hindsight_goals(self, achieved: Array, stored: Timeline, rng: np.random.Generator) -> Array:
-        """Return one hindsight goal for each step. achieved: (T, goal_shape), after each step."""
+    def _hindsight_goals(self, achieved: Array, n_goals: int, stored: Timeline, rng: np.random.Generator) -> Array:
+        """Return one of `n_goals` goals for each step. achieved: (T, goal_shape), after each step."""
         step = np.arange(len(achieved))
         if self.strategy != "random":
             row = goal_rows(self.strategy, step, step, len(step) - step, rng.random(len(step)), step)
             return np.asarray(achieved[row - 1])  # row t + 1 holds what step t achieves
-        live = stored.live_rows()
-        place = rng.integers(len(step) + len(live), size=len(step))
-        goals, is_stored = achieved[place % len(step)], place >= len(step)
-        goals[is_stored] = stored.rows["achieved_goal"][live[place[is_stored] - len(step)] + 1]
+        live, n_own = stored.live_rows(), n_goals * len(step)  # each step is stored n_goals times
+        place = rng.integers(n_own + len(live), size=len(step))
+        goals, is_stored = achieved[place % len(step)], place >= n_own
+        goals[is_stored] = stored.rows["achieved_goal"][live[place[is_stored] - n_own] + 1]
         return goals
 
     def _rewards(self, steps: Array, goals: Array) -> Array:

@@ -15,11 +15,10 @@ from ..replay.buffer import HindsightBuffer
 
 
 class StoredEpisode(NamedTuple):
-    """T steps: their numbers, (T,), their rows, (T + 1,), the position of the first one, and their length, 0 while open."""
+    """T steps: their numbers, (T,), their rows, (T + 1,), and the length of the episode, 0 while it is open."""
 
     numbers: Array
     rows: Array
-    start: int
     length: int
 
     def is_last(self) -> Array:
@@ -33,7 +32,6 @@ VALUES: dict[str, Callable[[StoredEpisode], Any]] = {  # array: its values for t
     "rewards": lambda episode: episode.rows["reward"][:-1],
     "dones": lambda episode: episode.is_last(),
     "timeouts": lambda episode: episode.is_last() & ~episode.rows["terminated"][:-1],
-    "ep_start": lambda episode: episode.start,
     "ep_length": lambda episode: episode.length,
 }
 ROWS = {"observations": slice(None, -1), "next_observations": slice(1, None)}  # of the T + 1 rows of an episode
@@ -55,7 +53,7 @@ class StorageArrays:
     """
 
     def __init__(self, buffer: HindsightBuffer, types: Mapping[str, tuple[tuple[int, ...], Any]]) -> None:
-        self._buffer, self._types = buffer, {**types, "ep_start": ((), np.int64), "ep_length": ((), np.int64)}
+        self._buffer, self._types = buffer, {**types, "ep_length": ((), np.int64)}
         self._n_envs = buffer.open_episodes.n_envs
         self._size = buffer.timeline.capacity // self._n_envs
         self.n_added = 0  # calls of `add`
@@ -117,12 +115,10 @@ class StorageArrays:
         """Yield the finished episodes, the oldest first, then the open ones."""
         timeline, open_episodes = self._buffer.timeline, self._buffer.open_episodes
         for numbers, row in zip(self._episodes, self._first_rows(), strict=True):
-            start = numbers[0] // self._n_envs % self._size
-            yield StoredEpisode(np.array(numbers), timeline.rows[row : row + len(numbers) + 1], start, len(numbers))
+            yield StoredEpisode(np.array(numbers), timeline.rows[row : row + len(numbers) + 1], len(numbers))
         for env, steps in enumerate(open_episodes.steps.tolist()):
             numbers = self._numbers(self._starts[env] * self._n_envs + env, steps)
-            rows = open_episodes.rows[env, : steps + 1]
-            yield StoredEpisode(np.array(numbers, np.int64), rows, self._starts[env] % self._size, 0)
+            yield StoredEpisode(np.array(numbers, np.int64), open_episodes.rows[env, : steps + 1], 0)
 
     def _first_rows(self) -> Array:
         """Return the first row of each finished episode, the oldest first."""
