@@ -8,8 +8,9 @@ from rich.console import Console
 
 from hindsight.commands.terminal import Display, TrainDisplay, duration_left, progress, say
 from hindsight.options import TrainingOptions
+from hindsight.training.counts import Counts
 from hindsight.training.evaluate import Evaluation, Outcome
-from hindsight.training.events import Counts, EvaluationFinished, JobFinished
+from hindsight.training.events import EvaluationFinished, JobFinished
 from hindsight.training.metrics import Meter
 
 OUTCOMES = tuple(Outcome(i, i, (0.0,), (0.0,), i < 9, -1.0, 0.0, 1) for i in range(10))

@@ -11,8 +11,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from ..options import TrainingOptions
+from ..training.counts import Counts
 from ..training.evaluate import Outcome
-from ..training.events import Counts, EvaluationFinished, Event
+from ..training.events import EvaluationFinished, Event
 from ..training.trainer import Trainer
 
 WIDE = 110  # columns of a terminal from which the bar is long, and rates are shown

@@ -68,11 +68,13 @@ class Training:
 
     def _begin(self, folder: RunFolder) -> None:
         continues = self.resume and folder.holds_a_run
-        if continues:
+        if self.resume:
             folder.resume(self.trainer)
         else:
             folder.begin()
         self._announce(continues)
+        for notice in folder.notices:
+            say(notice)
         if self.model.settings.training.eval_every:
             self.model.evaluate(1)  # an environment that does not report success fails now, not after hours
 
