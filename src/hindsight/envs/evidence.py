@@ -43,7 +43,7 @@ def find_goal_setter(env: Environment) -> GoalSetter | None:
     An attribute is found by its value: after a reset it equals the desired goal, and after it was changed the next
     observation shows the change. The environment is reset.
     """
-    return next((setter for setter in _goal_setters(env) if _works(env, setter)), None)
+    return next((setter for setter in list(_goal_setters(env)) if _works(env, setter)), None)
 
 
 def _goal_setters(env: Environment) -> Iterator[GoalSetter]:

@@ -139,8 +139,8 @@ class Collector:
         environment = self._environment()
         rng = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
         exploration, is_guided = job.exploration, False
-        if exploration is not None and exploration.guided_episodes > 0:
-            is_guided = bool(rng.random() < exploration.guided_episodes)
+        if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
+            is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
             exploration = exploration if is_guided else exploration.unguided()
         episode = play_episode(
             environment,
