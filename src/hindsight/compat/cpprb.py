@@ -138,8 +138,7 @@ class HindsightReplayBuffer:
         stop = self._open_steps + count
         if stop > self.max_episode_len:
             raise EpisodeTooLongError(
-                f"Exceed Max Episode Length: the episode has {stop} steps, but max_episode_len is {self.max_episode_len}. "
-                f"Raise it, or call on_episode_end first."
+                f"Exceed Max Episode Length: {stop} steps, but max_episode_len is {self.max_episode_len}."
             )
         for name, value in values.items():
             self._open[name][self._open_steps : stop] = value

@@ -95,9 +95,9 @@ class HerReplayBuffer(SB3HerReplayBuffer):
     observations, next_observations = _array("observations"), _array("next_observations")
     actions, rewards, dones, timeouts = _array("actions"), _array("rewards"), _array("dones"), _array("timeouts")
     ep_length = _array("ep_length")
-    pos = property(lambda buffer: buffer._arrays.pos)
-    full = property(lambda buffer: buffer._arrays.full)
-    _current_ep_start = property(lambda buffer: buffer._arrays.current_ep_start)
+    pos = property(lambda buffer: buffer._arrays.n_added % buffer.buffer_size)
+    full = property(lambda buffer: buffer._arrays.n_added >= buffer.buffer_size)
+    _current_ep_start = property(lambda buffer: np.array(buffer._arrays.starts) % buffer.buffer_size)
 
     def __init__(
         self,

@@ -57,7 +57,7 @@ class StorageArrays:
         self._n_envs = buffer.open_episodes.n_envs
         self._size = buffer.timeline.capacity // self._n_envs
         self.n_added = 0  # calls of `add`
-        self._starts = [0] * self._n_envs  # the call with which the open episode of each environment starts
+        self.starts = [0] * self._n_envs  # the call with which the open episode of each environment starts
         self._episodes: deque[range] = deque()  # the step numbers of each finished episode, the oldest first
 
     def next_numbers(self) -> range:
@@ -67,8 +67,8 @@ class StorageArrays:
     def update(self) -> list[int]:
         """Note the episodes that ended in the last call of the buffer. Return the numbers of all evicted steps."""
         for env, steps in self._buffer.open_episodes.closed:
-            self._episodes.append(self._numbers(self._starts[env] * self._n_envs + env, steps))
-            self._starts[env] += steps
+            self._episodes.append(self._numbers(self.starts[env] * self._n_envs + env, steps))
+            self.starts[env] += steps
         evicted: list[int] = []
         while len(self._episodes) > self._buffer.num_episodes:
             evicted += self._episodes.popleft()
@@ -76,21 +76,6 @@ class StorageArrays:
 
     def _numbers(self, first: int, steps: int) -> range:
         return range(first, first + steps * self._n_envs, self._n_envs)
-
-    @property
-    def pos(self) -> int:
-        """Position of the next step."""
-        return self.n_added % self._size
-
-    @property
-    def full(self) -> bool:
-        """Whether all positions have been written."""
-        return self.n_added >= self._size
-
-    @property
-    def current_ep_start(self) -> Array:
-        """Position where the open episode of each environment starts, (n_envs,)."""
-        return np.array(self._starts) % self._size
 
     def array(self, name: str) -> Any:
         """Return an array of SB3's; observations and next_observations are dicts of arrays."""
@@ -117,7 +102,7 @@ class StorageArrays:
         for numbers, row in zip(self._episodes, self._first_rows(), strict=True):
             yield StoredEpisode(np.array(numbers), timeline.rows[row : row + len(numbers) + 1], len(numbers))
         for env, steps in enumerate(open_episodes.steps.tolist()):
-            numbers = self._numbers(self._starts[env] * self._n_envs + env, steps)
+            numbers = self._numbers(self.starts[env] * self._n_envs + env, steps)
             yield StoredEpisode(np.array(numbers, np.int64), open_episodes.rows[env, : steps + 1], 0)
 
     def _first_rows(self) -> Array:
@@ -129,15 +114,15 @@ class StorageArrays:
 
     def state(self) -> dict[str, Array]:
         """Return what `load` needs beside the buffer's own state."""
-        counters = np.array([self.n_added, *self._starts], np.int64)
+        counters = np.array([self.n_added, *self.starts], np.int64)
         return {"sb3_counters": counters, "sb3_numbers": np.array([numbers[0] for numbers in self._episodes], np.int64)}
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Take over the state that belongs to the contents of the buffer. Raises FileError if the two disagree."""
-        self.n_added, *self._starts = state["sb3_counters"].tolist()
+        self.n_added, *self.starts = state["sb3_counters"].tolist()
         first_numbers, steps_left = state["sb3_numbers"].tolist(), self._buffer.timeline.steps_left
         expected = [self.n_added - steps for steps in self._buffer.open_episodes.steps.tolist()]
-        if self._starts != expected or len(first_numbers) != self._buffer.num_episodes:
+        if self.starts != expected or len(first_numbers) != self._buffer.num_episodes:
             raise FileError("The positions of the stored episodes do not fit them: the file is damaged.")
         lengths = steps_left[self._first_rows()].tolist()
         self._episodes = deque(map(self._numbers, first_numbers, lengths))
