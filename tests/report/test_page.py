@@ -5,7 +5,7 @@ import re
 import pytest
 from run_files import change_settings, write_run
 
-from hindsight.report.page import format_value, link, origin_of, run_page
+from hindsight.report.page import format_value, link, run_page
 from hindsight.report.run import read_run
 
 
@@ -29,23 +29,9 @@ def test_changed_options_come_first_and_all_are_folded(tmp_path):
     assert "<td>recipe (default 0.005)</td>" in changed
 
 
-def test_the_origin_of_an_option():
-    assert origin_of(1, {"default": 1}) == ""
-    assert origin_of(2, {"default": 1}) == "you"
-    assert origin_of(2, {"default": 1, "recipe": 2}) == "recipe"
-    assert origin_of(1, {"default": 1, "recipe": 2}) == "you"
-    assert origin_of(1, {}) == ""
-    assert [origin_of(1, {"source": source}) for source in ("given", "task", "recipe", "default", ["task"])] == [
-        "you",
-        "task",
-        "recipe",
-        "",
-        "",
-    ]
-
-
 def test_an_option_of_the_recipe_that_equals_the_default_is_not_listed_as_changed(tmp_path):
-    facts = {"discount": {"default": 0.9, "recipe": 0.9}, "tau": {"default": 0.05, "recipe": 0.1}}
+    facts = {"discount": {"default": 0.9, "recipe": 0.9, "source": "recipe"}}
+    facts["tau"] = {"default": 0.05, "recipe": 0.1, "source": "given"}
     page = page_of(change_settings(write_run(tmp_path / "a"), explained=facts))
     changed = page[page.index('id="options"') :].split("<details>")[0]
     assert re.findall(r"<tr><th>(\w+)</th><td>", changed) == ["tau"]
@@ -79,6 +65,9 @@ def test_task_and_machine_are_shown(tmp_path):
     text = text_of(page_of(write_run(tmp_path / "a")))
     assert "environment Task-v0 steps per episode, at most 50 reward of a step -1 to 0" in text
     assert "python 3.11 cores 2 numpy 2.0" in text
+    spec = {"env_id": "Task-v0", "reward_low": "-inf", "reward_high": "inf"}
+    text = text_of(page_of(write_run(tmp_path / "b", spec=spec)))
+    assert "steps per episode, at most none reward of a step range unknown" in text
 
 
 AGENT_METRICS = {
@@ -117,7 +106,12 @@ def test_warnings_and_checks_are_shown(tmp_path):
 
 
 def test_constant_numbers_of_the_goals_are_named(tmp_path):
-    assert "goal[2] is 0.425 everywhere." in text_of(page_of(write_run(tmp_path / "a")))
+    assert "goal[2] is 0.425 everywhere. Shown: the evaluation" in text_of(page_of(write_run(tmp_path / "a")))
+    page = page_of(write_run(tmp_path / "b", goals=lambda n: [1.0]))
+    assert "goal[0] is 1 everywhere." in text_of(page)
+    assert "Shown: the evaluation" not in page
+    assert 'id="slider"' not in page
+    assert "No goal was evaluated yet." in text_of(page_of(write_run(tmp_path / "c", ())))
 
 
 @pytest.mark.parametrize("name", ["</script><script>alert(1)</script>", "\ud800"])

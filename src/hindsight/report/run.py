@@ -14,16 +14,17 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, Val
 from ..errors import FileError, RunFolderError
 from ..records import Array
 from ..storage import read_json, read_lines
+from .statistics import finite_points
 
 NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
 T = TypeVar("T")
 
 
 class _Parsed(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True)
 
 
-class RunOptions(_Parsed):
+class RunOptions(_Parsed, extra="allow"):
     """The options of a run. Those that the report computes with are fields."""
 
     seed: int = 0
@@ -49,7 +50,7 @@ class TaskSpec(_Parsed):
     reward_high: float = np.inf
 
 
-class Machine(_Parsed):
+class Machine(_Parsed, extra="allow"):
     """Where a run was made. versions: of Python packages."""
 
     versions: Mapping[str, Any] = {}
@@ -131,8 +132,9 @@ class Run:
         return float(known[-1]) if len(known) else float("nan")
 
     def at(self, env_steps: float, name: str) -> float:
-        """Return a metric at a number of environment steps, interpolated linearly between records."""
-        return float(np.interp(env_steps, self.column("env_steps"), self.column(name)))
+        """Return a metric at a number of environment steps, interpolated linearly; NaN if there is none."""
+        steps, values = finite_points(self.column("env_steps"), self.column(name))
+        return float(np.interp(env_steps, steps, values)) if len(steps) else float("nan")
 
 
 def environment_name(env_id: str | None, env_options: Sequence[str]) -> str:

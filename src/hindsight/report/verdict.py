@@ -21,9 +21,6 @@ MIN_RECORDS = 20  # before the growth of a metric is checked
 MANY_ALREADY_ACHIEVED = 0.7  # fraction of relabelled goals: a warning
 VALUE_TOLERANCE = 0.1  # of the range of possible returns, by which values may leave it
 ENDINGS = {"solved": "because it was solved", "steps": "after all its steps", "stopped": "before all its steps"}
-CHECKED = (
-    "infinite values, mean Q against the possible returns, growth of losses, relabelled goals, failures, damaged files"
-)
 
 
 @dataclass(frozen=True)
