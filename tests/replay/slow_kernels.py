@@ -61,23 +61,6 @@ def apply_symmetry(values, element, source, sign, offset):
     values[:] = sign[element] * np.take_along_axis(values, source[element], 1) + offset[element]
 
 
-def select_goals(
-    goals,
-    fields,
-    k,
-    probability,
-    u,
-    row,
-    is_relabelled,
-    into,
-):
-    is_relabelled[:] = u < probability
-    chosen = np.flatnonzero(is_relabelled)
-    goal = row[chosen] * k + np.minimum((u[chosen] / probability * k).astype(np.int64), k - 1)
-    for (start, size, whole), array in zip(fields.tolist(), into, strict=True):
-        array.reshape(-1, size)[chosen] = goals[(goal * whole + start)[:, None] + np.arange(size)]
-
-
 def finish_rows(numbers, layout, floats):
     rows = numbers.reshape(-1, layout[0])
     rows[:, layout[1]], rows[:, layout[2]] = np.arange(len(rows)), np.arange(len(rows))[::-1]

@@ -109,7 +109,7 @@ def test_unusable_options_are_refused(options, words):
 
 
 def test_a_space_without_goals_is_refused():
-    with pytest.raises(GoalEnvError, match="Dict space"):
+    with pytest.raises(GoalEnvError, match="Expected a Dict observation space"):
         buffer_of(10, ACTION_SPACE, ACTION_SPACE, compute_reward)
 
 

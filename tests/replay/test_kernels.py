@@ -121,25 +121,6 @@ def test_gather(ring, size):
 
 
 @exactly
-@given(st.integers(1, 4), st.integers(0, 30), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 99))
-def test_pick_entries(k, size, share, seed):
-    rng, entry = (
-        np.random.default_rng(seed),
-        np.dtype([("goal", "u1", 3), ("reward", "f8"), ("terminated", "?")], align=True),
-    )
-    entries, row, u = rng.integers(0, 256, 7 * k * entry.itemsize, np.uint8), rng.integers(0, 7, size), rng.random(size)
-    u[::5] = np.nextafter(share, 0)
-    parts = np.array([(entry.fields[name][1], entry[name].itemsize, entry.itemsize) for name in entry.names])
-    results = []
-    for pick in (slow_kernels.select_goals, kernels.select_goals):
-        told, into = np.zeros(size, bool), tuple(np.zeros(size * width, np.uint8) for width in parts[:, 1])
-        pick(entries, parts, k, share, u, row, told, into)
-        results.append([each.tolist() for each in (told, *into)])
-    assert results[0] == results[1]
-    assert results[0][0] == (u < share).tolist()
-
-
-@exactly
 @given(rows_of_episodes(), st.integers(1, 20), st.sampled_from(range(3)))
 def test_sample_is_the_three_in_one(ring, size, strategy):
     rows, rng = ring

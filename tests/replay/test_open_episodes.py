@@ -188,10 +188,10 @@ def test_an_observation_in_the_memory_of_the_next_one_is_refused():
     array = np.zeros(2, np.float32)
     shared = seen(1, 0) | {"observation": array}
     for _ in range(2):
-        with pytest.raises(InputError, match=r"observation\['observation'\] .* must not share memory"):
+        with pytest.raises(InputError, match="observation of observation and next_observation must not share"):
             buffer.add(shared, np.float32([0]), 0.0, seen(1, 1) | {"observation": array[:]}, False, False, {})
     walk(buffer, [(0, 0), (1, 0)])
-    with pytest.raises(InputError, match="Copy it before env"):  # from the second step on
+    with pytest.raises(InputError, match="Copy before env"):  # from the second step on
         buffer.add(shared, np.float32([0]), 0.0, shared, False, False, {})
     assert buffer.open_episodes.steps.tolist() == [1]
 
@@ -199,7 +199,7 @@ def test_an_observation_in_the_memory_of_the_next_one_is_refused():
 @pytest.mark.parametrize(
     ("autoreset", "n_envs", "message"),
     [
-        (None, 2, r'n_envs=2, got None.*env.metadata\["autoreset_mode"\]'),
+        (None, 2, r'got None. Pass env.metadata\["autoreset_mode"\]'),
         ("sometimes", 1, "one of 'disabled', 'next_step', 'same_step', got 'sometimes'"),
         (3, 1, "got 3"),
         ("", 2, "got ''"),
@@ -221,7 +221,7 @@ def test_same_step_without_the_final_observation_is_refused():
 @pytest.mark.parametrize("autoreset", ["disabled", "next_step"])
 def test_final_observations_in_another_mode_are_refused(autoreset, info):
     buffer = make_buffer(n_envs=2, autoreset=autoreset)
-    with pytest.raises(InputError, match="'same_step' report, but autoreset is"):
+    with pytest.raises(InputError, match="autoreset must be 'same_step', but it is"):
         buffer.add(*vector_step([1, 2], [0, 0], [False, True], [False, False])[:-1], info)
 
 
@@ -334,7 +334,7 @@ def wrong_steps():
     big = good[3] | {"observation": np.full((2, 2), 1e39)}
     return [
         (NonFiniteError, r"observation\['achieved_goal'\] must be finite, got nan at index \(1, 0\)", 0, bad),
-        (CastError, r"next_observation\['observation'\] holds .* becomes infinite", 3, big),
+        (CastError, r"next_observation\['observation'\] is infinite as float32", 3, big),
         (NonFiniteError, "reward must be finite, got -inf", 2, np.array([0, -np.inf])),
         (NonFiniteError, "action must be finite, got nan", 1, np.array([[np.nan], [0]])),
         (ShapeError, r"Expected shape \(2, 1\) for action, got \(2,\)", 1, np.zeros(2)),
@@ -349,7 +349,7 @@ def wrong_steps():
             {"observation": 0},
         ),
         (MissingKeyError, "next_observation must have .* got ndarray", 3, np.zeros((2, 4))),
-        (CastError, "terminated is stored as bool .* cannot hold 2", 4, np.array([0, 2])),
+        (CastError, "terminated is stored as bool, .* cannot hold 2", 4, np.array([0, 2])),
         (InputError, "action cannot be converted", 1, [[1.0], [1.0, 2.0]]),
     ]
 

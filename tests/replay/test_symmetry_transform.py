@@ -37,7 +37,7 @@ def test_the_compiled_turn_equals_the_plain_one(dtype):
     generator = np.random.default_rng(0)
     spec = GoalSpec.from_spaces(ENV.observation_space, ENV.action_space)
     maps = Symmetries(("o0=0.3-o1 o1=o0",), spec).maps["observation"]
-    values, element = generator.standard_normal((50, 4)).astype(dtype), generator.integers(len(maps), size=50)
+    values, element = generator.standard_normal((50, 4)).astype(dtype), generator.integers(len(maps.source), size=50)
     turned = [values.copy(), values.copy()]
     slow_kernels.apply_symmetry(turned[0], element, maps.source, maps.sign, maps.offset)
     kernels.apply_symmetry(turned[1], element, maps.source, maps.sign, maps.offset)
@@ -109,5 +109,5 @@ def test_the_store_stays_as_it_was_and_the_state_goes_on(tmp_path):
 
 
 def test_actions_that_are_chosen_cannot_be_turned():
-    with pytest.raises(OptionError, match="the action is"):
+    with pytest.raises(OptionError, match=r"got shape .* for the action"):
         buffer_of(100, ENV.observation_space, spaces.Discrete(4), ENV.compute_reward, symmetries=(MIRROR,))

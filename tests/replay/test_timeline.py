@@ -228,5 +228,5 @@ def test_rows_of_another_size_are_refused():
         {"counters": np.zeros(5, np.int64)},
         {"counters": np.zeros(6)},
     ):
-        with pytest.raises(FileError, match=r"the stored (rows|counters)"):
+        with pytest.raises(FileError, match=r"The stored (rows|counters) must be"):
             timeline.check(state | change)

@@ -226,37 +226,6 @@ def apply_symmetry(values: Array, element: Array, source: Array, sign: Array, of
                 values[i, j] = sign[g, j] * row[source[g, j]] + offset[g, j]
 
 
-@compiled
-def select_goals(
-    goals: Array,
-    fields: Array,
-    k: int,
-    probability: float,
-    u: Array,
-    row: Array,
-    is_relabelled: Array,
-    into: tuple[Array, Array, Array],
-) -> None:
-    """Fill is_relabelled, and copy one of the k stored goals of its row into each relabelled sample, each equally likely.
-
-    goals: the stored goals of all rows as bytes, flat.
-    fields: (F, 3), one line per field: its first byte in a stored goal, its size, the size of a stored goal, in bytes.
-    u: (B,) in [0, 1). A number below `probability` relabels the sample; its value chooses the goal.
-    into: for each field the bytes of its values in the batch, flat.
-    """
-    start, size = goals.ctypes.data, fields[0, 2]
-    for i in range(len(row)):
-        is_relabelled[i] = u[i] < probability
-        if is_relabelled[i]:
-            chosen = row[i] * k + min(np.int64(u[i] / probability * k), k - 1)
-            _prefetch(start + chosen * size)
-    for i in range(len(row)):
-        if is_relabelled[i]:
-            chosen = row[i] * k + min(np.int64(u[i] / probability * k), k - 1)
-            for f in range(len(into)):
-                copy_bytes(into[f].ctypes.data + i * fields[f, 1], start + chosen * size + fields[f, 0], fields[f, 1])
-
-
 def float_table(row: np.dtype[Any], watched: tuple[str, ...] = (), largest: float = np.inf) -> Array:
     """Return where a row holds floats, (F, 5) int64, one line per field in the order of the fields.
 

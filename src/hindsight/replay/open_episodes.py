@@ -31,10 +31,7 @@ def check_autoreset(autoreset: Any, n_envs: int) -> str:
     if autoreset is None and n_envs == 1:
         return DISABLED
     if autoreset is None:
-        raise OptionError(
-            f"autoreset must be one of {modes} for n_envs={n_envs}, got None. Gymnasium's vector environments report "
-            f'theirs: pass autoreset=env.metadata["autoreset_mode"].'
-        )
+        raise OptionError(f'autoreset must be one of {modes}, got None. Pass env.metadata["autoreset_mode"].')
     name = str(getattr(autoreset, "value", autoreset)).lower().replace("nextstep", NEXT_STEP).replace("samestep", SAME_STEP)
     if name not in AUTORESET_MODES:
         raise OptionError(f"autoreset must be one of {modes}, got {autoreset!r}.")
@@ -165,8 +162,7 @@ class OpenEpisodes:
         if was_short and self._short_breaks >= SHORT_BREAKS:
             warnings.warn(
                 f"{self._short_breaks} episodes were closed as truncated after 1 step, because the next observation was "
-                f"not the next_observation of that step. Pass the observation that the step returned, without new noise "
-                f"or normalization. After a reset in the middle of an episode, call end_open_episodes().",
+                f"not their next_observation. Pass what the step returned, without new noise or normalization.",
                 stacklevel=5,
             )
 
@@ -202,20 +198,14 @@ class OpenEpisodes:
             for i in np.flatnonzero(self._truncated | self._incoming[0]["terminated"]).tolist():
                 self._write_final(i, finals[i])
         elif "final_obs" in info if isinstance(info, Mapping) else any("final_obs" in each for each in info or ()):
-            raise InputError(
-                f"info has final_obs, which environments with autoreset 'same_step' report, but autoreset is "
-                f"{self.autoreset!r}. Pass the autoreset mode of the environment to the buffer."
-            )
+            raise InputError(f"info has final_obs, so autoreset must be 'same_step', but it is {self.autoreset!r}.")
         for key in self.timeline.info_keys:
             field = Field.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
             write([field], [_info_column(info, key, self.n_envs)])
 
     def _write_final(self, i: int, final: Any) -> None:
         if final is None:
-            raise MissingKeyError(
-                f"autoreset is 'same_step', but info has no final_obs for environment {i}, whose episode has ended. Pass "
-                f"the info of the step, or the autoreset mode of the environment."
-            )
+            raise MissingKeyError(f"autoreset is 'same_step', but info has no final_obs for environment {i}, which ended.")
         after = self._incoming[1, i : i + 1].reshape(())
         fields = [Field.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
         values = select_observation(final, "final_obs")
@@ -228,10 +218,7 @@ class OpenEpisodes:
         for key in self.timeline.info_keys:
             is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
             if is_bad.any():
-                raise MissingKeyError(
-                    f"info[{key!r}] must be a finite number, because it is one of info_keys, but it is missing or not "
-                    f"finite for environment {np.argmax(is_bad)}."
-                )
+                raise MissingKeyError(f"info[{key!r}] must be a finite number in environment {np.argmax(is_bad)}.")
 
     def state(self) -> dict[str, Array]:
         """Return what `load` needs: the rows of all open episodes, one after the other, each with its last observation."""
@@ -279,10 +266,7 @@ def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
     """Raise InputError if an observation is in the memory of its next_observation: then both show the same step."""
     for key, one, other in zip(OBSERVATION_KEYS[:2], before, after, strict=False):
         if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other):
-            raise InputError(
-                f"observation[{key!r}] and next_observation[{key!r}] must not share memory: the step has overwritten the "
-                f"observation. Copy it before env.step()."
-            )
+            raise InputError(f"{key} of observation and next_observation must not share memory. Copy before env.step().")
 
 
 def _final_observations(info: Any, n_envs: int) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
+from ..errors import CastError, FileError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
 from ..records import BATCH_FIELDS, OBSERVATION_KEYS, Array, ArraySpec, Batch, GoalSpec
 
 INFO_PREFIX = "info:"
@@ -125,10 +125,7 @@ def _check_cast(value: Array, dtype: np.dtype[Any], name: str) -> None:
     with np.errstate(invalid="ignore"):
         lost = value.astype(dtype) != value
     if lost.any():
-        raise CastError(
-            f"{name} is stored as {dtype} because of its space, which cannot hold {value[lost].flat[0]}. "
-            f"Scale or convert the value first."
-        )
+        raise CastError(f"{name} is stored as {dtype}, as its space says, which cannot hold {value[lost].flat[0]}.")
 
 
 def refuse_non_finite(fields: Iterable[Field], values: Iterable[Any]) -> None:
@@ -140,10 +137,7 @@ def refuse_non_finite(fields: Iterable[Field], values: Iterable[Any]) -> None:
         given = np.asarray(value)[index]
         if not np.isfinite(given):
             raise NonFiniteError(f"{field.name} must be finite, got {given} at index {index}.")
-        raise CastError(
-            f"{field.name} holds {given} at index {index}, which becomes infinite as {field.dtype}. Scale it, or pass "
-            f'dtype="float64".'
-        )
+        raise CastError(f'{field.name} is infinite as {field.dtype}, got {given} at index {index}. Pass dtype="float64".')
 
 
 def select(values: Mapping[str, Any], keys: Sequence[str], name: str) -> list[Any]:
@@ -190,6 +184,13 @@ def fraction_of_one(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_stored(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise FileError unless a stored array has this shape and dtype."""
+    if array.shape != shape or array.dtype != dtype:
+        got = f"{array.shape} of {array.dtype}"
+        raise FileError(f"The stored {name} must be {shape} of {np.dtype(dtype)}, got {got}. The file is damaged.")
+
+
 class Draw(NamedTuple):
     """The memory of one draw: what the sampler fills, and what transforms read besides the batch.
 
@@ -226,10 +227,8 @@ class BatchMemory:
         sizes = (-(-self.size * part.itemsize // ALIGNMENT) * ALIGNMENT for part in parts.values())
         *into, self._block_bytes = accumulate(sizes, initial=0)
         if self._block_bytes >= MAX_BATCH_BYTES:
-            raise InputError(
-                f"A batch must take less than 2 GB, but shape {shape} takes {self._block_bytes / 1e9:.1f} GB. "
-                f"Lower the batch size."
-            )
+            size = f"shape {shape} takes {self._block_bytes / 1e9:.1f} GB"
+            raise InputError(f"A batch must take less than 2 GB, but {size}. Lower the batch size.")
         self.record, self.flat = (_record(parts, axes, into) for axes in (shape, (self.size,)))
         starts = [places[field] + after * row.itemsize for field, after in sources.values()]
         self.plan = np.array(list(zip(starts, (p.itemsize for p in parts.values()), into, strict=False)), np.int64)
@@ -273,9 +272,7 @@ class BatchMemory:
         for name in names:
             _check_array(getattr(out, name), name, self.record[name])
         if out.discount is not None and "discount" not in self.extras:
-            raise InputError(
-                "out.discount must be None for one-step samples. Pass a batch that the same call returned before."
-            )
+            raise InputError("out.discount must be None for one-step samples.")
         arrays = {name: getattr(out, name).reshape(self.flat[name].shape) for name in names}
         info = {key: np.zeros(self.size) for key in self.info_keys}
         plan = self.plan.copy()

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .kernels import finish_rows, float_table, row_layout
-from .rows import INFO_PREFIX, Field, refuse_non_finite, row_dtype, select, whole_number, write
+from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype, select, whole_number, write
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
@@ -209,10 +209,8 @@ class Timeline:
     def check_length(self, steps: int) -> None:
         """Raise EpisodeTooLongError if an episode of `steps` steps can never fit."""
         if steps > self.capacity:
-            raise EpisodeTooLongError(
-                f"Episode has {steps} steps, but capacity is {self.capacity} transitions. Increase capacity, or limit the "
-                f"length of episodes."
-            )
+            sizes = f"Episode has {steps} steps, but capacity is {self.capacity} transitions"
+            raise EpisodeTooLongError(f"{sizes}. Increase capacity, or limit the length of episodes.")
 
     def _make_room(self, steps: int) -> int:
         """Evict episodes until one of `steps` steps can be written. Return its first row."""
@@ -261,13 +259,9 @@ class Timeline:
         """
         rows, counters = state["rows"], state["counters"]
         if rows.dtype != np.uint8 or rows.shape[1:] != self._bytes.shape[1:] or len(rows) > len(self.rows):
-            raise FileError(
-                f"Expected uint8 of at most {self._bytes.shape} for the stored rows, got {rows.shape} of {rows.dtype}."
-            )
-        if counters.dtype != np.int64 or counters.shape != (len(COUNTERS),):
-            raise FileError(
-                f"Expected {len(COUNTERS)} int64 for the stored counters, got {counters.shape} of {counters.dtype}."
-            )
+            got = f"{rows.shape} of {rows.dtype}"
+            raise FileError(f"The stored rows must be at most {self._bytes.shape} of uint8, got {got}.")
+        check_stored("counters", counters, (len(COUNTERS),), np.int64)
         records = np.ascontiguousarray(rows).view(self.rows.dtype).reshape(-1)
         if not _is_sound(records["steps_done"], records["steps_left"], dict(zip(COUNTERS, counters.tolist(), strict=True))):
             raise FileError("The stored rows are not whole episodes, or do not fit their counters. The file is damaged.")
@@ -323,10 +317,8 @@ def _is_in_order(starts: Array, left: Array, counters: Mapping[str, int]) -> boo
 def zero_rows(length: int, row: np.dtype[Any]) -> Array:
     """Return `length` zero rows. Raises OptionError if they exceed the memory of this machine."""
     if length * row.itemsize > machine_memory():
-        raise OptionError(
-            f"{length} rows of {row.itemsize} bytes take {length * row.itemsize / 1e9:.1f} GB, but this machine has "
-            f"{machine_memory() / 1e9:.1f} GB. Lower capacity."
-        )
+        needed, limit = length * row.itemsize / 1e9, machine_memory() / 1e9
+        raise OptionError(f"The rows take {needed:.1f} GB, but this machine has {limit:.1f} GB. Lower capacity.")
     return np.zeros(length, row)
 
 
