@@ -66,7 +66,13 @@ def _run(words: list[str]) -> int:
         raise UnknownNameError(
             f"There is no command {name!r}.{nearest(name, COMMANDS)} The commands: {', '.join(COMMANDS)}."
         )
-    return COMMANDS[name].run(_parse(command_parser(name), rest))
+    arguments = _parse(command_parser(name), rest)
+    if name == "train" and (arguments.help or arguments.help_all):
+        from .commands.arguments import train_help
+
+        print(train_help(arguments), end="")
+        return 0
+    return COMMANDS[name].run(arguments)
 
 
 class Parser(ArgumentParser):
@@ -130,11 +136,7 @@ def add_train(parser: ArgumentParser) -> None:
 
 def train(arguments: Namespace) -> int:
     """Train a policy."""
-    from .commands.arguments import given_options, take_environment, train_help
-
-    if arguments.help or arguments.help_all:
-        print(train_help(arguments), end="")
-        return 0
+    from .commands.arguments import given_options, take_environment
     from .commands.policies import find_modules_here
     from .commands.train import Training
     from .her import HER
@@ -142,8 +144,6 @@ def train(arguments: Namespace) -> int:
     from .trackers import refuse_missing
 
     environment, given = take_environment(arguments), given_options(arguments)
-    if ":" in environment:
-        given = {"env_module": environment.partition(":")[0]} | given
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
     find_modules_here(environment)
@@ -153,13 +153,18 @@ def train(arguments: Namespace) -> int:
         return Training(model, environment, arguments.folder, arguments.resume, trackers).run()
 
 
-def add_play(parser: ArgumentParser) -> None:
-    """Add the arguments of `play`."""
+def _add_policy(parser: ArgumentParser, episodes: int) -> None:
+    """Add the arguments of commands that play the episodes of a policy. episodes: the default."""
     parser.add_argument("run", metavar="RUN", help=_RUN_HELP)
-    parser.add_argument("--episodes", type=int, default=10, metavar="N", help="number of episodes (10)")
+    parser.add_argument("--episodes", type=int, default=episodes, metavar="N", help=f"number of episodes ({episodes})")
     parser.add_argument("--seed", type=int, default=UNSEEN_SEED, metavar="N", help=f"seed of the episodes ({UNSEEN_SEED})")
     parser.add_argument("--env", default=None, metavar="ENV", help=_ENV_HELP)
     parser.add_argument("--trust-module", action="store_true", default=False, help=_TRUST_HELP)
+
+
+def add_play(parser: ArgumentParser) -> None:
+    """Add the arguments of `play`."""
+    _add_policy(parser, episodes=10)
     parser.add_argument("--video", type=Path, default=None, metavar="FILE", help="write a .gif, .webp or .mp4")
 
 
@@ -177,11 +182,7 @@ def play(arguments: Namespace) -> int:
 
 def add_evaluate(parser: ArgumentParser) -> None:
     """Add the arguments of `evaluate`."""
-    parser.add_argument("run", metavar="RUN", help=_RUN_HELP)
-    parser.add_argument("--episodes", type=int, default=100, metavar="N", help="number of episodes (100)")
-    parser.add_argument("--seed", type=int, default=UNSEEN_SEED, metavar="N", help=f"seed of the episodes ({UNSEEN_SEED})")
-    parser.add_argument("--env", default=None, metavar="ENV", help=_ENV_HELP)
-    parser.add_argument("--trust-module", action="store_true", default=False, help=_TRUST_HELP)
+    _add_policy(parser, episodes=100)
     parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes; the result is the same (0)")
     parser.add_argument("--json", action="store_true", default=False, help="print the statistics as JSON")
 
