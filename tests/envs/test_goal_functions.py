@@ -32,26 +32,37 @@ def test_the_outermost_wrapper_with_a_reward_is_used():
 
 
 @pytest.mark.parametrize(
-    ("compute", "complaint"),
+    "compute",
     [
-        (lambda a, d, info: 0.0 if np.abs(a - d).max() < 0.35 else -1.0, "one goal at a time"),
-        (lambda a, d, info: -float(not near(a, d)), "one goal at a time"),  # raises for a batch
-        (lambda a, d, info: -float(np.abs(np.subtract(a, d, out=a)).max() > 0.35), "one goal at a time"),  # and writes
-        (lambda a, d, info: (near(a, d) - 1.0).reshape(-1, 1), r"shape \(\d+, 1\)"),
-        (lambda a, d, info: [float(n) - 1 for n in np.atleast_1d(near(a, d))], "a list"),
-        (lambda a, d, info: (near(a, d) - 1.0) * (1 if a.ndim == 1 or len(a) < 5 else 2), "other rewards"),
-        (lambda a, d, info: near(np.subtract(a, d, out=a), 0 * d) - 1.0, "writes into its arguments"),
+        lambda a, d, info: 0.0 if np.abs(a - d).max() < 0.35 else -1.0,
+        lambda a, d, info: -float(not near(a, d)),  # raises for a batch
+        lambda a, d, info: -float(np.abs(np.subtract(a, d, out=a)).max() > 0.35),  # and writes
+        lambda a, d, info: (near(a, d) - 1.0) * (1 if a.ndim == 1 or len(a) < 5 else 2),
+        lambda a, d, info: near(np.subtract(a, d, out=a), 0 * d) - 1.0,  # writes into its arguments
     ],
 )
-def test_a_reward_that_does_not_accept_batches_works_with_one_warning(compute, complaint):
-    with pytest.warns(UserWarning, match=f"Changed .*{complaint}") as caught:
+def test_a_reward_that_does_not_accept_batches_is_called_for_each_goal_with_one_warning(compute):
+    with pytest.warns(UserWarning, match="Changed is wrong for a batch of goals. It is called for each goal") as caught:
         reward = reward_function(rewarding(compute))
     assert len(caught) == 1
     achieved = ACHIEVED.copy()
-    given = reward(achieved, DESIRED, {})
-    assert given.tolist() == [0, -1, 0]
-    assert given.dtype == np.float64
+    values = reward(achieved, DESIRED, {})
+    assert values.tolist() == [0, -1, 0]
+    assert values.dtype == np.float64
     assert np.array_equal(achieved, ACHIEVED)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda a, d, info: (near(a, d) - 1.0).reshape(-1, 1),
+        lambda a, d, info: [float(n) - 1 for n in np.atleast_1d(near(a, d))],
+    ],
+)
+def test_other_forms_of_right_rewards_become_arrays_without_a_warning(compute):
+    values = reward_function(rewarding(compute))(ACHIEVED, DESIRED, {})
+    assert values.tolist() == [0, -1, 0]
+    assert values.dtype == np.float64
 
 
 def test_integer_rewards_become_floats_without_a_warning():
@@ -61,7 +72,7 @@ def test_integer_rewards_become_floats_without_a_warning():
 
 
 def test_integers_of_single_goals_become_floats_and_bools():
-    with pytest.warns(UserWarning, match="one goal at a time"):
+    with pytest.warns(UserWarning, match="called for each goal"):
         reward = reward_function(rewarding(lambda a, d, info: -int(not near(a, d))))
     assert reward(ACHIEVED, DESIRED, {}).dtype == np.float64
     numbers = {"compute_terminated": lambda self, a, d, info: near(a, d) * 1.0}
@@ -76,7 +87,7 @@ def test_a_batch_that_is_wrong_only_near_the_goal_is_found():
     def compute(a, d, info):
         return (np.abs(a - d)[..., 0] * (1 if a.ndim == 1 else 1.5) < 0.5) - 1.0
 
-    with pytest.warns(UserWarning, match="other rewards"):
+    with pytest.warns(UserWarning, match="wrong for a batch"):
         reward = reward_function(rewarding(compute))
     assert reward(np.array([[0.4, 0.0]]), np.array([[0.0, 0.0]]), {}).tolist() == [0.0]
 
@@ -86,8 +97,9 @@ def test_a_batch_that_is_wrong_only_near_the_goal_is_found():
     [
         (lambda a, d, info: np.nan * near(a, d), "finite"),
         (lambda a, d, info: 1 / 0, "ZeroDivisionError"),
-        (lambda a, d, info: (0.0, 1.0), "one goal"),
+        (lambda a, d, info: (0.0, 1.0), "array of size 1"),
         (lambda a, d, info: info["absent"], "KeyError"),
+        (lambda a, d, info: -np.random.default_rng().random(near(a, d).shape), "must not be random"),
     ],
 )
 def test_a_reward_that_cannot_be_used_is_an_error(compute, message):
@@ -113,7 +125,7 @@ def test_the_info_reaches_a_reward_row_by_row():
         def compute_reward(self, achieved_goal, desired_goal, info):
             return super().compute_reward(achieved_goal, desired_goal, info) + float(info["bonus"])
 
-    with pytest.warns(UserWarning, match="one goal at a time"):
+    with pytest.warns(UserWarning, match="called for each goal"):
         reward = reward_function(Bonus())
     assert reward(ACHIEVED, DESIRED, {"bonus": np.array([1.0, 2.0, 3.0])}).tolist() == [1.0, 1.0, 3.0]
     assert reward(ACHIEVED, DESIRED, [{"bonus": 1.0}] * 3).tolist() == [1.0, 0.0, 1.0]

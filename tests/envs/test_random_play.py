@@ -1,30 +1,36 @@
 """Random episodes for checks."""
 
+from itertools import groupby, islice
+
 import numpy as np
 import pytest
 from line_env import Line
 
-from hindsight.envs.random_play import numeric_info, play_random_episode, random_actions, random_state_kept
+from hindsight.envs.random_play import numeric_info, play_actions, random_actions, random_state_kept
 from hindsight.errors import GoalEnvError
 
 
+def play(env, seed, max_steps):
+    return play_actions(env, seed, islice(random_actions(env, seed), max_steps))
+
+
 def test_an_episode_holds_what_the_environment_returned():
-    episode = play_random_episode(Line(), 1, 4)
+    episode = play(Line(), 1, 4)
     assert len(episode) == 4
     achieved, desired, info = episode.goals()
     assert achieved.shape == desired.shape == (4, 2)
     moves = [action[0] for _, action in zip(range(4), random_actions(Line(), 1), strict=False)]
     assert np.allclose(np.diff(np.r_[episode.observations["achieved_goal"][0][:1], achieved[:, 0]]), moves, atol=1e-6)
     assert info["is_success"].tolist() == [reward == 0 for reward in episode.rewards]
-    assert episode.to_bytes() == play_random_episode(Line(), 1, 4).to_bytes()
-    assert episode.to_bytes() != play_random_episode(Line(), 2, 4).to_bytes()
+    assert episode.to_bytes() == play(Line(), 1, 4).to_bytes()
+    assert episode.to_bytes() != play(Line(), 2, 4).to_bytes()
 
 
 def test_an_error_names_the_step():
     env = Line()
     env.info = lambda observation: {} if env.steps < 3 else 1 / 0
     with pytest.raises(GoalEnvError, match=r"Step 2 of an episode with seed 1 failed \(ZeroDivisionError"):
-        play_random_episode(env, 1, 10)
+        play(env, 1, 10)
 
 
 def test_random_state_is_restored_and_actions_come_from_a_copy_of_the_space():
@@ -41,6 +47,14 @@ def test_random_state_is_restored_and_actions_come_from_a_copy_of_the_space():
     with random_state_kept(fresh):
         fresh.reset(seed=0)
     assert fresh._np_random is None
+
+
+def test_actions_can_be_repeated():
+    moves = [action[0] for action in islice(random_actions(Line(), 1, most_repeats=4), 1000)]
+    lengths = [len(list(group)) for _, group in groupby(moves)][:-1]
+    assert set(lengths) == {1, 2, 3, 4}
+    once = [action[0] for action in islice(random_actions(Line(), 1), 100)]
+    assert [move for move, _ in groupby(moves)][:100] == once
 
 
 def test_numeric_info_omits_entries_that_are_not_numbers_or_not_in_every_info():

@@ -89,5 +89,3 @@ def test_wrong_calls_are_errors(task):
     env.reset(seed=0)
     with pytest.raises(ShapeError, match=f"for an action of {task.__name__}"):
         env.step(env.action_space.sample()[None])
-    with pytest.raises(OptionError, match="Did you mean 'start'"):
-        env.reset(options={"strat": 1})

@@ -164,6 +164,18 @@ def test_some_episodes_are_guided_and_marked_so():
     assert not same(half[guided], collect(0.5, guided_fraction=0.0, numbers=(guided,))[0])
 
 
+def test_no_step_is_guided_without_guided_episodes():
+    spec = replace(setups.policy_spec(), subgoals=(NEAR,))
+    flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
+    weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
+    exploration = Exploration(0.2, 0.1, guided_episodes=0.0, guided_fraction=1.0)
+
+    def collect(exploration):
+        return Collector(RolloutSetup(setups.short, spec)).collect(Job(0, TRAINING, (0, 1), weights, exploration))
+
+    assert all(same(a, b) for a, b in zip(collect(exploration), collect(exploration.unguided()), strict=True))
+
+
 def test_random_actions_are_repeated_for_1_to_random_action_repeat_steps():
     episodes = collect_sixty(Exploration(0.0, 0.0, is_random=True, random_action_repeat=9))
     changes = [np.flatnonzero((np.diff(e.action, axis=0) != 0).any(axis=1)) for e in episodes]

@@ -11,12 +11,15 @@ import gymnasium
 import numpy as np
 
 from ..errors import GoalEnvError, MissingExtraError, OptionError
+from ..records import OBSERVATION_KEYS, Array
 from ..records.symmetries import Symmetries
-from .checks import CHECKS
-from .evidence import Evidence, gather_evidence
+from .evidence import MAX_STEPS, Evidence, gather_evidence
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
+from .goal_functions import read_success
 from .random_play import Environment, name_of, random_state_kept
-from .symmetry_check import compare_rewards, compare_steps
+
+RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
+Check = Callable[[Evidence], tuple[str, str]]  # returns a level and a sentence that names its evidence
 
 
 @dataclass(frozen=True)
@@ -124,11 +127,7 @@ def _check(env: Environment, symmetries: Sequence[str]) -> CheckReport:
         return CheckReport(name_of(env), (Finding("error", "first episodes", str(problem)),))
     findings = [_run(name, functools.partial(check, evidence)) for name, check in CHECKS.items()]
     if symmetries:
-        goals = [episode.goals() for episode in evidence.random]
-        findings += [
-            _run("symmetric rewards", lambda: compare_rewards(evidence.reward, goals, Symmetries(symmetries, spec))),
-            _run("symmetric steps", lambda: compare_steps(env, Symmetries(symmetries, spec))),
-        ]
+        findings.append(_run("symmetries", lambda: check_symmetries(evidence, symmetries)))
     return CheckReport(name_of(env), tuple(findings), _facts(evidence))
 
 
@@ -151,3 +150,218 @@ def _facts(evidence: Evidence) -> EnvironmentFacts:
         action_bounds=(min(spec.action.low), max(spec.action.high)),
         exact_resets=evidence.resets_are_exact,
     )
+
+
+def check_spaces(evidence: Evidence) -> tuple[str, str]:
+    """Name shapes and dtypes, and the keys of the observation that are not used."""
+    spec = evidence.spec
+    parts = (("observation", spec.observation), ("goals", spec.goal), ("action", spec.action))
+    sentence = ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts)
+    declared: Any = evidence.env.observation_space
+    unused = [key for key in declared if key not in OBSERVATION_KEYS]
+    if unused:
+        return "warning", f"{sentence}. Not used: {', '.join(unused)}. Append them with observation_keys if they are needed"
+    return "ok", sentence
+
+
+def check_action_bounds(evidence: Evidence) -> tuple[str, str]:
+    """Actions are scaled by their bounds, so these must be finite."""
+    action = evidence.spec.action
+    if action.is_bounded:
+        return "ok", f"{min(action.low):g} to {max(action.high):g}"
+    return "error", "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
+
+
+def check_time_limit(evidence: Evidence) -> tuple[str, str]:
+    """An episode should end after a known number of steps, and not later."""
+    limit, longest = evidence.spec.max_episode_steps, max(map(len, evidence.random))
+    if limit is None:
+        return "warning", "none was found, so an episode may never end. Set max_episode_steps"
+    if longest > limit:
+        return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
+    level = "not seen" if limit > MAX_STEPS else "ok"
+    return level, f"{limit} steps; the longest of {len(evidence.random)} episodes had {longest}"
+
+
+def check_observations(evidence: Evidence) -> tuple[str, str]:
+    """Shape and finiteness are required. Another dtype or bound than declared is a warning."""
+    spaces: Any = evidence.env.observation_space
+    warning = ""
+    for key, episode in ((key, episode) for key in OBSERVATION_KEYS for episode in evidence.random):
+        for step, value in enumerate(episode.observations[key]):
+            name = f"{key} at step {step} with seed {episode.seed}"
+            if value.shape != spaces[key].shape:
+                return "error", f"{name} has shape {value.shape}, but {spaces[key].shape} is declared"
+            if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
+                return "error", f"{name} is not finite: {value.tolist()}"
+            if not spaces[key].contains(value):
+                warning = warning or f"{name} is {value.dtype} {value.tolist()}, which is not in {spaces[key]}; it is cast"
+    return ("warning", warning) if warning else ("ok", f"{sum(map(len, evidence.random))} steps are in the declared spaces")
+
+
+def check_batches(evidence: Evidence) -> tuple[str, str]:
+    """compute_reward should accept N goals at once."""
+    fault = evidence.reward_fault
+    return ("warning", fault) if fault else ("ok", "a batch of goals has the same finite rewards as single goals")
+
+
+def check_reward_values(evidence: Evidence) -> tuple[str, str]:
+    """The reward of a step must be compute_reward of the goals after that step."""
+    computed, rewards = evidence.values(evidence.reward), evidence.rewards
+    wrong = np.flatnonzero(~_is_close(computed, rewards))
+    if not len(wrong):
+        return "ok", f"compute_reward returns the rewards of all {len(rewards)} steps"
+    first, worst = int(wrong[0]), np.abs(computed - rewards)[wrong].max()
+    sentence = (
+        f"{evidence.step_name(first)} has the reward {rewards[first]:g}, but compute_reward returns {computed[first]:g}; "
+        f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
+    )
+    if len(wrong) <= RARE * len(rewards) and not _explaining_shift(evidence):
+        return "warning", sentence + "What step adds to compute_reward is lost on relabelling, unless extra_reward keeps it"
+    return "error", sentence + "Let step return what compute_reward returns"
+
+
+def check_reward_timing(evidence: Evidence) -> tuple[str, str]:
+    """The reward must belong to the state after the step, not to the one before it."""
+    if shift := _explaining_shift(evidence):
+        state = {-1: "the state before the step", 1: "the state after the next step"}[shift]
+        return "error", f"the rewards are those of {state}. Return compute_reward of the achieved_goal that step returns"
+    at, before = (_rewards_at(evidence, shift) for shift in (0, -1))
+    n_different = int((~_is_close(at, before)).sum())
+    if n_different:
+        return "ok", f"in {n_different} of {len(at)} steps, the state before the step would have another reward"
+    return "not seen", f"no step of {len(at)} changed the reward, so a reward of the state before the step would not show"
+
+
+def _explaining_shift(evidence: Evidence) -> int:
+    """Return by how many steps achieved goals must be shifted to explain all rewards: -1, 1, or 0 if no shift does."""
+    for shift in (0, -1, 1):
+        rewards = [np.asarray(each.rewards)[: len(each) - max(shift, 0)] for each in evidence.episodes]
+        if _is_close(_rewards_at(evidence, shift), np.concatenate(rewards)).all():
+            return shift
+    return 0
+
+
+def _rewards_at(evidence: Evidence, shift: int) -> Array:
+    """Return compute_reward of each step with the achieved goal before it (-1), after it (0) or one step later (1)."""
+    computed = []
+    for episode in evidence.episodes:
+        steps = slice(0, len(episode) - max(shift, 0))
+        _, desired, info = episode.goals()
+        achieved = np.stack(episode.observations["achieved_goal"])[1 + shift :][steps]
+        computed.append(evidence.reward(achieved, desired[steps], {key: values[steps] for key, values in info.items()}))
+    return np.concatenate(computed).astype(np.float64)
+
+
+def _is_close(first: Array, second: Array) -> Array:
+    return np.isclose(first, second, rtol=1e-5, atol=1e-6)
+
+
+def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
+    """compute_reward must depend on its arguments only."""
+    achieved, _, info = evidence.random[0].goals()
+    highest = evidence.spec.reward_high
+    same = np.asarray(evidence.reward(achieved, achieved.copy(), info), np.float64)
+    if np.isfinite(highest) and (same != highest).any():
+        return "error", (
+            f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
+            f"must use the desired_goal that it is given, not the environment's own"
+        )
+    if evidence.info_keys:
+        return "warning", f"compute_reward needs these entries of info: {', '.join(evidence.info_keys)}. Set info_keys"
+    return "ok", f"{len(same)} rewards are the same without info, and depend on the desired_goal that is given"
+
+
+def check_success(evidence: Evidence) -> tuple[str, str]:
+    """Each step must report success, and success must have the highest reward."""
+    infos, highest = [info for episode in evidence.episodes for info in episode.infos], evidence.spec.reward_high
+    success = [read_success(info) for info in infos]
+    if None in success:
+        first = success.index(None)
+        keys = sorted(infos[first])
+        return "error", f"the info of {evidence.step_name(first)} needs is_success or success, but has only {keys}"
+    n_wrong = int((np.asarray(success) != (evidence.rewards == highest)).sum())
+    if n_wrong and np.isfinite(highest):
+        return "warning", f"success and the reward {highest:g} disagree in {n_wrong} of {len(success)} steps"
+    setter = evidence.goal_setter
+    how = f"with goals set by {setter.name}" if setter else "with random actions, since the goal cannot be set"
+    sentence = f"{sum(map(bool, success))} successes in {len(success)} steps of {len(evidence.episodes)} episodes, {how}"
+    return ("ok" if any(success) else "not seen"), sentence
+
+
+def check_termination(evidence: Evidence) -> tuple[str, str]:
+    """Relabelled successes must end an episode exactly if real ones do."""
+    terminated, success = evidence.is_terminated, evidence.is_success
+    n_success, n_ended, n_others = (int(each.sum()) for each in (success, success & terminated, terminated & ~success))
+    seen = f"{n_ended} of {n_success} successes and {n_others} other steps ended their episode"
+    if evidence.terminated_fault:
+        return "warning", f"{seen}. {evidence.terminated_fault}"
+    if evidence.has_right_termination is False:
+        return "warning", f"{seen}, but compute_terminated returns another number"
+    if evidence.has_right_termination and not n_others:
+        return ("ok" if n_success else "not seen"), f"{seen}, as compute_terminated says"
+    if not n_ended:
+        return ("ok" if n_success else "not seen"), seen
+    if n_ended < n_success:
+        return "warning", f"{seen}, so it is not clear which relabelled successes do"
+    if n_others or not np.isfinite(evidence.spec.reward_high):
+        return (
+            "warning",
+            f"{seen}. On relabelling, only successes that compute_terminated or the reward shows end an episode",
+        )
+    return "ok", f"{seen}; relabelled successes do too"
+
+
+def check_resets(evidence: Evidence) -> tuple[str, str]:
+    """A reset with a seed should lead to the same episode."""
+    if evidence.resets_are_exact:
+        return "ok", f"a reset with the same seed leads to the same {len(evidence.replay)} steps, bit by bit"
+    episodes = (evidence.random[0], evidence.replay)
+    pairs = zip(*(each.observations["observation"] for each in episodes), strict=False)
+    worst = max(float(np.abs(np.subtract(a, b, dtype=np.float64)).max()) for a, b in pairs)
+    return "warning", (
+        f"after a reset with the same seed, the same actions lead to other observations, by up to {worst:g}. The "
+        f"environment is made anew for each episode, so that a run can be repeated"
+    )
+
+
+def check_desired_goal(evidence: Evidence) -> tuple[str, str]:
+    """The desired goal may change within an episode, but usually does not."""
+    for episode in evidence.random:
+        goals = episode.observations["desired_goal"]
+        changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
+        if changed is not None:
+            return "warning", f"changes at step {changed} with seed {episode.seed}. Each step keeps its own goal"
+    return "ok", f"stays the same throughout {len(evidence.random)} episodes"
+
+
+def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str, str]:
+    """Transformed goals must have the same rewards. Goals achieved one step before are tried as well."""
+    group = Symmetries(symmetries, evidence.spec)
+    n_wrong = n_rewards = 0
+    for achieved, desired, info in (episode.goals() for episode in evidence.random):
+        for goal in (desired, np.roll(achieved, 1, axis=0)):
+            rewards = np.asarray(evidence.reward(achieved, goal, info))
+            for element in range(1, len(group)):
+                other = [group.transformed("goal", values, element) for values in (achieved, goal)]
+                n_wrong += int((~np.isclose(np.asarray(evidence.reward(other[0], other[1], info)), rewards)).sum())
+                n_rewards += len(rewards)
+    if n_wrong:
+        return "error", f"{n_wrong} of {n_rewards} rewards differ for transformed goals. Correct or remove the symmetries"
+    return "ok", f"{n_rewards} rewards are the same under the {len(group)} elements of the group"
+
+
+CHECKS: Mapping[str, Check] = {
+    "spaces": check_spaces,
+    "action bounds": check_action_bounds,
+    "time limit": check_time_limit,
+    "observations": check_observations,
+    "reward form": check_batches,
+    "reward values": check_reward_values,
+    "reward timing": check_reward_timing,
+    "reward inputs": check_reward_inputs,
+    "success": check_success,
+    "termination": check_termination,
+    "seeded resets": check_resets,
+    "desired goal": check_desired_goal,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -14,16 +14,68 @@ import numpy as np
 from ..errors import InputError
 from ..records import Array, GoalSpec
 from .goal_functions import GoalFunction, find_reward, find_terminated, read_success, sample_goals
-from .goal_setting import GoalSetter, find_goal_setter
 from .random_play import Environment, RandomEpisode, play_actions, random_actions
 
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
 MAX_STEPS = 150  # of each of them
 REPLAYED_STEPS = 50  # of the first one, played again
-SEARCH_STEPS, SEARCH_EPISODES = 500, 20  # to search for a success, if no goal can be set
+SEARCH_STEPS, SEARCH_EPISODES = 500, 50  # to search for a success, if set goals do not show one
 MOST_REPEATS = 10  # of an action during the search, so that the environment moves farther
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
+
+
+@dataclass(frozen=True)
+class GoalSetter:
+    """A way to start an episode of an environment with a given desired goal.
+
+    name: how the goal is set, for messages.
+    start: (seed, goal) -> first observation.
+    """
+
+    name: str
+    start: Callable[[int, Array], Any]
+
+
+def find_goal_setter(env: Environment) -> GoalSetter | None:
+    """Return a way to set the desired goal: by the options of reset, or by an attribute. None if there is none.
+
+    An attribute is found by its value: after a reset it equals the desired goal, and after it was changed the next
+    observation shows the change. The environment is reset.
+    """
+    return next((setter for setter in list(_goal_setters(env)) if _works(env, setter)), None)
+
+
+def _goal_setters(env: Environment) -> Iterator[GoalSetter]:
+    """Yield ways that may work."""
+    yield GoalSetter("the reset option 'goal'", lambda seed, goal: env.reset(seed=seed, options={"goal": goal.copy()})[0])
+    goal = np.asarray(env.reset(seed=SEEDS[0])[0]["desired_goal"])
+    for path, owner in (("", env.unwrapped), ("task.", getattr(env.unwrapped, "task", None))):
+        for name, value in list(getattr(owner, "__dict__", {}).items()):
+            with contextlib.suppress(TypeError, ValueError):  # not numbers
+                if np.array_equal(np.asarray(value).astype(goal.dtype), goal):
+                    yield GoalSetter(f"the attribute {path}{name}", _attribute_setter(env, owner, name))
+
+
+def _attribute_setter(env: Environment, owner: Any, name: str) -> Callable[[int, Array], Any]:
+    def start(seed: int, goal: Array) -> Any:
+        observation = env.reset(seed=seed)[0]
+        value = getattr(owner, name)
+        setattr(owner, name, goal.astype(value.dtype) if isinstance(value, np.ndarray) else type(value)(goal.tolist()))
+        return {**observation, "desired_goal": goal.copy()}
+
+    return start
+
+
+def _works(env: Environment, setter: GoalSetter) -> bool:
+    """Return whether the set goal appears in the observation after the next step."""
+    try:
+        goal, other = (np.array(env.reset(seed=seed)[0]["desired_goal"]) for seed in SEEDS)
+        observations = [setter.start(SEEDS[1], goal), env.step(next(random_actions(env, 0)))[0]]
+        is_set = all(np.array_equal(observation["desired_goal"], goal) for observation in observations)
+        return is_set and not np.array_equal(goal, other)
+    except Exception:  # the option is unknown, or the attribute must not change
+        return False
 
 
 @dataclass(eq=False)
@@ -46,12 +98,6 @@ class Evidence:
     terminated_fault: str
     goal_setter: GoalSetter | None = None
     search: list[RandomEpisode] = field(default_factory=list)
-
-    @property
-    def declared(self) -> dict[str, Any]:
-        """The spaces of the observation."""
-        space: Any = self.env.observation_space
-        return dict(space.spaces)
 
     @property
     def episodes(self) -> list[RandomEpisode]:
@@ -140,28 +186,26 @@ def _play(env: Environment, seed: int, max_steps: int, most_repeats: int = 1) ->
 
 
 def _search_success(evidence: Evidence) -> None:
-    """Add episodes to the evidence until one shows how a success is rewarded, or the budget is spent."""
+    """Add episodes to the evidence: with set goals, and with random actions until there is a success."""
     evidence.goal_setter = find_goal_setter(evidence.env)
-    for episode in _episodes_with_set_goal(evidence):
-        evidence.search.append(episode)
-        success = evidence.success_of(episode)
-        if any(success) and not success[0]:
-            return
+    if evidence.goal_setter is not None:
+        evidence.search.append(_play(evidence.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS))
+        evidence.search += _episodes_with_set_goal(evidence, evidence.goal_setter)
     steps = 0
     for seed in range(SEARCH_SEED + 1, SEARCH_SEED + 1 + SEARCH_EPISODES):
         if evidence.is_success.any() or steps >= SEARCH_STEPS:
             return
-        evidence.search.append(_play(evidence.env, seed, min(MAX_STEPS, SEARCH_STEPS - steps), MOST_REPEATS))
+        most_repeats = MOST_REPEATS if seed % 2 else 1
+        evidence.search.append(_play(evidence.env, seed, min(MAX_STEPS, SEARCH_STEPS - steps), most_repeats))
         steps += len(evidence.search[-1])
 
 
-def _episodes_with_set_goal(evidence: Evidence) -> Iterator[RandomEpisode]:
-    """Play an episode, then play it again with some of its achieved goals as the desired goal."""
-    if evidence.goal_setter is None:
-        return
-    first = _play(evidence.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS)
-    yield first
-    for fraction in TARGETS:
-        target = int(fraction * (len(first) - 1))
-        start = evidence.goal_setter.with_goal(first.observations["achieved_goal"][target + 1])
-        yield play_actions(evidence.env, SEARCH_SEED, first.actions[: target + 1 + STEPS_AFTER], start)
+def _episodes_with_set_goal(evidence: Evidence, setter: GoalSetter) -> list[RandomEpisode]:
+    """Play the episode that moved farthest again, with some of its achieved goals as the desired goal."""
+    base = max(evidence.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
+    targets = [int(fraction * (len(base) - 1)) for fraction in TARGETS]
+    goals = [base.observations["achieved_goal"][target + 1] for target in targets]
+    return [
+        play_actions(evidence.env, base.seed, base.actions[: target + 1 + STEPS_AFTER], setter.start(base.seed, goal))
+        for target, goal in zip(targets, goals, strict=True)
+    ]

@@ -12,10 +12,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from ..errors import GoalEnvError, HindsightError, OptionError
-from ..records import OBSERVATION_KEYS, GoalSpec
+from ..records import GoalSpec
 from .flatten import FlattenGoalEnv
 from .goal_functions import find_reward, own_function, sample_goals
 from .ids import make_by_id
@@ -83,23 +82,14 @@ def _make(env: EnvSource, render_mode: str | None, options: dict[str, Any]) -> E
 
 def require_goals(env: Environment) -> None:
     """Raise GoalEnvError unless the spaces are those of a goal environment and it has a compute_reward."""
-    name = name_of(env)
-    space: Any = getattr(env, "observation_space", None)
-    actions: Any = getattr(env, "action_space", None)
-    parts = space.spaces if isinstance(space, spaces.Dict) else {}
-    for key in OBSERVATION_KEYS:
-        if isinstance(part := parts.get(key), spaces.Dict | spaces.Tuple):
-            raise GoalEnvError(
-                f"{key} of {name} must be one array, got a {type(part).__name__} space. Wrap the environment in "
-                f"hindsight.envs.flatten.FlattenGoalEnv, which makes it one."
-            )
+    spaces: list[Any] = [getattr(env, name, None) for name in ("observation_space", "action_space")]
     try:
-        GoalSpec.from_spaces(space, actions)
+        GoalSpec.from_spaces(spaces[0], spaces[1])
     except GoalEnvError as problem:
-        raise GoalEnvError(f"{name} is not a goal environment: {problem}") from None
+        raise GoalEnvError(f"{name_of(env)} is not a goal environment: {problem}") from None
     if own_function(env, "compute_reward") is None:
         raise GoalEnvError(
-            f"{name} is not a goal environment: it has no compute_reward(achieved_goal, desired_goal, info), which "
+            f"{name_of(env)} is not a goal environment: it has no compute_reward(achieved_goal, desired_goal, info), which "
             f"relabelling needs."
         )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import io
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -44,7 +45,8 @@ def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any])
         _import_simulator(env_id)
     given: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
     try:
-        return gymnasium.make(env_id, disable_env_checker=True, **given, **options)  # check_goal_env checks more
+        with _c_output_on_stderr():
+            return gymnasium.make(env_id, disable_env_checker=True, **given, **options)  # check_goal_env checks more
     except HindsightError:
         raise
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as problem:
@@ -72,6 +74,19 @@ def _import_simulator(env_id: str) -> None:
     newest = find_highest_version(namespace, name)
     if newest is not None and (version is None or version < newest):
         raise UnknownNameError(f"{env_id!r} is not the newest version. Use '{name}-v{newest}'.")
+
+
+@contextlib.contextmanager
+def _c_output_on_stderr() -> Iterator[None]:
+    """Keep what C code prints away from stdout: PyBullet prints its arguments whenever an environment is made."""
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 def _import(module: str, fix: str) -> Any:

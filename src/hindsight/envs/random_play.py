@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -57,16 +57,14 @@ class RandomEpisode:
             self.observations[key].append(np.array(observation[key]))
 
 
-def play_actions(
-    env: Environment, seed: int, actions: Iterable[Any], start: Callable[[Environment, int], Any] | None = None
-) -> RandomEpisode:
+def play_actions(env: Environment, seed: int, actions: Iterable[Any], first: Any = None) -> RandomEpisode:
     """Play the actions until they or the episode end. Raises GoalEnvError, with the number of the step, on failure.
 
-    start: (env, seed) -> first observation, in place of a reset.
+    first: the first observation; None: the environment is reset.
     """
     episode = RandomEpisode(seed)
     try:
-        episode.append(start(env, seed) if start else env.reset(seed=seed)[0])
+        episode.append(env.reset(seed=seed)[0] if first is None else first)
         for action in actions:
             observation, reward, terminated, truncated, info = env.step(action)
             episode.actions.append(action)

@@ -118,16 +118,12 @@ class Collector:
         except HindsightError:
             raise
         except Exception as problem:
-            self._discard()
+            self.close()  # its state is unknown: the next episode gets a new environment
+            if self.setup.environment is not None:
+                self._given = None
             raise CollectError(
                 f"Episode {number} failed in the environment ({type(problem).__name__}: {problem})."
             ) from problem
-
-    def _discard(self) -> None:
-        """Leave an environment that raised, since its state is unknown: the next episode gets a new one."""
-        self.close()
-        if self.setup.environment is not None:
-            self._given = None
 
     def _environment(self) -> Environment:
         """Return the environment for the next episode."""
@@ -143,8 +139,8 @@ class Collector:
         environment = self._environment()
         rng = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
         exploration, is_guided = job.exploration, False
-        if exploration is not None and exploration.guided_episodes > 0:
-            is_guided = bool(rng.random() < exploration.guided_episodes)
+        if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
+            is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
             exploration = exploration if is_guided else exploration.unguided()
         episode = play_episode(
             environment,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import traceback
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from ..records import Episode
 from .collect import Collector, Job
@@ -57,16 +58,9 @@ def checksum(episodes: Sequence[Episode]) -> int:
     """Return the CRC-32 of all fields of the episodes: names, shapes, dtypes and values."""
     value = 0
     for episode in episodes:
-        for name, content in _contents(episode):
-            shape, dtype = getattr(content, "shape", None), getattr(content, "dtype", None)
-            value = zlib.crc32(f"{name} {shape} {dtype}".encode(), value)
-            value = zlib.crc32(repr(content).encode() if shape is None else content.tobytes(), value)
+        for name, content in sorted({**vars(episode), **episode.info}.items()):
+            if isinstance(content, np.ndarray):
+                value = zlib.crc32(content.tobytes(), zlib.crc32(f"{name} {content.shape} {content.dtype}".encode(), value))
+            elif name != "info":
+                value = zlib.crc32(f"{name} {content}".encode(), value)
     return value
-
-
-def _contents(episode: Episode) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the content of each field, and of each entry of `info`."""
-    for field in fields(episode):
-        if field.name != "info":
-            yield field.name, getattr(episode, field.name)
-    yield from sorted(episode.info.items())

@@ -1,6 +1,6 @@
-"""Workers that are Ray actors, on this machine or on a cluster. Ray places, restarts and connects them.
+"""Workers that are Ray actors, on this machine or on a cluster. Ray places and connects them.
 
-Weights are sent once per version and node, through Ray's object store. The episodes of a job come back as one message.
+A job and its episodes are one message each.
 """
 
 from __future__ import annotations
@@ -14,13 +14,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from types import ModuleType
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..agents.policy import PolicyWeights
 from ..errors import MissingExtraError, OptionError, WorkerError
 from .collect import Collector, Job, RolloutSetup
 from .job_result import JobResult, run_job
@@ -28,7 +24,6 @@ from .workers import Worker, WorkerLostError
 
 CONNECT_SECONDS = 10.0
 STORE_BYTES = 200 * 2**20  # object store of a local Ray: weights, and episodes that wait
-_NO_WEIGHTS = PolicyWeights(*(np.zeros(0, np.float32) for _ in range(3)))
 
 
 class RayPool:
@@ -54,8 +49,6 @@ class RayPool:
 
     def __init__(self, setup: RolloutSetup, workers: int, address: str | None = None) -> None:
         self._workers: list[_Actor] = []
-        self._weights: PolicyWeights | None = None
-        self._weights_reference: Any = None
         self.ray, is_new = connect(workers, address)
         self._is_counted = is_new or RayPool.connected > 0
         RayPool.connected += self._is_counted
@@ -77,12 +70,6 @@ class RayPool:
     def new_actor(self) -> Any:
         """Return a new actor, which Ray starts in the background."""
         return self._actor_class.remote([path or os.getcwd() for path in sys.path], self._setup)
-
-    def put(self, weights: PolicyWeights) -> Any:
-        """Return a reference to the weights in Ray's object store. Each version is put there once."""
-        if weights is not self._weights:
-            self._weights, self._weights_reference = weights, self.ray.put(weights)
-        return self._weights_reference
 
     def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
         """Return those of `workers` that answered or ended; wait up to `timeout` seconds for the first."""
@@ -126,9 +113,9 @@ class RayCollector:
         """Return the id of this process."""
         return os.getpid()
 
-    def collect(self, source: str, ticket: int, job: Job, weights: PolicyWeights) -> JobResult:
-        """Run a job with these weights."""
-        return run_job(self._collector, source, ticket, replace(job, weights=weights))
+    def collect(self, source: str, ticket: int, job: Job) -> JobResult:
+        """Run a job."""
+        return run_job(self._collector, source, ticket, job)
 
 
 class _Actor:
@@ -145,8 +132,7 @@ class _Actor:
         self.answer = self.actor.process_id.remote()
 
     def start(self, source: str, ticket: int, job: Job) -> None:
-        weights = self._pool.put(job.weights)
-        self.answer = self.actor.collect.remote(source, ticket, replace(job, weights=_NO_WEIGHTS), weights)
+        self.answer = self.actor.collect.remote(source, ticket, job)
 
     def receive(self) -> JobResult | None:
         try:

@@ -38,7 +38,7 @@ class VideoFile:
         self._frames: list[Any] = []
         self._mp4 = _mp4_writer(path, self.frames_per_second) if path.suffix.lower() == ".mp4" else None
 
-    def add(self, frame: Array, caption: str = "", success: bool | None = None, seconds: float = 0.0) -> None:
+    def add(self, frame: Array, caption: str, success: bool | None, seconds: float) -> None:
         """Append one frame, (height, width, 3) uint8.
 
         seconds: how long it is shown; one frame at least.
@@ -113,8 +113,6 @@ def captioned(frame: Array, caption: str, success: bool | None) -> Any:
     except ImportError:
         raise MissingExtraError('A video needs Pillow: pip install "hindsight-rl[train]"') from None
     picture = Image.fromarray(frame)
-    if not caption:
-        return picture
     size = max(10, picture.height // 24)
     height = 2 * size - size % 2  # even, as .mp4 requires
     sheet = Image.new("RGB", (picture.width, picture.height + height), STRIP_COLOUR)
