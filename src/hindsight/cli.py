@@ -135,7 +135,7 @@ def train(arguments: Namespace) -> int:
     if arguments.help or arguments.help_all:
         print(train_help(arguments), end="")
         return 0
-    from .commands.modules import find_modules_here
+    from .commands.policies import find_modules_here
     from .commands.train import Training
     from .her import HER
     from .recipes.files import save_recipe
@@ -165,8 +165,8 @@ def add_play(parser: ArgumentParser) -> None:
 
 def play(arguments: Namespace) -> int:
     """Show what a policy does."""
-    from .commands.modules import environment_of
-    from .commands.play import play as show
+    from .commands.policies import environment_of
+    from .commands.policies import play as show
 
     _at_least_one("episodes", arguments.episodes)
     run = Path(arguments.run)
@@ -188,8 +188,7 @@ def add_evaluate(parser: ArgumentParser) -> None:
 
 def evaluate(arguments: Namespace) -> int:
     """Measure a policy."""
-    from .commands.evaluate import evaluate_run
-    from .commands.modules import environment_of
+    from .commands.policies import environment_of, evaluate_run
 
     _at_least_one("episodes", arguments.episodes)
     run = Path(arguments.run)
@@ -315,7 +314,7 @@ def add_check(parser: ArgumentParser) -> None:
 
 def check(arguments: Namespace) -> int:
     """Check an environment."""
-    from .commands.modules import find_modules_here
+    from .commands.policies import find_modules_here
     from .envs.check import check_goal_env
     from .recipes import choose_recipe
 

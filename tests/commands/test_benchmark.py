@@ -14,7 +14,7 @@ from hindsight.errors import MissingExtraError, OptionError, UnknownNameError
 from hindsight.recipes.suite import Entry, Suite, load_suite
 from hindsight.training.run_folder import Ending, read_ending
 
-POINT = Entry("PointReach-v0", None, "default", None, {})
+POINT = Entry(environment="PointReach-v0", recipe="default")
 TINY = ["steps=300", "hidden=[8]", "batch_size=16", "updates_per_step=0.5", "eval_every=150", "eval_episodes=2"]
 
 
@@ -49,8 +49,8 @@ def test_options_become_arguments(tmp_path):
         "hidden": [8, 9],
         "max_episode_steps": 4,
     }
-    entry = Entry("BitFlipping-v0", None, None, None, options)
-    [run] = Benchmark(Suite("mine", (entry,)), [2], tmp_path, {"tau": 0.5}).plan()
+    entry = Entry(environment="BitFlipping-v0", options=options)
+    [run] = Benchmark(Suite(name="mine", entries=(entry,)), [2], tmp_path, {"tau": 0.5}).plan()
     assert str(run) == "BitFlipping-v0 (n_bits=3), dqn, seed 2"
     first = [
         "--seed",
@@ -75,25 +75,22 @@ def test_options_become_arguments(tmp_path):
     ],
 )
 def test_options_that_are_not_valid_are_refused_before_anything_runs(tmp_path, entries, error, message):
-    suite = Suite("mine", tuple(Entry("PointReach-v0", None, None, None, options) for options in entries))
+    suite = Suite(name="mine", entries=tuple(Entry(environment="PointReach-v0", options=options) for options in entries))
     with pytest.raises(error, match=message):
         Benchmark(suite, [0], tmp_path).plan()
 
 
-def test_a_missing_package_is_reported_and_does_not_stop_the_other_runs(tmp_path, monkeypatch, capsys):
+def test_a_task_that_cannot_run_is_reported_and_does_not_stop_the_others(tmp_path, monkeypatch, capsys):
     def absent(*arguments, **options):
-        raise MissingExtraError('it needs a simulator: pip install "hindsight-rl[robotics]"')
+        raise MissingExtraError('It needs a simulator: pip install "hindsight-rl[robotics]"')
 
+    fails = [sys.executable, "-c", "import sys; sys.exit('it needs a simulator')"]
     monkeypatch.setattr(benchmark, "make_goal_env", absent)
-    assert Benchmark(Suite("mine", (POINT,)), [0, 1], tmp_path).run(jobs=1) == 1
+    monkeypatch.setattr(benchmark.PlannedRun, "command", fails)
+    assert Benchmark(Suite(name="mine", entries=(POINT,)), [0, 1], tmp_path).run(jobs=1) == 1
     output = capsys.readouterr().out
-    assert '[2/2] PointReach-v0, seed 1: it needs a simulator: pip install "hindsight-rl[robotics]"' in output
-    assert "- PointReach-v0, seed 0: it needs" in (tmp_path / "results.md").read_text()
-    bits = [Entry("BitFlipping-v0", None, None, None, {"env_options": [f"n_bits={n}"]}) for n in (3, 4)]
-    assert [str(run) for run in Benchmark(Suite("mine", tuple(bits)), [0], tmp_path).plan()] == [
-        "BitFlipping-v0 (n_bits=3), seed 0",
-        "BitFlipping-v0 (n_bits=4), seed 0",
-    ]
+    assert "[2/2] PointReach-v0, td3, seed 1: it needs a simulator" in output
+    assert "- PointReach-v0, td3, seed 0: it needs" in (tmp_path / "results.md").read_text()
 
 
 def status_and_error(arguments, capsys):
@@ -124,7 +121,7 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
         status, error = status_and_error([*command, "tau=0.5", "--seeds", seed], capsys)
         assert (status, "tau" in error, "0.05" in error, "another --folder" in error) == (1, True, True, True)
     status, error = status_and_error(["bits", "--folder", str(tmp_path / "runs")], capsys)
-    assert (status, "which is not of suite 'bits'" in error) == (1, True)
+    assert (status, "is not a run of suite 'bits'" in error) == (1, True)
     assert main(["compare", str(tmp_path / "runs")]) == 0
     assert "td3 on PointReach-v0, symmetric" in capsys.readouterr().out
     assert (tmp_path / "runs" / "comparison.html").exists()

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from hindsight.commands.terminal import Display, TimeLeft, TrainDisplay, duration_left, progress, say
+from hindsight.commands.terminal import Display, TrainDisplay, duration_left, progress, say
 from hindsight.options import TrainingOptions
+from hindsight.training.counts import Counts
 from hindsight.training.evaluate import Evaluation, Outcome
-from hindsight.training.events import Counts, EvaluationFinished, JobFinished
+from hindsight.training.events import EvaluationFinished, JobFinished
 from hindsight.training.metrics import Meter
 
 OUTCOMES = tuple(Outcome(i, i, (0.0,), (0.0,), i < 9, -1.0, 0.0, 1) for i in range(10))
@@ -52,11 +53,11 @@ def test_a_log_gets_plain_lines(capsys):
     assert lines == [
         "10/2,000 steps  1 updates",
         "1,010/2,000 steps  training 50%  3,000 updates  0:04 left",
-        "1,010/2,000 steps  evaluating 1/10  3,000 updates  0:08 left",
+        "1,010/2,000 steps  evaluating 1/10  3,000 updates  0:06 left",
         "evaluation at 1,010 steps: success 90.0% of 10 episodes (95 % interval 59.6% to 98.2%), return -1.00 +- 0.00, "
         "final distance 0.0000, best so far",
-        "1,010/2,000 steps  evaluation 90%  training 50%  3,000 updates  0:08 left",
-        "1,010/2,000 steps  evaluation 90%  training 50%  3,000 updates  0:08 left",
+        "1,010/2,000 steps  evaluation 90%  training 50%  3,000 updates  0:06 left",
+        "1,010/2,000 steps  evaluation 90%  training 50%  3,000 updates  0:06 left",
     ]
 
 
@@ -83,7 +84,7 @@ def test_a_terminal_shows_a_line_that_fits_it(width):
     lines = plain.replace("\r", "\n").splitlines()
     assert max(map(len, lines)) <= width
     last = [line for line in lines if line.strip()][-1]
-    for part in ("1,010/2,000 steps", "evaluation 90%", "training 50%", "0:08 left"):
+    for part in ("1,010/2,000 steps", "evaluation 90%", "training 50%", "0:06 left"):
         assert part in last, last
     assert ("3,000 updates" in last) == (width == 120)
 
@@ -92,23 +93,6 @@ def test_no_color_is_respected():
     colour = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|38|9[0-7])[;m]")
     assert colour.search(shown())
     assert not colour.search(shown(NO_COLOR="1"))
-
-
-def test_the_time_left_holds_learning_and_evaluations():
-    clock = Clock()
-    left = TimeLeft(OPTIONS, clock)
-    trainer = SimpleNamespace(counts=Counts(env_steps=500))
-    clock.now = 1.0
-    left.observe(trainer, JobFinished([]))  # random steps: no update yet
-    assert left.seconds(trainer) is None
-    trainer.counts.updates = 1
-    left.observe(trainer, JobFinished([]))
-    clock.now, trainer.counts.env_steps = 11.0, 1000  # 10 s for 500 steps
-    left.observe(trainer, JobFinished([]))
-    assert left.seconds(trainer) == 20.0  # 1,000 steps
-    clock.now = 14.0
-    left.observe(trainer, finished(trainer))  # an evaluation of 3 s, two more to come
-    assert left.seconds(trainer) == 20.0 + 2 * 3.0
 
 
 def test_time_left_in_words():

@@ -1,6 +1,7 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -37,6 +38,13 @@ def test_lists_become_tuples_and_integers_floats():
     options = TD3Options(hidden=[64, 32], tau=1)
     assert options.hidden == (64, 32)
     assert type(options.tau) is float
+
+
+def test_numpy_numbers_become_plain_ones():
+    options = TrainingOptions(steps=np.int64(5), solved_at=np.float32(0.5))
+    assert (type(options.steps), type(options.solved_at)) == (int, float)
+    with pytest.raises(OptionError, match="`steps` must be a whole number"):
+        TrainingOptions(steps=np.float64(5.0))
 
 
 @pytest.mark.parametrize("record", [*AGENT_OPTIONS.values(), ReplayOptions, TrainingOptions])

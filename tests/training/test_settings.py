@@ -10,7 +10,7 @@ from hindsight.recipes import Recipe, load_recipe
 from hindsight.records import GoalSpec
 from hindsight.training.settings import resolve_settings
 
-PLAIN = Recipe("plain", (), "td3", {"tau": 0.25, "steps": 7}, {})
+PLAIN = Recipe(name="plain", options={"tau": 0.25, "steps": 7})
 GOAL = spaces.Box(-np.inf, np.inf, (3,), np.float64)
 SEEN = spaces.Dict(observation=spaces.Box(-1, 1, (10,)), achieved_goal=GOAL, desired_goal=GOAL)
 SPEC = GoalSpec.from_spaces(SEEN, spaces.Box(-1, 1, (4,)), 50)
@@ -79,7 +79,7 @@ def test_settings_are_made_again_from_json(agent):
 
 
 def test_a_recipe_may_hold_options_of_other_agents():
-    recipe = Recipe("r", (), "td3", {"policy_period": 3}, {})
+    recipe = Recipe(name="r", options={"policy_period": 3})
     assert resolve_settings(recipe, SPEC, "td3", {}).agent_options.policy_period == 3
     resolve_settings(recipe, SPEC, "ddpg", {})
 
@@ -112,7 +112,7 @@ def test_names_and_values_that_are_not_valid_are_refused(given, error, message):
 )
 def test_unknown_names_in_a_recipe_are_refused(tables, message):
     with pytest.raises(UnknownNameError, match=message):
-        resolve_settings(Recipe("r", (), "td3", {}, tables), SPEC, "sac", {})
+        resolve_settings(Recipe(name="r", agent_options=tables), SPEC, "sac", {})
 
 
 def test_an_unknown_agent_names_the_nearest():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -54,31 +54,30 @@ def train_help(arguments: Namespace) -> str:
     settings = resolve_settings(recipe, None, arguments.agent, {})
     values = settings.flat() | dict.fromkeys(FITTED if recipe.automatic else (), "chosen from the task")
     options = run_options(settings.agent)
-    parser = ArgumentParser("hindsight train", "hindsight train [ENV] [options]", add_help=False, argument_default=SUPPRESS)
+    parser = ArgumentParser("hindsight train", "hindsight train [ENV] [options]", add_help=False)
     parser.description = f"Train a policy for {environment}. The values in parentheses hold unless you give others."
-    _add_own(parser, {"agent": settings.agent, "recipe": recipe.name})
-    groups = dict.fromkeys(option.group for option in options.values()) if arguments.help_all else ()
+    parser.epilog = "--no-NAME empties a list, removes a limit, or switches an option off."
+    _add_own(parser, f" ({settings.agent})", f" ({recipe.name})")
     first = parser.add_argument_group("options that most people use first")
     for name in FIRST:
         _add_option(first, options[name], _help(options[name], values))
-    if groups:
+    if arguments.help_all:
         _add_own_others(first)
-    for title in groups:
-        group = parser.add_argument_group(title)
-        for option in options.values():
-            if option.group == title and option.name not in FIRST:
-                _add_option(group, option, _help(option, values))
-    parser.epilog = "--no-NAME empties a list, removes a limit, or switches an option off." + (
-        ""
-        if arguments.help_all
-        else f" The other {len(options) - len(FIRST)} options: hindsight train {environment} --help-all"
-    )
+        _add_groups(parser, [option for option in options.values() if option.name not in FIRST], values)
+    else:
+        parser.epilog += f" {len(options) - len(FIRST)} more options: hindsight train {environment} --help-all"
     return parser.format_help()
 
 
-def _add_own(parser: ArgumentParser, values: Mapping[str, str] | None = None) -> None:
-    """Add what `train` takes besides the options of a run. values: of agent and recipe, for the help."""
-    agent, recipe = (f" ({values[name]})" if values else "" for name in ("agent", "recipe"))
+def _add_groups(parser: ArgumentParser, options: Sequence[OptionField], values: Mapping[str, Any]) -> None:
+    """Add options to a help, by group."""
+    groups = {title: parser.add_argument_group(title) for title in dict.fromkeys(option.group for option in options)}
+    for option in options:
+        _add_option(groups[option.group], option, _help(option, values))
+
+
+def _add_own(parser: ArgumentParser, agent: str = "", recipe: str = "") -> None:
+    """Add what `train` takes besides the options of a run. agent, recipe: those that hold, for the help."""
     add = parser.add_argument
     add("environment", nargs="?", metavar="ENV", default=None, help=f"id of the environment ({DEFAULT_ENVIRONMENT})")
     add("--agent", default=None, metavar="NAME", help=f"{', '.join(AGENT_OPTIONS)}{agent}")

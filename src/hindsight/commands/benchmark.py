@@ -28,7 +28,7 @@ from ..storage import read_json
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
 from ..training.settings import resolve_settings
-from .modules import find_modules_here
+from .policies import find_modules_here
 from .terminal import progress, say
 from .train import folder_name, stop_signals
 
@@ -38,20 +38,26 @@ POLL_SECONDS = 0.1  # between two looks at the child processes
 
 @dataclass(frozen=True)
 class Task:
-    """An entry of a suite with its settings.
-
-    settings: None if the task cannot run here; then `problem` says why. Their seed is that of no run.
-    """
+    """An entry of a suite with its options and settings. The seed is that of no run."""
 
     entry: Entry
     options: Mapping[str, Any]
-    settings: Settings | None = None
-    problem: str = ""
+    settings: Settings
 
-    @property
-    def env_options(self) -> Sequence[str]:
-        """The arguments of the environment."""
-        return self.settings.rollout.env_options if self.settings else tuple(map(str, self.options.get("env_options", ())))
+    def folder(self, base: Path, seed: int) -> Path:
+        """Return the folder of the run with this seed."""
+        name, env_options = self.entry.name, self.settings.rollout.env_options
+        place = folder_name(self.entry.environment, () if name else env_options)
+        return base / (f"{place}-{folder_name(name)}" if name else place) / f"{self.settings.agent}-seed{seed}"
+
+    def refuse_other_settings(self, path: Path, found: Mapping[str, Any]) -> None:
+        """Raise OptionError if a run of this task has other settings. found: its settings, as JSON."""
+        settings = json.loads(json.dumps(self.settings.to_json()))
+        settings["options"]["seed"] = found["options"]["seed"]
+        try:
+            refuse_other_settings(found, settings, FREE_ON_RESUME)
+        except OptionError as problem:
+            raise OptionError(f"{path}: {problem} Or use another --folder.") from None
 
 
 @dataclass(frozen=True)
@@ -70,38 +76,22 @@ class PlannedRun:
     @property
     def is_finished(self) -> bool:
         """Whether it was solved, or has all its steps."""
-        settings, ending = self.task.settings, read_ending(self.folder)
-        if settings is None or ending is None:
-            return False
-        return ending.why == "solved" or ending.env_steps >= settings.training.steps
-
-    def refuse_other_settings(self, found: Mapping[str, Any]) -> None:
-        """Raise OptionError if the run in the folder has other settings. found: its settings, as JSON."""
-        if self.task.settings is None:
-            return
-        settings = json.loads(json.dumps(self.task.settings.to_json()))
-        settings["options"]["seed"] = self.seed
-        try:
-            refuse_other_settings(found, settings, FREE_ON_RESUME)
-        except OptionError as problem:
-            raise OptionError(f"{self.folder}: {problem} Or use another --folder.") from None
+        ending = read_ending(self.folder)
+        return ending is not None and (ending.why == "solved" or ending.env_steps >= self.task.settings.training.steps)
 
     @property
     def command(self) -> list[str]:
         """The command line of the child process. It resumes from a checkpoint if there is one."""
         entry = self.task.entry
         words = [sys.executable, "-P", "-m", "hindsight", "train", entry.environment, "--seed", str(self.seed)]
-        words += ["--folder", str(self.folder), "--resume"]
-        if self.task.settings is None:
-            return words
-        words += ["--agent", self.task.settings.agent] + (["--recipe", entry.recipe] if entry.recipe else [])
+        words += ["--folder", str(self.folder), "--resume", "--agent", self.task.settings.agent]
+        words += ["--recipe", entry.recipe] if entry.recipe else []
         return words + [word for name, value in self.task.options.items() for word in _words(name, value)]
 
     def __str__(self) -> str:
         entry, settings = self.task.entry, self.task.settings
-        name = environment_name(entry.environment, self.task.env_options)
-        agent = settings.agent if settings else entry.agent
-        return ", ".join(part for part in (name, entry.name, agent, f"seed {self.seed}") if part)
+        name = environment_name(entry.environment, settings.rollout.env_options)
+        return ", ".join(part for part in (name, entry.name, settings.agent, f"seed {self.seed}") if part)
 
 
 @dataclass
@@ -114,17 +104,21 @@ class Benchmark:
     overrides: Mapping[str, Any] = field(default_factory=dict)
 
     def plan(self) -> list[PlannedRun]:
-        """Return every run, all tasks with the first seed first. Raises OptionError for options that are not valid."""
+        """Return every run, all tasks with the first seed first.
+
+        Raises OptionError for options that are not valid, RunFolderError if the folder holds other runs.
+        """
         tasks = [_task(self.suite, entry, self.overrides) for entry in self.suite.entries]
-        planned = [PlannedRun(task, seed, self._folder_of(task, seed)) for seed in self.seeds for task in tasks]
+        planned = [PlannedRun(task, seed, task.folder(self.folder, seed)) for seed in self.seeds for task in tasks]
         if len({run.folder for run in planned}) < len(planned):
             raise OptionError(f"Suite {self.suite.name!r} has a task twice with the same agent. Give each a `name`.")
+        for path in _runs_in(self.folder):
+            self._refuse_another_run(path, tasks)
         return planned
 
     def run(self, jobs: int) -> int:
         """Run what is not finished yet, `jobs` at a time, print the results of all, and return the exit status."""
         planned = self.plan()
-        self._refuse_other_runs(planned)
         waiting = [run for run in planned if not run.is_finished]
         print(
             f"{self.suite.name}: {len(planned)} runs, {len(planned) - len(waiting)} finished, in {self.folder}", flush=True
@@ -133,9 +127,9 @@ class Benchmark:
         with stop_signals() as received:
             ended = progress(_run_all(waiting, jobs, received), len(waiting), "runs")
             for count, (run, status) in enumerate(ended, 1):
-                text, failed = _outcome(run, status)
-                failures += [f"{run}: {text}"] * failed
-                if not received or not failed:
+                text = _outcome(run, status)
+                failures += [f"{run}: {text}"] * bool(status)
+                if not received or not status:
                     say(f"[{count}/{len(waiting)}] {run}: {text}")
         if received:
             print(f"Stopped by {received[0].name}. The same command continues.")
@@ -157,29 +151,13 @@ class Benchmark:
             f"runs: {self.folder / 'results.csv'}\ntable: {self.folder / 'results.md'}\n  hindsight compare {self.folder}"
         )
 
-    def _folder_of(self, task: Task, seed: int) -> Path:
-        entry = task.entry
-        place = folder_name(entry.environment, () if entry.name else task.env_options)
-        agent = task.settings.agent if task.settings else entry.agent or "agent"
-        return self.folder / (f"{place}-{folder_name(entry.name)}" if entry.name else place) / f"{agent}-seed{seed}"
-
-    def _refuse_other_runs(self, planned: Sequence[PlannedRun]) -> None:
-        """Raise RunFolderError for a run of something else in the folder, OptionError for one with other settings."""
-        for path in _runs_in(self.folder):
-            found = read_json(path / "settings.json")
-            seed = int(found["options"]["seed"])
-            same = next((PlannedRun(e.task, seed, path) for e in planned if self._is_of(e.task, seed, path)), None)
-            if same is None:
-                raise RunFolderError(
-                    f"{self.folder} holds {path.relative_to(self.folder)}, which is not of suite {self.suite.name!r}. "
-                    f"Use another --folder."
-                )
-            same.refuse_other_settings(found)
-
-    def _is_of(self, task: Task, seed: int, path: Path) -> bool:
-        """Return whether a run lies in the folder of this task. The agent of a task that cannot run here is unknown."""
-        place = self._folder_of(task, seed)
-        return path == place if task.settings else path.parent == place.parent
+    def _refuse_another_run(self, path: Path, tasks: Sequence[Task]) -> None:
+        """Raise RunFolderError if a run in the folder is of no task, OptionError if it has other settings."""
+        found = read_json(path / "settings.json")
+        task = next((task for task in tasks if task.folder(self.folder, found["options"]["seed"]) == path), None)
+        if task is None:
+            raise RunFolderError(f"{path} is not a run of suite {self.suite.name!r}. Use another --folder.")
+        task.refuse_other_settings(path, found)
 
 
 def parse_seeds(text: str) -> list[int]:
@@ -212,18 +190,19 @@ def _task(suite: Suite, entry: Entry, overrides: Mapping[str, Any]) -> Task:
         find_modules_here(entry.environment)
         recipe = choose_recipe(entry.recipe, entry.environment)
         return Task(entry, options, resolve_settings(recipe, _spec(recipe, entry, options), entry.agent, options))
-    except (MissingExtraError, GoalEnvError) as problem:
-        return Task(entry, options, problem=str(problem))
     except HindsightError as problem:
         raise type(problem)(f"{place}: {problem}") from None
 
 
 def _spec(recipe: Recipe, entry: Entry, options: Mapping[str, Any]) -> GoalSpec | None:
-    """Return the spec of a task if its settings depend on it."""
+    """Return the spec of a task if its settings depend on it; None if it cannot run here, which its process reports."""
     if not recipe.automatic and recipe.discrete_agent is None:
         return None
-    with closing(make_goal_env(entry.environment, env_options=recipe.environment_arguments(options))) as env:
-        return read_spec(env)
+    try:
+        with closing(make_goal_env(entry.environment, env_options=recipe.environment_arguments(options))) as env:
+            return read_spec(env)
+    except (MissingExtraError, GoalEnvError):
+        return None
 
 
 def _words(name: str, value: Any) -> list[str]:
@@ -244,10 +223,7 @@ def _run_all(runs: Sequence[PlannedRun], jobs: int, stop: Sequence[object]) -> I
         while running or (waiting and not stop):
             while waiting and len(running) < jobs and not stop:
                 run = waiting.popleft()
-                if run.task.problem:
-                    yield run, 1
-                else:
-                    running[run.folder] = (run, _start(run))
+                running[run.folder] = (run, _start(run))
             if stop and not is_stopping:
                 is_stopping = True
                 _terminate(process for _, process in running.values())
@@ -277,15 +253,14 @@ def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
         )
 
 
-def _outcome(run: PlannedRun, status: int) -> tuple[str, bool]:
-    """Return the result of a run in words, and whether it failed."""
-    if run.task.problem:
-        return run.task.problem, True
+def _outcome(run: PlannedRun, status: int) -> str:
+    """Return the result of a run in words. status: the exit status of its process."""
     if status:
         lines = run.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return f"{next((line for line in reversed(lines) if line.strip()), f'exit status {status}')} ({run.log})", True
+        errors = [line for line in lines if line.startswith("hindsight: ")] or [line for line in lines if line.strip()]
+        return f"{errors[-1] if errors else f'exit status {status}'} ({run.log})"
     found = read_run(run.folder)
     seconds, at = duration(found.last("seconds")), solved_at_step(found)
     if at is not None:
-        return f"solved at {at:,.0f} steps, after {duration(found.at(at, 'seconds'))}", False
-    return f"not solved in {found.last('env_steps'):,.0f} steps and {seconds}", False
+        return f"solved at {at:,.0f} steps, after {duration(found.at(at, 'seconds'))}"
+    return f"not solved in {found.last('env_steps'):,.0f} steps and {seconds}"

@@ -122,10 +122,14 @@ def _torch() -> Finding:
     return Finding("good", "torch", f"{build}; {'this machine has a GPU' if has_gpu else 'no GPU'}")
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def _cores(environment: Mapping[str, str]) -> Finding:
-    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
     threads = environment.get("OMP_NUM_THREADS", "not set")
-    return Finding("good", "cores", f"{usable} of {os.cpu_count()} cores usable; OMP_NUM_THREADS is {threads}")
+    return Finding("good", "cores", f"{usable_cores()} of {os.cpu_count()} cores usable; OMP_NUM_THREADS is {threads}")
 
 
 def _graphics() -> Finding:

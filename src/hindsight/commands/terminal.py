@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
 from typing import IO, Self, TypeVar
 
 from rich.console import Console
@@ -12,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from ..options import TrainingOptions
+from ..training.counts import Counts
 from ..training.evaluate import Outcome
 from ..training.events import EvaluationFinished, Event
 from ..training.trainer import Trainer
@@ -40,7 +40,9 @@ class Display:
     def __init__(self, total: int, console: Console, clock: Clock = time.monotonic, seconds_between_lines: float = 5.0):
         self.console, self._clock, self._interval = console, clock, seconds_between_lines
         text = TextColumn("{task.fields[text]}", table_column=Column(no_wrap=True))
-        self._live = Progress(BarColumn(bar_width=20 if self.is_wide else 10), text, console=console)
+        self._live = Progress(
+            BarColumn(bar_width=20 if self.is_wide else 10), text, console=console, disable=not console.is_terminal
+        )
         self._task = self._live.add_task("", total=total, text="starting")
         self._printed_at = clock()
 
@@ -65,29 +67,24 @@ class Display:
             say(line, self.console.file)
 
     def __enter__(self) -> Self:
-        if self.console.is_terminal:
-            self._live.start()
+        self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.console.is_terminal:
-            self._live.stop()
+    def __exit__(self, *problem: object) -> None:
+        self._live.stop()
 
 
 class TrainDisplay:
     """Shows the events of a training run on a display."""
 
     def __init__(self, display: Display, options: TrainingOptions, clock: Clock = time.monotonic) -> None:
-        self._display, self._options = display, options
-        self._time_left = TimeLeft(options, clock)
+        self._display, self._options, self._clock = display, options, clock
+        self._began: tuple[float, int] | None = None  # when learning began: time and environment steps
         self._evaluated = 0  # episodes of the evaluation under way
         self._training, self._evaluation = "", ""
 
     def show(self, trainer: Trainer, event: Event) -> None:
         """Show an event."""
-        self._time_left.observe(trainer, event)
         self._evaluated = self._evaluated + 1 if isinstance(event, Outcome) else 0
         counts, means, total = trainer.counts, trainer.meter.means(), self._options.steps
         if isinstance(event, EvaluationFinished):
@@ -98,45 +95,18 @@ class TrainDisplay:
             self._training = f"training {means['train/success_rate']:.0%}"
         now = f"evaluating {self._evaluated}/{self._options.eval_episodes}" if self._evaluated else self._training
         rates = f"{counts.updates:,} updates" if self._display.is_wide else ""
-        left = duration_left(self._time_left.seconds(trainer))
+        left = duration_left(self._seconds_left(counts))
         parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, rates, left)
         self._display.show(min(counts.env_steps, total), "  ".join(part for part in parts if part))
 
-
-class TimeLeft:
-    """Estimates the time that a run still needs, evaluations included, from the time that it has taken.
-
-    Time before an event counts as evaluating if the event is of an evaluation, else as learning. Steps before the first
-    update are left out: they are faster than the rest.
-    """
-
-    def __init__(self, options: TrainingOptions, clock: Clock) -> None:
-        self._options, self._clock = options, clock
-        self._last = clock()
-        self._learning = self._evaluating = 0.0  # seconds
-        self._first_step: int | None = None
-        self._evaluations = 0
-
-    def observe(self, trainer: Trainer, event: Event) -> None:
-        """Take the time since the last event into account."""
-        seconds, self._last = self._clock() - self._last, self._clock()
-        if isinstance(event, Outcome | EvaluationFinished):
-            self._evaluating += seconds
-            self._evaluations += isinstance(event, EvaluationFinished)
-        elif self._first_step is not None:
-            self._learning += seconds
-        elif trainer.counts.updates:
-            self._first_step = trainer.counts.env_steps
-
-    def seconds(self, trainer: Trainer) -> float | None:
-        """Return the seconds left, None while they are unknown."""
-        steps, options = trainer.counts.env_steps, self._options
-        if self._first_step is None or steps <= self._first_step:
+    def _seconds_left(self, counts: Counts) -> float | None:
+        """Return the time left, evaluations included, if the rest goes on as since the first update; None before."""
+        if self._began is None and counts.updates:
+            self._began = self._clock(), counts.env_steps
+        if self._began is None or counts.env_steps == self._began[1]:
             return None
-        left = max(options.steps - steps, 0)
-        per_step = self._learning / (steps - self._first_step)
-        evaluations = left / options.eval_every if options.eval_every else 0
-        return left * per_step + evaluations * self._evaluating / max(self._evaluations, 1)
+        per_step = (self._clock() - self._began[0]) / (counts.env_steps - self._began[1])
+        return per_step * max(self._options.steps - counts.env_steps, 0)
 
 
 def duration_left(seconds: float | None) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import re
 import shlex
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from ..errors import HindsightError
 from ..her import HER
-from ..report.run import environment_name
+from ..report.run import environment_name, read_run
+from ..report.verdict import warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
 from ..training.run_folder import RunFolder
+from .doctor import usable_cores
 from .terminal import Display, TrainDisplay, say
 
 MAX_NAME_LENGTH = 100  # of a folder's name
@@ -67,11 +68,13 @@ class Training:
 
     def _begin(self, folder: RunFolder) -> None:
         continues = self.resume and folder.holds_a_run
-        if continues:
+        if self.resume:
             folder.resume(self.trainer)
         else:
             folder.begin()
         self._announce(continues)
+        for notice in folder.notices:
+            say(notice)
         if self.model.settings.training.eval_every:
             self.model.evaluate(1)  # an environment that does not report success fails now, not after hours
 
@@ -141,18 +144,19 @@ class Training:
             f"{done}; {counts.updates:,} updates; {counts.collect_seconds:.1f} s of collecting, "
             f"{counts.update_seconds:.1f} s of updating"
         )
+        with contextlib.suppress(HindsightError):  # the report says what is wrong with the files
+            for warning in warnings_of(read_run(self.path)):
+                say(f"warning: {warning}")
         words = shlex.quote(str(self.path)) + (" --trust-module" if ":" in self.environment else "")
         say(f"run: {self.path}\n  hindsight play {words}\n  hindsight evaluate {words}")
 
 
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
 @contextlib.contextmanager
 def stop_signals() -> Iterator[list[signal.Signals]]:
-    """Collect the signals that ask a run to stop. The second signal of a kind ends the process at once."""
+    """Collect the signals that ask a run to stop. The second signal of a kind ends the process at once.
+
+    Signals that are ignored stay ignored: nohup ignores SIGHUP.
+    """
     received: list[signal.Signals] = []
 
     def remember(number: int, frame: object) -> None:
@@ -160,7 +164,8 @@ def stop_signals() -> Iterator[list[signal.Signals]]:
         signal.signal(number, signal.SIG_DFL)
 
     numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
-    before = {number: signal.signal(number, remember) for number in numbers}
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, remember) for number in heeded}
     try:
         yield received
     finally:

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from ..errors import OptionError, UnknownNameError, nearest
 from .other_names import other_names
 
-_PLAIN = {int: "a whole number", float: "a number", bool: "True or False", str: "text", type(None): "None"}
+_PLAIN = {int: "a whole number", float: "a number", bool: "True or False", str: "text", type(None): "None", dict: "a table"}
 _BOUND_FAULTS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 
@@ -48,6 +48,8 @@ def allowed_values(info: FieldInfo) -> str:
 def _message(record: type[BaseModel], values: Mapping[str, Any], kind: str, name: Any, cause: Any) -> str:
     if cause is not None:
         return str(cause)
+    if kind == "missing":
+        return f"`{name}` is missing."
     if kind == "extra_forbidden":
         return unknown_option(name, record.model_fields, record.__name__)
     value, info = values[name], record.model_fields[name]
@@ -80,7 +82,7 @@ def _described(annotation: Any, metadata: Iterable[Any] = (), bounds_only: bool 
     bounds = _bounds(annotation, metadata)
     if bounds and bounds_only:
         return bounds
-    plain = _PLAIN.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")
+    plain = _PLAIN.get(origin or annotation, f"a {getattr(annotation, '__name__', annotation)}")
     return f"{plain}{' of' if bounds.startswith('at') else ''} {bounds}".rstrip()
 
 

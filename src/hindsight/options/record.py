@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple, Self
 
+import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
@@ -22,8 +23,8 @@ Rate = Annotated[float, Gt(0), Le(1)]
 class OptionRecord(BaseModel):
     """Frozen record of validated options.
 
-    Types are strict, but a list becomes a tuple and an integer a float where the option needs one. Unknown names, NaN and
-    infinity are refused. Raises OptionError, or UnknownNameError for a name that does not exist.
+    Types are strict, but a list becomes a tuple, an integer a float where the option needs one, and a NumPy number a plain
+    one. Unknown names, NaN and infinity are refused. Raises OptionError, or UnknownNameError for an unknown name.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
@@ -36,7 +37,9 @@ class OptionRecord(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _list_as_tuple(cls, value: Any) -> Any:
+    def _plain_value(cls, value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
         return tuple(value) if isinstance(value, list) else value
 
     def replace(self, **changes: Any) -> Self:

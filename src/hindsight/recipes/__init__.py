@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import FileError
-from ..options import RolloutOptions
+from pydantic import Field
+
+from ..errors import FileError, OptionError
+from ..options import OptionRecord, RolloutOptions
 from .files import RECIPES, names_in, read_toml
 
-_KEYS = {"environments": list, "agent": str, "discrete_agent": str, "automatic": bool, "options": dict}
+_KEYS = ("environments", "agent", "discrete_agent", "automatic", "options")  # in a file; all others are tables of agents
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(OptionRecord):
     """Tuned hyperparameters for a family of environments. Values that the user gives override them.
 
     environments: patterns of the ids that it is chosen for.
@@ -26,10 +26,10 @@ class Recipe:
     """
 
     name: str
-    environments: tuple[str, ...]
-    agent: str
-    options: Mapping[str, Any]
-    agent_options: Mapping[str, Mapping[str, Any]]
+    environments: tuple[str, ...] = ()
+    agent: str = "td3"
+    options: dict[str, Any] = Field(default_factory=dict)
+    agent_options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     discrete_agent: str | None = None
     automatic: bool = False
     base: Recipe | None = None
@@ -41,7 +41,7 @@ class Recipe:
     def options_for(self, agent: str) -> dict[str, Any]:
         """Return the options for `agent`: those of the base, then `options`, then the agent's own."""
         below = self.base.options_for(agent) if self.base else {}
-        return below | dict(self.options) | dict(self.agent_options.get(agent, {}))
+        return below | self.options | self.agent_options.get(agent, {})
 
     def environment_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments of the environment: the user's `env_options`, or else the recipe's."""
@@ -75,35 +75,15 @@ def load_recipe(name_or_path: str) -> Recipe:
     Raises UnknownNameError and FileError.
     """
     name, data = read_toml("recipe", name_or_path, RECIPES)
-    if name_or_path.endswith(".toml") and data.get("automatic") is not False:
+    known = {key: data.pop(key) for key in _KEYS if key in data}
+    if name_or_path.endswith(".toml") and known.get("automatic") is not False:
         base = load_recipe("default")
-        data = {"agent": base.agent, "discrete_agent": base.discrete_agent, "automatic": True} | _with_agent(data)
-        return replace(_recipe(name_or_path, name, data), base=base)
-    return _recipe(name_or_path, name, data)
-
-
-def _with_agent(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a recipe; one that names an agent takes it for discrete actions too, or its own."""
-    return {"discrete_agent": None, **data} if "agent" in data else dict(data)
-
-
-def _recipe(place: str, name: str, data: Mapping[str, Any]) -> Recipe:
-    tables = {key: value for key, value in data.items() if key not in _KEYS}
-    found = {key: data[key] for key in _KEYS if data.get(key) is not None}
-    if not all(isinstance(found[key], _KEYS[key]) for key in found) or not all(
-        isinstance(t, dict) for t in tables.values()
-    ):
-        raise FileError(
-            f"{place}: a recipe holds `environments` (a list of patterns), `agent` and `discrete_agent` (names), "
-            f"`automatic` (true or false), and tables [options] and [AGENT] of options. "
-            f"Found {', '.join(data) or 'nothing'}."
-        )
-    return Recipe(
-        name,
-        tuple(found.get("environments", ())),
-        found.get("agent", "td3"),
-        found.get("options", {}),
-        tables,
-        found.get("discrete_agent"),
-        found.get("automatic", False),
-    )
+        agents = {} if "agent" in known else {"agent": base.agent, "discrete_agent": base.discrete_agent}
+        known = {"automatic": True, "base": base} | agents | known
+    for key, table in data.items():
+        if not isinstance(table, dict):
+            raise FileError(f"{name_or_path}: `{key}` must be a table of options, or stand in [options], got {table!r}.")
+    try:
+        return Recipe(name=name, agent_options=data, **known)
+    except OptionError as problem:
+        raise FileError(f"{name_or_path} is not a recipe. {problem}") from None

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from ..errors import FileError
+from pydantic import Field
+
+from ..errors import FileError, OptionError
+from ..options import OptionRecord
 from .files import SUITES, names_in, read_toml
 
 _KEYS = ("environment", "agent", "recipe", "name")  # of an entry; all others are options
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(OptionRecord):
     """One task. agent, recipe: None: by the environment. name: of the variant, if a task occurs more than once."""
 
     environment: str
-    agent: str | None
-    recipe: str | None
-    name: str | None
-    options: Mapping[str, Any]
+    agent: str | None = None
+    recipe: str | None = None
+    name: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Suite:
+class Suite(OptionRecord):
     """The tasks of a benchmark. Each is run with every seed."""
 
     name: str
@@ -49,7 +49,7 @@ def load_suite(name_or_path: str) -> Suite:
     entries = [_entry(name, number, table) for number, table in enumerate(tables, 1)]
     for other in included:
         entries += [entry for entry in _included(name, str(other)) if entry not in entries]
-    return Suite(name, tuple(entries))
+    return Suite(name=name, entries=tuple(entries))
 
 
 def _included(name: str, other: str) -> tuple[Entry, ...]:
@@ -60,12 +60,8 @@ def _included(name: str, other: str) -> tuple[Entry, ...]:
 
 
 def _entry(suite: str, number: int, table: Mapping[str, Any]) -> Entry:
-    keys = {key: table.get(key) for key in _KEYS}
-    if not keys["environment"] or not all(isinstance(value, str | None) for value in keys.values()):
-        found = ", ".join(f"{key} = {value!r}" for key, value in keys.items() if value is not None) or "none of them"
-        raise FileError(
-            f"Entry {number} of suite {suite!r} needs `environment` (an id), and may have `agent`, `recipe` and `name`, "
-            f"all in quotes. Found {found}."
-        )
-    options = {name: value for name, value in table.items() if name not in _KEYS}
-    return Entry(str(keys["environment"]), keys["agent"], keys["recipe"], keys["name"], options)
+    known = {key: table[key] for key in _KEYS if key in table}
+    try:
+        return Entry(**known, options={name: value for name, value in table.items() if name not in _KEYS})
+    except OptionError as problem:
+        raise FileError(f"Entry {number} of suite {suite!r} is not valid. {problem}") from None
