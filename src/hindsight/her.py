@@ -12,6 +12,7 @@ from .agents import Agent
 from .agents.observation import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
+from .envs.check import CheckReport
 from .errors import HindsightError, OptionError
 from .options import Settings
 from .records import Array, GoalSpec
@@ -34,6 +35,7 @@ class HER:
     agent: "dqn", "qrdqn", "ddpg", "td3", "sac" or "tqc". Default: the recipe's, by the kind of actions.
     recipe: the name of a recipe (a set of tuned hyperparameters), or a .toml file. Default: chosen by the environment's id.
     saved: a model to go on from, see `load`. Agent and recipe are then its own.
+    check: play the environment first, refuse its errors, and choose open options by what is found (about 2 s).
     options: every option by its name, as on the command line: `HER(env, seed=0, tau=0.01)`.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
@@ -45,12 +47,13 @@ class HER:
         recipe: str | None = None,
         *,
         saved: SavedModel | None = None,
+        check: bool = False,
         **options: Any,
     ) -> None:
         if saved is not None:
             self._assembly = assemble_saved(env, saved, options)
         elif env is not None:
-            self._assembly = assemble(env, agent, recipe, options)
+            self._assembly = assemble(env, agent, recipe, options, check)
         else:
             raise OptionError("env is None. Give an id, a function that makes an environment, or an environment")
         self._saved = saved
@@ -146,7 +149,7 @@ class HER:
         """
         if not isinstance(episodes, int | np.integer) or episodes < 1:
             raise OptionError(f"episodes must be a whole number of at least 1, got {episodes!r}")
-        return evaluate(self.source, self.weights, seed, episodes)
+        return Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
 
     def save(self, path_or_file: str | Path | BinaryIO) -> None:
         """Write everything but the replay buffer to a file, atomically, or to an open binary file."""
@@ -222,6 +225,11 @@ class HER:
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
+
+    @property
+    def check_report(self) -> CheckReport | None:
+        """What the check found, None if there was none."""
+        return self._assembly.check_report
 
     def saved_model(self) -> SavedModel:
         """Return the model as a file holds it."""

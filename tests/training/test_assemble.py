@@ -238,3 +238,19 @@ def test_an_environment_that_cannot_be_closed_is_a_warning():
 def test_the_module_of_an_id_is_kept_in_the_settings():
     with HER("hindsight:PointReach-v0", recipe="point_reach", **OPTIONS) as model:
         assert model.settings.rollout.env_module == "hindsight"
+
+
+class WrongSign(PointReach):
+    """PointReach with a reward of 0 until the goal is reached, and -1 there."""
+
+    def compute_reward(self, achieved_goal, desired_goal, info=None):
+        return -1.0 - super().compute_reward(achieved_goal, desired_goal, info)
+
+
+def test_a_check_refuses_errors_and_keeps_its_report():
+    with her() as plain, her(check=True) as checked:
+        assert plain.check_report is None
+        assert checked.check_report.ok
+    with pytest.raises(GoalEnvError, match="check=False"):
+        her(WrongSign, check=True)
+    her(WrongSign).close()

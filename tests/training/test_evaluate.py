@@ -63,12 +63,12 @@ class Failing:
 
 
 def test_an_evaluation_job_that_fails_runs_again():
-    outcomes = evaluate(Failing(ATTEMPTS - 1), None, 0, 2).outcomes
+    outcomes = list(evaluate(Failing(ATTEMPTS - 1), None, 0, range(2)))
     assert [outcome.episode for outcome in outcomes] == [0, 1]
 
 
 def test_an_evaluation_job_that_always_fails_raises_its_error_and_drops_the_jobs():
     source = Failing(ATTEMPTS)
     with pytest.raises(CollectError, match="cable"):
-        evaluate(source, None, 0, 2)
+        list(evaluate(source, None, 0, range(2)))
     assert source.dropped == [0, 1]

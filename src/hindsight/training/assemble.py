@@ -12,9 +12,10 @@ import numpy as np
 
 from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
+from ..envs.check import CheckReport, check_goal_env
 from ..envs.goal_env import close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, terminated_function
-from ..errors import FileError, MissingExtraError, OptionError
+from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import RolloutOptions, Settings
 from ..recipes import choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
@@ -47,6 +48,7 @@ class Assembly:
         self.spec, self.settings = spec, settings
         self._env, self._training = env, environment
         self._evaluation: GoalEnv | None = None
+        self.check_report: CheckReport | None = None
 
     @property
     def environment(self) -> GoalEnv:
@@ -138,11 +140,14 @@ class Assembly:
         return int(sequence.generate_state(1)[0])
 
 
-def assemble(env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any]) -> Assembly:
+def assemble(
+    env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any], check: bool = False
+) -> Assembly:
     """Resolve the settings of a new run on an environment.
 
     agent: its name; None leaves it to the recipe. recipe: its name or path; None chooses it by the environment's id.
     options: option names and values, above those of the recipe.
+    check: play the environment first. Errors raise GoalEnvError; facts choose options that the recipe leaves open.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
     env_id = env if isinstance(env, str) else None
@@ -153,13 +158,19 @@ def assemble(env: Environment, agent: str | None, recipe: str | None, options: M
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
         spec = read_spec(environment)
-        settings = resolve_settings(chosen or find_recipe(spec.env_id), spec, agent, options)
+        report = check_goal_env(environment) if check else None
+        if report is not None and not report.ok:
+            raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")
+        observed = report.facts.settings() if report and report.facts else {}
+        settings = resolve_settings(chosen or find_recipe(spec.env_id), spec, agent, options, observed)
         if settings.rollout.env_arguments != arguments:
             raise OptionError(
                 f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment "
                 f"was made with {arguments}. Give them: HER(env, env_options=(...))"
             )
-        return Assembly(env, environment, spec, settings)
+        assembly = Assembly(env, environment, spec, settings)
+        assembly.check_report = report
+        return assembly
 
 
 def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,15 +141,15 @@ class EvaluationJobs:
             self._source.drop(ticket)
 
 
-def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: int) -> Evaluation:
-    """Return the evaluation of a policy over `episodes` episodes."""
-    jobs = EvaluationJobs(source, weights, run_seed, range(episodes))
+def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
+    """Play evaluation episodes and yield their outcomes, in the order of their numbers."""
+    jobs = EvaluationJobs(source, weights, run_seed, episodes)
     try:
         while not jobs.is_over:
             jobs.next(Counts())
+            yield jobs.outcomes[-1]
     finally:
         jobs.drop()
-    return Evaluation(tuple(jobs.outcomes))
 
 
 def outcome_of(episode: Episode, seed: int) -> Outcome:
