@@ -108,7 +108,7 @@ def draw_leaves(tree, starts, u, row):
     row[:], rest = 0, u * tree[0, root]
     for level in reversed(levels):
         sums = tree[1, level + FAN * row[:, None] + np.arange(FAN)]
-        is_behind = rest >= sums[:, -1]  # by rounding: the last child that holds anything is meant
+        is_behind = rest >= sums[:, -1]  # by rounding: the last child that is not 0
         child = np.where(is_behind, (sums < sums[:, -1:]).sum(axis=1), (sums <= rest[:, None]).sum(axis=1))
         rest = rest - np.where(child > 0, sums[np.arange(len(row)), child - 1], 0.0)
         row[:] = FAN * row + child

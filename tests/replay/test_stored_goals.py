@@ -35,7 +35,7 @@ def stored_buffer(capacity=100, **options):
 
 
 def windy_reward(achieved_goal, goal, info):
-    """Minus the distance, and the wind of the step: so that it says which goals and which row it was computed from."""
+    """The wind of the step minus the distance: the value identifies the goals and the row."""
     return info["wind"] - np.abs(achieved_goal - goal)[:, 0]
 
 
@@ -142,7 +142,7 @@ def assert_samples(batch, shape, rule, stored, lengths):
 
 
 def assert_law(counts, expected):
-    """counts: how often each thing was seen; expected: its probability."""
+    """counts: the number of each outcome. expected: its probability."""
     assert set(counts) <= set(expected)
     total = sum(counts.values())
     if len(expected) > 1:
@@ -155,7 +155,7 @@ def even(goals):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_laws_of_the_goals(strategy):
+def test_distribution_of_the_goals(strategy):
     """Thousands of goals for one episode of 4 steps, after others of 2 and 3."""
     buffer = stored_buffer(strategy=strategy, n_sampled_goal=5000, seed=3)
     lengths = {1: 2, 2: 3, 3: 4}
@@ -165,8 +165,8 @@ def test_laws_of_the_goals(strategy):
         assert_law(Counter(goals), even(possible_goals(strategy, 3, t, 4, lengths)))
 
 
-def test_laws_of_a_mixture():
-    """1/2 of the goals are of the future, 1/4 desired and 1/4 random: the last two from the steps of two equally long episodes."""
+def test_distribution_of_a_mixture():
+    """1/2 of the goals are of the future, 1/4 desired, 1/4 random. Two equally long episodes are stored."""
     buffer = stored_buffer(4000, strategy=Relabel(future=0.4, desired=0.2, random=0.2), seed=4)
     for number in (1, 5):
         buffer.add_episode(make_episode(number, 2000))
@@ -175,7 +175,7 @@ def test_laws_of_a_mixture():
     assert_law(Counter(source.tolist()), {-1: 1 / 8, -5: 1 / 8, 1: 1 / 8, 5: 5 / 8})
 
 
-def test_shares_of_a_mixture():
+def test_fractions_of_a_mixture():
     buffer = stored_buffer(2000, strategy=Relabel(future=0.4, desired=0.4), seed=4)
     buffer.add_episode(make_episode(1, 2000))
     goals = buffer._stored.goals[:2000]
@@ -213,7 +213,7 @@ def test_priorities_choose_the_rows_and_stored_goals_are_equally_likely():
     assert batch.weight.shape == (500, 8)
 
 
-def test_memory_is_used_again():
+def test_out_is_filled_as_fresh_memory_would_be():
     one, other = (stored_buffer(seed=7) for _ in range(2))
     for buffer in (one, other):
         buffer.add_episode(make_episode(1, 30))
@@ -250,7 +250,7 @@ def test_steps_and_whole_episodes_get_the_same_goals():
 
 
 def contents(buffer):
-    """What an error must not change: all but the random state, and the step counts of open episodes, which are never read."""
+    """All that an error must not change: not the random state, nor the step counts of open episodes."""
     arrays = {name: array.copy() for name, array in buffer.state_dict()[0].items() if name != "random_state"}
     for name in ("steps_done", "steps_left"):
         arrays["open_rows"].view(buffer.timeline.rows.dtype)[name] = 0
@@ -288,7 +288,7 @@ def test_an_episode_that_a_custom_strategy_refuses_changes_nothing():
     assert (contents(buffers[0])["rows"] == contents(buffers[1])["rows"]).all()
 
 
-def test_a_strategy_of_ones_own_sees_its_episode_and_stays_in_it():
+def test_a_custom_strategy_gets_the_rows_of_its_episode():
     seen = []
 
     def strategy(rows, steps_done, steps_left, u):
@@ -323,7 +323,7 @@ def filled(**options):
     "options",
     [{}, {"strategy": "random", "n_sampled_goal": 2}, {"strategy": MIXTURE, "prioritized": True}, {"n_sampled_goal": 0}],
 )
-def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
+def test_a_saved_buffer_continues_with_the_same_bytes(options, tmp_path):
     first = filled(**options)
     first.save(tmp_path / "buffer")
     second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
@@ -336,7 +336,7 @@ def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
     assert all((states[0][name] == states[1][name]).all() for name in states[0])
 
 
-def test_foreign_goals_are_refused_when_loading():
+def test_invalid_goals_are_refused_when_loading():
     arrays, data = filled().state_dict()
     buffer = filled()
     before, infinite = contents(buffer), arrays["stored_goals"].copy()
@@ -357,7 +357,7 @@ def test_stored_goals_count_as_memory():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"relabel_at": "end"}, "`relabel_at` must be 'sample' or 'episode_end', got 'end'"),
         ({"relabel_at": "episode_end", "n_steps": 3}, "`n_steps` is 3. Use n_steps=1"),
@@ -365,6 +365,6 @@ def test_stored_goals_count_as_memory():
         ({"relabel_at": "episode_end", "n_sampled_goal": 10**12}, "Lower capacity"),
     ],
 )
-def test_options_that_cannot_be(options, words):
-    with pytest.raises(OptionError, match=words):
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(OptionError, match=message):
         make_buffer(**options)

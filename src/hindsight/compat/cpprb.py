@@ -253,13 +253,8 @@ class HindsightReplayBuffer:
 
     def _settings(self) -> dict[str, Any]:
         """Return what a file and the buffer that loads it must have in common, as JSON, besides the buffer's own."""
-        fields, relabelling = self._fields, self._relabelling
-        return {
-            "fields": [str(fields.dtype), str(fields.reward), fields.state, fields.action, fields.next_state],
-            "goals": [relabelling.strategy, self.additional_goals, str(relabelling.goal_dtype)],
-            "max_episode_len": self.max_episode_len,
-            "eps": self._more_eps,
-        }
+        goals = [self._relabelling.strategy, self.additional_goals, str(self._relabelling.goal_dtype)]
+        return {"fields": str(self._fields), "goals": goals, "max_episode_len": self.max_episode_len, "eps": self._more_eps}
 
 
 def _no_rewards(achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
