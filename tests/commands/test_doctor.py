@@ -5,11 +5,16 @@ from hindsight.commands import doctor
 from hindsight.commands.doctor import examine, part_findings
 
 LISTED = ["numpy>=1.26", 'torch>=2.4; extra == "train"', 'hindsight-rl[train]; extra == "robotics"']
-LISTED += ['mujoco<3.10,>=3.3; extra == "robotics"', 'pytest>=8; extra == "dev"', 'mine; extra == "other"']
+LISTED += [
+    'old; extra == "other" and python_version < "3"',
+    'mujoco<3.10,>=3.3; extra == "robotics"',
+    'pytest>=8; extra == "dev"',
+    'mine; extra == "other"',
+]
 
 
 def findings(**installed):
-    versions = {"numpy": "2.0", "torch": "2.13.0+cpu", "mujoco": "3.9.0", "mine": "1.0"} | installed
+    versions = {"numpy": "2.0", "torch": "2.13.0+cpu", "mujoco": "3.9.0", "mine": "1.0", "old": None} | installed
     return {found.name: found for found in part_findings([Requirement(line) for line in LISTED], versions)}
 
 

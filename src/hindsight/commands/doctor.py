@@ -72,8 +72,10 @@ def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, s
     """Return one finding per extra. installed: versions by package, None for those that are missing."""
     by_extra: dict[str, list[Requirement]] = {}
     for requirement in requirements:
-        if requirement.name != DISTRIBUTION:  # an extra that includes another one: it has a line of its own
-            by_extra.setdefault(_extra_of(requirement), []).append(requirement)
+        extra = _extra_of(requirement)
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": extra})  # to this Python and system
+        if applies and requirement.name != DISTRIBUTION:  # an extra that includes another one: it has a line of its own
+            by_extra.setdefault(extra, []).append(requirement)
     return [_part(extra, needed, installed) for extra, needed in by_extra.items() if extra != "dev"]
 
 
