@@ -3,6 +3,7 @@ import json
 import math
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from tiny import (
 )
 
 from hindsight import HindsightBuffer, Relabel
-from hindsight.errors import FileError, GoalEnvError, NothingToSampleError, OptionError, UnknownNameError
+from hindsight.errors import FileError, GoalEnvError, InputError, NothingToSampleError, OptionError, UnknownNameError
 from hindsight.records import BATCH_FIELDS
 
 
@@ -106,6 +107,37 @@ def test_an_unusable_batch_size_is_refused(size):
 def test_unusable_options_are_refused(options, message):
     with pytest.raises(OptionError, match=message):
         make_buffer(**options)
+
+
+@pytest.mark.parametrize("reward", [None, 3, "reward"])
+def test_compute_reward_must_be_a_function(reward):
+    with pytest.raises(OptionError, match="compute_reward must be a function"):
+        buffer_of(10, OBSERVATION_SPACE, ACTION_SPACE, reward)
+
+
+@pytest.mark.parametrize("beta", ["x", None, True, -0.1, 1.5, float("nan")])
+def test_beta_must_be_a_fraction(beta):
+    buffer = make_buffer(prioritized=True)
+    with pytest.raises(OptionError, match="beta must be a number between 0 and 1"):
+        buffer.beta = beta
+    assert buffer.beta == 0.4
+
+
+def test_too_many_environments_for_the_memory_are_refused():
+    with pytest.raises(OptionError, match="Lower capacity or n_envs"):
+        make_buffer(n_envs=10**9)
+
+
+@pytest.mark.parametrize("action", [-2, 3, 200])
+def test_actions_outside_a_discrete_space_are_refused(action):
+    buffer = buffer_of(10, OBSERVATION_SPACE, spaces.Discrete(4, start=-1), compute_reward)
+    with pytest.raises(InputError, match=r"action (must be from -1 to 2|is stored as int8)"):
+        buffer.add(step(1, 0)[0], action, 0.0, *step(1, 0)[3:])
+    episode = make_episode(1, 3)
+    with pytest.raises(InputError, match=r"action (must be from -1 to 2|is stored as int8)"):
+        buffer.add_episode(replace(episode, action=np.array([0, 1, action])))
+    buffer.add_episode(replace(episode, action=np.array([-1, 0, 2])))
+    assert len(buffer) == 3
 
 
 def test_a_space_without_goals_is_refused():

@@ -154,6 +154,17 @@ def test_an_unfit_out_is_refused():
         sampler.sample((4,), good)
 
 
+def test_an_out_with_overlapping_arrays_is_refused():
+    sampler = make_sampler([4, 2])
+    good, memory = sampler.sample((8,)), np.zeros(12, np.float32)
+    parts = {name: getattr(good, name) for name in BATCH_FIELDS}
+    parts |= {"reward": memory[:8], "achieved_goal": memory[4:].reshape(8, 1)}
+    with pytest.raises(InputError, match="must not overlap"):
+        sampler.sample((8,), type(good)(**parts))
+    with pytest.raises(InputError, match=r"out must be a batch .* got int"):
+        sampler.sample((8,), 3)
+
+
 def test_nothing_to_sample_yet():
     sampler = make_sampler([])
     with pytest.raises(NothingToSampleError, match="0 episodes have ended"):

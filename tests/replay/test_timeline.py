@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ACTION_SPACE, SPEC, box, buffer_of, compute_reward, live_episodes, make_episode, play
 
+import hindsight.replay.timeline as timeline_module
 from hindsight import Episode, GoalSpec, Timeline
 from hindsight.errors import (
     EpisodeTooLongError,
@@ -149,6 +150,21 @@ def test_sizes_are_whole_numbers(value):
 def test_a_ring_larger_than_the_memory_is_refused():
     with pytest.raises(OptionError, match=r"GB, but this machine has .* Lower capacity"):
         Timeline(SPEC, 10**13)
+
+
+def test_the_memory_limit_of_a_cgroup_counts(monkeypatch, tmp_path):
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(timeline_module, "CGROUP_LIMITS", [str(limit), str(tmp_path / "missing")])
+    limit.write_text("max\n")
+    assert Timeline(SPEC, 10**7).capacity == 10**7
+    limit.write_text("100_000_000\n")
+    with pytest.raises(OptionError, match=r"The rows take 0\.4 GB, but this machine has 0\.1 GB"):
+        Timeline(SPEC, 10**7)
+
+
+def test_info_keys_must_differ():
+    with pytest.raises(OptionError, match="info_keys must differ from each other, got a, b, a"):
+        Timeline(SPEC, 10, info_keys=["a", "b", "a"])
 
 
 def test_memory_per_transition_of_fetch_push():

@@ -73,6 +73,8 @@ class HindsightBuffer:
     ) -> None:
         is_spec = isinstance(observation_space, GoalSpec)
         spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
+        if not callable(compute_reward):
+            raise OptionError(f"compute_reward must be a function (achieved_goal, goal, info), got {compute_reward!r}.")
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
         self._pipeline = Pipeline(
             compute_reward,

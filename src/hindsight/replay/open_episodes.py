@@ -12,7 +12,7 @@ from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, add_steps, float_table, open_layout
 from .rows import INFO_PREFIX, Field, as_bytes, refuse_non_finite, select_observation, whole_number, write
-from .timeline import Timeline, machine_memory
+from .timeline import Timeline, machine_memory, zero_rows
 
 SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
 FIRST_ROOM = 64  # rows per environment at first, doubled when an episode needs more
@@ -52,7 +52,8 @@ class OpenEpisodes:
     def __init__(self, timeline: Timeline, n_envs: int, autoreset: Any = None) -> None:
         self.timeline, self.n_envs = timeline, whole_number("n_envs", n_envs, 1)
         self.autoreset = check_autoreset(autoreset, n_envs)
-        row = timeline.rows.dtype
+        row, room = timeline.rows.dtype, min(FIRST_ROOM, timeline.capacity + 1)
+        rows = zero_rows(n_envs * room, row).reshape(n_envs, room)
         self.steps = np.zeros(n_envs, np.int64)
         self.phase = np.zeros(n_envs, np.int64)
         self.closed: list[tuple[int, int]] = []
@@ -60,11 +61,11 @@ class OpenEpisodes:
         self._is_checked = False
         self._incoming = np.zeros((2, n_envs), row)  # one step of each environment: before, after
         self._truncated = np.zeros(n_envs, np.bool_)
-        self._set_rows(np.zeros((n_envs, min(FIRST_ROOM, timeline.capacity + 1)), row))
-        self._fields = self._bare_fields = _fields_of(self._incoming[0], self._incoming[1], self._truncated)
+        self._fields = self._bare_fields = _fields_of(self._incoming[0], self._incoming[1], self._truncated, timeline)
         if n_envs == 1:
             before, after = (rows.reshape(()) for rows in self._incoming)
-            self._bare_fields = _fields_of(before, after, self._truncated.reshape(()))
+            self._bare_fields = _fields_of(before, after, self._truncated.reshape(()), timeline)
+        self._set_rows(rows)
         self._bare_dimensions = len(timeline.spec.observation.shape)
 
     @property
@@ -252,12 +253,13 @@ class OpenEpisodes:
         self.steps[:], self.phase[:] = state["open_steps"], state["open_phase"]
 
 
-def _fields_of(before: Array, after: Array, truncated: Array) -> tuple[Field, ...]:
+def _fields_of(before: Array, after: Array, truncated: Array, timeline: Timeline) -> tuple[Field, ...]:
     """Return the fields of the values of a step, in the order in which `OpenEpisodes.add` has them."""
     return (
         *(Field.of(f"observation[{key!r}]", before[key]) for key in OBSERVATION_KEYS),
         *(Field.of(f"next_observation[{key!r}]", after[key]) for key in OBSERVATION_KEYS),
-        *(Field.of(key, before[key]) for key in ("action", "reward", "terminated")),
+        Field.of("action", before["action"], timeline.spec.action),
+        *(Field.of(key, before[key]) for key in ("reward", "terminated")),
         Field.of("truncated", truncated),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -78,16 +78,23 @@ def _holds(integer: np.iinfo[Any], spec: ArraySpec) -> bool:
 
 
 class Field(NamedTuple):
-    """A field of scratch rows into which a value is written. `name` is used in error messages."""
+    """A field of scratch rows into which a value is written. `name` is used in error messages.
+
+    values: the values of a Discrete space, None for other spaces.
+    """
 
     name: str
     array: Array
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    values: range | None = None
 
     @classmethod
-    def of(cls, name: str, array: Array) -> Field:
-        return cls(name, array, array.shape, array.dtype)
+    def of(cls, name: str, array: Array, spec: ArraySpec | None = None) -> Field:
+        """Return the field of an array. spec: of a Discrete space, whose values are checked, or of any other space."""
+        n_values = None if spec is None else spec.n_values
+        values = None if spec is None or n_values is None else range(int(spec.low[0]), int(spec.low[0]) + n_values)
+        return cls(name, array, array.shape, array.dtype, values)
 
 
 @np.errstate(over="ignore")
@@ -97,13 +104,15 @@ def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
     Raises ShapeError, CastError if a number does not survive the conversion, and InputError for what is no array. NaN and
     infinity are found later, in the rows.
     """
-    for (name, array, shape, dtype), value in zip(fields, values, strict=True):
+    for (name, array, shape, dtype, allowed), value in zip(fields, values, strict=True):
         if type(value) is not np.ndarray:
             value = SCALARS[type(value)](value) if type(value) in SCALARS else _as_array(value, name)
         if value.shape != shape:
             raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
         if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
             _check_cast(value, dtype, name)
+        if allowed is not None and not (allowed[0] <= value.min() and value.max() <= allowed[-1]):
+            raise InputError(f"{name} must be from {allowed[0]} to {allowed[-1]}, got {value.min()} to {value.max()}.")
         array[...] = value
 
 
@@ -274,6 +283,9 @@ class BatchMemory:
         if out.discount is not None and "discount" not in self.extras:
             raise InputError("out.discount must be None for one-step samples.")
         arrays = {name: getattr(out, name).reshape(self.flat[name].shape) for name in names}
+        spans = sorted((array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays.values())
+        if any(stop > start for (_, stop), (start, _) in pairwise(spans)):
+            raise InputError("The arrays of out must not overlap.")
         info = {key: np.zeros(self.size) for key in self.info_keys}
         plan = self.plan.copy()
         for line, array in zip(plan, [*(arrays[name] for name in SOURCES), *info.values()], strict=True):

@@ -7,10 +7,12 @@ needs no mask, no scan and no table of episodes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +24,8 @@ from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
+ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # versions 2 and 1
 COUNTERS = ("cursor", "oldest", "wrap_end", "high_water", "num_episodes", "num_transitions", "wraps")
 
 
@@ -77,6 +81,8 @@ class Timeline:
     ) -> None:
         self.spec, self.capacity, self.info_keys = spec, whole_number("capacity", capacity, 1), tuple(info_keys)
         self.episode_length = None if episode_length is None else whole_number("episode_length", episode_length, 1)
+        if len(set(self.info_keys)) < len(self.info_keys):
+            raise OptionError(f"info_keys must differ from each other, got {', '.join(self.info_keys)}.")
         row = row_dtype(spec, info_keys, dtype)
         last_rows = -(-self.capacity // (self.episode_length or USUAL_EPISODE_LENGTH))
         self.rows = zero_rows(self.capacity + last_rows, row)
@@ -187,9 +193,10 @@ class Timeline:
     def _make_scratch(self, steps: int) -> None:
         """Allocate rows for an episode of `steps` steps. The last row has no action, reward and info."""
         rows = self._scratch = np.zeros(steps + 1, self.rows.dtype)
-        names = ("action", "reward", *(INFO_PREFIX + key for key in self.info_keys))
+        names = ("reward", *(INFO_PREFIX + key for key in self.info_keys))
         self._fields = (
             *(Field.of(key, rows[key]) for key in OBSERVATION_KEYS),
+            Field.of("action", rows["action"][:-1], self.spec.action),
             *(Field.of(name, rows[name][:-1]) for name in names),
         )
 
@@ -316,12 +323,16 @@ def _is_in_order(starts: Array, left: Array, counters: Mapping[str, int]) -> boo
 
 def zero_rows(length: int, row: np.dtype[Any]) -> Array:
     """Return `length` zero rows. Raises OptionError if they exceed the memory of this machine."""
-    if length * row.itemsize > machine_memory():
+    if length * row.itemsize > ALWAYS_ALLOWED and length * row.itemsize > machine_memory():
         needed, limit = length * row.itemsize / 1e9, machine_memory() / 1e9
-        raise OptionError(f"The rows take {needed:.1f} GB, but this machine has {limit:.1f} GB. Lower capacity.")
+        raise OptionError(f"The rows take {needed:.1f} GB, but this machine has {limit:.1f} GB. Lower capacity or n_envs.")
     return np.zeros(length, row)
 
 
 def machine_memory() -> int:
-    """Return the memory of this machine in bytes, as far as it is known."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else sys.maxsize
+    """Return the memory in bytes that this process may use: of the machine, or of its cgroup, as far as it is known."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [sys.maxsize]
+    for path in CGROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no cgroup, or "max"
+            limits.append(int(Path(path).read_text()))
+    return min(limits)
