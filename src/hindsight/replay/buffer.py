@@ -73,8 +73,6 @@ class HindsightBuffer:
     ) -> None:
         is_spec = isinstance(observation_space, GoalSpec)
         spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
-        if not callable(compute_reward):
-            raise OptionError(f"compute_reward must be a function (achieved_goal, goal, info), got {compute_reward!r}.")
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
         self._pipeline = Pipeline(
             compute_reward,
@@ -320,19 +318,15 @@ def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapp
 
 
 def _restore(
-    functions: tuple[RewardFunction, RewardFunction | None, RewardFunction | None],
+    functions: Sequence[RewardFunction | None],
     strategy: Strategy | None,
     arrays: Mapping[str, Array],
     data: Mapping[str, Any],
 ) -> HindsightBuffer:
     """Return a buffer with this state. functions: compute_reward, compute_terminated, compute_success."""
-    compute_reward, compute_terminated, compute_success = functions
-    buffer = HindsightBuffer(
-        compute_reward=compute_reward,
-        compute_terminated=compute_terminated,
-        compute_success=compute_success,
-        **_saved_arguments(arrays, data, strategy),
-    )
+    names = ("compute_reward", "compute_terminated", "compute_success")
+    given: dict[str, Any] = dict(zip(names, functions, strict=True))
+    buffer = HindsightBuffer(**given, **_saved_arguments(arrays, data, strategy))
     buffer.load_state_dict(arrays, data)
     return buffer
 

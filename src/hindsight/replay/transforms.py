@@ -375,6 +375,10 @@ class Pipeline:
     success_reward: float
     symmetries: Symmetries
 
+    def __post_init__(self) -> None:
+        if not callable(self.compute_reward):
+            raise OptionError(f"compute_reward must be a function, got {self.compute_reward!r}.")
+
     @property
     def extras(self) -> tuple[str, ...]:
         """Further arrays of a batch."""
