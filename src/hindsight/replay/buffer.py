@@ -19,7 +19,7 @@ from .priorities import ErrorPriorities, make_priorities
 from .rows import fraction_of_one, row_dtype, whole_number
 from .sampler import GoalSampler, RandomState, RowSampler, Sampler
 from .strategies import RewardFunction, Strategy, check_strategy, choose_termination, read_strategy
-from .timeline import Timeline
+from .timeline import Timeline, default_dtype
 from .transforms import Pipeline, WeightTransform, already_achieved_fraction, check_subgoals
 
 KIND = "hindsight buffer"
@@ -45,7 +45,7 @@ class HindsightBuffer:
     compute_terminated, compute_success: as compute_reward; used as options.relabel_terminated says.
     success_reward: least reward of a success. A subgoal that is reached gives it, otherwise one less.
     episode_length: usual number of steps per episode, which fits the memory to it.
-    dtype: widest float that is stored, "float32" or "float64".
+    dtype: widest float that is stored, "float32" or "float64". None: "float64" if the goal space has float64 bounds > 2048.
     discount: per step, for n-step returns.
     subgoals: see `hindsight.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
     Raises OptionError, UnknownNameError and GoalEnvError.
@@ -67,7 +67,7 @@ class HindsightBuffer:
         compute_success: RewardFunction | None = None,
         success_reward: float = 0.0,
         episode_length: int | None = None,
-        dtype: str = "float32",
+        dtype: str | None = None,
         discount: float = 0.98,
         subgoals: Sequence[str] = (),
     ) -> None:
@@ -83,7 +83,7 @@ class HindsightBuffer:
             success_reward,
             Symmetries(options.symmetries, spec),
         )
-        self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype)
+        self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype or default_dtype(spec))
         self.open_episodes = OpenEpisodes(self.timeline, n_envs, autoreset)
         self._rng, self._priorities = RandomState(seed), make_priorities(len(self.timeline.rows), options)
         self._weights = WeightTransform(self.timeline, self._priorities if options.prioritized else None, options.beta)
