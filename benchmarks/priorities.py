@@ -81,7 +81,8 @@ def measure(transitions: int, calls: int) -> dict[str, Any]:
             feed_cpprb(adapter, episode)
     set_all(ours.update_priorities, ours.timeline.live_rows())
     set_all(cpp.update_priorities, np.arange(cpp.get_stored_size()))
-    set_all(adapter.update_priorities, np.arange(adapter.get_stored_size()))
+    stored = [adapter.sample(100_000)["indexes"] for _ in range(transitions // 5_000 + 1)]
+    set_all(adapter.update_priorities, np.unique(np.concatenate(stored)))
     errors = np.random.default_rng(6).exponential(size=BATCH)
 
     def both_ours() -> None:
