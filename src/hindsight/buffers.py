@@ -26,7 +26,7 @@ def make_buffer(
     subgoals: Sequence[str] = (),
     success_reward: float | None = None,
     episode_length: int | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
 ) -> HindsightBuffer:
     """Return a HindsightBuffer for `env`, a goal environment of Gymnasium or a vector environment of them.
 

@@ -138,12 +138,12 @@ def test_sample_equals_the_separate_loops(ring, size, strategy):
     is_done = kernels.sample(ring, layout, *numbers, len(rows), 0.8, strategy, row, is_relabelled, goal_at, plan, block)
     slow_kernels.fill_uniform(state_2, u_2)
     assert state == state_2
-    row_2, told_2, goal_at_2, block_2 = (np.zeros_like(each) for each in (row, is_relabelled, goal_at, block))
+    row_2, relabelled_2, goal_at_2, block_2 = (np.zeros_like(each) for each in (row, is_relabelled, goal_at, block))
     assert is_done == (slow_kernels.draw_rows(counts, layout, u_2[:-size], len(rows), row_2) == size)
     if is_done:
-        slow_kernels.choose_goals(counts, layout, u_2[-size:], 0.8, strategy, row_2, row_2, told_2, goal_at_2)
+        slow_kernels.choose_goals(counts, layout, u_2[-size:], 0.8, strategy, row_2, row_2, relabelled_2, goal_at_2)
         slow_kernels.gather(ring, rows.itemsize, row_2, goal_at_2, plan, block_2)
-        for one, other in ((row, row_2), (is_relabelled, told_2), (goal_at, goal_at_2), (block, block_2)):
+        for one, other in ((row, row_2), (is_relabelled, relabelled_2), (goal_at, goal_at_2), (block, block_2)):
             assert one.tolist() == other.tolist()
 
 

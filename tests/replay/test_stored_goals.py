@@ -57,7 +57,7 @@ RULES = {
     "never": {"relabel_terminated": "never"},
     "given": {"compute_terminated": near},
     "success": {"relabel_terminated": "success", "success_reward": 0.25},
-    "judged": {"relabel_terminated": "success", "compute_success": near},
+    "compute_success": {"relabel_terminated": "success", "compute_success": near},
 }
 MIXTURE = Relabel(future=0.4, final=0.1, desired=0.2, random=0.1)
 WAYS = [*STRATEGIES, MIXTURE, Relabel(final=0.5), Relabel(desired=0.7), Relabel(), next_rows]
@@ -83,7 +83,13 @@ def recomputed(rule, number, t, steps, goal):
     distance, stored = abs(place(number, t + 1) - goal), t == steps - 1 and number % 2 == 0
     reward = number / 4 + t / 16 - distance
     is_near = distance <= t % 2
-    return reward, {"keep": stored, "never": False, "given": is_near, "success": reward >= 0.25, "judged": is_near}[rule]
+    return reward, {
+        "keep": stored,
+        "never": False,
+        "given": is_near,
+        "success": reward >= 0.25,
+        "compute_success": is_near,
+    }[rule]
 
 
 def goals_of(buffer, first, steps):

@@ -93,8 +93,8 @@ def test_several_batches_and_reused_memory_are_transformed():
     plain.sample_many(3, 16)
     assert np.abs(batches.observation).tobytes() != np.abs(plain.sample_many(3, 16).observation).tobytes()  # a later draw
     before = of_row(buffer, batches.row)
-    is_turned = batches.observation[..., 0] != before[..., 0]
-    assert 0 < is_turned.sum() < 48
+    is_transformed = batches.observation[..., 0] != before[..., 0]
+    assert 0 < is_transformed.sum() < 48
     assert (np.abs(batches.observation) == np.abs(before)).all()
 
 

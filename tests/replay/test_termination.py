@@ -31,7 +31,7 @@ RULES = {  # the arguments of a buffer, and what they mean for a sample: (stored
     "never": ({"relabel_terminated": "never", "compute_terminated": always}, lambda stored, a, g: False),
     "reward": ({"relabel_terminated": "success", "compute_terminated": always}, lambda stored, a, g: a == g),
     "lower": ({"relabel_terminated": "success", "success_reward": -1}, lambda stored, a, g: is_near(a, g)),
-    "judge": ({"relabel_terminated": "success", "compute_success": near}, lambda stored, a, g: is_near(a, g)),
+    "function": ({"relabel_terminated": "success", "compute_success": near}, lambda stored, a, g: is_near(a, g)),
 }
 
 

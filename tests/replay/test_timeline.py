@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiny import ACTION_SPACE, SPEC, box, buffer_of, compute_reward, live_episodes, make_episode, play
 
 import hindsight.replay.timeline as timeline_module
-from hindsight import Episode, GoalSpec, Timeline
+from hindsight import Episode, GoalSpec, HindsightBuffer, Timeline
 from hindsight.errors import (
     EpisodeTooLongError,
     FileError,
@@ -184,6 +184,25 @@ def test_large_float64_goals_are_warned_of_once():
         warnings.simplefilter("error")
         timeline.append(make_episode(4, 3))
         Timeline(spec, 100, dtype="float64").append(make_episode(3, 3))
+
+
+@pytest.mark.parametrize(
+    ("bound", "goal_dtype", "stored"),
+    [
+        (1e6, np.float64, "float64"),
+        (2000, np.float64, "float32"),
+        (np.inf, np.float64, "float32"),
+        (1e6, np.float32, "float32"),
+    ],
+)
+def test_the_bounds_of_the_goals_choose_the_dtype(bound, goal_dtype, stored):
+    """A goal near 1e6 with a threshold of 0.01: float32 has a spacing of 0.06 there."""
+    goal = spaces.Box(-bound, bound, (1,), goal_dtype)
+    space = spaces.Dict(observation=box(2), achieved_goal=goal, desired_goal=goal)
+    buffer = HindsightBuffer(100, space, ACTION_SPACE, compute_reward)
+    assert buffer.timeline.rows["desired_goal"].dtype == stored
+    given = HindsightBuffer(100, space, ACTION_SPACE, compute_reward, dtype="float32")
+    assert given.timeline.rows["desired_goal"].dtype == np.float32
 
 
 def test_the_warning_about_large_goals_comes_after_the_episode_is_stored():

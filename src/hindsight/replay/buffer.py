@@ -19,7 +19,7 @@ from .priorities import ErrorPriorities, make_priorities
 from .rows import fraction_of_one, row_dtype, whole_number
 from .sampler import GoalSampler, RandomState, RowSampler, Sampler
 from .strategies import RewardFunction, Strategy, check_strategy, choose_termination, read_strategy
-from .timeline import Timeline
+from .timeline import Timeline, default_dtype
 from .transforms import Pipeline, WeightTransform, already_achieved_fraction, check_subgoals
 
 KIND = "hindsight buffer"
@@ -45,7 +45,7 @@ class HindsightBuffer:
     compute_terminated, compute_success: as compute_reward; used as options.relabel_terminated says.
     success_reward: least reward of a success. A subgoal that is reached gives it, otherwise one less.
     episode_length: usual number of steps per episode, which fits the memory to it.
-    dtype: widest float that is stored, "float32" or "float64".
+    dtype: widest float that is stored, "float32" or "float64". None: "float64" if the goal space has float64 bounds > 2048.
     discount: per step, for n-step returns.
     subgoals: see `hindsight.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
     Raises OptionError, UnknownNameError and GoalEnvError.
@@ -67,14 +67,12 @@ class HindsightBuffer:
         compute_success: RewardFunction | None = None,
         success_reward: float = 0.0,
         episode_length: int | None = None,
-        dtype: str = "float32",
+        dtype: str | None = None,
         discount: float = 0.98,
         subgoals: Sequence[str] = (),
     ) -> None:
         is_spec = isinstance(observation_space, GoalSpec)
         spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
-        if not callable(compute_reward):
-            raise OptionError(f"compute_reward must be a function (achieved_goal, goal, info), got {compute_reward!r}.")
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
         self._pipeline = Pipeline(
             compute_reward,
@@ -85,7 +83,7 @@ class HindsightBuffer:
             success_reward,
             Symmetries(options.symmetries, spec),
         )
-        self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype)
+        self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype or default_dtype(spec))
         self.open_episodes = OpenEpisodes(self.timeline, n_envs, autoreset)
         self._rng, self._priorities = RandomState(seed), make_priorities(len(self.timeline.rows), options)
         self._weights = WeightTransform(self.timeline, self._priorities if options.prioritized else None, options.beta)
@@ -320,19 +318,15 @@ def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapp
 
 
 def _restore(
-    functions: tuple[RewardFunction, RewardFunction | None, RewardFunction | None],
+    functions: Sequence[RewardFunction | None],
     strategy: Strategy | None,
     arrays: Mapping[str, Array],
     data: Mapping[str, Any],
 ) -> HindsightBuffer:
     """Return a buffer with this state. functions: compute_reward, compute_terminated, compute_success."""
-    compute_reward, compute_terminated, compute_success = functions
-    buffer = HindsightBuffer(
-        compute_reward=compute_reward,
-        compute_terminated=compute_terminated,
-        compute_success=compute_success,
-        **_saved_arguments(arrays, data, strategy),
-    )
+    names = ("compute_reward", "compute_terminated", "compute_success")
+    given: dict[str, Any] = dict(zip(names, functions, strict=True))
+    buffer = HindsightBuffer(**given, **_saved_arguments(arrays, data, strategy))
     buffer.load_state_dict(arrays, data)
     return buffer
 

@@ -24,13 +24,18 @@ BASE_FRACTION = 0.1  # with `remaining`: fraction of the whole distance that cou
 class SumTree:
     """`n_leaves` numbers with a tree of sums above them, 16 children per node. All numbers start at 0.
 
-    Setting and drawing take the same few steps for any number of leaves. `leaves`: the numbers, a view.
+    Setting and drawing take the same few steps for any number of leaves.
     """
 
     def __init__(self, n_leaves: int) -> None:
         self._starts = tree_starts(n_leaves)
         self._tree = np.zeros((2, self._starts[-1]))
-        self.leaves: Array = self._tree[0, :n_leaves]
+        self._n_leaves = n_leaves
+
+    @property
+    def leaves(self) -> Array:
+        """The numbers of all leaves, a view."""
+        return self._tree[0, : self._n_leaves]
 
     @property
     def nbytes(self) -> int:

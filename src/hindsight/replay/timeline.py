@@ -185,8 +185,8 @@ class Timeline:
         if self._large_goal:
             largest, self._large_goal = np.float32(self._large_goal), 0.0
             warnings.warn(
-                f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). Pass "
-                f'dtype="float64" if the reward threshold is finer.',
+                f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). If the reward "
+                f'threshold is finer, give the goal space finite bounds, or pass dtype="float64" to the buffer.',
                 stacklevel=4,
             )
 
@@ -319,6 +319,13 @@ def _is_in_order(starts: Array, left: Array, counters: Mapping[str, int]) -> boo
     next_starts = np.where(stops == wrap_end, 0, stops)
     is_in_order = order[0] == counters["oldest"] and (next_starts[:-1] == order[1:]).all()
     return bool(is_in_order and wrap_end == counters["wrap_end"] and stops[-1] == counters["cursor"])
+
+
+def default_dtype(spec: GoalSpec) -> str:
+    """Return "float64" if the bounds of float64 goals show that float32 would store them coarsely, else "float32"."""
+    bounds = np.abs([*spec.goal.low, *spec.goal.high])
+    is_large = spec.goal.dtype == "float64" and (np.isfinite(bounds) & (bounds > LARGEST_GOAL)).any()
+    return "float64" if is_large else "float32"
 
 
 def zero_rows(length: int, row: np.dtype[Any]) -> Array:

@@ -247,7 +247,7 @@ class SymmetryTransform:
 class WeightTransform:
     """Set the importance weights (N * p / total) ** -beta of prioritized samples, divided by their maximum in each batch.
 
-    It is the last transform, because it turns `row` into write positions, which `update_priorities` needs.
+    It is the last transform, because it replaces `row` by write positions, which `update_priorities` needs.
     beta: 0 (no correction) to 1 (full correction). It may be changed at any time.
     """
 
@@ -374,6 +374,10 @@ class Pipeline:
     subgoals: tuple[str, ...]
     success_reward: float
     symmetries: Symmetries
+
+    def __post_init__(self) -> None:
+        if not callable(self.compute_reward):
+            raise OptionError(f"compute_reward must be a function, got {self.compute_reward!r}.")
 
     @property
     def extras(self) -> tuple[str, ...]:
