@@ -2,7 +2,7 @@
 
     python examples/cpprb_style_dqn.py [--steps 15000] [--bits 10] [--seed 0] [--folder runs/bits]
 
-Needs torch and tensorboard (tensorboard --logdir runs/bits). It also runs with cpprb's own class, without `seed`.
+Needs torch and tensorboard. It also runs with cpprb's own class, without `seed`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,14 @@ def success_rate(network: Sequential, env: gymnasium.Env) -> float:
     return successes / EPISODES
 
 
-def values_and_targets(
-    network: Sequential, target: Sequential, sample: dict[str, np.ndarray]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the value and the double DQN target of each sample."""
+def values_and_targets(network: Sequential, target: Sequential, sample: dict[str, np.ndarray]) -> torch.Tensor:
+    """Return the value and the double DQN target of each sample, (2, B)."""
     reward, next_input = torch.as_tensor(sample["rew"]), inputs(sample["next_obs"], sample["goal"])
     value = network(inputs(sample["obs"], sample["goal"])).gather(1, torch.as_tensor(sample["act"].astype(np.int64)))
     next_value = target(next_input).detach().gather(1, network(next_input).argmax(1, keepdim=True))
-    return value[:, 0], (reward - DISCOUNT * reward * next_value)[
-        :, 0
-    ]  # the reward is 0 at the goal, which terminates, else -1
+    return torch.cat(
+        [value, reward - DISCOUNT * reward * next_value], dim=1
+    ).T  # the reward is 0 where an episode terminates
 
 
 def main() -> None:

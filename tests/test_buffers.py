@@ -159,7 +159,7 @@ def test_what_cannot_serve_is_refused():
     env.metadata = {}
     with pytest.raises(GoalEnvError, match="must have 'autoreset_mode'"):
         make_buffer(env, 100)
-    with pytest.raises(GoalEnvError, match="Dict space"):
+    with pytest.raises(GoalEnvError, match="Dict observation space"):
         make_buffer(gym.make("CartPole-v1"), 100)
     with pytest.raises(OptionError, match="capacity"):
         make_buffer(Line(), 0)

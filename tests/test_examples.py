@@ -44,7 +44,7 @@ def needs_sb3():
 @pytest.mark.simulator
 @pytest.mark.usefixtures("needs_sb3")
 def test_sb3_fetch_reach(run):
-    assert "success of 2 unseen episodes: " in run("sb3_fetch_reach.py", "--steps", "120", "--episodes", "2")
+    assert "success rate over 2 unseen episodes: " in run("sb3_fetch_reach.py", "--steps", "120", "--episodes", "2")
 
 
 @pytest.mark.usefixtures("needs_sb3")

@@ -69,20 +69,15 @@ def _one_of(env: Any) -> Any:
         return base.env_fns[0]()
     if base.spec is not None:
         return gymnasium.make(base.spec.id, **base.spec.kwargs)
-    raise GoalEnvError(
-        f"make_buffer needs one environment of {type(base).__name__}, for its compute_reward, but finds none. Use "
-        f"HindsightBuffer(capacity, env.single_observation_space, env.single_action_space, compute_reward, "
-        f'n_envs=env.num_envs, autoreset=env.metadata["autoreset_mode"]).'
-    )
+    name = type(base).__name__
+    raise GoalEnvError(f"make_buffer needs one environment of {name}, but finds none. Use HindsightBuffer instead.")
 
 
 def _vector_autoreset(env: Any) -> Any:
     mode = env.metadata.get("autoreset_mode")
     if mode is None:
-        raise GoalEnvError(
-            f"metadata of {type(env.unwrapped).__name__} must have 'autoreset_mode', which says when its environments are "
-            f'reset. Set env.metadata["autoreset_mode"] to a gymnasium.vector.AutoresetMode.'
-        )
+        name = type(env.unwrapped).__name__
+        raise GoalEnvError(f"metadata of {name} must have 'autoreset_mode', a gymnasium.vector.AutoresetMode.")
     return mode
 
 

@@ -6,7 +6,7 @@ from plain_agents import make_mlp
 from torch import nn
 
 from hindsight.agents.images import ImageEncoding, convolution_views, encode
-from hindsight.agents.networks import Architecture, Network, initialize
+from hindsight.agents.networks import Architecture, Network
 from hindsight.agents.policy import layer_views
 
 IMAGE_SIZE = (7, 6)
@@ -18,7 +18,7 @@ def make_network(n_members, channels=(3, 4)):
     encoding = ImageEncoding(pixels, np.array([0, 85, 86]), channels)
     architecture = Architecture((encoding.output_size, 5, 2), n_members, encoding=encoding)
     network = Network(architecture, torch.zeros(architecture.n_weights, dtype=torch.float64))
-    initialize(network, torch.Generator().manual_seed(0))
+    network.initialize(torch.Generator().manual_seed(0))
     return network
 
 

@@ -150,7 +150,7 @@ def test_hidden_columns_are_left_out_if_goals_are_relative():
 @pytest.mark.parametrize(
     ("observation", "options", "message"),
     [
-        (box((3,)), {"hidden_observation": (3,)}, r"hidden_observation is \(3,\).*below 3.*shape \(3,\) and dtype float32"),
+        (box((3,)), {"hidden_observation": (3,)}, r"hidden_observation is \(3,\).*of the observation, below 3"),
         (box((3,)), {"hidden_goal": (0, 2)}, r"hidden_goal is \(0, 2\).*below 2"),
         (BITS, {"hidden_observation": (0,)}, "Expected numeric columns"),
     ],

@@ -10,7 +10,6 @@ from hindsight.agents.networks import (
     TargetUpdate,
     allocate,
     combine_outputs,
-    initialize,
 )
 from hindsight.errors import OptionError
 
@@ -22,7 +21,7 @@ def make_pair(sizes, n_members, layer_norm, dtype):
     generator = torch.Generator().manual_seed(0)
     architecture = Architecture(sizes, n_members, layer_norm)
     network = Network(architecture, torch.zeros(architecture.n_weights, dtype=dtype))
-    initialize(network, generator)
+    network.initialize(generator)
     modules = [make_mlp(sizes, layer_norm).to(dtype) for _ in range(n_members)]
     load_flat(modules, network.flat, sizes)
     return network, modules
@@ -97,13 +96,13 @@ def test_combine_outputs():
 
 def test_initial_weights_equal_linear_layers_and_the_last_is_scaled():
     _, (network,) = allocate([Architecture((100, 50, 400), 1)], torch.device("cpu"))
-    initialize(network, torch.Generator().manual_seed(0), last_layer_scale=0.1)
+    network.initialize(torch.Generator().manual_seed(0), last_layer_scale=0.1)
     (weight1, bias1), (weight2, bias2) = network.layers
     for tensor, bound in ((weight1, 0.1), (bias1, 0.1), (weight2, 0.1 / 50**0.5), (bias2, 0.1 / 50**0.5)):
         assert 0.9 * bound < tensor.abs().max() <= bound
         assert abs(tensor.mean()) < 0.2 * bound
     again = allocate([Architecture((100, 50, 400), 1)], torch.device("cpu"))[1][0]
-    initialize(again, torch.Generator().manual_seed(0), last_layer_scale=0.1)
+    again.initialize(torch.Generator().manual_seed(0), last_layer_scale=0.1)
     assert torch.equal(again.flat, network.flat)
 
 

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hindsight.agents.layout import Layout
-from hindsight.agents.normalizer import Normalizer, RunningMoments
+from hindsight.agents.layout import Layout, Normalizer, RunningMoments
 from hindsight.records import ArraySpec, Episode
 
 

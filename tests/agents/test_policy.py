@@ -272,7 +272,7 @@ def test_a_malformed_spec_is_refused(change):
 
 
 def test_workers_need_no_torch():
-    code = "import sys, hindsight.agents, hindsight.agents.policy, hindsight.options, hindsight.agents.normalizer; "
+    code = "import sys, hindsight.agents, hindsight.agents.policy, hindsight.options, hindsight.agents.layout; "
     code += "print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 

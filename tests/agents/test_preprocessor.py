@@ -5,8 +5,9 @@ import pytest
 import torch
 from plain_agents import random_batch
 
-from hindsight.agents.preprocessor import Preprocessor
-from hindsight.agents.setup import choose_device, make_policy_spec, value_range
+from hindsight.agents.losses import value_range
+from hindsight.agents.networks import choose_device
+from hindsight.agents.preprocessor import Preprocessor, make_policy_spec
 from hindsight.errors import GoalEnvError, OptionError, ShapeError
 from hindsight.options import AgentOptions, DDPGOptions
 from hindsight.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec

@@ -249,7 +249,7 @@ def test_sizes():
     buffer.add(obs=(0, 0), act=0, next_obs=(0, 1))
     assert buffer.get_stored_size() == 0
     assert buffer.get_all_transitions()["goal"].shape == (0, 2)
-    with pytest.raises(NothingToSampleError, match="no episode has ended"):
+    with pytest.raises(NothingToSampleError, match="There is nothing to sample"):
         buffer.sample(3)
     buffer.on_episode_end((0, 0))
     assert buffer.get_stored_size() == 4
@@ -303,7 +303,7 @@ def test_values_that_are_not_finite_are_refused_at_once(field, bad, error):
 
 
 def test_a_batch_that_does_not_fit_the_memory_is_refused():
-    with pytest.raises(InputError, match=r"`batch_size` is 1000000000000, which takes .* GB"):
+    with pytest.raises(InputError, match=r"Lower the batch size"):
         filled([3]).sample(10**12)
 
 
@@ -324,8 +324,13 @@ def test_a_batch_that_does_not_fit_the_memory_is_refused():
             GoalEnvError,
             r"`reward_func` must return .* got shape \(\) and dtype",
         ),
-        ({"reward_func": lambda s, a, g: np.full(3, np.nan)}, (1, 2), GoalEnvError, "`reward_func` returned NaN"),
-        ({"reward_func": lambda s, a, g: np.where(g[:, 0] == 1, 0, np.inf)}, (1, 2), GoalEnvError, "NaN or infinity"),
+        ({"reward_func": lambda s, a, g: np.full(3, np.nan)}, (1, 2), NonFiniteError, "`reward_func` holds nan"),
+        (
+            {"reward_func": lambda s, a, g: np.where(g[:, 0] == 1, 0, np.inf)},
+            (1, 2),
+            NonFiniteError,
+            "`reward_func` holds inf",
+        ),
         (
             {"default_dtype": np.uint8, "reward_func": lambda s, a, g: -np.ones(3)},
             (0, 9),
@@ -336,7 +341,7 @@ def test_a_batch_that_does_not_fit_the_memory_is_refused():
             {"size": 14},
             (1, 2),
             EpisodeTooLongError,
-            "3 steps with 4 additional goals each are 15 transitions, but `size` is 14",
+            "with its goals has 15 transitions, but `size` is 14",
         ),
     ],
 )
@@ -359,9 +364,9 @@ def test_a_refused_episode_end_changes_nothing(options, goal, error, words):
         ({"size": np.inf}, OptionError, "size .* got inf"),
         ({"max_episode_len": 0}, OptionError, "max_episode_len .* got 0"),
         ({"additional_goals": -1}, OptionError, "additional_goals .* got -1"),
-        ({"alpha": 2.0}, OptionError, r"`alpha` must be between 0 and 1, got 2\.0"),
-        ({"eps": 0.0}, OptionError, r"`eps` must be above 0, got 0\.0"),
-        ({"Nstep": {"size": 3}}, OptionError, "`Nstep` is not supported, .* stored with the reward of one step"),
+        ({"alpha": 2.0}, OptionError, r"`alpha` must be .* at most 1, got 2\.0"),
+        ({"eps": 0.0}, OptionError, r"`eps` must be at least 1e-06, got 0\.0"),
+        ({"Nstep": {"size": 3}}, OptionError, "`Nstep` is not supported, got {.size"),
         ({"next_of": "obs"}, OptionError, "`next_of` is not supported, got 'obs'"),
         ({"mmap_prefix": "x"}, OptionError, "`mmap_prefix` is not supported, got 'x'"),
         ({"env_dict": {"obs": {}, "act": {}}}, KeyError, "env_dict lacks next_obs. It has obs, act"),

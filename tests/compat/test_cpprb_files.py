@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_cpprb import ENV, check_weights, filled, make, play
+from tiny_cpprb import ENV, filled, make, play
 
 from hindsight.errors import FileError
 
@@ -54,19 +54,8 @@ def test_a_copy_continues_with_the_same_bytes(copied, prioritized):
             results.append(buffer.sample(8) | {f"all {n}": a for n, a in buffer.get_all_transitions().items()})
             if prioritized:
                 buffer.update_priorities(results[-1]["indexes"], np.arange(8.0))
-                check_weights(buffer)
         assert second.get_stored_size() <= 60
         assert all((results[1][name] == array).all() for name, array in results[0].items())
-
-
-def test_a_loaded_lowest_value_replaces_the_one_before(tmp_path):
-    high, low = filled([3], alpha=1.0), filled([3], alpha=1.0)
-    high.sample(15)
-    high.update_priorities([0, 1, 2, 3, 4], np.full(5, 7.0))
-    low.update_priorities([0], [0.0])
-    high.save_transitions(tmp_path / "buffer")
-    low.load_transitions(tmp_path / "buffer")
-    check_weights(low)
 
 
 def test_a_file_that_does_not_fit_is_refused(tmp_path):
@@ -74,8 +63,8 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path):
     buffer.save_transitions(path)
     before = buffer.get_all_transitions()
     for options, words in [
-        ({"additional_goals": 3}, "expected .*'additional_goals': 3.* got .*'additional_goals': 4"),
-        ({"prioritized": False}, "expected .*'priorities': None"),
+        ({"additional_goals": 3}, "expected .*'future', 3.* got .*'future', 4"),
+        ({"prioritized": False}, "prioritized"),
         ({"env_dict": ENV | {"more": {}}}, "expected .*'more'"),
     ]:
         with pytest.raises(FileError, match=words):

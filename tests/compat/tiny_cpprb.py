@@ -50,9 +50,7 @@ def prioritized_buffer(seed=0, **options):
     return buffer, index
 
 
-def check_weights(buffer):
-    """Weights are measured against the lowest value of all stored transitions."""
-    sample, tree = buffer.sample(4, 1.0), buffer._priorities._tree
-    slots = sample["indexes"].astype(int) % len(tree.leaves)
-    expected = tree.leaves[tree.leaves > 0].min() / tree.values(slots)
-    assert sample["weights"].tolist() == expected.astype(np.float32).tolist()
+def priorities_of(buffer):
+    """(priority + eps) ** alpha of each stored transition, in the order of `get_all_transitions` until the ring wraps."""
+    values = buffer._error_priorities().leaves
+    return values[values > 0]

@@ -8,7 +8,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from hindsight.compat.sb3 import HerReplayBuffer
 
-ARRAYS = ("actions", "rewards", "dones", "timeouts", "ep_length", "ep_start")
+ARRAYS = ("actions", "rewards", "dones", "timeouts", "ep_length")
 
 
 def learner(algorithm, env, **options):
@@ -141,8 +141,3 @@ def same(samples, others):
     pairs = [(a[key], b[key]) for a, b in parts for key in a]
     pairs += [(getattr(samples, name), getattr(others, name)) for name in ("actions", "rewards", "dones")]
     return all(torch.equal(a, b) for a, b in pairs)
-
-
-def transitions(number, steps):
-    one = [{key: value[0] for key, value in observe([number], [t]).items()} for t in range(steps + 1)]
-    return [(one[t], np.float32([t]), t / 8, one[t + 1], t == steps - 1) for t in range(steps)]

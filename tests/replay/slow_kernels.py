@@ -61,23 +61,6 @@ def apply_symmetry(values, element, source, sign, offset):
     values[:] = sign[element] * np.take_along_axis(values, source[element], 1) + offset[element]
 
 
-def select_goals(
-    goals,
-    fields,
-    k,
-    probability,
-    u,
-    row,
-    is_relabelled,
-    into,
-):
-    is_relabelled[:] = u < probability
-    chosen = np.flatnonzero(is_relabelled)
-    goal = row[chosen] * k + np.minimum((u[chosen] / probability * k).astype(np.int64), k - 1)
-    for (start, size, whole), array in zip(fields.tolist(), into, strict=True):
-        array.reshape(-1, size)[chosen] = goals[(goal * whole + start)[:, None] + np.arange(size)]
-
-
 def finish_rows(numbers, layout, floats):
     rows = numbers.reshape(-1, layout[0])
     rows[:, layout[1]], rows[:, layout[2]] = np.arange(len(rows)), np.arange(len(rows))[::-1]
@@ -89,16 +72,17 @@ def _has_bad(rows, floats):
 
 
 def add_steps(incoming, open_rows, layout, floats, steps, phase, truncated, skips_resets):
-    row_bytes, head, seen, terminated_at, n_seen = layout.tolist()
+    row_bytes, head, terminated_at, n_seen = layout.tolist()
     before, after = incoming.reshape(2, len(steps), row_bytes)
     rows, env = open_rows.reshape(len(steps), -1, row_bytes), np.arange(len(steps))
     is_same = rows[env, steps] == before
     ends = truncated | before[:, terminated_at].astype(np.bool_)
-    is_reset = skips_resets & (phase == ENDED) & is_same[:, :seen].all(axis=1)
+    is_reset = skips_resets & (phase == ENDED)
     for part, lines in ((before, floats), (after, floats[:n_seen])):
         if _has_bad(part[~is_reset].view(np.int32), lines):
             return NOT_FINITE
-    if ((phase == OPEN) & (~is_same[:, :head].all(axis=1) | (steps + 2 > rows.shape[1]))).any():
+    is_break = ((phase == OPEN) | is_reset) & ~is_same[:, :head].all(axis=1)
+    if (is_break | ((phase == OPEN) & (steps + 2 > rows.shape[1]))).any():
         return NEEDS_CARE
     real = env[~is_reset]
     rows[real, steps[real]], rows[real, steps[real] + 1] = before[real], after[real]
@@ -124,7 +108,7 @@ def draw_leaves(tree, starts, u, row):
     row[:], rest = 0, u * tree[0, root]
     for level in reversed(levels):
         sums = tree[1, level + FAN * row[:, None] + np.arange(FAN)]
-        is_behind = rest >= sums[:, -1]  # by rounding: the last child that holds anything is meant
+        is_behind = rest >= sums[:, -1]  # by rounding: the last child that is not 0
         child = np.where(is_behind, (sums < sums[:, -1:]).sum(axis=1), (sums <= rest[:, None]).sum(axis=1))
         rest = rest - np.where(child > 0, sums[np.arange(len(row)), child - 1], 0.0)
         row[:] = FAN * row + child

@@ -3,6 +3,7 @@ import json
 import math
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from tiny import (
 )
 
 from hindsight import HindsightBuffer, Relabel
-from hindsight.errors import FileError, GoalEnvError, NothingToSampleError, OptionError, UnknownNameError
+from hindsight.errors import FileError, GoalEnvError, InputError, NothingToSampleError, OptionError, UnknownNameError
 from hindsight.records import BATCH_FIELDS
 
 
@@ -43,7 +44,7 @@ def test_steps_in_batches_out():
 
 
 @pytest.mark.parametrize("options", [{}, {"relabel_at": "episode_end"}, {"strategy": Relabel(future=0.8)}])
-def test_open_episodes_can_be_sampled_with_what_happened_so_far(options):
+def test_open_episodes_can_be_sampled_with_the_goals_achieved_so_far(options):
     buffer = make_buffer(n_envs=2, **options)
     with pytest.raises(NothingToSampleError):
         buffer.sample_open(4)
@@ -53,9 +54,9 @@ def test_open_episodes_can_be_sampled_with_what_happened_so_far(options):
     batch = buffer.sample_open(400)
     number, t = batch.observation.astype(int).T
     assert set(zip(number, t, strict=True)) == {(1, 0), (1, 1), (2, 0), (2, 1)}
-    told = batch.is_relabelled
-    assert abs(told.mean() - 0.8) < 0.1
-    assert set(zip(number[told], t[told], batch.goal[told, 0] - 1000 * number[told], strict=True)) == {
+    here = batch.is_relabelled
+    assert abs(here.mean() - 0.8) < 0.1
+    assert set(zip(number[here], t[here], batch.goal[here, 0] - 1000 * number[here], strict=True)) == {
         (n, step, goal) for n in (1, 2) for step, goal in ((0, 1), (0, 2), (1, 2))
     }
     assert not batch.terminated.any()
@@ -68,8 +69,8 @@ def test_open_episodes_give_n_step_returns_too():
     for t in range(3):
         buffer.add(*step(1, t))
     batch = buffer.sample_open(50)
-    paid = np.array([0.5 * 1 / 8, 1 / 8 + 0.5 * 2 / 8, 2 / 8])
-    assert batch.reward.tolist() == paid[batch.observation[:, 1].astype(int)].tolist()
+    expected = np.array([0.5 * 1 / 8, 1 / 8 + 0.5 * 2 / 8, 2 / 8])
+    assert batch.reward.tolist() == expected[batch.observation[:, 1].astype(int)].tolist()
     assert set(batch.discount) == {0.25, 0.5}
 
 
@@ -91,7 +92,7 @@ def test_an_unusable_batch_size_is_refused(size):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"capacity": 0}, "capacity must be a whole number of at least 1, got 0"),
         ({"n_envs": 0}, "n_envs must be a whole number of at least 1, got 0"),
@@ -103,17 +104,48 @@ def test_an_unusable_batch_size_is_refused(size):
         ({"strategy": "futures"}, "Did you mean 'future'"),
     ],
 )
-def test_unusable_options_are_refused(options, words):
-    with pytest.raises(OptionError, match=words):
+def test_unusable_options_are_refused(options, message):
+    with pytest.raises(OptionError, match=message):
         make_buffer(**options)
 
 
+@pytest.mark.parametrize("reward", [None, 3, "reward"])
+def test_compute_reward_must_be_a_function(reward):
+    with pytest.raises(OptionError, match="compute_reward must be a function"):
+        buffer_of(10, OBSERVATION_SPACE, ACTION_SPACE, reward)
+
+
+@pytest.mark.parametrize("beta", ["x", None, True, -0.1, 1.5, float("nan")])
+def test_beta_must_be_a_fraction(beta):
+    buffer = make_buffer(prioritized=True)
+    with pytest.raises(OptionError, match="beta must be a number between 0 and 1"):
+        buffer.beta = beta
+    assert buffer.beta == 0.4
+
+
+def test_too_many_environments_for_the_memory_are_refused():
+    with pytest.raises(OptionError, match="Lower capacity or n_envs"):
+        make_buffer(n_envs=10**9)
+
+
+@pytest.mark.parametrize("action", [-2, 3, 200])
+def test_actions_outside_a_discrete_space_are_refused(action):
+    buffer = buffer_of(10, OBSERVATION_SPACE, spaces.Discrete(4, start=-1), compute_reward)
+    with pytest.raises(InputError, match=r"action (must be from -1 to 2|is stored as int8)"):
+        buffer.add(step(1, 0)[0], action, 0.0, *step(1, 0)[3:])
+    episode = make_episode(1, 3)
+    with pytest.raises(InputError, match=r"action (must be from -1 to 2|is stored as int8)"):
+        buffer.add_episode(replace(episode, action=np.array([0, 1, action])))
+    buffer.add_episode(replace(episode, action=np.array([-1, 0, 2])))
+    assert len(buffer) == 3
+
+
 def test_a_space_without_goals_is_refused():
-    with pytest.raises(GoalEnvError, match="Dict space"):
+    with pytest.raises(GoalEnvError, match="Expected a Dict observation space"):
         buffer_of(10, ACTION_SPACE, ACTION_SPACE, compute_reward)
 
 
-def test_memory_counts_all_that_is_owned():
+def test_nbytes_counts_all_memory_of_a_buffer():
     buffer = make_buffer(capacity=10_000, n_envs=4, episode_length=50)
     buffer.add_episode(make_episode(1, 50))
     buffer.sample(256)
@@ -127,7 +159,7 @@ def test_memory_counts_all_that_is_owned():
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
 
 
-def test_chance_is_handed_in():
+def test_the_seed_is_a_number_or_a_generator():
     buffers = [make_buffer(seed=seed) for seed in (3, np.random.default_rng(3), 4)]
     for buffer in buffers:
         buffer.add_episode(make_episode(1, 50))
@@ -136,7 +168,7 @@ def test_chance_is_handed_in():
 
 
 def filled(**options):
-    """A buffer of three environments that has been round its ring, with open episodes and one that has just ended."""
+    """A buffer of three environments whose ring has wrapped, with open episodes and one that has just ended."""
     buffer = make_buffer(capacity=20, n_envs=3, episode_length=5, **options)
     for number in range(6):
         buffer.add_episode(make_episode(number, 1 + number % 5))
@@ -146,8 +178,8 @@ def filled(**options):
     return buffer
 
 
-def assert_go_on_alike(*buffers):
-    """The same things happen to all; every batch and every byte must agree."""
+def assert_continue_equally(*buffers):
+    """Do the same with all buffers. Every batch and every byte must agree."""
     batches = []
     for buffer in buffers:
         mine = [buffer.sample(30)]
@@ -164,7 +196,7 @@ def assert_go_on_alike(*buffers):
 
 
 @pytest.mark.parametrize("seed", [5, np.random.Generator(np.random.MT19937(5))])
-def test_state_goes_through_json_and_back(seed):
+def test_the_state_survives_json(seed):
     first = filled(seed=seed)
     arrays, data = first.state_dict()
     arrays, data = {name: array.copy() for name, array in arrays.items()}, json.loads(json.dumps(data, allow_nan=False))
@@ -172,17 +204,17 @@ def test_state_goes_through_json_and_back(seed):
     play_over = make_episode(99, 5)
     second.add_episode(play_over)
     second.load_state_dict(arrays, data)
-    assert_go_on_alike(first, second)
+    assert_continue_equally(first, second)
 
 
-def test_a_saved_buffer_goes_on_to_the_same_bytes(tmp_path):
+def test_a_saved_buffer_continues_with_the_same_bytes(tmp_path):
     first = filled(strategy="episode", n_sampled_goal=2)
     first.save(tmp_path / "buffer")
     second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
     assert (second.her_probability, len(second), second.num_episodes) == (2 / 3, len(first), first.num_episodes)
     first.save(tmp_path / "buffer")
     third = HindsightBuffer.load(str(tmp_path / "buffer"), compute_reward=compute_reward)
-    assert_go_on_alike(first, second, third)
+    assert_continue_equally(first, second, third)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda buffer: pickle.loads(pickle.dumps(buffer))])
@@ -195,7 +227,7 @@ def test_a_copy_is_independent_and_continues_with_the_same_bytes(copied, options
     third.sample(9)
     assert (first.state_dict()[0]["rows"] == before).all()
     assert np.shares_memory(second.timeline.steps_left, second.timeline.rows)
-    assert_go_on_alike(first, second)
+    assert_continue_equally(first, second)
 
 
 def test_a_copy_shares_the_functions():
@@ -255,14 +287,14 @@ def test_a_mixture_is_saved_with_the_buffer(tmp_path):
     first.save(tmp_path / "buffer")
     second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
     assert second.her_probability == 0.75
-    assert_go_on_alike(first, second)
+    assert_continue_equally(first, second)
 
 
 def test_another_strategy_may_be_set_at_any_time(tmp_path):
     first, second = filled(strategy=Relabel(final=0.8, random=0.1)), filled(strategy=Relabel(future=0.5, desired=0.25))
     first.strategy = second.strategy
     assert first.her_probability == 0.75
-    assert_go_on_alike(first, second)
+    assert_continue_equally(first, second)
     first.save(tmp_path / "buffer")
     assert HindsightBuffer.load(tmp_path / "buffer", compute_reward).strategy == second.strategy
     assert HindsightBuffer.load(tmp_path / "buffer", compute_reward, strategy="final").strategy == "final"
@@ -270,7 +302,7 @@ def test_another_strategy_may_be_set_at_any_time(tmp_path):
     third.load_state_dict(*first.state_dict())
     assert third.strategy == second.strategy
     third.strategy = "future"
-    assert third.her_probability == 0.9  # its own k again
+    assert third.her_probability == 0.9  # with its own n_sampled_goal
     first.strategy = "final"
     assert first.her_probability == 0.8
     with pytest.raises(UnknownNameError, match="Did you mean 'future'"):
@@ -285,7 +317,7 @@ def test_an_empty_buffer_can_be_saved(tmp_path):
     assert len(HindsightBuffer.load(tmp_path / "buffer", compute_reward)) == 0
 
 
-def test_a_strategy_of_ones_own_is_given_again(tmp_path):
+def test_a_custom_strategy_is_passed_again_when_loading(tmp_path):
     def near(rows, steps_done, steps_left, u):
         return rows + 1
 
@@ -298,7 +330,7 @@ def test_a_strategy_of_ones_own_is_given_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"capacity": 21}, "capacity 20 instead of 21"),
         ({"episode_length": 4}, "episode_length 5 instead of 4"),
@@ -307,9 +339,9 @@ def test_a_strategy_of_ones_own_is_given_again(tmp_path):
         ({"info_keys": ("wind",)}, r"info_keys \(\) instead of \('wind',\)"),
     ],
 )
-def test_a_state_of_another_kind_of_buffer_is_refused(options, words):
+def test_a_state_of_another_kind_of_buffer_is_refused(options, message):
     buffer = make_buffer(**{"capacity": 20, "n_envs": 3, "episode_length": 5, **options})
-    with pytest.raises(FileError, match=words):
+    with pytest.raises(FileError, match=message):
         buffer.load_state_dict(*filled().state_dict())
     assert len(buffer) == 0
 
@@ -328,8 +360,8 @@ def test_a_state_of_other_dtypes_is_refused():
         buffer.load_state_dict(*filled().state_dict())
 
 
-def spoilt_states():
-    """Each: what is done to the state of a sound buffer."""
+def invalid_states():
+    """Changes that make the state of a buffer invalid."""
 
     def array(name, value):
         return lambda arrays, data: arrays.__setitem__(name, value)
@@ -356,15 +388,15 @@ def spoilt_states():
     ]
 
 
-@pytest.mark.parametrize("spoil", spoilt_states())
-def test_a_spoilt_state_is_refused_and_changes_nothing(spoil):
+@pytest.mark.parametrize("spoil", invalid_states())
+def test_an_invalid_state_is_refused_and_changes_nothing(spoil):
     arrays, data = filled().state_dict()
     data = json.loads(json.dumps(data))
     spoil(arrays, data)
     buffer, twin = filled(), filled()
     with pytest.raises(FileError):
         buffer.load_state_dict(arrays, data)
-    assert_go_on_alike(buffer, twin)
+    assert_continue_equally(buffer, twin)
 
 
 def test_a_damaged_file_is_named(tmp_path):
@@ -393,7 +425,7 @@ def test_a_damaged_file_is_named(tmp_path):
         {"dtype": "O"},
     ],
 )
-def test_a_file_with_hostile_settings_is_refused_before_memory_is_asked_for(tmp_path, change):
+def test_a_file_with_hostile_arguments_is_refused_before_memory_is_allocated(tmp_path, change):
     from hindsight.replay.buffer import KIND
     from hindsight.storage import save_arrays
 
@@ -448,7 +480,7 @@ def test_every_kind_of_space(observation, goal, action, dtypes, n_envs):
             assert (got == np.asarray(want).astype(got.dtype)).all()
 
 
-def test_the_reward_keeps_to_the_widest_float():
+def test_the_reward_has_the_widest_float():
     buffer = make_buffer(dtype="float64")
     buffer.add_episode(make_episode(1, 3))
     assert buffer.sample(4).reward.dtype == np.float64
@@ -470,7 +502,7 @@ def test_the_already_achieved_fraction_counts_relabelled_samples_that_were_at_th
 @pytest.mark.parametrize(
     "options", [{}, {"relabel_at": "episode_end"}, {"n_steps": 3}, {"relabel": "future=0.5,desired=0.4"}]
 )
-def test_what_a_step_pays_besides_compute_reward_is_kept_under_every_goal(options):
+def test_extra_reward_is_added_under_every_goal(options):
     buffer = make_buffer(extra_reward=True, **{k: v for k, v in options.items() if k != "relabel"} | relabelling(options))
     for number in (1, 2):
         play(buffer, number, 5)
@@ -482,8 +514,8 @@ def test_what_a_step_pays_besides_compute_reward_is_kept_under_every_goal(option
         for ahead in range(n_steps[i]):
             now = first + ahead
             extra = now / 8 + abs(place(each, now + 1) + each)
-            judged = -abs(place(each, now + 1) - batch.goal[i, 0]) + extra
-            expected[i] += 0.98**ahead * (judged if batch.is_relabelled[i] else now / 8)
+            recomputed = -abs(place(each, now + 1) - batch.goal[i, 0]) + extra
+            expected[i] += 0.98**ahead * (recomputed if batch.is_relabelled[i] else now / 8)
     assert np.allclose(batch.reward, expected, atol=1e-2)
     assert 50 < batch.is_relabelled.sum() < 200
 

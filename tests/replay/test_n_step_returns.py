@@ -1,4 +1,4 @@
-"""n-step samples against a walk through the episode, step by step."""
+"""n-step returns against a loop over the steps of the episode."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from hindsight.replay.transforms import sum_steps
 
 
 def windy_reward(achieved_goal, goal, info):
-    """Minus the distance, and the wind of the step: so that it says which goals and which row it was computed from."""
+    """The wind of the step minus the distance: the value identifies the goals and the row."""
     return info["wind"] - np.abs(achieved_goal - goal)[:, 0]
 
 
@@ -22,9 +22,9 @@ def near(achieved_goal, goal, info):
     return np.abs(achieved_goal - goal)[:, 0] <= info["reach"]
 
 
-def make_buffer(lengths, judge=windy_reward, **options):
+def make_buffer(lengths, function=windy_reward, **options):
     keys = ("wind", "reach")
-    buffer = buffer_of(200, OBSERVATION_SPACE, ACTION_SPACE, judge, info_keys=keys, dtype="float64", **options)
+    buffer = buffer_of(200, OBSERVATION_SPACE, ACTION_SPACE, function, info_keys=keys, dtype="float64", **options)
     for number, steps in enumerate(lengths, start=1):
         info = {"wind": [wind(number, t) for t in range(steps)], "reach": [t % 2 for t in range(steps)]}
         info = {key: np.array(values, np.float64) for key, values in info.items()}
@@ -78,15 +78,15 @@ MIXTURE = Relabel(future=0.4, final=0.1, desired=0.2, random=0.1)
     shape=st.sampled_from([(12,), (3, 4)]),
     seed=st.integers(0, 99),
 )
-def test_a_sample_is_a_walk_through_its_episode(lengths, n_steps, discount, strategy, rule, shape, seed):
+def test_an_n_step_return_is_a_loop_over_its_steps(lengths, n_steps, discount, strategy, rule, shape, seed):
     options = {"n_steps": n_steps, "discount": discount, "strategy": strategy, "seed": seed}
     buffer = make_buffer(lengths, **options, **RULES[rule])
     batch = buffer.sample(*shape) if len(shape) == 1 else buffer.sample_many(*shape)
     assert batch.discount.shape == shape
     for i in np.ndindex(shape):
         number, t = map(int, batch.observation[i])
-        goal, told = float(batch.goal[i][0]), bool(batch.is_relabelled[i])
-        reward, later, terminated, factor = walk(number, t, goal, told, lengths, n_steps, discount, rule)
+        goal, is_relabelled = float(batch.goal[i][0]), bool(batch.is_relabelled[i])
+        reward, later, terminated, factor = walk(number, t, goal, is_relabelled, lengths, n_steps, discount, rule)
         assert batch.reward[i] == pytest.approx(reward)
         assert batch.discount[i] == pytest.approx(factor)
         assert batch.terminated[i] == terminated
@@ -96,7 +96,7 @@ def test_a_sample_is_a_walk_through_its_episode(lengths, n_steps, discount, stra
 
 
 def test_four_samples_by_hand():
-    """Three steps, discount 1/2: one runs on, one meets the time limit, one ends at once, one at its second step."""
+    """Three steps, discount 1/2. One continues, one is truncated, one terminates at once, one at its second step."""
     reward = np.array([[1.0, 1, 1, 1], [2, 2, 2, 2], [4, 2, 4, 4]])
     terminated = np.zeros((3, 4), np.bool_)
     terminated[0, 2] = terminated[1, 3] = terminated[2, 3] = True
@@ -129,7 +129,7 @@ def test_out_is_filled_as_fresh_memory_would_be(shape):
         assert all((getattr(fresh, name) == getattr(out, name)).all() for name in names)
 
 
-def test_an_out_of_the_other_kind_is_refused():
+def test_out_must_have_a_discount_with_n_steps_alone():
     one, many = make_buffer([4, 2]), make_buffer([4, 2], n_steps=2)
     with pytest.raises(InputError, match="must be None for one-step samples"):
         one.sample(8, out=many.sample(8))
@@ -137,7 +137,7 @@ def test_an_out_of_the_other_kind_is_refused():
         many.sample(8, out=one.sample(8))
 
 
-def test_sampling_leaves_the_store_alone():
+def test_sampling_does_not_change_the_timeline():
     buffer = make_buffer([4, 2, 5], n_steps=3)
     before = buffer.timeline.rows.tobytes()
     batch = buffer.sample(32)
@@ -147,16 +147,16 @@ def test_sampling_leaves_the_store_alone():
 
 
 def test_a_reward_that_fails_at_a_later_step_is_refused():
-    def judge(achieved_goal, goal, info):
+    def function(achieved_goal, goal, info):
         return np.where(achieved_goal[:, 0] == place(1, 3), np.nan, 0.0)
 
-    buffer = make_buffer([3], judge, n_steps=3)
+    buffer = make_buffer([3], function, n_steps=3)
     with pytest.raises(GoalEnvError, match="NaN"):
         buffer.sample(32)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"n_steps": 0}, "`n_steps` must be at least 1, got 0"),
         ({"n_steps": 2.0}, "`n_steps` must be a whole number .*got 2.0"),
@@ -164,8 +164,8 @@ def test_a_reward_that_fails_at_a_later_step_is_refused():
         ({"discount": float("nan")}, "discount must be a number between 0 and 1, got nan"),
     ],
 )
-def test_steps_that_cannot_be(options, words):
-    with pytest.raises(OptionError, match=words):
+def test_invalid_n_steps_are_refused(options, message):
+    with pytest.raises(OptionError, match=message):
         make_buffer([], **options)
 
 

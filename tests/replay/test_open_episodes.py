@@ -1,4 +1,7 @@
-"""Steps of several environments on their way into the ring: ends, resets told and untold, autoreset, info."""
+"""Steps of several environments: ends, reported and unreported resets, autoreset, info."""
+
+import warnings
+from itertools import pairwise
 
 import gymnasium as gym
 import numpy as np
@@ -18,7 +21,7 @@ from hindsight.replay.open_episodes import FIRST_ROOM
 
 
 def held(buffer):
-    """The finished episodes, oldest place first: (number, steps)."""
+    """The finished episodes in the order of their rows: (number, steps)."""
     return list(live_episodes(buffer.timeline).values())
 
 
@@ -27,7 +30,7 @@ def state_of(buffer):
     return {name: array.tobytes() for name, array in arrays.items()}, data
 
 
-def test_an_episode_enters_when_it_ends():
+def test_an_episode_is_stored_when_it_ends():
     buffer = make_buffer()
     for t in range(3):
         buffer.add(*step(5, t, terminated=t == 2))
@@ -40,7 +43,7 @@ def test_an_episode_enters_when_it_ends():
     assert rows["terminated"].tolist() == [False, False, True, False]
 
 
-def test_truncation_is_no_end():
+def test_truncation_is_not_termination():
     buffer = make_buffer()
     play(buffer, 1, 3)
     assert buffer.num_episodes == 1
@@ -58,7 +61,7 @@ def test_one_environment_with_and_without_the_leading_axis():
     assert state_of(bare) == state_of(axis)
 
 
-def test_environments_end_apart_and_do_not_mix():
+def test_environments_are_independent():
     buffer = make_buffer(n_envs=3)
     numbers, ts, lengths = [1, 2, 3], [0, 0, 0], {1: 2, 2: 5, 3: 99, 4: 2, 5: 2}
     following = iter((4, 5, 6, 7))
@@ -72,17 +75,17 @@ def test_environments_end_apart_and_do_not_mix():
     assert set(buffer.sample(200).observation[:, 0]) == {1, 2, 4}
 
 
-def test_an_untold_reset_closes_the_episode_as_truncated():
+def test_an_unreported_reset_closes_the_episode_as_truncated():
     buffer = make_buffer(n_envs=2)
     buffer.add(*vector_step([1, 2], [0, 0], [False, False], [False, False]))
     buffer.add(*vector_step([1, 2], [1, 1], [False, False], [False, False]))
-    buffer.add(*vector_step([3, 2], [0, 2], [False, False], [False, False]))  # environment 0 starts anew
+    buffer.add(*vector_step([3, 2], [0, 2], [False, False], [False, False]))  # environment 0 was reset
     assert held(buffer) == [(1, 2)]
     assert not buffer.timeline.rows["terminated"].any()
     assert buffer.open_episodes.steps.tolist() == [1, 3]
 
 
-def test_a_changed_desired_goal_is_no_reset():
+def test_a_changed_desired_goal_is_not_a_reset():
     buffer = make_buffer()
     for t in range(3):
         observation, *rest = step(1, t, truncated=t == 2)
@@ -101,11 +104,11 @@ def test_end_open_episodes():
     assert buffer.timeline.rows["terminated"].sum() == 1
 
 
-def test_closed_says_which_episodes_the_last_call_handed_over():
+def test_closed_lists_the_episodes_that_the_last_call_appended():
     buffer = make_buffer(n_envs=2)
     buffer.add(*vector_step([1, 2], [0, 0], [False, False], [False, False]))
     assert buffer.open_episodes.closed == []
-    buffer.add(*vector_step([3, 2], [0, 1], [False, True], [True, False]))  # environment 0 left episode 1
+    buffer.add(*vector_step([3, 2], [0, 1], [False, True], [True, False]))  # environment 0 was reset in episode 1
     assert buffer.open_episodes.closed == [(0, 1), (0, 1), (1, 2)]
     buffer.add(*vector_step([4, 5], [0, 0], [False, False], [False, False]))
     assert buffer.open_episodes.closed == []
@@ -140,12 +143,63 @@ def test_a_reset_by_the_caller_after_next_step_starts_an_episode():
     play(buffer, 1, 2)
     play(buffer, 2, 3)
     assert held(buffer) == [(1, 2), (2, 3)]
+    assert buffer.open_episodes.breaks == 1
+
+
+def walk(buffer, observations):
+    """Add a walk through these observations, (x, y) each, as one episode that never ends."""
+    for before, after in pairwise(observations):
+        now, then = (seen(1, 0) | {"observation": np.float32(each)} for each in (before, after))
+        buffer.add(now, np.float32([0]), 0.0, then, False, False, {})
+
+
+def test_zero_and_negative_zero_are_the_same_observation():
+    buffer = make_buffer()
+    for before, after in [((1, 0.0), (0.0, 0.0)), ((-0.0, 0.0), (1, -0.0)), ((1, 0.0), (2, 0))]:
+        walk(buffer, [before, after])
+    assert (buffer.open_episodes.steps.tolist(), buffer.open_episodes.breaks) == ([3], 0)
+
+
+def test_breaks_are_counted_and_warned_about_once():
+    """Noise on each observation, such as by a normalization outside, cuts every episode to one step."""
+    buffer = make_buffer()
+    for t in range(3):
+        walk(buffer, [(t, 0.001 * t), (t + 1, 0)])
+    with pytest.warns(UserWarning, match="3 episodes were closed as truncated after 1 step"):
+        walk(buffer, [(3, 0.003), (4, 0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for t in range(5):
+            walk(buffer, [(t, 0.5), (t, 0)])
+    assert (buffer.open_episodes.breaks, buffer.num_episodes) == (8, 8)
+
+
+def test_a_few_unreported_resets_are_only_counted():
+    buffer = make_buffer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for start in range(0, 50, 10):
+            walk(buffer, [(start + t, 0) for t in range(4)])
+    assert (buffer.open_episodes.breaks, buffer.num_episodes) == (4, 4)
+
+
+def test_an_observation_in_the_memory_of_the_next_one_is_refused():
+    buffer = make_buffer()
+    array = np.zeros(2, np.float32)
+    shared = seen(1, 0) | {"observation": array}
+    for _ in range(2):
+        with pytest.raises(InputError, match="observation of observation and next_observation must not share"):
+            buffer.add(shared, np.float32([0]), 0.0, seen(1, 1) | {"observation": array[:]}, False, False, {})
+    walk(buffer, [(0, 0), (1, 0)])
+    with pytest.raises(InputError, match="Copy before env"):  # from the second step on
+        buffer.add(shared, np.float32([0]), 0.0, shared, False, False, {})
+    assert buffer.open_episodes.steps.tolist() == [1]
 
 
 @pytest.mark.parametrize(
     ("autoreset", "n_envs", "message"),
     [
-        (None, 2, r'n_envs=2, got None.*env.metadata\["autoreset_mode"\]'),
+        (None, 2, r'got None. Pass env.metadata\["autoreset_mode"\]'),
         ("sometimes", 1, "one of 'disabled', 'next_step', 'same_step', got 'sometimes'"),
         (3, 1, "got 3"),
         ("", 2, "got ''"),
@@ -167,12 +221,12 @@ def test_same_step_without_the_final_observation_is_refused():
 @pytest.mark.parametrize("autoreset", ["disabled", "next_step"])
 def test_final_observations_in_another_mode_are_refused(autoreset, info):
     buffer = make_buffer(n_envs=2, autoreset=autoreset)
-    with pytest.raises(InputError, match="'same_step' report, but autoreset is"):
+    with pytest.raises(InputError, match="autoreset must be 'same_step', but it is"):
         buffer.add(*vector_step([1, 2], [0, 0], [False, True], [False, False])[:-1], info)
 
 
 def test_final_observations_of_the_same_step():
-    """Gymnasium's SAME_STEP: next_observation is of the next episode, the last one lies in the info."""
+    """Gymnasium's SAME_STEP: next_observation belongs to the next episode, and the last observation is in info."""
     buffer = make_buffer(n_envs=2, info_keys=("wind",), autoreset="same_step")
     first, action, reward, second, *_ = vector_step([1, 2], [0, 0], [0, 0], [0, 0])
     second = {key: value.copy() for key, value in second.items()}
@@ -222,7 +276,7 @@ class Walk(gym.Env):
 
 
 @pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))
-def test_every_autoreset_mode_of_gymnasium_is_understood(mode):
+def test_every_autoreset_mode_of_gymnasium(mode):
     env = gym.vector.SyncVectorEnv([lambda: Walk(10), lambda: Walk(25)], autoreset_mode=mode)
     buffer = make_buffer(n_envs=2, info_keys=("wind",), autoreset=mode)
     observation, _ = env.reset()
@@ -251,7 +305,7 @@ def test_every_autoreset_mode_of_gymnasium_is_understood(mode):
         [{"wind": 1.5}, {"wind": np.float32(2.5), "more": "text"}],
     ],
 )
-def test_info_of_every_form(info):
+def test_info_in_every_format(info):
     buffer = make_buffer(n_envs=2, info_keys=("wind",))
     buffer.add(*vector_step([1, 2], [0, 0], [True, True], [False, False])[:-1], info)
     assert buffer.timeline.rows["info:wind"].tolist()[:4] == [1.5, 0, 2.5, 0]
@@ -273,14 +327,14 @@ def test_the_info_of_a_reset_step_need_not_have_the_keys():
 
 
 def wrong_steps():
-    """Each: the error, its words, the place among the arguments of `add`, and what stands there instead."""
+    """The error, its message, the position of the wrong argument of `add`, and its value."""
     good = vector_step([1, 2], [3, 3], [False, False], [False, False])
     bad = {key: value.copy() for key, value in good[0].items()}
     bad["achieved_goal"][1] = np.nan
     big = good[3] | {"observation": np.full((2, 2), 1e39)}
     return [
         (NonFiniteError, r"observation\['achieved_goal'\] must be finite, got nan at index \(1, 0\)", 0, bad),
-        (CastError, r"next_observation\['observation'\] holds .* becomes infinite", 3, big),
+        (CastError, r"next_observation\['observation'\] is infinite as float32", 3, big),
         (NonFiniteError, "reward must be finite, got -inf", 2, np.array([0, -np.inf])),
         (NonFiniteError, "action must be finite, got nan", 1, np.array([[np.nan], [0]])),
         (ShapeError, r"Expected shape \(2, 1\) for action, got \(2,\)", 1, np.zeros(2)),
@@ -295,20 +349,20 @@ def wrong_steps():
             {"observation": 0},
         ),
         (MissingKeyError, "next_observation must have .* got ndarray", 3, np.zeros((2, 4))),
-        (CastError, "terminated is stored as bool .* cannot hold 2", 4, np.array([0, 2])),
+        (CastError, "terminated is stored as bool, .* cannot hold 2", 4, np.array([0, 2])),
         (InputError, "action cannot be converted", 1, [[1.0], [1.0, 2.0]]),
     ]
 
 
-@pytest.mark.parametrize(("error", "words", "position", "value"), wrong_steps())
-def test_a_refused_step_changes_nothing(error, words, position, value):
+@pytest.mark.parametrize(("error", "message", "position", "value"), wrong_steps())
+def test_a_refused_step_changes_nothing(error, message, position, value):
     buffer = make_buffer(n_envs=2)
     for t in range(3):
         buffer.add(*vector_step([1, 2], [t, t], [False, False], [False, False]))
     before = state_of(buffer)
     arguments = list(vector_step([1, 2], [3, 3], [False, False], [False, False]))
     arguments[position] = value
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=message):
         buffer.add(*arguments)
     assert state_of(buffer) == before
     buffer.add(*vector_step([1, 2], [3, 3], [False, False], [True, True]))
@@ -340,10 +394,10 @@ def test_an_episode_longer_than_the_capacity_is_refused_with_its_step():
         buffer.add(*vector_step([1, 9], [4, 0], [False, False], [False, False]))
     assert state_of(buffer) == before
     buffer.add(*vector_step([3, 2], [0, 4], [False, True], [False, False]))
-    assert held(buffer) == [(2, 3)]  # which took the place of the four steps of the first
+    assert held(buffer) == [(2, 3)]  # it evicted the four steps of the first
 
 
-def test_room_for_open_episodes_grows_to_the_capacity_and_no_further():
+def test_memory_of_open_episodes_grows_up_to_the_capacity():
     buffer = make_buffer(capacity=3 * FIRST_ROOM, n_envs=2)
     for t in range(3 * FIRST_ROOM):
         buffer.add(*vector_step([1, 1000 + t], [t, 0], [False, True], [False, False]))
@@ -357,7 +411,7 @@ def test_padding_between_the_fields_does_not_break_an_episode():
     goal = gym.spaces.Box(-9, 9, (1,))
     space = gym.spaces.Dict(observation=gym.spaces.Box(0, 255, (3,), np.uint8), achieved_goal=goal, desired_goal=goal)
     buffer = buffer_of(500, space, gym.spaces.Discrete(4), lambda a, g, info: np.zeros(len(a)))
-    steps = 2 * FIRST_ROOM  # the room grows on the way
+    steps = 2 * FIRST_ROOM  # the memory grows meanwhile
     for t in range(steps):
         before, after = (
             {"observation": np.full(3, x, np.uint8), "achieved_goal": np.float32([x]), "desired_goal": np.zeros(1)}

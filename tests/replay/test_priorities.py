@@ -1,4 +1,4 @@
-"""Rows drawn in proportion to their priorities. Chi-square at one in a million."""
+"""Rows are sampled in proportion to their priorities. Chi-square tests at one in a million."""
 
 from collections import Counter
 
@@ -58,14 +58,14 @@ def test_the_tree_equals_plain_sums(data, n_rows):
         assert (u * plain.sum() >= end - plain[drawn] - room).all()
 
 
-def test_shares_fall_where_a_hand_would_put_them():
+def test_fractions_of_the_sum_by_hand():
     tree = SumTree(40)
     tree.set(np.array([3, 17, 39]), np.array([1.0, 2.0, 1.0]))
     assert tree.total == 4.0
     assert tree.draw(np.array([0.0, 0.249, 0.25, 0.749, 0.75, 0.999])).tolist() == [3, 3, 17, 17, 39, 39]
 
 
-def test_sums_do_not_drift():
+def test_sums_do_not_accumulate_rounding_errors():
     tree, rng = SumTree(1000), np.random.default_rng(0)
     for _ in range(200):
         tree.set(rng.integers(1000, size=64), 10.0 ** rng.integers(-6, 12, 64))
@@ -74,7 +74,7 @@ def test_sums_do_not_drift():
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_rows_come_as_often_as_their_priorities_say(many):
+def test_rows_are_sampled_in_proportion_to_their_priorities(many):
     buffer, tree = held([5, 9, 1, 4], alpha=1.0)
     live = np.flatnonzero(leaves(buffer))
     buffer.update_priorities(live, np.random.default_rng(1).uniform(0.1, 5, len(live)))
@@ -85,29 +85,33 @@ def test_rows_come_as_often_as_their_priorities_say(many):
     seen = [counts[row] for row in live.tolist()]
     assert stats.chisquare(seen, expected * sum(seen) / expected.sum()).pvalue > RARE
     assert (np.diff(rows, axis=1) >= 0).all()
-    for row, share in zip(
+    for row, fraction in zip(
         live, tree.values(live) / tree.total, strict=True
-    ):  # strata: never off by more than a sample or two
-        assert (np.abs((rows == row).sum(axis=1) - 20 * share) < 2).all()
+    ):  # stratified: at most one or two samples off
+        assert (np.abs((rows == row).sum(axis=1) - 20 * fraction) < 2).all()
 
 
-def test_every_place_in_the_batch_is_relabelled_alike():
+def test_every_position_in_a_batch_is_relabelled_with_the_same_probability():
     buffer, _ = held([5, 9, 1, 4])
-    told = buffer.sample_many(4000, 8).is_relabelled
-    assert stats.chisquare(told.sum(axis=0)).pvalue > RARE
-    assert stats.binomtest(int(told.sum()), told.size, 0.8).pvalue > RARE
-    both = (told[:, :-1] & told[:, 1:]).sum()
-    assert stats.binomtest(int(both), told[:, 1:].size, 0.64).pvalue > RARE / 1000  # neighbours, not quite independent
+    is_relabelled = buffer.sample_many(4000, 8).is_relabelled
+    assert stats.chisquare(is_relabelled.sum(axis=0)).pvalue > RARE
+    assert stats.binomtest(int(is_relabelled.sum()), is_relabelled.size, 0.8).pvalue > RARE
+    both = (is_relabelled[:, :-1] & is_relabelled[:, 1:]).sum()
+    assert (
+        stats.binomtest(int(both), is_relabelled[:, 1:].size, 0.64).pvalue > RARE / 1000
+    )  # neighbours, not quite independent
 
 
 def test_goals_are_of_the_same_episode():
     for strategy in ("future", "random"):
         buffer, _ = held([5, 9, 1, 4], strategy=strategy)
         batch = buffer.sample(200)
-        told = batch.is_relabelled
-        same = np.floor(batch.goal[told, 0] / 1000) == batch.observation[told, 0]
-        assert same.all() if strategy == "future" else 0 < same.sum() < told.sum()
-        assert (batch.reward[told] == compute_reward(batch.next_achieved_goal, batch.goal, {})[told]).all()
+        is_relabelled = batch.is_relabelled
+        same = np.floor(batch.goal[is_relabelled, 0] / 1000) == batch.observation[is_relabelled, 0]
+        assert same.all() if strategy == "future" else 0 < same.sum() < is_relabelled.sum()
+        assert (
+            batch.reward[is_relabelled] == compute_reward(batch.next_achieved_goal, batch.goal, {})[is_relabelled]
+        ).all()
 
 
 def test_weights_by_hand():
@@ -129,7 +133,7 @@ def test_weights_by_hand():
     assert (buffer.sample(5, out=buffer.sample(5)).weight == 1).all()
 
 
-def test_new_transitions_count_as_much_as_the_largest_so_far():
+def test_new_transitions_have_the_largest_priority_so_far():
     buffer, _ = held([2], alpha=1.0)
     assert leaves(buffer)[:3].tolist() == [1.0 + SMALLEST_ERROR, 1.0 + SMALLEST_ERROR, 0.0]
     buffer.update_priorities([0], [7.0])
@@ -169,7 +173,7 @@ def test_refused_updates_change_nothing(row, priority, said):
     with pytest.raises(InputError, match=said):
         buffer.update_priorities(row, priority)
     assert tree._tree.tobytes() == before
-    buffer.add_episode(make_episode(3, 59))  # evicts both, after which their rows are passed over, but nothing else
+    buffer.add_episode(make_episode(3, 59))  # evicts both: only their rows are ignored
     if "starts no" not in said:
         with pytest.raises(InputError, match=said):
             buffer.update_priorities(row, priority)
@@ -245,7 +249,7 @@ def test_energy_is_how_far_the_achieved_goal_moved():
     assert stats.chisquare([(rows == r).sum() for r in live], tree.values(live) / tree.total * rows.size).pvalue > RARE
 
 
-def test_a_way_beyond_the_limit_counts_no_more():
+def test_energy_is_capped():
     buffer, _ = held([2, 4, 1], prioritized=False, energy_priority=True, energy_cap=1.5)
     counts = [1.5 + SMALLEST_DISTANCE] * 2 + [0] + [1.5 + SMALLEST_DISTANCE] * 4 + [0] + [1 + SMALLEST_DISTANCE]
     assert leaves(buffer)[:9].tolist() == pytest.approx(counts)
@@ -254,7 +258,7 @@ def test_a_way_beyond_the_limit_counts_no_more():
             held([], prioritized=False, **options)
 
 
-def test_ahead_a_row_counts_by_the_moves_still_to_come():
+def test_remaining_energy_counts_the_path_from_each_step_on():
     buffer, _ = held([3, 1], prioritized=False, energy_priority=True, energy_remaining=True)  # every step moves by 1
     assert (leaves(buffer)[:5] - SMALLEST_DISTANCE).tolist() == pytest.approx([3.3, 2.3, 1.3, -SMALLEST_DISTANCE, 1.1])
     buffer, _ = held([3], prioritized=False, energy_priority=True, energy_remaining=True, energy_cap=1.5)
@@ -268,7 +272,7 @@ AHEAD = {"prioritized": False, "energy_priority": True, "energy_remaining": True
 
 @pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy_priority": True}, AHEAD])
 @pytest.mark.parametrize("capacity", [4, 7, 12])
-def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
+def test_exactly_the_live_rows_have_priorities(options, capacity):
     rng = np.random.default_rng(capacity)
     buffer, tree = held([], capacity=capacity, episode_length=3, **options)
     for number in range(150):
@@ -288,7 +292,7 @@ def test_whatever_happens_the_live_rows_and_only_they_count(options, capacity):
 
 
 @pytest.mark.parametrize("options", [{"prioritized": True}, {"prioritized": False, "energy_priority": True}])
-def test_a_saved_buffer_goes_on_to_the_same_bytes(options, tmp_path):
+def test_a_saved_buffer_continues_with_the_same_bytes(options, tmp_path):
     buffer, tree = held([5, 3, 4, 2], capacity=10, **options)
     if options["prioritized"]:
         buffer.update_priorities(buffer.sample(6).row, np.arange(6.0))
@@ -313,7 +317,7 @@ def test_an_empty_buffer_is_saved_too(tmp_path):
     assert leaves(other)[:3].tolist() == pytest.approx([1.0, 1.0, 0.0], abs=1e-5)
 
 
-def test_foreign_priorities_are_refused_when_loading():
+def test_invalid_priorities_are_refused_when_loading():
     buffer, tree = held([5, 3])
     arrays, data = buffer.state_dict()
     values = arrays["priorities"]

@@ -12,7 +12,7 @@ def spec_of(observation, goal, action):
     return GoalSpec.from_spaces(spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal), action)
 
 
-def test_a_row_of_fetch_push_in_the_order_in_which_it_is_read():
+def test_the_row_of_fetch_push():
     row = row_dtype(spec_of(box(25, np.float64), box(3, np.float64), box(4)))
     assert row.itemsize == 156
     assert list(row.fields) == [
@@ -22,7 +22,7 @@ def test_a_row_of_fetch_push_in_the_order_in_which_it_is_read():
     assert row.fields["achieved_goal"][1] == 100
 
 
-def test_floats_are_halved_unless_asked_and_the_rest_keeps_its_dtype():
+def test_float64_becomes_float32_by_default_and_other_dtypes_stay():
     image, bits = spaces.Box(0, 255, (4, 4, 1), np.uint8), spaces.MultiBinary(3)
     row = row_dtype(spec_of(image, bits, box(2, np.float64)))
     kept = row_dtype(spec_of(image, bits, box(2, np.float64)), dtype="float64")
@@ -49,17 +49,17 @@ def refuse(value, dtype, shape=(2,)):
 
 
 @pytest.mark.parametrize(
-    ("error", "value", "dtype", "words"),
+    ("error", "value", "dtype", "message"),
     [
         (ShapeError, [1.0, 2.0, 3.0], "float32", r"Expected shape \(2,\) for thing, got \(3,\)"),
         (ShapeError, 1.0, "float32", r"for thing, got \(\)"),
         (NonFiniteError, [1.0, np.nan], "float32", r"thing must be finite, got nan at index \(1,\)"),
         (NonFiniteError, [-np.inf, 0.0], "float32", r"thing must be finite, got -inf at index \(0,\)"),
-        (CastError, [0.0, 1e39], "float32", r"thing holds 1e\+39 at index \(1,\), which becomes infinite as float32"),
-        (CastError, [7, 300], "uint8", "thing is stored as uint8 .* cannot hold 300"),
+        (CastError, [0.0, 1e39], "float32", r"thing is infinite as float32, got 1e\+39 at index \(1,\)"),
+        (CastError, [7, 300], "uint8", "thing is stored as uint8, .* cannot hold 300"),
         (CastError, [0.0, 0.5], "uint8", "cannot hold 0.5"),
         (CastError, [0.0, np.nan], "uint8", "cannot hold nan"),
-        (CastError, [0, 2], "bool", "stored as bool .* cannot hold 2"),
+        (CastError, [0, 2], "bool", "stored as bool, .* cannot hold 2"),
         (CastError, ["a", "b"], "float32", "Expected numbers of float32 for thing"),
         (CastError, [1 + 1j, 2], "float32", "Expected numbers of float32 for thing"),
         (CastError, [None, 1.0], "float32", "Expected numbers of float32 for thing"),
@@ -67,8 +67,8 @@ def refuse(value, dtype, shape=(2,)):
         (InputError, np.ma.array([1.0, 2.0], mask=[0, 1]), "float32", "masked"),
     ],
 )
-def test_what_does_not_fit_is_refused(error, value, dtype, words):
-    with pytest.raises(error, match=words):
+def test_invalid_values_are_refused(error, value, dtype, message):
+    with pytest.raises(error, match=message):
         refuse(value, dtype)
 
 
@@ -82,14 +82,14 @@ def test_what_does_not_fit_is_refused(error, value, dtype, words):
         np.float64([1, 2]),
     ],
 )
-def test_what_can_be_read_is_copied(value):
+def test_valid_values_are_copied(value):
     place = Field.of("thing", np.zeros(2, np.float32))
     write([place], [value])
     assert place.array.tolist() == [1.0, 2.0]
     assert not np.shares_memory(place.array, value)
 
 
-def test_missing_keys_name_what_is_there_and_what_is_wanted():
+def test_missing_keys_are_named():
     assert select({"a": 1, "b": 2, "c": 3}, ("a", "c"), "it") == [1, 3]
     with pytest.raises(MissingKeyError, match="it must have a, c, got a"):
         select({"a": 1}, ("a", "c"), "it")
@@ -104,7 +104,7 @@ def test_whole_numbers(value):
         whole_number("it", value, 1)
 
 
-def test_records_are_taken_as_they_are():
+def test_take_records_copies_whole_records():
     records = np.array([(1, [2.5, 3.5], True), (4, [5.5, 6.5], False)], [("a", "i2"), ("b", "f8", 2), ("c", "?")])
     taken = take_records(records, np.array([1, 0, 1]))
     assert [taken[name].tolist() for name in "abc"] == [records[name][[1, 0, 1]].tolist() for name in "abc"]

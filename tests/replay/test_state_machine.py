@@ -1,4 +1,4 @@
-"""Whatever happens to a buffer, it holds what a list of episodes would."""
+"""A state machine: after any sequence of calls, a buffer holds the same episodes as a list."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ rarely = st.integers(0, 4).map(lambda x: x == 0)
 
 
 class Environment:
-    """Walks through episodes: (number, t) is what it shows; `resets` says that its next step is the reset of NEXT_STEP."""
+    """Walks through episodes with the observations (number, t). resets: its next step is the reset of NEXT_STEP."""
 
     def __init__(self, number):
         self.number, self.t, self.resets, self.path = number, 0, False, []
@@ -79,7 +79,7 @@ class Machine(RuleBasedStateMachine):
         return lambda: self.buffer.add(stacked[0], action, np.array(reward), stacked[1], terminated, truncated, {})
 
     def follow(self, before, after, ends, goes_on):
-        """The same in the model: untold resets first, then the ends, in the order of the environments."""
+        """Do the same with the model: unreported resets first, then the ends, in the order of the environments."""
         for environment, goes in zip(self.environments, goes_on, strict=True):
             if not goes:
                 self.finish(environment, terminated=False)

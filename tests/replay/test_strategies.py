@@ -58,12 +58,12 @@ def test_an_unknown_strategy_names_the_nearest():
         check_strategy(3)
 
 
-def plain_mixture(shares, row, done, left, u, other):
-    """One sample of a mixture: its goal row and the name of its source, None for the goal that was asked."""
+def plain_mixture(fractions, row, done, left, u, other):
+    """One sample of a mixture: its goal row and the name of its source, None for the desired goal of the episode."""
     start = 0.0
-    for name, share in shares:
-        if share and u < start + share:
-            rest = min((u - start) / share, np.nextafter(1.0, 0.0))
+    for name, fraction in fractions:
+        if fraction and u < start + fraction:
+            rest = min((u - start) / fraction, np.nextafter(1.0, 0.0))
             goal_row = {
                 "future": row + 1 + int(rest * left),
                 "final": row + left,
@@ -72,7 +72,7 @@ def plain_mixture(shares, row, done, left, u, other):
                 "desired": other,
             }[name]
             return goal_row, name
-        start += share
+        start += fraction
     return row, None
 
 
@@ -81,12 +81,12 @@ samples = st.tuples(st.integers(0, 50), st.integers(1, 50), st.floats(0, 1, excl
 
 
 @given(eighths, st.lists(samples, min_size=1, max_size=20))
-def test_a_mixture_is_decided_sample_by_sample(parts, drawn):
-    shares = [(name, part / 8) for name, part in zip(SOURCES, parts, strict=True)]
+def test_a_mixture_equals_a_loop_over_the_samples(parts, drawn):
+    fractions = [(name, part / 8) for name, part in zip(SOURCES, parts, strict=True)]
     done, left, u, other = map(np.array, zip(*drawn, strict=True))
-    goal_row, source = mixed_rows(Relabel(**dict(shares)), 100 + done, done, left, u, other)
+    goal_row, source = mixed_rows(Relabel(**dict(fractions)), 100 + done, done, left, u, other)
     names = [SOURCES[place] if place < len(SOURCES) else None for place in source]
-    expected = [plain_mixture(shares, 100 + d, d, s, v, o) for d, s, v, o in drawn]
+    expected = [plain_mixture(fractions, 100 + d, d, s, v, o) for d, s, v, o in drawn]
     assert list(zip(goal_row.tolist(), names, strict=True)) == expected
 
 

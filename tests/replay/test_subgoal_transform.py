@@ -1,4 +1,4 @@
-"""Samples under the goals of subgoals, against a slow model that goes sample by sample."""
+"""Samples with the goals of subgoals, against a loop over the samples."""
 
 import numpy as np
 import pytest
@@ -27,18 +27,18 @@ def make_buffer(subgoals=(REACH,), **options):
     generator = np.random.default_rng(0)
     for number in range(20):
         rows, achieved = (generator.standard_normal((9, n)).astype(np.float32) for n in (5, 2))
-        asked = np.tile(generator.standard_normal(2).astype(np.float32), (9, 1))
+        desired = np.tile(generator.standard_normal(2).astype(np.float32), (9, 1))
         buffer.add_episode(
-            Episode(rows, achieved, asked, rows[1:, :1], compute_reward(achieved[1:], asked[1:], {}), number % 2)
+            Episode(rows, achieved, desired, rows[1:, :1], compute_reward(achieved[1:], desired[1:], {}), number % 2)
         )
     return buffer
 
 
-def told(subgoal, row, rows, source):
-    """By hand: the goal of a sample of a subgoal, and what it pays; source: the row whose outcome, or wish, is the goal."""
+def expected_sample(subgoal, row, rows, source):
+    """By hand: the goal and the reward of a sample of a subgoal. source: the row of its goal, achieved or desired there."""
     name, achieved, goal, tolerance = {
-        1: ("asked", [0, 1], [4, 2], 0.5),
-        2: ("asked", [3, 3], [0, 1], 0.25),
+        1: ("desired", [0, 1], [4, 2], 0.5),
+        2: ("desired", [3, 3], [0, 1], 0.25),
     }[subgoal]
     wanted = rows[source[1]][goal if source[0] == name else achieved]
     reached = rows[row + 1][achieved]
@@ -53,45 +53,45 @@ def test_against_a_slow_model(subgoals, how):
     rows, batch, was = buffer.timeline.rows["observation"], buffer.sample(600), plain.sample(600)
     assert was.subgoal is None
     assert (batch.row == was.row).all()
-    asked_at, achieved_at = (buffer.timeline.rows[name] for name in ("desired_goal", "achieved_goal"))
+    desired_at, achieved_at = (buffer.timeline.rows[name] for name in ("desired_goal", "achieved_goal"))
     of_task = batch.subgoal == 0
     for name in ("goal", "achieved_goal", "reward", "terminated"):
         assert np.array_equal(getattr(batch, name)[of_task], getattr(was, name)[of_task])
     for i in np.flatnonzero(~of_task):
-        # where the task's goal of this sample came from: goals are real numbers, each found once
+        # the row of the goal of this sample: all goals are different
         sources = [("achieved", r) for r in np.flatnonzero((achieved_at == was.goal[i]).all(1))]
         if not sources:
-            wished = np.flatnonzero((asked_at == was.goal[i]).all(1))
-            sources = [("asked", r) for r in (wished if batch.is_relabelled[i] else [batch.row[i]])]
-        models = [told(int(batch.subgoal[i]), batch.row[i], rows, source) for source in sources]
+            rows_of_goal = np.flatnonzero((desired_at == was.goal[i]).all(1))
+            sources = [("desired", r) for r in (rows_of_goal if batch.is_relabelled[i] else [batch.row[i]])]
+        models = [expected_sample(int(batch.subgoal[i]), batch.row[i], rows, source) for source in sources]
         found = batch.achieved_goal[i], batch.next_achieved_goal[i], batch.goal[i], batch.reward[i]
         assert any(all(np.array_equal(a, b) for a, b in zip(found, model, strict=True)) for model in models)
         assert not batch.terminated[i]
     assert set(np.unique(batch.subgoal)) == set(range(len(subgoals) + 1))
 
 
-def test_the_share_is_split_between_the_subgoals():
+def test_the_fraction_is_split_between_the_subgoals():
     subgoal = make_buffer((REACH, LIFT), subgoal_fraction=0.4).sample(20_000).subgoal
     assert [np.mean(subgoal == n) for n in range(3)] == pytest.approx([0.6, 0.2, 0.2], abs=0.01)
 
 
-def test_what_success_pays():
+def test_the_reward_of_a_success():
     buffer = make_buffer(subgoal_fraction=1.0, success_reward=1.0)
     assert set(buffer.sample(500).reward.tolist()) == {0.0, 1.0}
 
 
-def test_subgoals_are_turned_with_the_goals():
+def test_symmetries_transform_subgoals_as_goals():
     batch, was = (make_buffer(subgoal_fraction=0.5, symmetries=group).sample(300) for group in ((TURN,), ()))
     here = batch.subgoal == 1
     assert (batch.reward == was.reward).all()
     assert np.array_equal(batch.achieved_goal[here], batch.observation[here][:, [0, 1]])
     assert np.array_equal(batch.next_achieved_goal[here], batch.next_observation[here][:, [0, 1]])
-    asked = here & ~batch.is_relabelled
-    assert np.array_equal(batch.goal[asked], batch.observation[asked][:, [4, 2]])
-    assert not np.array_equal(batch.goal[asked], was.goal[asked])
+    desired = here & ~batch.is_relabelled
+    assert np.array_equal(batch.goal[desired], batch.observation[desired][:, [4, 2]])
+    assert not np.array_equal(batch.goal[desired], was.goal[desired])
 
 
-def test_subgoals_that_turn_otherwise_than_goals_are_refused():
+def test_subgoals_with_other_symmetries_than_goals_are_refused():
     with pytest.raises(OptionError, match=r"must transform the columns \(3, 3\) of the subgoal lift as they"):
         make_buffer((LIFT,), symmetries=(TURN,))
 
@@ -106,11 +106,11 @@ def test_several_batches_at_once_and_saved_ones(tmp_path):
     assert one.goal.tobytes() == other.goal.tobytes()
 
 
-def test_returns_over_several_steps_are_not_for_subgoals():
+def test_n_step_returns_are_refused_with_subgoals():
     with pytest.raises(OptionError, match="n_steps must be 1 with subgoals, got 3"):
         make_buffer(n_steps=3)
 
 
-def test_what_is_paid_besides_is_not_for_subgoals():
+def test_extra_reward_is_refused_with_subgoals():
     with pytest.raises(OptionError, match="extra_reward must be False with subgoals, got True"):
         make_buffer(extra_reward=True)

@@ -1,4 +1,4 @@
-"""Each rule against what is worked out by hand: in episodes of 3 steps the reward is 0 where the goal is reached."""
+"""Rules of termination by hand: in episodes of 3 steps the reward is 0 at the goal."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ RULES = {  # the arguments of a buffer, and what they mean for a sample: (stored
 @pytest.mark.parametrize("name", RULES)
 @settings(deadline=None)  # the first sample compiles
 @given(seed=st.integers(0, 99), strategy=st.sampled_from(STRATEGIES))
-def test_ends_follow_the_rule_where_relabelled_and_stay_elsewhere(name, seed, strategy):
+def test_relabelled_samples_follow_the_rule_and_others_stay_as_stored(name, seed, strategy):
     arguments, says = RULES[name]
     buffer = make_buffer(seed=seed, strategy=strategy, n_sampled_goal=1, **arguments)
     for number in range(1, 5):
@@ -52,24 +52,24 @@ def test_ends_follow_the_rule_where_relabelled_and_stay_elsewhere(name, seed, st
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         (
             {"relabel_terminated": "Success"},
             "`relabel_terminated` must be 'success', 'keep' or 'never' or None, got 'Success'",
         ),
-        ({"relabel_terminated": "keep", "compute_success": near}, "compute_success is only called with .* is 'keep'"),
-        ({"compute_success": near}, "compute_success is only called with .* is None"),
+        ({"relabel_terminated": "keep", "compute_success": near}, "compute_success needs .* got relabel_terminated='keep'"),
+        ({"compute_success": near}, "compute_success needs .* got relabel_terminated=None"),
         ({"success_reward": np.inf}, "success_reward must be a finite number, got inf"),
         ({"success_reward": "0"}, "success_reward must be a finite number, got '0'"),
     ],
 )
-def test_a_rule_that_cannot_be_is_refused(options, words):
-    with pytest.raises(OptionError, match=words):
+def test_invalid_rules_are_refused(options, message):
+    with pytest.raises(OptionError, match=message):
         make_buffer(**options)
 
 
-def test_an_unusable_judge_of_success_is_refused():
+def test_an_unusable_compute_success_is_refused():
     buffer = make_buffer(relabel_terminated="success", compute_success=lambda a, g, i: a == g)
     buffer.add_episode(make_episode(1, 3))
     with pytest.raises(GoalEnvError, match=r"compute_success\) must return numbers .* got shape \(8, 1\)"):
@@ -85,6 +85,6 @@ def test_a_rule_is_saved_with_the_buffer(tmp_path):
     assert first.sample(99).terminated.any()
 
 
-def test_without_a_word_the_environment_is_asked():
+def test_without_a_rule_compute_terminated_is_called():
     assert choose_termination(None, near, None, 0.0).function is near
     assert choose_termination(None, None, None, 0.0) == (None, None)

@@ -1,4 +1,4 @@
-"""A task so small that every number in a buffer says where it came from."""
+"""A tiny task in which every number in a buffer identifies its step."""
 
 import numpy as np
 from gymnasium import spaces
@@ -17,7 +17,7 @@ SPEC = GoalSpec.from_spaces(OBSERVATION_SPACE, ACTION_SPACE)
 
 
 def compute_reward(achieved_goal, goal, info):
-    """0 where reached, else minus the distance: so that a reward says which two goals it was computed from."""
+    """Minus the distance: the value identifies the two goals."""
     return -np.abs(achieved_goal - goal)[:, 0]
 
 
@@ -29,7 +29,7 @@ def split(options):
 
 
 def buffer_of(capacity, observation_space, action_space, compute_reward, **options):
-    """A buffer from arguments and replay options side by side. Several environments reset by themselves in no way."""
+    """A buffer, from its arguments and its replay options together. Several environments have autoreset "disabled"."""
     if options.get("n_envs", 1) != 1:
         options = {"autoreset": "disabled"} | options
     return HindsightBuffer(capacity, observation_space, action_space, compute_reward, **split(options))
@@ -40,7 +40,7 @@ def make_buffer(capacity=100, **options):
 
 
 def place(number, t):
-    """What was achieved in episode `number` after t steps: unlike anything else."""
+    """The achieved goal of episode `number` after t steps, which is unique."""
     return 1000.0 * number + t
 
 
@@ -53,7 +53,7 @@ def make_episode(number, steps, terminated=False, **more):
 
 
 def seen(number, t):
-    """What a single environment shows in episode `number` after t steps."""
+    """The observation of a single environment in episode `number` after t steps."""
     parts = {"observation": [number, t], "achieved_goal": [place(number, t)], "desired_goal": [-number]}
     return {key: np.array(value, np.float32) for key, value in parts.items()}
 

@@ -4,10 +4,16 @@ import json
 
 OPTIONS = {"seed": 0, "discount": 0.9, "solved_at": 0.95, "solved_evaluations": 2, "tau": 0.05, "hidden": [64, 64]}
 EXPLAINED = {
-    "seed": {"part": "training", "meaning": "seed of all random numbers", "default": 0},
-    "discount": {"part": "agent", "meaning": "discount per step", "default": 0.98, "recipe": 0.95},
-    "tau": {"part": "agent", "meaning": "Polyak rate of the target networks", "default": 0.005, "recipe": 0.05},
-    "hidden": {"part": "agent", "meaning": "units of the hidden layers", "default": [64, 64]},
+    "seed": {"part": "training", "meaning": "seed of all random numbers", "default": 0, "source": "default"},
+    "discount": {"part": "agent", "meaning": "discount per step", "default": 0.98, "recipe": 0.95, "source": "given"},
+    "tau": {
+        "part": "agent",
+        "meaning": "Polyak rate of the target networks",
+        "default": 0.005,
+        "recipe": 0.05,
+        "source": "recipe",
+    },
+    "hidden": {"part": "agent", "meaning": "units of the hidden layers", "default": [64, 64], "source": "default"},
 }
 SPEC = {"env_id": "Task-v0", "reward_low": -1.0, "reward_high": 0.0, "max_episode_steps": 50}
 

@@ -26,7 +26,7 @@ def test_points_are_drawn_where_the_goals_are(tmp_path):
 
 
 def test_a_number_that_varies_by_less_than_three_digits_show_is_constant():
-    goals = np.array([[0.42469, 0.1, 5.0], [0.42474, 0.2, 5.0]])
+    goals = np.array([[0.42469, 0.1, 5.0, np.nan], [0.42474, 0.2, np.nan, np.nan]])
     assert varying_columns(goals) == [1]
     assert varying_columns(goals[:0]) == []
 

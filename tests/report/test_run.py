@@ -7,6 +7,7 @@ from run_files import change_settings, write_run
 
 from hindsight.errors import FileError, RunFolderError
 from hindsight.report.run import find_runs, read_run, readable_path
+from hindsight.report.write import write_report
 
 
 def test_a_run_is_read_as_columns(tmp_path):
@@ -33,6 +34,14 @@ def test_a_record_that_lacks_a_name_has_no_number_there(tmp_path):
     assert run.last("test/success_rate") == 1.0
     assert run.last("train/q_mean") == -5.0
     assert run.last("train/loss") == np.inf
+
+
+def test_goals_that_were_not_finite_are_missing_numbers(tmp_path):
+    """JSON has no NaN: training writes null in its place."""
+    path = write_run(tmp_path / "a", goals=lambda n: [None, n / 10])
+    run = read_run(path)
+    assert run.evaluated[1].desired_goal == (None, 0.1)
+    write_report([path])
 
 
 def test_records_are_ordered_by_steps(tmp_path):
@@ -63,7 +72,9 @@ def test_damaged_lines_are_skipped_and_counted(tmp_path):
         ("evaluations.jsonl", '{"env_steps": 1}', "0.desired_goal"),
         ("evaluations.jsonl", '{"env_steps": 1, "desired_goal": "abc"}', "0.desired_goal"),
         ("evaluations.jsonl", '{"env_steps": 1, "desired_goal": [1], "final_goal": [1, 2]}', "goals"),
-        ("episodes.jsonl", '{"env_steps": 1, "desired_goal": [1, null]}', "0.desired_goal.1"),
+        ("episodes.jsonl", '{"env_steps": 1, "desired_goal": [1, "x"]}', "0.desired_goal.1"),
+        ("episodes.jsonl", '{"env_steps": "inf", "desired_goal": [1]}', "0.env_steps"),
+        ("metrics.jsonl", '{"env_steps": "inf"}', "env_steps"),
         ("ended.json", '["solved"]', "JSON object"),
         ("settings.json", "[]", "JSON object"),
         ("settings.json", "{", "JSON"),

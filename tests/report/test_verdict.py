@@ -18,7 +18,7 @@ def run_of(tmp_path, *arguments, **more):
         (
             (0.0, 0.8, 0.5, 1.0),
             "partly",
-            "Not solved yet: 100% of the evaluation episodes succeed, in one evaluation",
+            "Not solved yet: 100% of the evaluation episodes succeed, but not in 2 evaluations in a row",
             None,
         ),
         ((0.0, 0.8, 0.5, 0.7), "partly", "Partly learnt: 70% of the evaluation episodes succeed", None),
@@ -47,7 +47,7 @@ def test_the_best_evaluation_is_named_if_it_was_better_than_the_last(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("why", "text"), [("solved", "because it was solved"), ("steps", "all its"), ("stopped", "stopped")]
+    ("why", "text"), [("solved", "because it was solved"), ("steps", "all its"), ("stopped", "before all its steps")]
 )
 def test_the_text_says_why_the_run_ended(tmp_path, why, text):
     path = write_run(tmp_path / "run")
@@ -98,6 +98,11 @@ def test_each_problem_is_a_warning(tmp_path, columns, text):
     columns = {name: [value if np.isfinite(value) else "inf" for value in map(float, c)] for name, c in columns.items()}
     [found] = warnings_of(run_of(tmp_path, (0.1,) * 40, **columns))
     assert text in found
+
+
+def test_problems_that_the_check_found_are_warnings(tmp_path):
+    path = change_settings(write_run(tmp_path / "run"), check=["the reward has the wrong sign."])
+    assert warnings_of(read_run(path)) == ["`hindsight check`: the reward has the wrong sign."]
 
 
 def test_damaged_lines_are_a_warning(tmp_path):

@@ -180,7 +180,7 @@ def test_a_run_is_a_line_of_the_results(tmp_path):
         "solved": "True",
         "steps_to_solve": "200",
         "updates_to_solve": "2000",
-        "seconds_to_solve": "4.0",
+        "seconds_to_solve": "4",
         "final_success": "0.9",
         "best_success": "1",
         "eval_episodes": "10",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import OptionError, UnknownNameError, nearest
 from ..options import AGENT_OPTIONS
 from .agent import Agent
 
-__all__ = ["AGENT_NAMES", "Agent", "agent_class", "make_agent"]
+__all__ = ["AGENT_NAMES", "Agent", "make_agent"]
 
 if TYPE_CHECKING:
     from ..options import AgentOptions
@@ -18,23 +18,16 @@ if TYPE_CHECKING:
 AGENT_NAMES = tuple(AGENT_OPTIONS)
 
 
-def agent_class(name: str) -> Any:
-    """Return the class of an algorithm, such as TD3 for "td3". Raises UnknownNameError."""
-    if name not in AGENT_OPTIONS:
-        raise UnknownNameError(
-            f"There is no agent {name!r}. Choose one of {', '.join(AGENT_NAMES)}.{nearest(name, AGENT_NAMES)}"
-        )
-    return getattr(importlib.import_module(f"{__name__}.{name}"), name.upper())
-
-
 def make_agent(name: str, spec: GoalSpec, options: AgentOptions, seed: int) -> Agent:
     """Return an agent for a task.
 
-    name: one of AGENT_NAMES.
+    name: one of AGENT_NAMES; UnknownNameError for any other.
     options: a record of the agent's own type, such as TD3Options; OptionError for any other.
     seed: of the initial weights and of all random numbers in updates.
     """
-    algorithm, expected = agent_class(name), AGENT_OPTIONS[name]
-    if type(options) is not expected:
-        raise OptionError(f"The agent {name!r} needs {expected.__name__}, got {type(options).__name__}.")
+    if name not in AGENT_OPTIONS:
+        raise UnknownNameError(f"There is no agent {name!r}. Choose {', '.join(AGENT_NAMES)}.{nearest(name, AGENT_NAMES)}")
+    if type(options) is not AGENT_OPTIONS[name]:
+        raise OptionError(f"The agent {name!r} needs {AGENT_OPTIONS[name].__name__}, got {type(options).__name__}.")
+    algorithm = getattr(importlib.import_module(f"{__name__}.{name}"), name.upper())
     return Agent(algorithm(spec, options, seed), options.policy_ema)

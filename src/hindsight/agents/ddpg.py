@@ -7,11 +7,10 @@ from torch import Tensor
 
 from ..options import DDPGOptions
 from ..records import GoalSpec
-from .losses import absolute_td_error, deterministic_policy_loss, ensemble_min, mean_value, squared_loss, td_target
-from .networks import Adam, TargetUpdate, actor_architecture, allocate, initialize
+from . import losses
+from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
-from .preprocessor import Preprocessor, Transitions
-from .setup import choose_device, critic_architecture, make_policy_spec, value_range
+from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class DDPG:
@@ -25,14 +24,14 @@ class DDPG:
         self.policy_spec = make_policy_spec(spec, options, "deterministic", options.actor_layer_norm)
         self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec, options)
+        self.value_range = losses.value_range(spec, options)
 
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.targets, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
-        initialize(self.actor, self.generator, last_layer_scale=0.1)
-        initialize(self.critics, self.generator)
+        self.actor.initialize(self.generator, last_layer_scale=0.1)
+        self.critics.initialize(self.generator)
         self.targets.copy_(self.weights)
 
         self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
@@ -46,30 +45,30 @@ class DDPG:
         batch = transitions[0]
         target = self._target(batch)
         value, tape = self.critics.forward(batch.critic_inputs)
-        critic_loss, gradient = squared_loss(value, target, batch.weight)
+        critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
         del tape, gradient  # the actor's update reuses their memory while it is in the cache
         actor_loss = self._update_actor(batch.inputs)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         if batch.weight is not None:
-            metrics["priority"] = absolute_td_error(value, target)[None]
+            metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
     def _target(self, batch: Transitions) -> Tensor:
         """Return the target of the critics, (B, 1)."""
         action = self.target_actor(batch.next_policy_inputs)[0].tanh_()
         values = self.target_critics(torch.cat((batch.next_inputs, action), 1))
-        next_value = ensemble_min(values, self.options.n_target_critics, self.generator)
-        return td_target(batch.reward, batch.discount, next_value, *self.value_range)
+        next_value = losses.ensemble_min(values, self.options.n_target_critics, self.generator)
+        return losses.td_target(batch.reward, batch.discount, next_value, *self.value_range)
 
     def _update_actor(self, inputs: Tensor) -> Tensor:
         output, tape = self.actor.forward(inputs)
         action = output[0].tanh()
         values, critic_tape = self.critics.forward(torch.cat((inputs, action), 1))
-        value, of_values = mean_value(values)
+        value, of_values = losses.mean_value(values)
         value_gradient = self.critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
-        loss, gradient = deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
+        loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
 

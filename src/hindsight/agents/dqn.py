@@ -7,11 +7,10 @@ from torch import Tensor
 
 from ..options import DQNOptions
 from ..records import GoalSpec
-from .losses import VALUE_LOSSES, absolute_td_error, dueling_matrix, td_target
-from .networks import Adam, TargetUpdate, allocate, combine_outputs, initialize
+from . import losses
+from .networks import Adam, TargetUpdate, allocate, choose_device, combine_outputs, critic_architecture
 from .policy import Exploration
-from .preprocessor import Preprocessor, Transitions
-from .setup import choose_device, critic_architecture, make_policy_spec, value_range
+from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class DQN:
@@ -25,14 +24,14 @@ class DQN:
         self.policy_spec = make_policy_spec(spec, options, "discrete", options.critic_layer_norm)
         self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec, options)
+        self.value_range = losses.value_range(spec, options)
 
         n_actions = self.policy_spec.n_actions
-        self.dueling = dueling_matrix(n_actions).to(device) if options.dueling else None
+        self.dueling = losses.dueling_matrix(n_actions).to(device) if options.dueling else None
         critic = critic_architecture(self.policy_spec, options, n_actions + options.dueling)
         self.weights, (self.critic,) = allocate([critic], device)
         self.targets, (self.target_critic,) = allocate([critic], device)
-        initialize(self.critic, self.generator)
+        self.critic.initialize(self.generator)
         self.targets.copy_(self.weights)
 
         self.adam = Adam(self.weights, options.learning_rate, options.gradient_clip)
@@ -47,14 +46,14 @@ class DQN:
         outputs, tape = self.critic.forward(batch.inputs)
         values, action = self._values(outputs), batch.action[None]
         value = values.gather(2, action)
-        loss, gradient = VALUE_LOSSES[self.options.critic_error](value, target, batch.weight)
+        loss, gradient = losses.VALUE_LOSSES[self.options.critic_error](value, target, batch.weight)
         of_values = torch.zeros_like(values).scatter_(2, action, gradient)
         of_outputs = of_values if self.dueling is None else of_values @ self.dueling
         self.adam.step(self.critic.weight_gradient(tape, of_outputs))
         self.target_update.step()
         metrics = {"critic_loss": loss, "q_mean": value.mean()}
         if batch.weight is not None:
-            metrics["priority"] = absolute_td_error(value, target)[None]
+            metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
     def _target(self, batch: Transitions) -> Tensor:
@@ -62,7 +61,7 @@ class DQN:
         values = self._values(self.target_critic(batch.next_inputs))
         selection = self._values(self.critic(batch.next_inputs)) if self.options.double else values
         next_value = values.gather(2, selection.argmax(2, keepdim=True))[0]
-        return td_target(batch.reward, batch.discount, next_value, *self.value_range)
+        return losses.td_target(batch.reward, batch.discount, next_value, *self.value_range)
 
     def _values(self, outputs: Tensor) -> Tensor:
         """Return the value of each action, (1, B, actions)."""

@@ -1,19 +1,26 @@
-"""The columns of a network's input. Learning, acting and the export all assemble inputs here. NumPy only."""
+"""The columns of a network's input and their normalization. Learning, acting and the export assemble inputs here.
+
+NumPy only.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import GoalEnvError, OptionError
 from ..options import GoalFeatures
-from ..records import ArraySpec
+from ..records import ArraySpec, Episode
+from ..records.subgoals import Subgoal
 from .images import ImageEncoding
 
+Array = npt.NDArray[Any]
 Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement"]
 Source = Literal["observation", "goal"]
 Columns = tuple[int, ...]
@@ -83,13 +90,9 @@ class Layout:
     def __post_init__(self) -> None:
         _check_arrays(self.observation, self.goal)
         if self.goal_features == "relative" and self.goal.n_values is not None:
-            raise OptionError(
-                "goal_features is 'relative', but Discrete goals have no difference. Use 'agreement' or 'none'."
-            )
+            raise OptionError("Discrete goals have no difference: goal_features is 'relative'. Use 'agreement' or 'none'.")
         if self.goal_features == "agreement" and not self.goal.is_bounded:
-            raise OptionError(
-                "goal_features is 'agreement', which needs goals with bounds, but the goals have none. Use 'relative'."
-            )
+            raise OptionError("goal_features is 'agreement', but the goals have no bounds. Use 'relative'.")
         _check_hidden("observation", self.hidden_observation, self.observation)
         _check_hidden("goal", self.hidden_goal, self.goal)
         _ = self.differences  # raises if they are wrong
@@ -119,9 +122,8 @@ class Layout:
         is_valid = len(pairs) == len(found) and all(max(pair) < self.observation.size for pair in pairs)
         if found and not (is_valid and feature_of(self.observation) == "number"):
             raise OptionError(
-                f"column_differences is {self.column_differences}. Expected pairs of numeric columns such as 6-0, below "
-                f"{self.observation.size}; the observation has shape {self.observation.shape} and dtype "
-                f"{self.observation.dtype}."
+                f"column_differences is {self.column_differences}. Expected pairs such as 6-0 of numeric columns of the "
+                f"observation, below {self.observation.size}."
             )
         return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
 
@@ -220,23 +222,17 @@ def _check_arrays(observation: ArraySpec, goal: ArraySpec) -> None:
         if array.n_values is not None and array.n_values > LARGEST_DISCRETE:
             raise GoalEnvError(
                 f"The {name} is Discrete({array.n_values}), but one-hot inputs have at most {LARGEST_DISCRETE} values. Use "
-                f"a wrapper that returns a Box or MultiBinary array, such as the binary digits of the number."
+                f"a wrapper that returns the binary digits."
             )
     sizes = {a.shape[:2] if _is_channels_last(a) else a.shape[1:] for a in (observation, goal) if feature_of(a) == "image"}
     if len(sizes) > 1:
         both = " and ".join(f"{height} x {width}" for height, width in sorted(sizes))
-        raise GoalEnvError(
-            f"Observation and goal must be images of the same size, because they are compared pixel by pixel, got {both}. "
-            f"Resize them in a wrapper."
-        )
+        raise GoalEnvError(f"Observation and goal must be images of the same size, got {both}. Resize them in a wrapper.")
 
 
 def _check_hidden(name: str, hidden: Columns, array: ArraySpec) -> None:
     if hidden and (feature_of(array) != "number" or max(hidden) >= array.size or min(hidden) < 0):
-        raise OptionError(
-            f"hidden_{name} is {hidden}. Expected numeric columns below {array.size}; the {name} has shape {array.shape} "
-            f"and dtype {array.dtype}."
-        )
+        raise OptionError(f"hidden_{name} is {hidden}. Expected numeric columns of the {name}, below {array.size}.")
 
 
 def _block(array: ArraySpec, source: Source, visible: Columns | None) -> Block:
@@ -254,3 +250,103 @@ def _visible(array: ArraySpec, values: Any, visible: Columns | None, xp: Any) ->
 def _is_channels_last(array: ArraySpec) -> bool:
     """Return whether the last axis of an image holds its channels: it is not longer than the first axis then."""
     return array.shape[-1] <= array.shape[0]
+
+
+class RunningMoments:
+    """Mean and variance of each column over all rows so far, in float64.
+
+    Batches are merged as in Chan, Golub and LeVeque 1979, which never subtracts two large sums of squares.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.count = np.zeros((), np.float64)
+        self.mean = np.zeros(size, np.float64)
+        self.squares = np.zeros(size, np.float64)  # sum of squared differences from the mean
+
+    def update(self, rows: Array) -> None:
+        """Add rows, (N, size), any dtype."""
+        if len(rows) == 0:
+            return
+        mean = rows.mean(axis=0, dtype=np.float64)
+        difference, total = mean - self.mean, self.count + len(rows)
+        self.mean += difference * (len(rows) / total)
+        self.squares += np.square(rows - mean).sum(axis=0) + np.square(difference) * (self.count * len(rows) / total)
+        self.count[...] = total
+
+    def standard_deviation(self) -> Array:
+        """Return the standard deviation of each column, (size,); 0 before the first row."""
+        return np.asarray(np.sqrt(self.squares / max(float(self.count), 1.0)))
+
+
+class Normalizer:
+    """Running moments of the numeric observations, and of all goals together, those of subgoals included.
+
+    Networks see x as clip((x - mean) * scale) with scale = 1 / max(standard deviation, eps). Before the first episode mean
+    is 0 and scale is 1. Bits, one-hot values and images have a fixed mean and scale (see `layout`).
+    """
+
+    def __init__(self, layout: Layout, eps: float, subgoals: Sequence[Subgoal] = ()) -> None:
+        self.layout, self.eps, self.subgoals = layout, eps, subgoals
+        self.moments = {
+            name: RunningMoments(array.size if feature_of(array) == "number" else 0)
+            for name, array in (("observation", layout.observation), ("goal", layout.goal))
+        }
+
+    def update(self, episode: Episode) -> None:
+        """Add every row of an episode, the last one included."""
+        self._add("observation", episode.observation)
+        self._add("goal", episode.achieved_goal)
+        self._add("goal", episode.desired_goal)
+        for subgoal in self.subgoals:
+            self._add("goal", episode.observation[:, subgoal.achieved])
+            self._add("goal", episode.observation[:, subgoal.goal])
+
+    def mean_and_scale(self) -> tuple[Array, Array]:
+        """Return float32 mean and scale of the network input, (layout.size,) each."""
+        pairs = [(self._mean_and_scale(block), block.size) for block in self.layout.blocks]
+        means = [np.broadcast_to(np.asarray(mean, np.float32), size) for (mean, _), size in pairs]
+        scales = [np.broadcast_to(np.asarray(scale, np.float32), size) for (_, scale), size in pairs]
+        return np.concatenate(means), np.concatenate(scales)
+
+    def summary(self) -> dict[str, float]:
+        """Return stats_o/mean, stats_o/std, stats_g/mean and stats_g/std: means over the columns of observation and goal.
+
+        The names are those of OpenAI baselines. Arrays that are not numeric or have no rows yet are left out.
+        """
+        known = {f"stats_{n[0]}": m for n, m in self.moments.items() if m.mean.size and m.count}
+        means = {f"{name}/mean": float(moments.mean.mean()) for name, moments in known.items()}
+        return means | {f"{name}/std": float(moments.standard_deviation().mean()) for name, moments in known.items()}
+
+    def state_dict(self) -> dict[str, Array]:
+        """Return copies of all moments, under "normalizer/..."."""
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Restore the moments of `state_dict`; the caller has checked names and shapes."""
+        for name, array in self._arrays().items():
+            array[...] = state[name]
+
+    def _add(self, name: str, values: Array) -> None:
+        moments = self.moments[name]
+        if moments.mean.size:
+            moments.update(np.asarray(values, np.float64).reshape(len(values), moments.mean.size))
+
+    def _mean_and_scale(self, block: Block) -> tuple[Array | float, Array | float]:
+        is_difference = block.feature == "difference"
+        array = self.layout.observation if block.source == "observation" else self.layout.goal
+        mean, scale = self._statistics(block, feature_of(array) if is_difference else block.feature)
+        return 0.0 if is_difference else mean, scale  # without its mean subtracted, a difference is 0 at the goal
+
+    def _statistics(self, block: Block, feature: Feature) -> tuple[Array | float, Array | float]:
+        if feature in FIXED_MEAN_AND_SCALE:
+            return FIXED_MEAN_AND_SCALE[feature]
+        moments, visible = self.moments[block.source], slice(None) if block.visible is None else list(block.visible)
+        scale = 1.0 / np.maximum(moments.standard_deviation(), self.eps) if moments.count else np.ones_like(moments.mean)
+        return moments.mean[visible], scale[visible]
+
+    def _arrays(self) -> dict[str, Array]:
+        return {
+            f"normalizer/{name}_{kind}": getattr(moments, kind)
+            for name, moments in self.moments.items()
+            for kind in ("count", "mean", "squares")
+        }

@@ -11,7 +11,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..options import AgentOptions
+from ..records import GoalSpec, return_range
 from .policy import LOG_STD_RANGE
+
+
+def value_range(spec: GoalSpec, options: AgentOptions) -> tuple[float, float]:
+    """Return the range to which targets are clipped: the possible returns, or infinite without `clip_targets`."""
+    if not options.clip_targets:
+        return -math.inf, math.inf
+    low, high = return_range(spec.reward_low, spec.reward_high, options.discount)
+    largest = torch.finfo(torch.float32).max  # a bound beyond it cannot be compared with float32 values
+    return low if low >= -largest else -math.inf, high if high <= largest else math.inf
 
 
 def td_target(reward: Tensor, discount: Tensor, next_value: Tensor, low: float, high: float) -> Tensor:

@@ -13,11 +13,56 @@ import torch
 from torch import Tensor
 
 from ..errors import OptionError
-from .encoder import Encoder, EncoderTape
-from .images import ImageEncoding
+from ..options import AgentOptions
+from .images import ImageEncoding, convolution_views
 from .policy import LAYER_NORM_EPS, PolicySpec, count_weights, layer_views
 
 MOST_WEIGHTS = 1 << 28  # 1 GiB of float32; with targets, gradients and moments of Adam an agent needs about six times that
+
+
+@dataclass(slots=True)
+class EncoderTape:
+    """What the backward pass needs: the features, and the weights that autograd tracked."""
+
+    features: Tensor
+    weights: Tensor
+
+
+class Encoder:
+    """Convolutions over the pixels of the inputs, shared by all members of an ensemble.
+
+    Autograd computes their gradients; its overhead is small beside them.
+
+    flat: the weights, a slice of the network's flat vector.
+    gradient: the memory of their gradient, summed over all members.
+    """
+
+    def __init__(self, encoding: ImageEncoding, flat: Tensor, gradient: Tensor) -> None:
+        self.encoding, self.flat, self.gradient = encoding, flat, gradient
+        self.convolutions = convolution_views(flat, encoding.sizes)
+        self._pixels = torch.from_numpy(encoding.pixel_columns).to(flat.device)
+        self._others = torch.from_numpy(encoding.other_columns).to(flat.device)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the inputs of the first hidden layer, (B, output_size), for network inputs (B, columns)."""
+        return torch.cat((self._features(x, self.flat), x[:, self._others]), 1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, EncoderTape]:
+        """Return the same outputs, and the tape for `weight_gradient`."""
+        weights = self.flat.detach().requires_grad_()
+        with torch.enable_grad():
+            features = self._features(x, weights)
+        return torch.cat((features.detach(), x[:, self._others]), 1), EncoderTape(features, weights)
+
+    def weight_gradient(self, tape: EncoderTape, of_features: Tensor) -> None:
+        """Write the gradient of the weights, given that of the features, (B, features)."""
+        self.gradient.copy_(torch.autograd.grad(tape.features, tape.weights, of_features)[0])
+
+    def _features(self, x: Tensor, weights: Tensor) -> Tensor:
+        image = x[:, self._pixels]
+        for weight, bias in convolution_views(weights, self.encoding.sizes):
+            image = torch.nn.functional.conv2d(image, weight, bias, stride=2, padding=1).relu()
+        return image.flatten(1)
 
 
 @dataclass(frozen=True)
@@ -77,6 +122,19 @@ class Network:
         self._gradients = _member_views(architecture, self.gradient[n_first:], members)
         self._hidden = [(weight.transpose(1, 2), bias.unsqueeze(1)) for weight, bias in self.layers[:-1]]
         self._last_weight, self._last_bias = self.layers[-1][0], self.layers[-1][1].unsqueeze(2)
+
+    def initialize(self, generator: torch.Generator, last_layer_scale: float = 1.0) -> None:
+        """Draw weights and biases uniformly within 1 / sqrt(inputs of the layer), as torch.nn.Linear does.
+
+        last_layer_scale: factor of the last layer; a small one starts an actor near 0, where tanh has a slope.
+        """
+        convolutions = self.encoder.convolutions if self.encoder else []
+        for weight, bias in convolutions + self.layers:
+            bound = weight[0, 0].numel() ** -0.5 if weight.dim() == 3 else weight[0].numel() ** -0.5
+            weight.uniform_(-bound, bound, generator=generator)
+            bias.uniform_(-bound, bound, generator=generator)
+        for tensor in self.layers[-1]:
+            tensor.mul_(last_layer_scale)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the outputs, (E, B, outputs). Without a tape, each layer reuses the memory of the last but one."""
@@ -148,6 +206,22 @@ def actor_architecture(spec: PolicySpec) -> Architecture:
     return Architecture(spec.layer_sizes, 1, spec.layer_norm, spec.encoding)
 
 
+def critic_architecture(spec: PolicySpec, options: AgentOptions, n_outputs: int, n_members: int = 1) -> Architecture:
+    """Return the architecture of critics: their input is the policy's and, unless it is an index, the action."""
+    action_size = 0 if spec.n_actions else spec.action.size
+    encoding = spec.layout.encoding(spec.image_channels, action_size)
+    n_inputs = encoding.output_size if encoding else spec.layout.size + action_size
+    return Architecture((n_inputs, *options.hidden, n_outputs), n_members, options.critic_layer_norm, encoding)
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of the option `device`. Raises OptionError for "cuda" without a GPU."""
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
+        raise OptionError("device is 'cuda', but torch finds no GPU. Use device='auto' or 'cpu'.")
+    return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")
+
+
 def allocate(architectures: Sequence[Architecture], device: torch.device) -> tuple[Tensor, list[Network]]:
     """Return a flat vector of zeros for the weights of several networks, one after another, and those networks.
 
@@ -159,20 +233,6 @@ def allocate(architectures: Sequence[Architecture], device: torch.device) -> tup
     flat = torch.zeros(n_weights, device=device)
     parts: tuple[Tensor, ...] = torch.split(flat, [a.n_weights for a in architectures])
     return flat, [Network(a, part) for a, part in zip(architectures, parts, strict=True)]
-
-
-def initialize(network: Network, generator: torch.Generator, last_layer_scale: float = 1.0) -> None:
-    """Draw weights and biases uniformly within 1 / sqrt(inputs of the layer), as torch.nn.Linear does.
-
-    last_layer_scale: factor of the last layer; a small one starts an actor near 0, where tanh has a slope.
-    """
-    convolutions = network.encoder.convolutions if network.encoder else []
-    for weight, bias in convolutions + network.layers:
-        bound = weight[0, 0].numel() ** -0.5 if weight.dim() == 3 else weight[0].numel() ** -0.5
-        weight.uniform_(-bound, bound, generator=generator)
-        bias.uniform_(-bound, bound, generator=generator)
-    for tensor in network.layers[-1]:
-        tensor.mul_(last_layer_scale)
 
 
 def combine_outputs(network: Network, matrix: Tensor) -> Tensor:

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..errors import ShapeError
-from ..options import AgentOptions
-from ..records import Batch, Episode
+from ..errors import GoalEnvError, ShapeError
+from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions
+from ..records import ArraySpec, Batch, Episode, GoalSpec
 from ..records.subgoals import acting_goals
-from .normalizer import Normalizer
-from .policy import PolicySpec
+from .layout import Normalizer
+from .policy import PolicyKind, PolicySpec
 
 Array = npt.NDArray[Any]
 
@@ -140,3 +140,41 @@ class Preprocessor:
         """Return (P, B) values as a float32 tensor (P, B, 1) on the device, which may share the array's memory."""
         writeable = values if values.flags.writeable else values.copy()
         return torch.from_numpy(writeable).unsqueeze(-1).to(self.device, torch.float32, non_blocking=True)
+
+
+def make_policy_spec(spec: GoalSpec, options: AgentOptions, kind: PolicyKind, layer_norm: bool) -> PolicySpec:
+    """Return the spec of the agent's policy. Raises GoalEnvError if the agent cannot act in this action space."""
+    _check_action(spec.action, kind)
+    return PolicySpec(
+        observation=spec.observation,
+        goal=spec.goal,
+        action=spec.action,
+        hidden=options.hidden,
+        layer_norm=layer_norm,
+        observe_achieved_goal=options.observe_achieved_goal,
+        goal_features=options.goal_features,
+        kind=kind,
+        normalizer_clip=options.normalizer_clip if options.normalize else None,
+        image_channels=options.image_channels,
+        hidden_observation=options.hidden_observation,
+        hidden_goal=options.hidden_goal,
+        column_differences=options.column_differences,
+        subgoals=options.subgoals if isinstance(options, ActorCriticOptions) else (),
+    )
+
+
+def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
+    if action.n_values is None and np.dtype(action.dtype).kind != "f":
+        raise GoalEnvError(
+            f"Expected float or Discrete actions, got {action.dtype}. Use a gymnasium TransformAction wrapper."
+        )
+    if (action.n_values is not None) != (kind == "discrete"):
+        space = f"Discrete({action.n_values})" if action.n_values else f"a Box of shape {action.shape}"
+        fitting = DISCRETE_AGENTS if action.n_values else CONTINUOUS_AGENTS
+        raise GoalEnvError(f"This agent cannot act in {space}. Use one of {', '.join(fitting)}.")
+    low, high = action.bounds()
+    if kind != "discrete" and (not action.is_bounded or not (low < high).all()):
+        raise GoalEnvError(
+            f"Expected finite action bounds, the lower below the upper, got {action.low} to {action.high}. "
+            f"Use gymnasium.wrappers.RescaleAction."
+        )

@@ -7,11 +7,10 @@ from torch import Tensor
 
 from ..options import QRDQNOptions
 from ..records import GoalSpec
-from .losses import absolute_td_error, quantile_huber_loss, quantile_mean_matrix, td_target
-from .networks import Adam, TargetUpdate, allocate, combine_outputs, initialize
+from . import losses
+from .networks import Adam, TargetUpdate, allocate, choose_device, combine_outputs, critic_architecture
 from .policy import Exploration
-from .preprocessor import Preprocessor, Transitions
-from .setup import choose_device, critic_architecture, make_policy_spec, value_range
+from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class QRDQN:
@@ -25,14 +24,14 @@ class QRDQN:
         self.policy_spec = make_policy_spec(spec, options, "discrete", options.critic_layer_norm)
         self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec, options)
+        self.value_range = losses.value_range(spec, options)
 
         self.shape = (self.policy_spec.n_actions, options.n_quantiles)
-        self.mean_matrix = quantile_mean_matrix(*self.shape).to(device)
+        self.mean_matrix = losses.quantile_mean_matrix(*self.shape).to(device)
         critic = critic_architecture(self.policy_spec, options, self.shape[0] * self.shape[1])
         self.weights, (self.critic,) = allocate([critic], device)
         self.targets, (self.target_critic,) = allocate([critic], device)
-        initialize(self.critic, self.generator)
+        self.critic.initialize(self.generator)
         self.targets.copy_(self.weights)
 
         self.adam = Adam(self.weights, options.learning_rate, options.gradient_clip)
@@ -48,13 +47,13 @@ class QRDQN:
         quantiles = outputs.view(1, -1, *self.shape)
         index = self._quantile_index(batch.action[None])
         value = quantiles.gather(2, index)[:, :, 0]
-        loss, gradient = quantile_huber_loss(value, target, batch.weight)
+        loss, gradient = losses.quantile_huber_loss(value, target, batch.weight)
         of_quantiles = torch.zeros_like(quantiles).scatter_(2, index, gradient.unsqueeze(2))
         self.adam.step(self.critic.weight_gradient(tape, of_quantiles.flatten(2)))
         self.target_update.step()
         metrics = {"critic_loss": loss, "q_mean": value.mean()}
         if batch.weight is not None:
-            metrics["priority"] = absolute_td_error(value, target)[None]
+            metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
     def _target(self, batch: Transitions) -> Tensor:
@@ -63,7 +62,7 @@ class QRDQN:
         selection = self.critic(batch.next_inputs).view(1, -1, *self.shape) if self.options.double else quantiles
         best = selection.mean(3).argmax(2, keepdim=True)
         next_value = quantiles.gather(2, self._quantile_index(best))[0, :, 0]
-        return td_target(batch.reward, batch.discount, next_value, *self.value_range)
+        return losses.td_target(batch.reward, batch.discount, next_value, *self.value_range)
 
     def _quantile_index(self, action: Tensor) -> Tensor:
         """Return the index, (1, B, 1, N), of the quantiles of actions (1, B, 1)."""

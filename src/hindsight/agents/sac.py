@@ -9,21 +9,10 @@ from torch import Tensor
 
 from ..options import SACOptions
 from ..records import GoalSpec
-from .losses import (
-    absolute_td_error,
-    ensemble_min,
-    entropy_coefficient_gradient,
-    mean_value,
-    min_value,
-    sample_squashed_gaussian,
-    soft_policy_loss,
-    squared_loss,
-    td_target,
-)
-from .networks import Adam, TargetUpdate, actor_architecture, allocate, initialize
+from . import losses
+from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
-from .preprocessor import Preprocessor, Transitions
-from .setup import choose_device, critic_architecture, make_policy_spec, value_range
+from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class SAC:
@@ -37,15 +26,15 @@ class SAC:
         self.policy_spec = make_policy_spec(spec, options, "squashed_gaussian", options.actor_layer_norm)
         self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec, options)
+        self.value_range = losses.value_range(spec, options)
         self.target_entropy = -float(spec.action.size) if options.target_entropy is None else options.target_entropy
 
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.targets, (self.target_critics,) = allocate([critics], device)
-        initialize(self.actor, self.generator, last_layer_scale=0.1)
-        initialize(self.critics, self.generator)
+        self.actor.initialize(self.generator, last_layer_scale=0.1)
+        self.critics.initialize(self.generator)
         self.targets.copy_(self.critics.flat)
         self.log_coefficient = torch.full((1,), math.log(options.entropy_coefficient), device=device)
 
@@ -63,16 +52,16 @@ class SAC:
         batch, coefficient = transitions[0], self.log_coefficient.exp()[0]
         target = self._target(batch, coefficient)
         value, tape = self.critics.forward(batch.critic_inputs)
-        critic_loss, gradient = squared_loss(value, target, batch.weight)
+        critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
         del tape, gradient  # the actor's update reuses their memory while it is in the cache
         actor_loss, log_density = self._update_actor(batch.inputs, coefficient)
-        self.entropy_adam.step(entropy_coefficient_gradient(log_density, self.target_entropy))
+        self.entropy_adam.step(losses.entropy_coefficient_gradient(log_density, self.target_entropy))
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         metrics |= {"entropy_coefficient": coefficient, "entropy": -log_density.mean()}
         if batch.weight is not None:
-            metrics["priority"] = absolute_td_error(value, target)[None]
+            metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
     def _target(self, batch: Transitions, coefficient: Tensor) -> Tensor:
@@ -81,19 +70,19 @@ class SAC:
         The next value is clipped before the entropy is added, because rewards do not bound the entropy (as in REDQ with
         HER, Hiraoka 2023).
         """
-        sample = sample_squashed_gaussian(self.actor(batch.next_policy_inputs)[0], self.generator)
+        sample = losses.sample_squashed_gaussian(self.actor(batch.next_policy_inputs)[0], self.generator)
         values = self.target_critics(torch.cat((batch.next_inputs, sample.action), 1))
-        next_value = ensemble_min(values, self.options.n_target_critics, self.generator).clamp_(*self.value_range)
+        next_value = losses.ensemble_min(values, self.options.n_target_critics, self.generator).clamp_(*self.value_range)
         soft_value = torch.addcmul(next_value, coefficient, sample.log_density, value=-1.0)
-        return td_target(batch.reward, batch.discount, soft_value, -math.inf, math.inf)
+        return losses.td_target(batch.reward, batch.discount, soft_value, -math.inf, math.inf)
 
     def _update_actor(self, inputs: Tensor, coefficient: Tensor) -> tuple[Tensor, Tensor]:
         output, tape = self.actor.forward(inputs)
-        sample = sample_squashed_gaussian(output[0], self.generator)
+        sample = losses.sample_squashed_gaussian(output[0], self.generator)
         values, critic_tape = self.critics.forward(torch.cat((inputs, sample.action), 1))
-        value, of_values = min_value(values) if self.options.n_target_critics is None else mean_value(values)
+        value, of_values = losses.min_value(values) if self.options.n_target_critics is None else losses.mean_value(values)
         value_gradient = self.critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
-        loss, gradient = soft_policy_loss(sample, value, value_gradient, coefficient, self.options.action_l2)
+        loss, gradient = losses.soft_policy_loss(sample, value, value_gradient, coefficient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss, sample.log_density
 

@@ -7,11 +7,10 @@ from torch import Tensor
 
 from ..options import TD3Options
 from ..records import GoalSpec
-from .losses import absolute_td_error, deterministic_policy_loss, ensemble_min, smoothed_action, squared_loss, td_target
-from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, initialize
+from . import losses
+from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
-from .preprocessor import Preprocessor, Transitions
-from .setup import choose_device, critic_architecture, make_policy_spec, value_range
+from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class TD3:
@@ -24,15 +23,15 @@ class TD3:
         self.policy_spec = make_policy_spec(spec, options, "deterministic", options.actor_layer_norm)
         self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec, options)
+        self.value_range = losses.value_range(spec, options)
 
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.targets, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
         self.first_critic = Network(critics, self.critics.flat, slice(0, 1))
-        initialize(self.actor, self.generator, last_layer_scale=0.1)
-        initialize(self.critics, self.generator)
+        self.actor.initialize(self.generator, last_layer_scale=0.1)
+        self.critics.initialize(self.generator)
         self.targets.copy_(self.weights)
 
         self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
@@ -50,11 +49,11 @@ class TD3:
         for i, target in enumerate(self._targets(transitions)):
             batch = transitions[i]
             value, tape = self.critics.forward(batch.critic_inputs)
-            critic_loss, gradient = squared_loss(value, target, batch.weight)
+            critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
             self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
             del tape, gradient  # the actor's update reuses their memory while it is in the cache
             if batch.weight is not None:
-                errors.append(absolute_td_error(value, target))
+                errors.append(losses.absolute_td_error(value, target))
         actor_loss = self._update_actor(batch.inputs)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
@@ -64,17 +63,17 @@ class TD3:
         """Return the targets of the critics, (P, B, 1), for all batches at once: target networks change only after them."""
         options, next_inputs = self.options, transitions.next_inputs.flatten(0, 1)
         action = self.target_actor(transitions.next_policy_inputs.flatten(0, 1))[0].tanh_()
-        action = smoothed_action(action, options.target_noise, options.target_noise_clip, self.generator)
+        action = losses.smoothed_action(action, options.target_noise, options.target_noise_clip, self.generator)
         values = self.target_critics(torch.cat((next_inputs, action), 1))
-        next_value = ensemble_min(values, options.n_target_critics, self.generator).view_as(transitions.reward)
-        return td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
+        next_value = losses.ensemble_min(values, options.n_target_critics, self.generator).view_as(transitions.reward)
+        return losses.td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
 
     def _update_actor(self, inputs: Tensor) -> Tensor:
         output, tape = self.actor.forward(inputs)
         action = output[0].tanh()
         value, critic_tape = self.first_critic.forward(torch.cat((inputs, action), 1))
         value_gradient = self.first_critic.input_gradient(critic_tape, torch.ones_like(value), self.preprocessor.size)
-        loss, gradient = deterministic_policy_loss(action, value, value_gradient[0], self.options.action_l2)
+        loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient[0], self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import platform
 import re
@@ -14,6 +15,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlparse
 
 from packaging.requirements import Requirement
 
@@ -61,7 +63,7 @@ def examine() -> list[Finding]:
     python = Finding("good", "hindsight", f"{__version__}, Python {platform.python_version()}, {platform.platform()}")
     if listed is None:
         text = f"{DISTRIBUTION} was not installed by pip: its requirements are unknown"
-        parts = [Finding("note", "packages", text, f'pip install "{DISTRIBUTION}[train]"')]
+        parts = [Finding("note", "packages", text, install_line("train"))]
     else:
         requirements = [Requirement(line) for line in listed]
         parts = part_findings(requirements, {r.name: installed_version(r.name) for r in requirements})
@@ -72,8 +74,10 @@ def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, s
     """Return one finding per extra. installed: versions by package, None for those that are missing."""
     by_extra: dict[str, list[Requirement]] = {}
     for requirement in requirements:
-        if requirement.name != DISTRIBUTION:  # an extra that includes another one: it has a line of its own
-            by_extra.setdefault(_extra_of(requirement), []).append(requirement)
+        extra = _extra_of(requirement)
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": extra})  # to this Python and system
+        if applies and requirement.name != DISTRIBUTION:  # an extra that includes another one: it has a line of its own
+            by_extra.setdefault(extra, []).append(requirement)
     return [_part(extra, needed, installed) for extra, needed in by_extra.items() if extra != "dev"]
 
 
@@ -82,8 +86,18 @@ def _part(extra: str, needed: Sequence[Requirement], installed: Mapping[str, str
     problems = [problem for requirement in needed if (problem := _problem(requirement, installed[requirement.name]))]
     if not problems:
         return Finding("good", name, ", ".join(f"{r.name} {installed[r.name]}" for r in needed))
-    fix = f'pip install "{DISTRIBUTION}[{extra}]"' if extra else f"pip install {DISTRIBUTION}"
-    return Finding("missing" if extra in REQUIRED else "note", name, "; ".join(problems), fix)
+    return Finding("missing" if extra in REQUIRED else "note", name, "; ".join(problems), install_line(extra))
+
+
+def install_line(extra: str) -> str:
+    """Return the line that installs an extra: from the checkout or wheel that was installed, or from the index."""
+    try:
+        url = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}").get("url", "")
+    except metadata.PackageNotFoundError:
+        url = ""
+    place = Path(unquote(urlparse(url).path)) if url.startswith("file:") else None
+    constraints = f"-c {place / 'constraints.txt'} " if place and (place / "constraints.txt").exists() else ""
+    return f'pip install {constraints}"{place or DISTRIBUTION}{f"[{extra}]" if extra else ""}"'
 
 
 def _problem(requirement: Requirement, version: str | None) -> str | None:
@@ -112,7 +126,7 @@ def _torch() -> Finding:
     """Return the build of torch, read from its files: importing it takes longer than all the rest."""
     place = find_spec("torch")
     if place is None or place.origin is None:
-        return Finding("note", "torch", "not installed", f'pip install "{DISTRIBUTION}[train]"')
+        return Finding("note", "torch", "not installed", install_line("train"))
     source = (Path(place.origin).parent / "version.py").read_text(encoding="utf-8")
     cuda = re.search(r"^cuda\b.*=\s*'([\d.]+)'", source, re.MULTILINE)
     build = f"{installed_version('torch')}, built for {f'CUDA {cuda.group(1)}' if cuda else 'CPU only'}"

@@ -31,14 +31,17 @@ class TensorFunctions:
 
     @staticmethod
     def asarray(values: Any, dtype: torch.dtype | None = None) -> Tensor:
+        """Return a tensor, as numpy.asarray returns an array."""
         return torch.as_tensor(values, dtype=dtype)
 
     @staticmethod
     def take(values: Tensor, columns: tuple[int, ...], axis: int) -> Tensor:
+        """Return columns along an axis."""
         return values.index_select(axis, torch.tensor(columns, dtype=torch.int64))
 
     @staticmethod
     def concatenate(tensors: tuple[Tensor, ...], axis: int, dtype: torch.dtype, casting: str) -> Tensor:
+        """Return the tensors, converted to one dtype, along an axis."""
         return torch.cat([tensor.to(dtype) for tensor in tensors], axis)
 
 

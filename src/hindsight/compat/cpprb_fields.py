@@ -23,28 +23,33 @@ class MissingFieldError(MissingKeyError, KeyError):
 
 
 class StepFields(NamedTuple):
-    """The record dtype of a step, and the names of the fields that relabelling reads."""
+    """The record dtype of a step, the dtype of rewards, and the names of the fields that relabelling reads."""
 
     dtype: np.dtype[Any]
+    reward: np.dtype[Any]
     state: str
     action: str
     next_state: str
 
 
 def step_fields(
-    env_dict: Mapping[str, Mapping[str, Any]], default: np.dtype[Any], state: str, action: str, next_state: str
+    env_dict: Mapping[str, Mapping[str, Any]], default_dtype: Any, state: str, action: str, next_state: str
 ) -> StepFields:
     """Return the fields of a step.
 
-    env_dict: {name: {"shape": 1, "dtype": default}}.
+    env_dict: {name: {"shape": 1, "dtype": default_dtype}}.
+    default_dtype: also of the rewards; None is float32.
     state, action, next_state: names of fields that must be there.
-    Raises MissingFieldError, or OptionError for a reserved name, an object dtype or a bad shape.
+    Raises MissingFieldError, or OptionError for a reserved name, an unusable dtype or a bad shape.
     """
     missing = [name for name in (state, action, next_state) if name not in env_dict]
     if missing:
         raise MissingFieldError(f"env_dict lacks {', '.join(missing)}. It has {', '.join(env_dict) or 'no fields'}.")
+    default = np.dtype(default_dtype or np.float32)
+    if default.kind not in NUMERIC_KINDS:
+        raise OptionError(f"`default_dtype` must be numeric, since the rewards have it, got {default}.")
     fields = [_field(name, entry, default) for name, entry in env_dict.items()]
-    return StepFields(np.dtype(fields), state, action, next_state)
+    return StepFields(np.dtype(fields), default, state, action, next_state)
 
 
 def _field(name: str, entry: Mapping[str, Any], default: np.dtype[Any]) -> tuple[str, np.dtype[Any], tuple[int, ...]]:

@@ -9,42 +9,39 @@ from typing import Any
 import numpy as np
 
 from ..errors import GoalEnvError, OptionError, ShapeError
-from ..records import Array
+from ..records import Array, Episode
 from ..replay.strategies import goal_rows
+from ..replay.timeline import Timeline
 from .cpprb_fields import NUMERIC_KINDS, StepFields, as_array, cast
-from .cpprb_storage import StepStorage
 
 RewardFunction = Callable[[Array, Array, Array], Any]
 GoalFunction = Callable[[Array], Any]
 
 
 class EpisodeRelabelling:
-    """Goals and rewards of the steps of an episode (Andrychowicz et al. 2017).
+    """An episode under its desired goal and under hindsight goals (Andrychowicz et al. 2017).
 
-    fields: names of the fields that are read.
+    fields: the record of a step.
     reward_func: (next_state, action, goal) -> (T,) or (T, 1).
     goal_func: T states -> T goals; None takes the states themselves.
+    goal_shape: shape of a goal.
     strategy: "future", "final", "episode" or "random".
-    n_goals: goals per step: the desired goal and the hindsight goals.
     """
 
     def __init__(
-        self, fields: StepFields, reward_func: RewardFunction, goal_func: GoalFunction | None, strategy: str, n_goals: int
+        self,
+        fields: StepFields,
+        reward_func: RewardFunction,
+        goal_func: GoalFunction | None,
+        goal_shape: tuple[int, ...],
+        strategy: str,
     ) -> None:
         self._fields, self._reward_func, self._goal_func = fields, reward_func, goal_func
-        self._strategy, self._n_goals = strategy, n_goals
+        self.goal_shape, self.strategy, self.goal_dtype = goal_shape, strategy, self._find_goal_dtype()
 
-    def record(self, goal_shape: tuple[int, ...], reward_dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the dtype of a step with its goals "goal", (n_goals, *goal_shape), and rewards "rew", (n_goals,)."""
-        if reward_dtype.kind not in NUMERIC_KINDS:
-            raise OptionError(f"`default_dtype` must be numeric, since the rewards have it, got {reward_dtype}.")
-        step, n_goals = self._fields.dtype, self._n_goals
-        given = [(name, step[name].base, step[name].shape) for name in step.names or ()]
-        goals = ("goal", self._goal_dtype(step[self._fields.state]), (n_goals, *goal_shape))
-        return np.dtype([*given, goals, ("rew", reward_dtype, (n_goals,))])
-
-    def _goal_dtype(self, state: np.dtype[Any]) -> np.dtype[Any]:
+    def _find_goal_dtype(self) -> np.dtype[Any]:
         """Return the dtype of the state, unless `goal_func`, called on one state, makes something else of integers."""
+        state = self._fields.dtype[self._fields.state]
         found = state.base
         if self._goal_func is not None and found.kind != "f":
             returned = np.asarray(self._goal_func(np.zeros((1, *state.shape), found))).dtype
@@ -53,69 +50,64 @@ class EpisodeRelabelling:
             raise OptionError(f"Goals must be numeric, got {found}. Change the dtype of {self._fields.state!r}.")
         return found
 
-    def relabel(self, records: Array, goal: Any, storage: StepStorage, rng: np.random.Generator) -> None:
-        """Write the goals and the rewards of T steps; goal 0 of each step is the desired one.
+    def relabel(
+        self, steps: Array, goal: Any, additional_goals: int, stored: Timeline, rng: np.random.Generator
+    ) -> Episode:
+        """Return the steps under `goal`, then under each of `additional_goals` hindsight goals per step, as one episode.
 
-        records: (T,) steps. goal: desired goal, (goal_shape) or (T, goal_shape). storage: read by "random".
-        Raises ShapeError, CastError, NonFiniteError or GoalEnvError.
+        steps: (T,) records, which become the bytes of the actions. goal: (goal_shape) or (T, goal_shape).
+        stored: where "random" takes goals from. Raises ShapeError, CastError, NonFiniteError or GoalEnvError.
         """
-        goals, rewards = records["goal"], records["rew"]
-        goals[:, 0] = self._desired_goals(goal, goals[:, 0])
-        achieved = self._achieved_goals(records) if self._n_goals > 1 else goals[:, 0]
-        for i in range(1, self._n_goals):
-            goals[:, i] = self._hindsight_goals(achieved, storage, rng)
-        for i in range(self._n_goals):
-            rewards[:, i] = self._rewards(records, goals[:, i], rewards.dtype)
+        goals = [self._desired_goals(goal, len(steps))]
+        achieved = self._achieved_goals(steps)
+        goals += [self._hindsight_goals(achieved, 1 + additional_goals, stored, rng) for _ in range(additional_goals)]
+        total = len(goals) * len(steps)
+        return Episode(
+            observation=np.zeros((total + 1, 0), np.uint8),
+            achieved_goal=np.concatenate([achieved[:1], *len(goals) * [achieved]]),
+            desired_goal=np.concatenate([*goals, goals[-1][-1:]]),
+            action=np.tile(steps.view(np.uint8).reshape(len(steps), -1), (len(goals), 1)),
+            reward=np.concatenate([self._rewards(steps, each) for each in goals]),
+        )
 
-    def _desired_goals(self, goal: Any, goals: Array) -> Array:
-        """Return `goal` in the shape and the dtype of `goals`."""
-        array = as_array("goal", goal)
+    def _desired_goals(self, goal: Any, count: int) -> Array:
+        array, shape = as_array("goal", goal), (count, *self.goal_shape)
         try:
-            given = np.broadcast_to(array, goals.shape)
+            goals = np.broadcast_to(array, shape)
         except ValueError:
-            expected = f"{goals.shape[1:]} for `goal`, or {goals.shape}, one goal per step"
+            expected = f"{self.goal_shape} for `goal`, or {shape}, one goal per step"
             raise ShapeError(f"Expected shape {expected}, got {array.shape}.") from None
-        return cast("goal", given, goals.dtype)
+        return cast("goal", goals, self.goal_dtype)
 
-    def _achieved_goals(self, records: Array) -> Array:
+    def _achieved_goals(self, steps: Array) -> Array:
         """Return the goals that the next states of T steps achieve, (T, goal_shape)."""
-        states, goals = np.array(records[self._fields.next_state]), records["goal"]
-        achieved = as_array("goal_func", states if self._goal_func is None else self._goal_func(states))
-        shape = (len(goals), *goals.shape[2:])
-        if achieved.shape[:1] != shape[:1] or achieved.size != math.prod(shape):
+        states, shape = np.array(steps[self._fields.next_state]), (len(steps), *self.goal_shape)
+        goals = as_array("goal_func", states if self._goal_func is None else self._goal_func(states))
+        if goals.shape[:1] != shape[:1] or goals.size != math.prod(shape):
             raise ShapeError(
-                f"Expected goals of shape {shape} for {len(goals)} states, got {achieved.shape}. Set `goal_shape`."
+                f"Expected goals of shape {shape} for {len(steps)} states, got {goals.shape}. Set `goal_shape`."
             )
-        return cast("goal_func", achieved.reshape(shape), goals.dtype)
+        return cast("goal_func", goals.reshape(shape), self.goal_dtype)
 
-    def _hindsight_goals(self, achieved: Array, storage: StepStorage, rng: np.random.Generator) -> Array:
-        """Return one hindsight goal for each step. achieved: (T, goal_shape), after each step."""
-        count, step = len(achieved), np.arange(len(achieved))
-        if self._strategy == "random":
-            return self._random_goals(achieved, storage, rng)
-        row = goal_rows(self._strategy, step, step, count - step, rng.random(count), step)
-        goals: Array = achieved[row - 1]  # row t + 1 holds what step t achieves
+    def _hindsight_goals(self, achieved: Array, n_goals: int, stored: Timeline, rng: np.random.Generator) -> Array:
+        """Return one of `n_goals` goals for each step. achieved: (T, goal_shape), after each step."""
+        step = np.arange(len(achieved))
+        if self.strategy != "random":
+            row = goal_rows(self.strategy, step, step, len(step) - step, rng.random(len(step)), step)
+            return np.asarray(achieved[row - 1])  # row t + 1 holds what step t achieves
+        live, n_own = stored.live_rows(), n_goals * len(step)  # each step is stored n_goals times
+        place = rng.integers(n_own + len(live), size=len(step))
+        goals, is_stored = achieved[place % len(step)], place >= n_own
+        goals[is_stored] = stored.rows["achieved_goal"][live[place[is_stored] - n_own] + 1]
         return goals
 
-    def _random_goals(self, achieved: Array, storage: StepStorage, rng: np.random.Generator) -> Array:
-        """Return goals that any stored step or any step of this episode achieved, each equally likely."""
-        count = len(achieved)
-        place = rng.integers(count + len(storage), size=count)
-        goals, is_stored = achieved[place % count], place >= count
-        if is_stored.any():
-            goals[is_stored] = self._achieved_goals(storage.take(storage.first_step + place[is_stored] - count))
-        return goals
-
-    def _rewards(self, records: Array, goals: Array, dtype: np.dtype[Any]) -> Array:
+    def _rewards(self, steps: Array, goals: Array) -> Array:
         """Return the rewards of T steps under T goals, (T,). `reward_func` gets copies."""
-        next_state, action = (np.array(records[name]) for name in (self._fields.next_state, self._fields.action))
-        rewards = np.asarray(self._reward_func(next_state, action, np.array(goals)))
-        count = len(records)
+        next_state, action = (np.array(steps[name]) for name in (self._fields.next_state, self._fields.action))
+        rewards, count = np.asarray(self._reward_func(next_state, action, np.array(goals))), len(steps)
         if rewards.shape not in ((count,), (count, 1)) or rewards.dtype.kind not in NUMERIC_KINDS:
             raise GoalEnvError(
                 f"`reward_func` must return shape ({count},) or ({count}, 1) for {count} steps, got shape {rewards.shape} "
                 f"and dtype {rewards.dtype}. Vectorize it."
             )
-        if not np.isfinite(rewards).all():
-            raise GoalEnvError("`reward_func` returned NaN or infinity. The reward must be finite for every goal.")
-        return cast("reward_func", rewards.reshape(count), dtype)
+        return cast("reward_func", rewards.reshape(count), self._fields.reward)

@@ -22,6 +22,7 @@ pickle, use `safetensors.torch.save_model(model.policy, file)` and `load_model`.
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,39 +36,31 @@ from stable_baselines3.common.type_aliases import DictReplayBufferSamples
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
-from ..errors import FileError, InputError
+from ..errors import FileError, InputError, OptionError
 from ..options import RelabelTerminated, ReplayOptions
 from ..records import OBSERVATION_KEYS, Array
 from ..replay.buffer import HindsightBuffer
 from ..replay.rows import whole_number
-from ..replay.strategies import goal_rows
 from ..storage import load_arrays, save_arrays
-from .sb3_arguments import (
-    HER_OBSERVATION_SPACE,
+from .sb3_arrays import StorageArrays
+from .sb3_convert import (
     KEY_TO_GOAL_STRATEGY,
-    OPTIONAL_INFO_KEYS,
-    REQUIRED_INFO_KEYS,
     GoalSelectionStrategy,
-    check_arguments,
+    as_box,
     check_observation_space,
     find_strategy,
     split_env,
+    to_samples,
 )
-from .sb3_arrays import StorageArrays
-from .sb3_convert import as_box, as_flags, reshaped, to_samples
 from .sb3_envs import STEP_NUMBER, EnvReward, GoalVecNormalize, as_vec_env, time_limit
 
 __all__ = [
-    "HER_OBSERVATION_SPACE",
     "KEY_TO_GOAL_STRATEGY",
-    "OPTIONAL_INFO_KEYS",
-    "REQUIRED_INFO_KEYS",
     "GoalSelectionStrategy",
     "GoalVecNormalize",
     "HerReplayBuffer",
 ]
 KIND = "replay buffer of stable-baselines3"
-Transition = tuple[Any, ...]  # obs, action, reward, next_obs, done, and the info if there is one
 
 
 def _array(name: str) -> Any:
@@ -101,10 +94,10 @@ class HerReplayBuffer(SB3HerReplayBuffer):
     env: VecEnv | None
     observations, next_observations = _array("observations"), _array("next_observations")
     actions, rewards, dones, timeouts = _array("actions"), _array("rewards"), _array("dones"), _array("timeouts")
-    ep_start, ep_length = _array("ep_start"), _array("ep_length")
-    pos = property(lambda buffer: buffer._arrays.pos)
-    full = property(lambda buffer: buffer._arrays.full)
-    _current_ep_start = property(lambda buffer: buffer._arrays.current_ep_start)
+    ep_length = _array("ep_length")
+    pos = property(lambda buffer: buffer._arrays.n_added % buffer.buffer_size)
+    full = property(lambda buffer: buffer._arrays.n_added >= buffer.buffer_size)
+    _current_ep_start = property(lambda buffer: np.array(buffer._arrays.starts) % buffer.buffer_size)
 
     def __init__(
         self,
@@ -133,7 +126,8 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         # SB3's own constructor is not called: it would allocate the arrays that are properties here.
         self.env, self.wrapped_env = split_env(env, env_info), as_vec_env(wrapped_env)
         check_observation_space(observation_space)
-        check_arguments(optimize_memory_usage, copy_info_dict, n_steps, online_sampling)
+        if optimize_memory_usage:
+            raise OptionError("`optimize_memory_usage` must be False, as in SB3. No observation is stored twice anyway.")
         self.n_envs = whole_number("n_envs", n_envs, 1)
         self.buffer_size = max(int(buffer_size) // self.n_envs, 1)
         self.observation_space, self.action_space = observation_space, action_space
@@ -203,22 +197,25 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         Raises what `HindsightBuffer.add` raises, for NaN or wrong shapes. Nothing is stored then.
         """
         open_episodes = self._buffer.open_episodes
-        ended = as_flags("done", done, self.n_envs)
+        ended = np.asarray(done)
+        if ended.shape != (self.n_envs,) or (ended.dtype != np.bool_ and not ((ended == 0) | (ended == 1)).all()):
+            raise InputError(f"`done` must be true or false for each of {self.n_envs} environments, got {done}.")
+        ended = ended.astype(np.bool_, copy=False)
         truncated = ended | (open_episodes.steps >= self._longest - 1)
         terminated = ended & ~self._timeouts(infos) if ended.any() else ended
         if self._discrete:
             obs, next_obs = self._with_axis(obs), self._with_axis(next_obs)
-        action = reshaped("action", action, (self.n_envs, self.action_dim))
-        self._reward.env = self._reward_env(None)
+        action = np.asarray(action)
+        action = action[:, None] if action.ndim == 1 else action  # of a Discrete space
         info = None
         if self.copy_info_dict:  # if the step is refused, the next one overwrites its infos
-            info = self._reward.store_infos(self._arrays.next_numbers(), infos)
-        try:
-            self._buffer.add(obs, action, reward, next_obs, terminated, truncated, info)
-            self._arrays.n_added += 1
-        finally:  # even if the step is refused, an episode may have ended: the one before an unreported reset
-            if open_episodes.closed:
-                self._update_arrays()
+            numbers = self._arrays.next_numbers()
+            self._reward.infos |= zip(numbers, copy.deepcopy(list(infos)), strict=True)
+            info = {STEP_NUMBER: np.array(numbers, np.float64)}
+        self._buffer.add(obs, action, reward, next_obs, terminated, truncated, info)
+        self._arrays.n_added += 1
+        if open_episodes.closed:
+            self._update_arrays()
 
     def _timeouts(self, infos: Sequence[dict[str, Any]]) -> Array:
         """Return which environments reached a time limit, (n_envs,) bool."""
@@ -227,10 +224,11 @@ class HerReplayBuffer(SB3HerReplayBuffer):
 
     def _with_axis(self, obs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return `obs` with the last axis that SB3 gives to values of Discrete spaces."""
-        return {**obs, **{key: reshaped(key, obs[key], (self.n_envs, 1)) for key in self._discrete}}
+        return {**obs, **{key: np.reshape(obs[key], (self.n_envs, -1)) for key in self._discrete}}
 
     def _update_arrays(self) -> None:
-        self._reward.remove_infos(self._arrays.update())
+        for number in self._arrays.update():
+            self._reward.infos.pop(number, None)
 
     def sample(self, batch_size: int, env: VecNormalize | None = None) -> DictReplayBufferSamples:
         """Return a batch of tensors. env: normalizes observations and rewards.
@@ -260,41 +258,8 @@ class HerReplayBuffer(SB3HerReplayBuffer):
                 "when the buffer was saved, load with truncate_last_traj=False.",
                 stacklevel=2,
             )
-            self._end_open_episodes()
-
-    def _end_open_episodes(self) -> None:
-        self._reward.env = self._reward_env(None)
-        self._buffer.end_open_episodes()
-        self._update_arrays()
-
-    def store_episode(self, episode_transitions: Sequence[Transition] | None = None, is_success: Any = None) -> None:
-        """Store a whole episode, for one environment: (obs, action, reward, next_obs, done) or (..., done, info) per step.
-
-        Observations are dicts without an axis for environments. Without transitions, or if the last one is not done, the
-        open episode is truncated. `is_success` is not stored. Raises what `add` raises.
-        """
-        self._end_open_episodes()
-        for obs, action, reward, next_obs, done, *info in episode_transitions or ():
-            before, after = ({key: np.asarray(each[key])[None] for key in OBSERVATION_KEYS} for each in (obs, next_obs))
-            self.add(before, after, np.asarray(action)[None], np.array([reward]), np.array([done]), info or [{}])
-        self._end_open_episodes()
-
-    def sample_goals(self, episode_transitions: Sequence[Transition], transition_idx: int, n_sampled_goal: int) -> Array:
-        """Return hindsight goals for one step of an episode, (n_sampled_goal, *goal). Transitions: see `store_episode`.
-
-        Raises InputError for a step that does not exist, NothingToSampleError if "random" finds no stored step.
-        """
-        steps = len(episode_transitions)
-        if not 0 <= transition_idx < steps:
-            raise InputError(f"`transition_idx` must be one of the steps 0 to {steps - 1}, got {transition_idx}.")
-        if self.goal_selection_strategy is GoalSelectionStrategy.RANDOM:
-            return self._buffer.sample(n_sampled_goal).next_achieved_goal
-        row, u = np.full(n_sampled_goal, transition_idx), self._rng.random(n_sampled_goal)
-        rows = goal_rows(self.goal_selection_strategy.value, row, row, steps - row, u, row)
-        return np.array([episode_transitions[i - 1][3]["achieved_goal"] for i in rows])
-
-    _store_episode = store_episode  # the names in Stable Baselines 2
-    _sample_goals = sample_goals
+            self._buffer.end_open_episodes()
+            self._update_arrays()
 
     def save_transitions(self, path: str | Path) -> None:
         """Write all steps, open episodes too, to `path`: arrays and JSON, atomically. No pickle.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,35 +12,17 @@ from ..errors import FileError
 from ..records import OBSERVATION_KEYS, Array
 from ..replay.buffer import HindsightBuffer
 
-
-class StoredEpisode(NamedTuple):
-    """T steps: their numbers, (T,), their rows, (T + 1,), the position of the first one, and their length, 0 while open."""
-
-    numbers: Array
-    rows: Array
-    start: int
-    length: int
-
-    def is_last(self) -> Array:
-        """Return whether each step is the last one of a finished episode, (T,)."""
-        is_last: Array = np.arange(1, len(self.numbers) + 1) == self.length
-        return is_last
-
-
-VALUES: dict[str, Callable[[StoredEpisode], Any]] = {  # array: its values for the steps of an episode
-    "actions": lambda episode: episode.rows["action"][:-1],
-    "rewards": lambda episode: episode.rows["reward"][:-1],
-    "dones": lambda episode: episode.is_last(),
-    "timeouts": lambda episode: episode.is_last() & ~episode.rows["terminated"][:-1],
-    "ep_start": lambda episode: episode.start,
-    "ep_length": lambda episode: episode.length,
+VALUES: dict[
+    str, Callable[[Array, int], Any]
+] = {  # array: its values for an episode with T + 1 rows, of length 0 while open
+    "observations": lambda rows, length: rows[:-1],
+    "next_observations": lambda rows, length: rows[1:],
+    "actions": lambda rows, length: rows["action"][:-1],
+    "rewards": lambda rows, length: rows["reward"][:-1],
+    "dones": lambda rows, length: np.arange(1, len(rows)) == length,
+    "timeouts": lambda rows, length: (np.arange(1, len(rows)) == length) & ~rows["terminated"][:-1],
+    "ep_length": lambda rows, length: np.int64(length),
 }
-ROWS = {"observations": slice(None, -1), "next_observations": slice(1, None)}  # of the T + 1 rows of an episode
-
-
-def _observations(episode: StoredEpisode, key: str, rows: slice) -> Array:
-    observations: Array = episode.rows[key][rows]
-    return observations
 
 
 class StorageArrays:
@@ -55,11 +36,11 @@ class StorageArrays:
     """
 
     def __init__(self, buffer: HindsightBuffer, types: Mapping[str, tuple[tuple[int, ...], Any]]) -> None:
-        self._buffer, self._types = buffer, {**types, "ep_start": ((), np.int64), "ep_length": ((), np.int64)}
+        self._buffer, self._types = buffer, {**types, "ep_length": ((), np.int64)}
         self._n_envs = buffer.open_episodes.n_envs
         self._size = buffer.timeline.capacity // self._n_envs
         self.n_added = 0  # calls of `add`
-        self._starts = [0] * self._n_envs  # the call with which the open episode of each environment starts
+        self.starts = [0] * self._n_envs  # the call with which the open episode of each environment starts
         self._episodes: deque[range] = deque()  # the step numbers of each finished episode, the oldest first
 
     def next_numbers(self) -> range:
@@ -69,8 +50,8 @@ class StorageArrays:
     def update(self) -> list[int]:
         """Note the episodes that ended in the last call of the buffer. Return the numbers of all evicted steps."""
         for env, steps in self._buffer.open_episodes.closed:
-            self._episodes.append(self._numbers(self._starts[env] * self._n_envs + env, steps))
-            self._starts[env] += steps
+            self._episodes.append(self._numbers(self.starts[env] * self._n_envs + env, steps))
+            self.starts[env] += steps
         evicted: list[int] = []
         while len(self._episodes) > self._buffer.num_episodes:
             evicted += self._episodes.popleft()
@@ -79,50 +60,32 @@ class StorageArrays:
     def _numbers(self, first: int, steps: int) -> range:
         return range(first, first + steps * self._n_envs, self._n_envs)
 
-    @property
-    def pos(self) -> int:
-        """Position of the next step."""
-        return self.n_added % self._size
-
-    @property
-    def full(self) -> bool:
-        """Whether all positions have been written."""
-        return self.n_added >= self._size
-
-    @property
-    def current_ep_start(self) -> Array:
-        """Position where the open episode of each environment starts, (n_envs,)."""
-        return np.array(self._starts) % self._size
-
     def array(self, name: str) -> Any:
         """Return an array of SB3's; observations and next_observations are dicts of arrays."""
-        if name not in ROWS:
-            return self._lay_out(name, VALUES[name])
-        return {key: self._lay_out(key, partial(_observations, key=key, rows=ROWS[name])) for key in OBSERVATION_KEYS}
+        if name in ("observations", "next_observations"):
+            return {key: self._lay_out(name, key) for key in OBSERVATION_KEYS}
+        return self._lay_out(name, name)
 
-    def _lay_out(self, name: str, values: Callable[[StoredEpisode], Any]) -> Array:
-        """Return (size, n_envs, ...). values: as in VALUES."""
-        shape, dtype = self._types.get(name, ((), np.float32))
+    def _lay_out(self, name: str, key: str) -> Array:
+        """Return (size, n_envs, ...). name: of VALUES. key: of an observation, else as name."""
+        shape, dtype = self._types.get(key, ((), np.float32))
         out = np.zeros((self._size, self._n_envs, *shape), dtype)
-        for episode in self._stored_episodes():
-            call, env = np.divmod(episode.numbers, self._n_envs)
-            is_shown = call >= max(0, self.n_added - self._size)
-            out[call[is_shown] % self._size, env[is_shown]] = np.broadcast_to(values(episode), (len(call), *shape))[
-                is_shown
-            ]
+        for numbers, rows, length in self._stored_episodes():
+            call, env = np.divmod(numbers, self._n_envs)
+            is_shown, values = call >= max(0, self.n_added - self._size), VALUES[name](rows, length)
+            values = np.broadcast_to(values[key] if key in OBSERVATION_KEYS else values, (len(call), *shape))
+            out[call[is_shown] % self._size, env[is_shown]] = values[is_shown]
         out.flags.writeable = False
         return out
 
-    def _stored_episodes(self) -> Iterator[StoredEpisode]:
-        """Yield the finished episodes, the oldest first, then the open ones."""
+    def _stored_episodes(self) -> Iterator[tuple[Array, Array, int]]:
+        """Yield step numbers, rows and length of the finished episodes, the oldest first, then of the open ones."""
         timeline, open_episodes = self._buffer.timeline, self._buffer.open_episodes
         for numbers, row in zip(self._episodes, self._first_rows(), strict=True):
-            start = numbers[0] // self._n_envs % self._size
-            yield StoredEpisode(np.array(numbers), timeline.rows[row : row + len(numbers) + 1], start, len(numbers))
+            yield np.array(numbers), timeline.rows[row : row + len(numbers) + 1], len(numbers)
         for env, steps in enumerate(open_episodes.steps.tolist()):
-            numbers = self._numbers(self._starts[env] * self._n_envs + env, steps)
-            rows = open_episodes.rows[env, : steps + 1]
-            yield StoredEpisode(np.array(numbers, np.int64), rows, self._starts[env] % self._size, 0)
+            numbers = self._numbers(self.starts[env] * self._n_envs + env, steps)
+            yield np.array(numbers, np.int64), open_episodes.rows[env, : steps + 1], 0
 
     def _first_rows(self) -> Array:
         """Return the first row of each finished episode, the oldest first."""
@@ -133,15 +96,15 @@ class StorageArrays:
 
     def state(self) -> dict[str, Array]:
         """Return what `load` needs beside the buffer's own state."""
-        counters = np.array([self.n_added, *self._starts], np.int64)
+        counters = np.array([self.n_added, *self.starts], np.int64)
         return {"sb3_counters": counters, "sb3_numbers": np.array([numbers[0] for numbers in self._episodes], np.int64)}
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Take over the state that belongs to the contents of the buffer. Raises FileError if the two disagree."""
-        self.n_added, *self._starts = state["sb3_counters"].tolist()
+        self.n_added, *self.starts = state["sb3_counters"].tolist()
         first_numbers, steps_left = state["sb3_numbers"].tolist(), self._buffer.timeline.steps_left
         expected = [self.n_added - steps for steps in self._buffer.open_episodes.steps.tolist()]
-        if self._starts != expected or len(first_numbers) != self._buffer.num_episodes:
+        if self.starts != expected or len(first_numbers) != self._buffer.num_episodes:
             raise FileError("The positions of the stored episodes do not fit them: the file is damaged.")
         lengths = steps_left[self._first_rows()].tolist()
         self._episodes = deque(map(self._numbers, first_numbers, lengths))

@@ -1,19 +1,61 @@
-"""Conversion of Stable-Baselines3's spaces and samples."""
+"""Conversion of Stable-Baselines3's arguments, spaces and samples."""
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Any
 
+import gymnasium
 import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
-from ..errors import CastError, ShapeError
-from ..records import Array, Batch
+from ..errors import GoalEnvError, UnknownNameError, nearest
+from ..records import OBSERVATION_KEYS, Array, Batch
+from .sb3_envs import as_vec_env
+
+
+class GoalSelectionStrategy(StrEnum):
+    """Where hindsight goals come from (Andrychowicz et al. 2017). RANDOM: any stored step."""
+
+    FUTURE = "future"
+    FINAL = "final"
+    EPISODE = "episode"
+    RANDOM = "random"
+
+
+KEY_TO_GOAL_STRATEGY = {strategy.value: strategy for strategy in GoalSelectionStrategy}
+
+
+def find_strategy(given: Any) -> GoalSelectionStrategy:
+    """Return the strategy for a name or a member of either enum; raise UnknownNameError for others."""
+    name = str(given if isinstance(given, str) else getattr(given, "name", given)).lower()
+    if name not in KEY_TO_GOAL_STRATEGY:
+        known = ", ".join(KEY_TO_GOAL_STRATEGY)
+        raise UnknownNameError(f"Unknown strategy {given!r}. Choose one of {known}.{nearest(name, KEY_TO_GOAL_STRATEGY)}")
+    return KEY_TO_GOAL_STRATEGY[name]
+
+
+def split_env(env: Any, env_info: Any) -> VecEnv | None:
+    """Return the environment in the fourth argument, which older versions called `env_info`; warn if that is given."""
+    is_env = isinstance(env, VecEnv | gymnasium.Env | None)
+    if env_info is not None or not is_env:
+        warnings.warn("`env_info` has no effect. Leave it out.", stacklevel=3)
+    return as_vec_env(env) if is_env else None
+
+
+def check_observation_space(space: spaces.Space[Any]) -> None:
+    """Raise GoalEnvError unless `space` is a Dict with exactly the three keys of a goal environment."""
+    keys = list(space.spaces) if isinstance(space, spaces.Dict) else [type(space).__name__]
+    if set(keys) != set(OBSERVATION_KEYS):
+        expected = ", ".join(OBSERVATION_KEYS)
+        raise GoalEnvError(
+            f"Expected an observation space with {expected}, got {', '.join(keys)}. Put the rest into observation."
+        )
 
 
 def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
@@ -25,23 +67,6 @@ def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
     low = np.asarray(space.start)
     high = low + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
     return spaces.Box(low.reshape(shape), high.reshape(shape), shape, np.int64)
-
-
-def reshaped(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """Return `value` as an array of this shape; raise ShapeError if it has another number of elements."""
-    array = np.asarray(value)
-    if array.size != math.prod(shape):
-        raise ShapeError(f"Expected shape {shape} for `{name}`, got {array.shape}.")
-    return array.reshape(shape)
-
-
-def as_flags(name: str, value: Any, n_envs: int) -> Array:
-    """Return (n_envs,) bool; raise ShapeError, or CastError for anything but true and false, such as NaN."""
-    given = reshaped(name, value, (n_envs,))
-    flags = given.astype(np.bool_)
-    if given.dtype != np.bool_ and (flags != given).any():
-        raise CastError(f"`{name}` must be true or false for each environment, got {given}.")
-    return flags
 
 
 def to_samples(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -51,16 +50,6 @@ class EnvReward:
         """Return what is pickled: everything but the environment, as in SB3."""
         return vars(self) | {"env": None}
 
-    def store_infos(self, numbers: range, infos: Sequence[dict[str, Any]]) -> dict[str, Array]:
-        """Copy the infos of some steps. Return the info column that refers to them."""
-        self.infos |= zip(numbers, copy.deepcopy(list(infos)), strict=True)
-        return {STEP_NUMBER: np.array(numbers, np.float64)}
-
-    def remove_infos(self, numbers: Iterable[int]) -> None:
-        """Remove the infos of some steps."""
-        for number in numbers:
-            self.infos.pop(number, None)
-
     def __call__(self, achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
         """Return the rewards, (B,). achieved_goal, goal: (B, ...). Raises GoalEnvError without an environment."""
         infos: list[dict[str, Any]] = [{}] * len(goal)
@@ -72,7 +61,12 @@ class EnvReward:
                 return reward.reshape(len(goal))
             if reward.size != 1:
                 return reward  # of a wrong shape, which the buffer reports
-            self._warn_of_scalar(len(goal))
+            self.is_scalar = True
+            warnings.warn(
+                f"compute_reward returned one number for {len(goal)} goals. It is called for each goal now, which is slow. "
+                f"Let it take arrays with a leading axis and return one number for each goal.",
+                stacklevel=2,
+            )
         rewards = [self._compute(*each) for each in zip(achieved_goal, goal, infos, strict=True)]
         return np.array(rewards, np.float64).reshape(len(goal))
 
@@ -80,14 +74,6 @@ class EnvReward:
         if self.env is None:
             raise GoalEnvError("The buffer has no environment to compute rewards with. Call set_env(env).")
         return self.env.env_method("compute_reward", achieved_goal, goal, info, indices=[0])[0]
-
-    def _warn_of_scalar(self, count: int) -> None:
-        self.is_scalar = True
-        warnings.warn(
-            f"compute_reward returned one number for {count} goals. From now on it is called for each goal, which is slow. "
-            f"Let it take arrays with a leading axis and return one number for each goal.",
-            stacklevel=3,
-        )
 
 
 def as_vec_env(env: Any) -> VecEnv | None:

@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import find_highest_version, parse_env_id
 
-from ..errors import GoalEnvError, HindsightError, MissingExtraError, UnknownNameError
+from ..errors import GoalEnvError, HindsightError, MissingExtraError, UnknownNameError, nearest
 from .random_play import Environment
 from .rendering import APT_GL
 
@@ -49,8 +49,9 @@ def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any])
             return gymnasium.make(env_id, disable_env_checker=True, **given, **options)  # check_goal_env checks more
     except HindsightError:
         raise
-    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as problem:
-        raise UnknownNameError(f"{problem} If a package registers {env_id}, write PACKAGE:{env_id}.") from None
+    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
+        hint = f"{nearest(env_id, gymnasium.registry)} If a package registers it, write PACKAGE:{env_id}."
+        raise UnknownNameError(f"Environment {env_id!r} is not registered.{hint}") from None
     except gymnasium.error.DependencyNotInstalled as problem:
         raise MissingExtraError(f"{env_id} needs a package that cannot be imported: {problem}") from problem
     except Exception as problem:

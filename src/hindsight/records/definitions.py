@@ -1,4 +1,4 @@
-"""Definitions that training and the report share: success intervals, the range of possible returns, when a run is solved."""
+"""Definitions that training and report share: success intervals, possible returns, when a run is solved."""
 
 from __future__ import annotations
 

@@ -48,10 +48,7 @@ class Subgoal:
         except ValueError:
             raise OptionError(f"Cannot read the subgoal {text!r}. Write it as in {_EXAMPLE!r}.") from None
         if not 0 < subgoal.tolerance <= subgoal.switch_distance < math.inf:
-            raise OptionError(
-                f"The subgoal {subgoal.name} has tolerance={subgoal.tolerance:g} and switch_distance="
-                f"{subgoal.switch_distance:g}. Both must be above 0, and switch_distance at least tolerance."
-            )
+            raise OptionError(f"Subgoal {text!r}: tolerance must be above 0 and switch_distance at least tolerance.")
         return subgoal
 
     def distance(self, observation: Any, xp: Any = np) -> Any:
@@ -64,17 +61,13 @@ def parse_subgoals(texts: Sequence[str], spec: GoalSpec) -> tuple[Subgoal, ...]:
     """Return the subgoals of a task. Raises OptionError if the task lacks the columns or its goals have another size."""
     subgoals = tuple(Subgoal.parse(text) for text in texts)
     if subgoals and (len(spec.observation.shape) != 1 or len(spec.goal.shape) != 1):
-        raise OptionError(
-            f"Subgoals need a flat observation and flat goals, got the shapes {spec.observation.shape} and "
-            f"{spec.goal.shape}. Set subgoals=()."
-        )
+        shapes = f"{spec.observation.shape} and {spec.goal.shape}"
+        raise OptionError(f"Subgoals need a flat observation and flat goals, got the shapes {shapes}. Set subgoals=().")
     for subgoal in subgoals:
         for name, columns in (("achieved", subgoal.achieved), ("goal", subgoal.goal)):
             if len(columns) != spec.goal.size or max(columns) >= spec.observation.size:
-                raise OptionError(
-                    f"`{name}` of the subgoal {subgoal.name} is {columns}. Expected {spec.goal.size} columns of the "
-                    f"observation, below {spec.observation.size}: as many as the goals have."
-                )
+                expected = f"{spec.goal.size} columns of the observation, below {spec.observation.size}"
+                raise OptionError(f"`{name}` of the subgoal {subgoal.name} is {columns}. Expected {expected}.")
     return subgoals
 
 

@@ -90,10 +90,8 @@ class Symmetries:
 
 def _require_flat_floats(name: str, array: ArraySpec) -> None:
     if len(array.shape) != 1 or np.dtype(array.dtype).kind != "f":
-        raise OptionError(
-            f"Symmetries need flat arrays of floats, got shape {array.shape} and dtype {array.dtype} for the {name}. "
-            f"Set symmetries=()."
-        )
+        given = f"shape {array.shape} and dtype {array.dtype} for the {name}"
+        raise OptionError(f"Symmetries need flat arrays of floats, got {given}. Set symmetries=().")
 
 
 def _parse(text: str, columns: dict[str, slice]) -> Maps:
@@ -104,8 +102,8 @@ def _parse(text: str, columns: dict[str, slice]) -> Maps:
         found = _ENTRY.fullmatch(entry)
         if found is None:
             raise OptionError(
-                f"The symmetry {text!r} has the entry {entry!r}. Write column=column with both columns of the same array "
-                f"(o: observation, g: goals, a: action), as in o0=-o1 or g1=1.5-g1."
+                f"The symmetry {text!r} has the entry {entry!r}. Write column=column, both of one array (o, g or a), as in "
+                f"o0=-o1 or g1=1.5-g1."
             )
         letter, to, constant, minus, taken = found.groups()
         part = columns[PARTS[letter]]
@@ -131,8 +129,5 @@ def _generate_group(generators: list[Maps], n: int) -> Maps:
             if not any(new.is_same(old) for old in found):
                 found.append(new)
             if len(found) > LARGEST_ORDER:
-                raise OptionError(
-                    f"The symmetries generate more than {LARGEST_ORDER} maps without returning to the identity. "
-                    f"Check their signs and offsets."
-                )
+                raise OptionError(f"The symmetries generate more than {LARGEST_ORDER} maps. Check their signs and offsets.")
     return Maps(*(np.stack(arrays) for arrays in zip(*((m.source, m.sign, m.offset) for m in found), strict=True)))

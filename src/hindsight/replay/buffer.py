@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,41 +17,15 @@ from ..storage import load_arrays, save_arrays
 from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
 from .rows import fraction_of_one, row_dtype, whole_number
-from .sampler import GoalSampler, RandomState, RowSampler, Sampler, Transform
-from .strategies import RewardFunction, Strategy, Termination, check_strategy, choose_termination, read_strategy
+from .sampler import GoalSampler, RandomState, RowSampler, Sampler
+from .strategies import RewardFunction, Strategy, check_strategy, choose_termination, read_strategy
 from .timeline import Timeline
-from .transforms import (
-    NStepReturn,
-    RewardTransform,
-    StoredGoals,
-    SubgoalTransform,
-    SymmetryTransform,
-    WeightTransform,
-    already_achieved_fraction,
-    check_subgoals,
-)
+from .transforms import Pipeline, WeightTransform, already_achieved_fraction, check_subgoals
 
 KIND = "hindsight buffer"
-SAVED_ARGUMENTS = (
-    "capacity",
-    "n_envs",
-    "episode_length",
-    "dtype",
-    "autoreset",
-    "success_reward",
-    "discount",
-    "subgoals",
-)
+SAVED_ARGUMENTS = ("capacity", "n_envs", "episode_length", "dtype", "autoreset", "success_reward", "discount", "subgoals")
 MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
-OPTIONS_MUST_AGREE = (
-    "info_keys",
-    "prioritized",
-    "alpha",
-    "energy_priority",
-    "energy_cap",
-    "energy_remaining",
-    "relabel_at",
-)
+AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
 
 
 class HindsightBuffer:
@@ -100,8 +73,10 @@ class HindsightBuffer:
     ) -> None:
         is_spec = isinstance(observation_space, GoalSpec)
         spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
+        if not callable(compute_reward):
+            raise OptionError(f"compute_reward must be a function (achieved_goal, goal, info), got {compute_reward!r}.")
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
-        self._pipeline = _Pipeline(
+        self._pipeline = Pipeline(
             compute_reward,
             choose_termination(options.relabel_terminated, compute_terminated, compute_success, success_reward),
             options,
@@ -306,59 +281,6 @@ class HindsightBuffer:
             return _restore(self._functions, self._strategy, *self.state_dict())
 
 
-@dataclass(frozen=True)
-class _Pipeline:
-    """What the transforms of a buffer are made from, for any timeline."""
-
-    compute_reward: RewardFunction
-    termination: Termination
-    options: ReplayOptions
-    discount: float
-    subgoals: tuple[str, ...]
-    success_reward: float
-    symmetries: Symmetries
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Further arrays of a batch."""
-        return ("discount",) if self.options.n_steps > 1 else ()
-
-    def rewards(self, timeline: Timeline) -> RewardTransform:
-        """Return the transform that recomputes the rewards of single steps."""
-        desired_goals = timeline.rows["desired_goal"] if self.options.extra_reward else None
-        return RewardTransform(self.compute_reward, self.termination, desired_goals)
-
-    def returns(self, timeline: Timeline) -> Transform:
-        """Return the transform that the options ask for: of one step, or of n_steps."""
-        rewards, n_steps = self.rewards(timeline), self.options.n_steps
-        return rewards if n_steps == 1 else NStepReturn(timeline, rewards, n_steps, self.discount)
-
-    def stored_goals(self, rows: RowSampler, rng: RandomState) -> StoredGoals | None:
-        """Return the goals that are drawn when an episode ends, if the options ask for it."""
-        options = self.options
-        if options.relabel_at == "sample":
-            return None
-        return StoredGoals(rows, rng, self.rewards(rows.timeline), options.goal_strategy, options.n_sampled_goal)
-
-    def goals(self, rows: RowSampler, rng: RandomState) -> GoalSampler:
-        """Return what chooses goals when a batch is sampled: none with goals that are stored before."""
-        if self.options.relabel_at == "episode_end":
-            return GoalSampler(rows, rng, "future", 0)
-        return GoalSampler(rows, rng, self.options.goal_strategy, self.options.n_sampled_goal)
-
-    def transforms(self, timeline: Timeline, stored: StoredGoals | None, weights: WeightTransform) -> list[Transform]:
-        """Return all transforms, in the order in which they are applied."""
-        transforms = [self.returns(timeline) if stored is None else stored]
-        if self.subgoals:
-            fraction, reward = self.options.subgoal_fraction, self.success_reward
-            transforms.append(SubgoalTransform(timeline, self.subgoals, fraction, reward, self.symmetries))
-        if len(self.symmetries) > 1:
-            transforms.append(SymmetryTransform(self.symmetries))
-        if self.options.prioritized:
-            transforms.append(weights)
-        return transforms
-
-
 def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
     """Return what makes the buffer again, except for functions, as strict JSON."""
     timeline, open_episodes, pipeline, strategy = buffer.timeline, buffer.open_episodes, buffer._pipeline, buffer.strategy
@@ -434,7 +356,7 @@ def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timelin
     spec = GoalSpec.from_json(data["spec"])
     options, own = ReplayOptions(**data["options"]), ReplayOptions(**mine["options"])
     pairs = [(name, data[name], mine[name]) for name in MUST_AGREE]
-    pairs += [(name, getattr(options, name), getattr(own, name)) for name in OPTIONS_MUST_AGREE]
+    pairs += [(name, getattr(options, name), getattr(own, name)) for name in AGREEING_OPTIONS]
     differences = [f"{name} {theirs!r} instead of {wanted!r}" for name, theirs, wanted in pairs if theirs != wanted]
     if row_dtype(spec, options.info_keys, data["dtype"]) != timeline.rows.dtype:
         differences.insert(0, timeline.spec.difference(spec) or "other dtypes of its spaces")

@@ -226,37 +226,6 @@ def apply_symmetry(values: Array, element: Array, source: Array, sign: Array, of
                 values[i, j] = sign[g, j] * row[source[g, j]] + offset[g, j]
 
 
-@compiled
-def select_goals(
-    goals: Array,
-    fields: Array,
-    k: int,
-    probability: float,
-    u: Array,
-    row: Array,
-    is_relabelled: Array,
-    into: tuple[Array, Array, Array],
-) -> None:
-    """Fill is_relabelled, and copy one of the k stored goals of its row into each relabelled sample, each equally likely.
-
-    goals: the stored goals of all rows as bytes, flat.
-    fields: (F, 3), one line per field: its first byte in a stored goal, its size, the size of a stored goal, in bytes.
-    u: (B,) in [0, 1). A number below `probability` relabels the sample; its value chooses the goal.
-    into: for each field the bytes of its values in the batch, flat.
-    """
-    start, size = goals.ctypes.data, fields[0, 2]
-    for i in range(len(row)):
-        is_relabelled[i] = u[i] < probability
-        if is_relabelled[i]:
-            chosen = row[i] * k + min(np.int64(u[i] / probability * k), k - 1)
-            _prefetch(start + chosen * size)
-    for i in range(len(row)):
-        if is_relabelled[i]:
-            chosen = row[i] * k + min(np.int64(u[i] / probability * k), k - 1)
-            for f in range(len(into)):
-                copy_bytes(into[f].ctypes.data + i * fields[f, 1], start + chosen * size + fields[f, 0], fields[f, 1])
-
-
 def float_table(row: np.dtype[Any], watched: tuple[str, ...] = (), largest: float = np.inf) -> Array:
     """Return where a row holds floats, (F, 5) int64, one line per field in the order of the fields.
 
@@ -289,16 +258,15 @@ def finish_rows(numbers: Array, layout: Array, floats: Array) -> bool:
 
 
 def open_layout(row: np.dtype[Any]) -> Array:
-    """Return where `add_steps` reads, (5,) int64.
+    """Return where `add_steps` reads, (4,) int64.
 
-    In bytes: the size of a row, the ends of achieved_goal and of desired_goal, the place of terminated. The last number
+    In bytes: the size of a row, the end of its head (observation, achieved_goal), the place of terminated. The last number
     counts the float fields of an observation.
     """
     fields = {name: (place, dtype) for name, (dtype, place, *_) in (row.fields or {}).items()}
     ends = {name: place + dtype.itemsize for name, (place, dtype) in fields.items()}
     n_seen = sum(fields[name][1].base.kind == "f" for name in OBSERVATION_KEYS)
-    places = [row.itemsize, ends["achieved_goal"], ends["desired_goal"], fields["terminated"][0], n_seen]
-    return np.array(places, np.int64)
+    return np.array([row.itemsize, ends["achieved_goal"], fields["terminated"][0], n_seen], np.int64)
 
 
 @compiled
@@ -318,26 +286,26 @@ def add_steps(
     open_rows: the open episodes as bytes, flat.
     layout, floats: see `open_layout` and `float_table`.
     steps, phase: (n,), the lengths of the open episodes, and FRESH, OPEN or ENDED.
-    skips_resets: whether the step after an end is the reset of an environment with autoreset "next_step". It is skipped if
-        it starts from the last observation, and the environment becomes FRESH.
-    Return NOT_FINITE for NaN or infinity, NEEDS_CARE if an open episode does not continue or has no room. Nothing is
-    written then.
+    skips_resets: whether the step after an end is the reset of an environment with autoreset "next_step". It is skipped,
+        and the environment becomes FRESH.
+    Return NOT_FINITE for NaN or infinity, NEEDS_CARE if a step does not start from the last observation or an open episode
+    has no room. Nothing is written then.
     """
-    row_bytes, head, seen, terminated_at, n_seen = layout
+    row_bytes, head, terminated_at, n_seen = layout
     n, numbers = len(steps), incoming.view(np.int32)
     room, needs_care, n_ended = len(open_rows) // (n * row_bytes), False, 0
     is_reset = np.zeros(n, np.bool_)
     for i in range(n):
         before, last = i * row_bytes, (i * room + steps[i]) * row_bytes
-        if skips_resets and phase[i] == ENDED:
-            is_reset[i] = _is_same(incoming, before, open_rows, last, seen)
+        is_reset[i] = skips_resets and phase[i] == ENDED
+        if (phase[i] == OPEN or is_reset[i]) and not _is_same(incoming, before, open_rows, last, head):
+            needs_care = True
         if not is_reset[i]:
             n_bad = _count_refused(numbers, before // 4, floats)
             n_bad += _count_refused(numbers, (before + n * row_bytes) // 4, floats[:n_seen])
             if n_bad:
                 return NOT_FINITE
-            if phase[i] == OPEN and (steps[i] + 2 > room or not _is_same(incoming, before, open_rows, last, head)):
-                needs_care = True
+            needs_care |= phase[i] == OPEN and steps[i] + 2 > room
     if needs_care:
         return NEEDS_CARE
     for i in range(n):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,9 @@ from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, add_steps, float_table, open_layout
 from .rows import INFO_PREFIX, Field, as_bytes, refuse_non_finite, select_observation, whole_number, write
-from .timeline import Timeline, machine_memory
+from .timeline import Timeline, machine_memory, zero_rows
 
+SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
 FIRST_ROOM = 64  # rows per environment at first, doubled when an episode needs more
 DISABLED, NEXT_STEP, SAME_STEP = AUTORESET_MODES = ("disabled", "next_step", "same_step")
 
@@ -29,10 +31,7 @@ def check_autoreset(autoreset: Any, n_envs: int) -> str:
     if autoreset is None and n_envs == 1:
         return DISABLED
     if autoreset is None:
-        raise OptionError(
-            f"autoreset must be one of {modes} for n_envs={n_envs}, got None. Gymnasium's vector environments report "
-            f'theirs: pass autoreset=env.metadata["autoreset_mode"].'
-        )
+        raise OptionError(f'autoreset must be one of {modes}, got None. Pass env.metadata["autoreset_mode"].')
     name = str(getattr(autoreset, "value", autoreset)).lower().replace("nextstep", NEXT_STEP).replace("samestep", SAME_STEP)
     if name not in AUTORESET_MODES:
         raise OptionError(f"autoreset must be one of {modes}, got {autoreset!r}.")
@@ -47,22 +46,26 @@ class OpenEpisodes:
         observation.
     phase: FRESH before the first step or after a known reset, OPEN inside an episode, ENDED right after one.
     closed: (environment, steps) of every episode that the last call appended, in that order.
+    breaks: how many steps did not start from the last next_observation, without a known reset.
     """
 
     def __init__(self, timeline: Timeline, n_envs: int, autoreset: Any = None) -> None:
         self.timeline, self.n_envs = timeline, whole_number("n_envs", n_envs, 1)
         self.autoreset = check_autoreset(autoreset, n_envs)
-        row = timeline.rows.dtype
+        row, room = timeline.rows.dtype, min(FIRST_ROOM, timeline.capacity + 1)
+        rows = zero_rows(n_envs * room, row).reshape(n_envs, room)
         self.steps = np.zeros(n_envs, np.int64)
         self.phase = np.zeros(n_envs, np.int64)
         self.closed: list[tuple[int, int]] = []
+        self.breaks = self._short_breaks = 0
+        self._is_checked = False
         self._incoming = np.zeros((2, n_envs), row)  # one step of each environment: before, after
         self._truncated = np.zeros(n_envs, np.bool_)
-        self._set_rows(np.zeros((n_envs, min(FIRST_ROOM, timeline.capacity + 1)), row))
-        self._fields = self._bare_fields = _fields_of(self._incoming[0], self._incoming[1], self._truncated)
+        self._fields = self._bare_fields = _fields_of(self._incoming[0], self._incoming[1], self._truncated, timeline)
         if n_envs == 1:
             before, after = (rows.reshape(()) for rows in self._incoming)
-            self._bare_fields = _fields_of(before, after, self._truncated.reshape(()))
+            self._bare_fields = _fields_of(before, after, self._truncated.reshape(()), timeline)
+        self._set_rows(rows)
         self._bare_dimensions = len(timeline.spec.observation.shape)
 
     @property
@@ -87,6 +90,9 @@ class OpenEpisodes:
         is_bare = self.n_envs == 1 and np.ndim(before[0]) == self._bare_dimensions
         fields = self._bare_fields if is_bare else self._fields
         values = (*before, *after, action, reward, terminated, truncated)
+        if not self._is_checked:
+            _refuse_shared_memory(before, after)
+            self._is_checked = True
         write(fields, values)
         if info or self.timeline.info_keys or self.autoreset == SAME_STEP:
             self._read_info(info)
@@ -95,7 +101,7 @@ class OpenEpisodes:
         if code == NOT_FINITE:
             self._refuse(fields, values)
         if code == NEEDS_CARE:
-            self._make_way()
+            self._make_way(before, after)
             kept = self._copy_changes()
             code = add_steps(*self._arguments)
         if code:
@@ -123,19 +129,43 @@ class OpenEpisodes:
         state = (self.steps, self.phase, self._truncated, self.autoreset == NEXT_STEP)
         self._arguments = (as_bytes(self._incoming), as_bytes(rows), *layouts, *state)
 
-    def _make_way(self) -> None:
+    def _make_way(self, before: Sequence[Any], after: Sequence[Any]) -> None:
         """Close the episodes that the incoming step does not continue. Enlarge the memory if an episode needs it."""
-        incoming, open_rows, layout, *_ = self._arguments
-        env, (row_bytes, head, *_) = np.arange(self.n_envs), layout
-        last = open_rows.reshape(self.n_envs, -1, row_bytes)[env, self.steps, :head]
-        continues = (incoming.reshape(2, self.n_envs, row_bytes)[0, :, :head] == last).all(axis=1)
+        continues = self._continues()
+        is_break = ~continues & ((self.phase == OPEN) | (self.phase == ENDED) & (self.autoreset == NEXT_STEP))
+        if is_break.any():
+            _refuse_shared_memory(before, after)
         longest = int(self.steps[continues].max(initial=0)) + 1
         self.timeline.check_length(longest)
-        self._close(np.flatnonzero((self.phase == OPEN) & ~continues), FRESH)
+        self._count_breaks(is_break)
+        self._close(np.flatnonzero(is_break & (self.phase == OPEN)), FRESH)
+        self.phase[is_break] = FRESH
         if longest >= self.rows.shape[1]:
             more = np.zeros((self.n_envs, min(2 * longest, self.timeline.capacity + 1)), self.rows.dtype)
             more[:, : self.rows.shape[1]] = self.rows
             self._set_rows(more)
+
+    def _continues(self) -> Array:
+        """Return which steps start from the last next_observation, (n_envs,). Their bytes become equal: 0.0 is -0.0."""
+        incoming, last = self._incoming[0], self.rows[np.arange(self.n_envs), self.steps]
+        keys = OBSERVATION_KEYS[:2]
+        is_same = [(incoming[key] == last[key]).reshape(self.n_envs, -1).all(axis=1) for key in keys]
+        continues: Array = is_same[0] & is_same[1]
+        for key in keys:
+            incoming[key][continues] = last[key][continues]
+        return continues
+
+    def _count_breaks(self, is_break: Array) -> None:
+        """Count the steps that do not start from the last next_observation. Warn once if they cut episodes to one step."""
+        was_short = self._short_breaks < SHORT_BREAKS
+        self.breaks += int(is_break.sum())
+        self._short_breaks += int((is_break & (self.steps == 1)).sum())
+        if was_short and self._short_breaks >= SHORT_BREAKS:
+            warnings.warn(
+                f"{self._short_breaks} episodes were closed as truncated after 1 step, because the next observation was "
+                f"not their next_observation. Pass what the step returned, without new noise or normalization.",
+                stacklevel=5,
+            )
 
     def _close(self, envs: Array, phase: int) -> None:
         """Append the open episodes of these environments to the timeline, all or none."""
@@ -169,20 +199,14 @@ class OpenEpisodes:
             for i in np.flatnonzero(self._truncated | self._incoming[0]["terminated"]).tolist():
                 self._write_final(i, finals[i])
         elif "final_obs" in info if isinstance(info, Mapping) else any("final_obs" in each for each in info or ()):
-            raise InputError(
-                f"info has final_obs, which environments with autoreset 'same_step' report, but autoreset is "
-                f"{self.autoreset!r}. Pass the autoreset mode of the environment to the buffer."
-            )
+            raise InputError(f"info has final_obs, so autoreset must be 'same_step', but it is {self.autoreset!r}.")
         for key in self.timeline.info_keys:
             field = Field.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
             write([field], [_info_column(info, key, self.n_envs)])
 
     def _write_final(self, i: int, final: Any) -> None:
         if final is None:
-            raise MissingKeyError(
-                f"autoreset is 'same_step', but info has no final_obs for environment {i}, whose episode has ended. Pass "
-                f"the info of the step, or the autoreset mode of the environment."
-            )
+            raise MissingKeyError(f"autoreset is 'same_step', but info has no final_obs for environment {i}, which ended.")
         after = self._incoming[1, i : i + 1].reshape(())
         fields = [Field.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
         values = select_observation(final, "final_obs")
@@ -195,10 +219,7 @@ class OpenEpisodes:
         for key in self.timeline.info_keys:
             is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
             if is_bad.any():
-                raise MissingKeyError(
-                    f"info[{key!r}] must be a finite number, because it is one of info_keys, but it is missing or not "
-                    f"finite for environment {np.argmax(is_bad)}."
-                )
+                raise MissingKeyError(f"info[{key!r}] must be a finite number in environment {np.argmax(is_bad)}.")
 
     def state(self) -> dict[str, Array]:
         """Return what `load` needs: the rows of all open episodes, one after the other, each with its last observation."""
@@ -232,14 +253,22 @@ class OpenEpisodes:
         self.steps[:], self.phase[:] = state["open_steps"], state["open_phase"]
 
 
-def _fields_of(before: Array, after: Array, truncated: Array) -> tuple[Field, ...]:
+def _fields_of(before: Array, after: Array, truncated: Array, timeline: Timeline) -> tuple[Field, ...]:
     """Return the fields of the values of a step, in the order in which `OpenEpisodes.add` has them."""
     return (
         *(Field.of(f"observation[{key!r}]", before[key]) for key in OBSERVATION_KEYS),
         *(Field.of(f"next_observation[{key!r}]", after[key]) for key in OBSERVATION_KEYS),
-        *(Field.of(key, before[key]) for key in ("action", "reward", "terminated")),
+        Field.of("action", before["action"], timeline.spec.action),
+        *(Field.of(key, before[key]) for key in ("reward", "terminated")),
         Field.of("truncated", truncated),
     )
+
+
+def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
+    """Raise InputError if an observation is in the memory of its next_observation: then both show the same step."""
+    for key, one, other in zip(OBSERVATION_KEYS[:2], before, after, strict=False):
+        if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other):
+            raise InputError(f"{key} of observation and next_observation must not share memory. Copy before env.step().")
 
 
 def _final_observations(info: Any, n_envs: int) -> list[Any]:

@@ -11,6 +11,7 @@ from ..errors import FileError, InputError
 from ..options import ReplayOptions
 from ..records import Array
 from .kernels import compiled, prefetch_bytes
+from .rows import check_stored
 from .timeline import Timeline
 
 SMALLEST_ERROR = 1e-6  # added to every TD error, so that every transition can be sampled again
@@ -77,11 +78,7 @@ class Priorities(SumTree):
     def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
         """Raise FileError unless exactly the rows that start a transition have a priority in `state`."""
         values = state["priorities"]
-        if values.dtype != np.float64 or values.shape != steps_left.shape:
-            raise FileError(
-                f"Expected shape {steps_left.shape} of float64 for the stored priorities, got {values.shape} of "
-                f"{values.dtype}. The file is damaged."
-            )
+        check_stored("priorities", values, steps_left.shape, np.float64)
         is_live = values > 0
         if not np.isfinite(values.sum()) or (is_live != (steps_left > 0)).any() or values[~is_live].any():
             raise FileError("The stored priorities do not fit the stored rows, or are not finite. The file is damaged.")
@@ -110,10 +107,8 @@ class ErrorPriorities(Priorities):
         """Set new TD errors, see `HindsightBuffer.update_priorities`. position: write positions of `timeline`."""
         position, errors = np.asarray(position), np.asarray(errors)
         if position.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or position.shape != errors.shape:
-            raise InputError(
-                f"row and priority must be integers and numbers of one shape, got {position.shape} of {position.dtype} and "
-                f"{errors.shape} of {errors.dtype}."
-            )
+            got = f"{position.shape} of {position.dtype} and {errors.shape} of {errors.dtype}"
+            raise InputError(f"row and priority must be integers and numbers of one shape, got {got}.")
         position, errors = position.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
         first, stop = timeline.live_positions()
         rows = np.empty(len(position), np.int64)
@@ -131,9 +126,7 @@ class ErrorPriorities(Priorities):
             position >= first,
         )
         if not is_good.all():
-            raise InputError(
-                f"A priority must be between 0 and {LARGEST:g}, got {errors[~is_good][0]}. Pass the absolute TD error."
-            )
+            raise InputError(f"A priority must be between 0 and {LARGEST:g}, got {errors[~is_good][0]}.")
         is_known &= ~is_held | (self.values(rows) > 0)
         if not is_known.all():
             raise InputError(f"row {position[~is_known][0]} starts no transition. Pass batch.row of a sample.")
@@ -147,8 +140,9 @@ class ErrorPriorities(Priorities):
         """As `Priorities.check`."""
         super().check(state, steps_left)
         largest = state["largest_error"]
-        if largest.dtype != np.float64 or largest.shape != (1,) or not 0 < largest[0] < np.inf:
-            raise FileError(f"The stored largest priority must be one finite float64 above 0, got {largest}.")
+        check_stored("largest priority", largest, (1,), np.float64)
+        if not 0 < largest[0] < np.inf:
+            raise FileError(f"The stored largest priority must be finite and above 0, got {largest[0]}.")
 
     def load(self, state: Mapping[str, Array]) -> None:
         """As `Priorities.load`."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
+from ..errors import CastError, FileError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
 from ..records import BATCH_FIELDS, OBSERVATION_KEYS, Array, ArraySpec, Batch, GoalSpec
 
 INFO_PREFIX = "info:"
@@ -78,16 +78,23 @@ def _holds(integer: np.iinfo[Any], spec: ArraySpec) -> bool:
 
 
 class Field(NamedTuple):
-    """A field of scratch rows into which a value is written. `name` is used in error messages."""
+    """A field of scratch rows into which a value is written. `name` is used in error messages.
+
+    values: the values of a Discrete space, None for other spaces.
+    """
 
     name: str
     array: Array
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    values: range | None = None
 
     @classmethod
-    def of(cls, name: str, array: Array) -> Field:
-        return cls(name, array, array.shape, array.dtype)
+    def of(cls, name: str, array: Array, spec: ArraySpec | None = None) -> Field:
+        """Return the field of an array. spec: of a Discrete space, whose values are checked, or of any other space."""
+        n_values = None if spec is None else spec.n_values
+        values = None if spec is None or n_values is None else range(int(spec.low[0]), int(spec.low[0]) + n_values)
+        return cls(name, array, array.shape, array.dtype, values)
 
 
 @np.errstate(over="ignore")
@@ -97,13 +104,15 @@ def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
     Raises ShapeError, CastError if a number does not survive the conversion, and InputError for what is no array. NaN and
     infinity are found later, in the rows.
     """
-    for (name, array, shape, dtype), value in zip(fields, values, strict=True):
+    for (name, array, shape, dtype, allowed), value in zip(fields, values, strict=True):
         if type(value) is not np.ndarray:
             value = SCALARS[type(value)](value) if type(value) in SCALARS else _as_array(value, name)
         if value.shape != shape:
             raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
         if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
             _check_cast(value, dtype, name)
+        if allowed is not None and not (allowed[0] <= value.min() and value.max() <= allowed[-1]):
+            raise InputError(f"{name} must be from {allowed[0]} to {allowed[-1]}, got {value.min()} to {value.max()}.")
         array[...] = value
 
 
@@ -125,10 +134,7 @@ def _check_cast(value: Array, dtype: np.dtype[Any], name: str) -> None:
     with np.errstate(invalid="ignore"):
         lost = value.astype(dtype) != value
     if lost.any():
-        raise CastError(
-            f"{name} is stored as {dtype} because of its space, which cannot hold {value[lost].flat[0]}. "
-            f"Scale or convert the value first."
-        )
+        raise CastError(f"{name} is stored as {dtype}, as its space says, which cannot hold {value[lost].flat[0]}.")
 
 
 def refuse_non_finite(fields: Iterable[Field], values: Iterable[Any]) -> None:
@@ -140,10 +146,7 @@ def refuse_non_finite(fields: Iterable[Field], values: Iterable[Any]) -> None:
         given = np.asarray(value)[index]
         if not np.isfinite(given):
             raise NonFiniteError(f"{field.name} must be finite, got {given} at index {index}.")
-        raise CastError(
-            f"{field.name} holds {given} at index {index}, which becomes infinite as {field.dtype}. Scale it, or pass "
-            f'dtype="float64".'
-        )
+        raise CastError(f'{field.name} is infinite as {field.dtype}, got {given} at index {index}. Pass dtype="float64".')
 
 
 def select(values: Mapping[str, Any], keys: Sequence[str], name: str) -> list[Any]:
@@ -190,6 +193,13 @@ def fraction_of_one(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_stored(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise FileError unless a stored array has this shape and dtype."""
+    if array.shape != shape or array.dtype != dtype:
+        got = f"{array.shape} of {array.dtype}"
+        raise FileError(f"The stored {name} must be {shape} of {np.dtype(dtype)}, got {got}. The file is damaged.")
+
+
 class Draw(NamedTuple):
     """The memory of one draw: what the sampler fills, and what transforms read besides the batch.
 
@@ -226,10 +236,8 @@ class BatchMemory:
         sizes = (-(-self.size * part.itemsize // ALIGNMENT) * ALIGNMENT for part in parts.values())
         *into, self._block_bytes = accumulate(sizes, initial=0)
         if self._block_bytes >= MAX_BATCH_BYTES:
-            raise InputError(
-                f"A batch must take less than 2 GB, but shape {shape} takes {self._block_bytes / 1e9:.1f} GB. "
-                f"Lower the batch size."
-            )
+            size = f"shape {shape} takes {self._block_bytes / 1e9:.1f} GB"
+            raise InputError(f"A batch must take less than 2 GB, but {size}. Lower the batch size.")
         self.record, self.flat = (_record(parts, axes, into) for axes in (shape, (self.size,)))
         starts = [places[field] + after * row.itemsize for field, after in sources.values()]
         self.plan = np.array(list(zip(starts, (p.itemsize for p in parts.values()), into, strict=False)), np.int64)
@@ -273,10 +281,11 @@ class BatchMemory:
         for name in names:
             _check_array(getattr(out, name), name, self.record[name])
         if out.discount is not None and "discount" not in self.extras:
-            raise InputError(
-                "out.discount must be None for one-step samples. Pass a batch that the same call returned before."
-            )
+            raise InputError("out.discount must be None for one-step samples.")
         arrays = {name: getattr(out, name).reshape(self.flat[name].shape) for name in names}
+        spans = sorted((array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays.values())
+        if any(stop > start for (_, stop), (start, _) in pairwise(spans)):
+            raise InputError("The arrays of out must not overlap.")
         info = {key: np.zeros(self.size) for key in self.info_keys}
         plan = self.plan.copy()
         for line, array in zip(plan, [*(arrays[name] for name in SOURCES), *info.values()], strict=True):

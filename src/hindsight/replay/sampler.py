@@ -8,12 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import FileError, NothingToSampleError
+from ..errors import NothingToSampleError
 from ..options.relabel import STRATEGIES, Relabel
 from ..records import Array, Batch
 from .kernels import RANDOM, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
 from .priorities import Priorities
-from .rows import BatchMemory, Draw, as_bytes
+from .rows import BatchMemory, Draw, as_bytes, check_stored
 from .strategies import (
     DESIRED,
     ORIGINAL,
@@ -66,8 +66,7 @@ class RandomState:
 
     def check(self, state: Array) -> None:
         """Raise FileError unless `state` is a random state."""
-        if state.dtype != np.uint64 or state.shape != (1,):
-            raise FileError(f"The stored random state must be one uint64, got {state.shape} of {state.dtype}.")
+        check_stored("random state", state, (1,), np.uint64)
 
     def load(self, state: Array) -> None:
         """Take a checked state."""

@@ -108,19 +108,15 @@ def custom_rows(strategy: StrategyFunction, row: Array, steps_done: Array, steps
     """Return the goal rows of a user's strategy, (B,) int64. Raises InputError unless it returns (B,) integers."""
     goal_row = np.asarray(strategy(row, steps_done, steps_left, u))
     if goal_row.shape != row.shape or goal_row.dtype.kind not in "iu":
-        raise InputError(
-            f"The strategy must return integers of shape {row.shape}, got shape {goal_row.shape} of {goal_row.dtype}."
-        )
+        got = f"{goal_row.shape} of {goal_row.dtype}"
+        raise InputError(f"The strategy must return integers of shape {row.shape}, got {got}.")
     return goal_row.astype(np.int64, copy=False)
 
 
 def refuse_goal_rows(goal_row: Array, is_held: Array) -> None:
     """Raise InputError unless all goal rows belong to a stored episode. Both (B,)."""
     if not is_held.all():
-        raise InputError(
-            f"The strategy returned row {goal_row[~is_held][0]}, which belongs to no stored episode. Rows must be between "
-            f"row - steps_done and row + steps_left."
-        )
+        raise InputError(f"The strategy returned row {goal_row[~is_held][0]}, which belongs to no stored episode.")
 
 
 def her_probability(strategy: Strategy, n_sampled_goal: int | None) -> float:
@@ -171,9 +167,7 @@ def choose_termination(
     Raises OptionError.
     """
     if compute_success is not None and rule != "success":
-        raise OptionError(
-            f"compute_success is only called with relabel_terminated='success', but relabel_terminated is {rule!r}."
-        )
+        raise OptionError(f"compute_success needs relabel_terminated='success', got relabel_terminated={rule!r}.")
     if isinstance(success_reward, bool) or not isinstance(success_reward, int | float) or not math.isfinite(success_reward):
         raise OptionError(f"success_reward must be a finite number, got {success_reward!r}.")
     match rule:

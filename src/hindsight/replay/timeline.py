@@ -7,10 +7,12 @@ needs no mask, no scan and no table of episodes.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,10 +20,12 @@ import numpy as np
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .kernels import finish_rows, float_table, row_layout
-from .rows import INFO_PREFIX, Field, refuse_non_finite, row_dtype, select, whole_number, write
+from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype, select, whole_number, write
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
+ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
+CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # versions 2 and 1
 COUNTERS = ("cursor", "oldest", "wrap_end", "high_water", "num_episodes", "num_transitions", "wraps")
 
 
@@ -77,6 +81,8 @@ class Timeline:
     ) -> None:
         self.spec, self.capacity, self.info_keys = spec, whole_number("capacity", capacity, 1), tuple(info_keys)
         self.episode_length = None if episode_length is None else whole_number("episode_length", episode_length, 1)
+        if len(set(self.info_keys)) < len(self.info_keys):
+            raise OptionError(f"info_keys must differ from each other, got {', '.join(self.info_keys)}.")
         row = row_dtype(spec, info_keys, dtype)
         last_rows = -(-self.capacity // (self.episode_length or USUAL_EPISODE_LENGTH))
         self.rows = zero_rows(self.capacity + last_rows, row)
@@ -187,9 +193,10 @@ class Timeline:
     def _make_scratch(self, steps: int) -> None:
         """Allocate rows for an episode of `steps` steps. The last row has no action, reward and info."""
         rows = self._scratch = np.zeros(steps + 1, self.rows.dtype)
-        names = ("action", "reward", *(INFO_PREFIX + key for key in self.info_keys))
+        names = ("reward", *(INFO_PREFIX + key for key in self.info_keys))
         self._fields = (
             *(Field.of(key, rows[key]) for key in OBSERVATION_KEYS),
+            Field.of("action", rows["action"][:-1], self.spec.action),
             *(Field.of(name, rows[name][:-1]) for name in names),
         )
 
@@ -209,10 +216,8 @@ class Timeline:
     def check_length(self, steps: int) -> None:
         """Raise EpisodeTooLongError if an episode of `steps` steps can never fit."""
         if steps > self.capacity:
-            raise EpisodeTooLongError(
-                f"Episode has {steps} steps, but capacity is {self.capacity} transitions. Increase capacity, or limit the "
-                f"length of episodes."
-            )
+            sizes = f"Episode has {steps} steps, but capacity is {self.capacity} transitions"
+            raise EpisodeTooLongError(f"{sizes}. Increase capacity, or limit the length of episodes.")
 
     def _make_room(self, steps: int) -> int:
         """Evict episodes until one of `steps` steps can be written. Return its first row."""
@@ -261,13 +266,9 @@ class Timeline:
         """
         rows, counters = state["rows"], state["counters"]
         if rows.dtype != np.uint8 or rows.shape[1:] != self._bytes.shape[1:] or len(rows) > len(self.rows):
-            raise FileError(
-                f"Expected uint8 of at most {self._bytes.shape} for the stored rows, got {rows.shape} of {rows.dtype}."
-            )
-        if counters.dtype != np.int64 or counters.shape != (len(COUNTERS),):
-            raise FileError(
-                f"Expected {len(COUNTERS)} int64 for the stored counters, got {counters.shape} of {counters.dtype}."
-            )
+            got = f"{rows.shape} of {rows.dtype}"
+            raise FileError(f"The stored rows must be at most {self._bytes.shape} of uint8, got {got}.")
+        check_stored("counters", counters, (len(COUNTERS),), np.int64)
         records = np.ascontiguousarray(rows).view(self.rows.dtype).reshape(-1)
         if not _is_sound(records["steps_done"], records["steps_left"], dict(zip(COUNTERS, counters.tolist(), strict=True))):
             raise FileError("The stored rows are not whole episodes, or do not fit their counters. The file is damaged.")
@@ -322,14 +323,16 @@ def _is_in_order(starts: Array, left: Array, counters: Mapping[str, int]) -> boo
 
 def zero_rows(length: int, row: np.dtype[Any]) -> Array:
     """Return `length` zero rows. Raises OptionError if they exceed the memory of this machine."""
-    if length * row.itemsize > machine_memory():
-        raise OptionError(
-            f"{length} rows of {row.itemsize} bytes take {length * row.itemsize / 1e9:.1f} GB, but this machine has "
-            f"{machine_memory() / 1e9:.1f} GB. Lower capacity."
-        )
+    if length * row.itemsize > ALWAYS_ALLOWED and length * row.itemsize > machine_memory():
+        needed, limit = length * row.itemsize / 1e9, machine_memory() / 1e9
+        raise OptionError(f"The rows take {needed:.1f} GB, but this machine has {limit:.1f} GB. Lower capacity or n_envs.")
     return np.zeros(length, row)
 
 
 def machine_memory() -> int:
-    """Return the memory of this machine in bytes, as far as it is known."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else sys.maxsize
+    """Return the memory in bytes that this process may use: of the machine, or of its cgroup, as far as it is known."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [sys.maxsize]
+    for path in CGROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no cgroup, or "max"
+            limits.append(int(Path(path).read_text()))
+    return min(limits)

@@ -7,7 +7,7 @@ A transform is called as transform(batch, draw, rng) and changes the batch in pl
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
 from ..records import Array, Batch
 from ..records.subgoals import Subgoal, parse_subgoals
 from ..records.symmetries import Symmetries
-from .kernels import apply_symmetry, gather, row_layout, select_goals, write_rewards
+from .kernels import apply_symmetry, gather, row_layout, write_rewards
 from .priorities import Priorities
-from .rows import INFO_PREFIX, BatchMemory, Draw, as_bytes
-from .sampler import RandomState, RowSampler
+from .rows import BatchMemory, Draw, as_bytes, check_stored
+from .sampler import GoalSampler, RandomState, RowSampler, Transform
 from .strategies import (
     AS_STORED,
     DESIRED,
@@ -46,16 +46,6 @@ TRANSFORMED = {
 _BELOW_ONE = 1 - 1e-12  # rounding must not choose a goal outside the fractions of a mixture
 
 
-class Steps(NamedTuple):
-    """Steps whose rewards are recomputed, arrays (B, ...). `reward` and `terminated` are overwritten where relabelled."""
-
-    next_achieved_goal: Array
-    goal: Array
-    is_relabelled: Array
-    reward: Array
-    terminated: Array
-
-
 class RewardTransform:
     """Recompute the rewards and terminations of relabelled samples with the functions of the environment.
 
@@ -68,40 +58,31 @@ class RewardTransform:
     ) -> None:
         self.compute_reward, self.termination, self._desired_goals = compute_reward, termination, desired_goals
 
-    @property
-    def has_extra_reward(self) -> bool:
-        """Whether rewards have a part that compute_reward leaves out."""
-        return self._desired_goals is not None
-
     def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
-        """Recompute the samples of one draw."""
-        self.recompute(batch, draw.info, None if self._desired_goals is None else self._desired_goals[batch.row])
-
-    def recompute(self, steps: Batch | Steps, info: dict[str, Array], desired_goal: Array | None) -> None:
         """Overwrite reward and terminated where relabelled. The functions get read-only views.
 
-        info: (B,) values of the info keys.
-        desired_goal: the goals of the episodes, (B, ...), or None without extra reward.
         Raises GoalEnvError if a function returns what cannot be used.
         """
-        achieved, goal = _read_only(steps.next_achieved_goal), _read_only(steps.goal)
-        if info:
-            info = {key: _read_only(values) for key, values in info.items()}
+        achieved, goal = _read_only(batch.next_achieved_goal), _read_only(batch.goal)
+        info = {key: _read_only(values) for key, values in draw.info.items()} if draw.info else {}
         recomputed = reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
-        if desired_goal is not None:
-            own = _call(self.compute_reward, "compute_reward", achieved, _read_only(desired_goal), info)
-            reward = recomputed + steps.reward - own
-        if not write_rewards(reward, steps.reward, steps.is_relabelled):
+        if self._desired_goals is not None:
+            own_goal = _read_only(self._desired_goals[batch.row])
+            reward = recomputed + batch.reward - _call(self.compute_reward, "compute_reward", achieved, own_goal, info)
+        if not write_rewards(reward, batch.reward, batch.is_relabelled):
             raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
-        termination = self.termination
-        if termination is AS_STORED:
-            return
-        if termination.function is not None:
-            terminated = _call(termination.function, "compute_terminated (or compute_success)", achieved, goal, info)
-            np.copyto(steps.terminated, terminated.astype(np.bool_), where=steps.is_relabelled)
-        elif termination.least_reward is not None:  # extra reward does not count
-            is_success = recomputed.astype(steps.reward.dtype) >= termination.least_reward
-            np.copyto(steps.terminated, is_success, where=steps.is_relabelled)
+        if self.termination is not AS_STORED:
+            self._terminate(batch, achieved, goal, info, recomputed)
+
+    def _terminate(self, batch: Batch, achieved: Array, goal: Array, info: dict[str, Array], reward: Array) -> None:
+        """Overwrite terminated where relabelled. reward: without extra reward, which does not decide success."""
+        function, least_reward = self.termination
+        if function is not None:
+            terminated = _call(function, "compute_terminated (or compute_success)", achieved, goal, info).astype(np.bool_)
+            np.copyto(batch.terminated, terminated, where=batch.is_relabelled)
+        elif least_reward is not None:
+            is_success = reward.astype(batch.reward.dtype) >= least_reward
+            np.copyto(batch.terminated, is_success, where=batch.is_relabelled)
 
 
 def _read_only(array: Array) -> Array:
@@ -119,10 +100,8 @@ def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, inf
             raise
         raise GoalEnvError(f"{name} must not write into its arguments ({problem}). Let it work on copies.") from problem
     if values.shape != (len(goal),) or values.dtype.kind not in "fiub":
-        raise GoalEnvError(
-            f"{name} must return numbers of shape ({len(goal)},) for {len(goal)} goals, got shape {values.shape} of "
-            f"{values.dtype}. Vectorize it, or use reward_function(env) of hindsight, which calls it row by row."
-        )
+        wanted, got = f"numbers of shape ({len(goal)},) for {len(goal)} goals", f"shape {values.shape} of {values.dtype}"
+        raise GoalEnvError(f"{name} must return {wanted}, got {got}. Vectorize it, or let make_buffer wrap it.")
     return values
 
 
@@ -193,9 +172,7 @@ def check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str
     wanted = {"relabel_at": "sample", "extra_reward": False, "n_steps": 1} if subgoals else {}
     for name, value in wanted.items():
         if getattr(options, name) != value:
-            raise OptionError(
-                f"{name} must be {value!r} with subgoals, got {getattr(options, name)!r}. Change it, or pass subgoals=()."
-            )
+            raise OptionError(f"{name} must be {value!r} with subgoals, got {getattr(options, name)!r}.")
     return tuple(subgoals)
 
 
@@ -249,10 +226,8 @@ def _refuse_other_symmetry(subgoal: Subgoal, symmetries: Symmetries) -> None:
         is_same = np.array_equal(observation.source[:, at], np.array(columns)[goal.source])
         is_same &= np.array_equal(observation.sign[:, at], goal.sign)
         if not (is_same and np.allclose(observation.offset[:, at], goal.offset)):
-            raise OptionError(
-                f"The symmetries must transform the columns {columns} of the subgoal {subgoal.name} as they transform "
-                f"goals. Correct the subgoal or the symmetries."
-            )
+            which = f"the columns {columns} of the subgoal {subgoal.name}"
+            raise OptionError(f"The symmetries must transform {which} as they transform goals.")
 
 
 class SymmetryTransform:
@@ -292,36 +267,23 @@ class WeightTransform:
 class StoredGoals:
     """Relabelled goals that are drawn once, when an episode ends (Stable Baselines 2), and kept beside its rows.
 
-    Each row has k goals with their rewards and terminations. As row data of a timeline it draws the goals of an episode
-    that enters. As a transform it relabels a sample with one of the goals of its row.
+    As row data of a timeline it draws k goals for each row of an episode that enters. As a transform it relabels a sample
+    with one of the goals of its row; the rewards are recomputed afterwards.
     strategy, n_sampled_goal: as in ReplayOptions. k is n_sampled_goal, 4 for a Relabel, and at most 1 for "final".
     probability: fraction of the samples that are relabelled.
-    goals: (rows, k) records of goal, reward and terminated.
+    goals: (rows, k, ...), in the dtype of the timeline.
     """
 
-    def __init__(
-        self,
-        rows: RowSampler,
-        rng: RandomState,
-        rewards: RewardTransform,
-        strategy: Strategy,
-        n_sampled_goal: int | None,
-    ) -> None:
-        self._rows, self._rng, self._rewards = rows, rng, rewards
-        strategy = check_strategy(strategy)
-        self.probability = her_probability(strategy, n_sampled_goal)
+    def __init__(self, rows: RowSampler, rng: RandomState, strategy: Strategy, n_sampled_goal: int | None) -> None:
+        self._rows, self._rng = rows, rng
+        self.probability = her_probability(check_strategy(strategy), n_sampled_goal)
         self._strategy = Relabel(**{strategy: 1.0}) if isinstance(strategy, str) else strategy
         k = DEFAULT_N_SAMPLED_GOAL if n_sampled_goal is None else n_sampled_goal
         if isinstance(self._strategy, Relabel) and self._strategy.only == "final":
             k = min(k, 1)
         self._k = k if self.probability else 0
-        row, n_rows = rows.timeline.rows.dtype, len(rows.timeline.rows)
-        fields = [("goal", row["desired_goal"]), ("reward", row["reward"]), ("terminated", np.dtype(np.bool_))]
-        record = np.dtype(fields, align=True)
-        self.goals = zero_rows(n_rows * self._k, record).reshape(n_rows, self._k)
-        self._bytes = as_bytes(self.goals)
-        places = [(place, dtype.itemsize, record.itemsize) for dtype, place, *_ in (record.fields or {}).values()]
-        self._fields = np.array(places, np.int64)
+        goal, n_rows = rows.timeline.rows.dtype["desired_goal"], len(rows.timeline.rows)
+        self.goals = zero_rows(n_rows * self._k, goal).reshape(n_rows, self._k, *goal.shape)
 
     @property
     def nbytes(self) -> int:
@@ -331,50 +293,33 @@ class StoredGoals:
     def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
         """Relabel each sample with `probability`, with one of the goals of its row, each equally likely."""
         u = rng.uniform(len(batch))
-        into = as_bytes(batch.goal), as_bytes(batch.reward), as_bytes(batch.terminated)
-        select_goals(self._bytes, self._fields, self._k, self.probability, u, batch.row, batch.is_relabelled, into)
+        np.less(u, self.probability, out=batch.is_relabelled)
+        if self._k:
+            which = np.minimum((u / self.probability * self._k).astype(np.int64), self._k - 1)
+            goals = self.goals.reshape(-1, *self.goals.shape[2:]).take(batch.row * self._k + which, axis=0)
+            batch.goal[batch.is_relabelled] = goals[batch.is_relabelled]
 
     def prepare(self, rows: Array) -> Array:
-        """Return the (T, k) goals of an episode of T + 1 records, with rewards and terminations.
+        """Return the (T, k) goals of an episode of T + 1 records, whose rows are numbered from the end of the ring.
 
         Goals of other episodes are drawn from what is stored before the episode enters, and from the episode itself.
-        Raises InputError or GoalEnvError if the strategy or the reward function returns what cannot be used.
+        Raises InputError if a custom strategy returns what cannot be used.
         """
-        goals = np.zeros((len(rows) - 1, self._k), self.goals.dtype)
-        if self._k:
-            goals["goal"] = self._draw(rows).reshape(goals["goal"].shape)
-            self._recompute(rows, goals)
-        return goals
-
-    def _recompute(self, rows: Array, goals: Array) -> None:
-        """Fill in the rewards and terminations of the (T, k) goals of an episode."""
-        steps, k = goals.shape
-        achieved = np.repeat(rows["achieved_goal"][1:], k, axis=0)
-        names = [name for name in rows.dtype.names or () if name.startswith(INFO_PREFIX)]
-        info = {name.removeprefix(INFO_PREFIX): np.repeat(rows[name][:-1], k) for name in names}
-        reward, terminated = (np.repeat(rows[name][:-1], k) for name in ("reward", "terminated"))
-        goal = np.ascontiguousarray(goals["goal"]).reshape(achieved.shape)
-        desired_goal = np.repeat(rows["desired_goal"][:-1], k, axis=0) if self._rewards.has_extra_reward else None
-        relabelled = Steps(achieved, goal, np.ones(steps * k, np.bool_), reward, terminated)
-        self._rewards.recompute(relabelled, info, desired_goal)
-        goals["reward"], goals["terminated"] = reward.reshape(steps, k), terminated.reshape(steps, k)
-
-    def _draw(self, rows: Array) -> Array:
-        """Return T * k goals for an episode that is not in the ring yet. Its rows are numbered from the end of the ring."""
         steps, timeline = len(rows) - 1, self._rows.timeline
         first = len(timeline.rows)
         row = np.repeat(np.arange(first, first + steps), self._k)
         steps_done, steps_left = row - first, first + steps - row
+        source = np.zeros(len(row), np.int64)
         if isinstance(self._strategy, Relabel):
             reads_others = self._strategy.random or self._strategy.desired
             other_row = self._other_rows(steps, len(row)) if reads_others else row
             u = self._rng.uniform(len(row)) * (self._strategy.fraction * _BELOW_ONE)
             goal_row, source = mixed_rows(self._strategy, row, steps_done, steps_left, u, other_row)
-            return _read_goals(timeline.rows, rows, goal_row, source == DESIRED)
-        goal_row = custom_rows(self._strategy, row, steps_done, steps_left, self._rng.uniform(len(row)).copy())
-        is_own = (goal_row >= first) & (goal_row <= first + steps)
-        refuse_goal_rows(goal_row, is_own | timeline.holds(goal_row))
-        return _read_goals(timeline.rows, rows, goal_row, np.zeros(len(row), np.bool_))
+        elif callable(self._strategy):
+            goal_row = custom_rows(self._strategy, row, steps_done, steps_left, self._rng.uniform(len(row)).copy())
+            is_own = (goal_row >= first) & (goal_row <= first + steps)
+            refuse_goal_rows(goal_row, is_own | timeline.holds(goal_row))
+        return _read_goals(timeline.rows, rows, goal_row, source == DESIRED).reshape(steps, *self.goals.shape[1:])
 
     def _other_rows(self, steps: int, size: int) -> Array:
         """Return rows that start a transition, of all that is stored or of the episode that enters, each equally likely."""
@@ -393,26 +338,19 @@ class StoredGoals:
         """Do nothing: goals of evicted rows are never selected."""
 
     def state(self, n_rows: int) -> dict[str, Array]:
-        """Return what `load` needs: the goals of the first `n_rows` rows as bytes, a view."""
-        return {"stored_goals": self._bytes.reshape(len(self.goals), -1)[:n_rows] if self._k else self._no_goals(n_rows)}
-
-    def _no_goals(self, n_rows: int) -> Array:
-        return np.zeros((n_rows, 0), np.uint8)
+        """Return what `load` needs: a view of the goals of the first `n_rows` rows."""
+        return {"stored_goals": self.goals[:n_rows]}
 
     def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
-        """Raise FileError unless `state` holds as many goals per row, with finite numbers."""
-        stored, shape = state["stored_goals"], (len(steps_left), self._k * self.goals.dtype.itemsize)
-        if stored.dtype != np.uint8 or stored.shape != shape:
-            raise FileError(f"Expected shape {shape} of uint8 for the stored goals, got {stored.shape} of {stored.dtype}.")
-        goals: Any = stored.reshape(-1).view(self.goals.dtype)
-        is_finite = np.isfinite(goals["reward"]).all() and np.isfinite(goals["goal"]).all()
-        if not is_finite or (goals["terminated"].view(np.uint8) > 1).any():
-            raise FileError("The stored goals, their rewards or their terminations are invalid. The file is damaged.")
+        """Raise FileError unless `state` holds as many finite goals per row."""
+        stored, shape = state["stored_goals"], (len(steps_left), *self.goals.shape[1:])
+        check_stored("goals", stored, shape, self.goals.dtype)
+        if not np.isfinite(stored).all():
+            raise FileError("The stored goals must be finite. The file is damaged.")
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Take the goals of the first rows from a checked state."""
-        stored = state["stored_goals"]
-        self._bytes[: stored.size] = stored.reshape(-1)
+        self.goals[: len(state["stored_goals"])] = state["stored_goals"]
 
 
 def _read_goals(ring: Array, rows: Array, goal_row: Array, is_desired: Array) -> Array:
@@ -423,3 +361,57 @@ def _read_goals(ring: Array, rows: Array, goal_row: Array, is_desired: Array) ->
         for name, here in (("achieved_goal", is_here & ~is_desired), ("desired_goal", is_here & is_desired)):
             goals[here] = records[name][goal_row[here] - first]
     return goals
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What the transforms of a buffer are made from, for any timeline."""
+
+    compute_reward: RewardFunction
+    termination: Termination
+    options: ReplayOptions
+    discount: float
+    subgoals: tuple[str, ...]
+    success_reward: float
+    symmetries: Symmetries
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Further arrays of a batch."""
+        return ("discount",) if self.options.n_steps > 1 else ()
+
+    def rewards(self, timeline: Timeline) -> RewardTransform:
+        """Return the transform that recomputes the rewards of single steps."""
+        desired_goals = timeline.rows["desired_goal"] if self.options.extra_reward else None
+        return RewardTransform(self.compute_reward, self.termination, desired_goals)
+
+    def returns(self, timeline: Timeline) -> Transform:
+        """Return the transform that the options ask for: of one step, or of n_steps."""
+        rewards, n_steps = self.rewards(timeline), self.options.n_steps
+        return rewards if n_steps == 1 else NStepReturn(timeline, rewards, n_steps, self.discount)
+
+    def stored_goals(self, rows: RowSampler, rng: RandomState) -> StoredGoals | None:
+        """Return the goals that are drawn when an episode ends, if the options ask for it."""
+        options = self.options
+        if options.relabel_at == "sample":
+            return None
+        return StoredGoals(rows, rng, options.goal_strategy, options.n_sampled_goal)
+
+    def goals(self, rows: RowSampler, rng: RandomState) -> GoalSampler:
+        """Return what chooses goals when a batch is sampled: none with goals that are stored before."""
+        if self.options.relabel_at == "episode_end":
+            return GoalSampler(rows, rng, "future", 0)
+        return GoalSampler(rows, rng, self.options.goal_strategy, self.options.n_sampled_goal)
+
+    def transforms(self, timeline: Timeline, stored: StoredGoals | None, weights: WeightTransform) -> list[Transform]:
+        """Return all transforms, in the order in which they are applied."""
+        transforms: list[Transform] = [] if stored is None else [stored]
+        transforms.append(self.returns(timeline))
+        if self.subgoals:
+            fraction, reward = self.options.subgoal_fraction, self.success_reward
+            transforms.append(SubgoalTransform(timeline, self.subgoals, fraction, reward, self.symmetries))
+        if len(self.symmetries) > 1:
+            transforms.append(SymmetryTransform(self.symmetries))
+        if self.options.prioritized:
+            transforms.append(weights)
+        return transforms

@@ -103,7 +103,8 @@ def comparison_text(runs: Sequence[Run]) -> str:
     for group in groups:
         lines.append(group.name)
         lines += [f"  {title:16}  {cell}" for title, cell in list(group.cells(rng).items())[3:]]
-    return "\n".join([*lines, *success_over_environments(groups, rng)])
+    text = "\n".join([*lines, *success_over_environments(groups, rng)])
+    return text.encode("utf-8", "replace").decode()
 
 
 def success_over_environments(groups: Sequence[Group], rng: np.random.Generator) -> list[str]:
@@ -179,9 +180,10 @@ def _draw_group(plot: Plot, group: Group, metric: str, colour: str) -> None:
     curves = [finite_points(run.column(plot.x), run.column(metric)) for run in group.runs]
     known = [curve for curve in curves if len(curve[0])]
     has_median = plot.x == "env_steps" and len(known) >= MIN_MEDIAN
-    colour_of_run, label = (f"{colour}@0.35", "") if has_median else (colour, group.label)
     for run, (x, y) in zip(group.runs, curves, strict=True):
-        plot.curve(x, y, f"{group.label}, {group.variant}, {run.path.name}", colour_of_run, 1.4, label)
+        label = "" if has_median or run is not group.runs[-1] else group.label
+        name = f"{group.label}, {group.variant}, {run.path.name}"
+        plot.curve(x, y, name, f"{colour}@0.35" if has_median else colour, 1.4, label)
     if has_median:
         x, median, low, high = median_curve(known)
         plot.band(x, low, high, colour)

@@ -117,7 +117,7 @@ def _return(run: Run, x: X) -> Plot:
     plot = Plot(f"return-{x}", f"Return against {X_NAMES[x]}", RETURN, x)
     _add_training(plot, run, "train/return")
     mean = run.column("test/return_mean")
-    half = Z_95 * run.column("test/return_std") / np.sqrt(run.column("test/episodes"))
+    half = Z_95 * run.column("test/return_std") / np.sqrt(np.maximum(run.column("test/episodes"), 1))
     plot.band(run.column(x), mean - half, mean + half, "blue")
     plot.metric(run, mean, "evaluation", "blue")
     return plot

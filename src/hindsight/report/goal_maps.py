@@ -29,11 +29,11 @@ def goal_maps(run: Run) -> list[Plot]:
 
 def varying_columns(goals: Array) -> list[int]:
     """Return the columns of goals (N, d) that vary: their lowest and highest value differ in the first three digits."""
-    if not len(goals):
-        return []
-    return [
-        i for i, (low, high) in enumerate(zip(goals.min(0), goals.max(0), strict=True)) if f"{low:.3g}" != f"{high:.3g}"
-    ]
+    is_finite = np.isfinite(goals)
+    lowest = goals.min(0, initial=np.inf, where=is_finite)
+    highest = goals.max(0, initial=-np.inf, where=is_finite)
+    bounds = list(zip(lowest.tolist(), highest.tolist(), strict=True))
+    return [i for i, (low, high) in enumerate(bounds) if low < high and f"{low:.3g}" != f"{high:.3g}"]
 
 
 def constant_numbers(run: Run) -> str:

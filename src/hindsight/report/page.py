@@ -13,13 +13,16 @@ from urllib.parse import quote
 
 from jinja2 import Template
 
+from ..storage import json_text
 from .figures import Plot, health, learning
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
-from .verdict import CHECKED, Verdict, duration, verdict, warnings_of
+from .verdict import Verdict, duration, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
-COLUMNS = ("option", "value", "chosen by", "meaning")
+SOURCES = {"given": "you", "task": "task", "recipe": "recipe"}  # in settings.json: on the page
+HEALTH_TEXT = "Thick: moving mean (hover for its window). Thin: as recorded."
+COLUMNS = ("option", "value", "source", "meaning")
 
 
 class Table(NamedTuple):
@@ -66,14 +69,13 @@ class Page:
     sections: Sequence[Section]
     tiles: Sequence[tuple[str, str, str]] = ()
     warnings: Sequence[str] = ()
-    checked: str = ""
     plotly: str = ""
     refresh: int = 0
 
     def to_html(self) -> str:
         """Return the page as HTML."""
         html, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.html", "page.js"))
-        plots = [vars(plot) for section in self.sections for plot in section.plots]
+        plots = json_text([vars(plot) for section in self.sections for plot in section.plots]).replace("<", "\\u003c")
         return str(Template(html, autoescape=True).render({**vars(self), "plots": plots, "script": script}))
 
 
@@ -83,8 +85,8 @@ def run_page(run: Run, video: str = "") -> Page:
     sections = [
         Section("learning", "Did it learn?", "Drag in a plot to zoom. Double-click to zoom out.", learning(run)),
         Section("video", "What does it look like?", video=video),
-        Section("goals", "Where does it succeed?", _goal_text(run), goal_maps(run)),
-        Section("health", "Is it healthy?", "Thin: as recorded. Thick: moving mean.", health(run), "small"),
+        _goal_section(run),
+        Section("health", "Is it healthy?", HEALTH_TEXT, health(run), "small"),
         Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
         _option_section(run),
         Section("machine", "Task and machine", tables=[_task_table(run)]),
@@ -93,10 +95,9 @@ def run_page(run: Run, video: str = "") -> Page:
         run.title,
         f"{run.title} · {settings.variant} · recipe {settings.recipe} · {readable_path(run.path)}",
         verdict(run),
-        [section for section in sections if section.plots or section.tables or section.video],
+        [section for section in sections if section.plots or section.tables or section.video or section.key == "goals"],
         _tiles(run),
         warnings_of(run),
-        CHECKED,
     )
 
 
@@ -126,11 +127,14 @@ def _tiles(run: Run) -> list[tuple[str, str, str]]:
     return [tile for tile in tiles if "nan" not in tile[1]]
 
 
-def _goal_text(run: Run) -> str:
-    text = f"{constant_numbers(run)} Shown: the evaluation at the slider, and at least {MIN_SHOWN} episodes up to it."
+def _goal_section(run: Run) -> Section:
+    """Return the maps of the goals, and a sentence about numbers of the goals that do not vary."""
+    maps, text = goal_maps(run), constant_numbers(run) or "No goal was evaluated yet." * (not run.evaluated)
+    if maps:
+        text += f" Shown: the evaluation at the slider, and at least {MIN_SHOWN} episodes up to it."
     if len(run.evaluated) > MAX_EPISODES:
         text += f" The maps have {MAX_EPISODES:,} of {len(run.evaluated):,} evaluation episodes, evenly spaced."
-    return text.strip()
+    return Section("goals", "Where does it succeed?", text, maps)
 
 
 def _time_table(run: Run) -> Table:
@@ -138,7 +142,7 @@ def _time_table(run: Run) -> Table:
     rows, total = [], 0.0
     for part, count in TIME_PARTS.items():
         seconds = run.last(f"{part}_seconds")
-        speed = f"{run.last(count) / seconds:,.0f} {count} per second" if count and seconds > 0 else ""
+        speed = f"{run.last(count) / seconds:,.0f} {count.replace('_', ' ')} per second" if count and seconds > 0 else ""
         rows.append((part, "not recorded" if math.isnan(seconds) else duration(seconds), speed))
         total += 0.0 if math.isnan(seconds) else seconds
     return Table(("part", "time", "speed"), [*rows, ("in all", duration(total), "")])
@@ -148,30 +152,24 @@ def _option_section(run: Run) -> Section:
     """Return the options that differ from their default, and all options, folded."""
     explained, options = run.settings.explained, run.options.to_dict()
     rows = [_option_row(name, value, explained.get(name, {})) for name, value in options.items()]
-    text = "Options that differ from their default, with who chose them: you, or the recipe."
-    changed = Table(COLUMNS, [row for row in rows if row[2]])
+    text = "Options that you chose or that differ from their default, with their source: you, the recipe or the task."
+    changed = Table(COLUMNS, [row for row in rows if "default" in row[2] or row[2].startswith("you")])
     return Section("options", "Settings", text, tables=[changed], folded=Table(COLUMNS, rows))
 
 
 def _option_row(name: str, value: Any, facts: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    origin = origin_of(value, facts)
-    others = {key: facts[key] for key in ("default", "recipe") if origin and key in facts and facts[key] != value}
-    known = ", ".join(f"{key} {format_value(other)}" for key, other in others.items())
-    return name, format_value(value), f"{origin} ({known})" if known else origin, str(facts.get("meaning", ""))
-
-
-def origin_of(value: Any, facts: Mapping[str, Any]) -> str:
-    """Return who chose the value of an option: "you", "recipe", or "" for the default."""
-    if "recipe" in facts:
-        return "recipe" if value == facts["recipe"] else "you"
-    return "" if not facts or value == facts.get("default") else "you"
+    """Return name, value, source and meaning. The source names the default and the recipe's value if they differ."""
+    source = SOURCES.get(str(facts.get("source")), "")
+    others = [f"{key} {format_value(facts[key])}" for key in ("default", "recipe") if facts.get(key, value) != value]
+    return name, format_value(value), f"{source} ({', '.join(others)})" if others else source, str(facts.get("meaning", ""))
 
 
 def _task_table(run: Run) -> Table:
     spec, machine = run.settings.spec, run.settings.machine.facts()
+    is_known = math.isfinite(spec.reward_low) and math.isfinite(spec.reward_high)
     task = {
         "environment": run.environment,
         "steps per episode, at most": spec.max_episode_steps,
-        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}",
+        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}" if is_known else "range unknown",
     }
     return Table(("", "value"), [(name, format_value(value)) for name, value in (task | machine).items()])

@@ -9,21 +9,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
 from ..records import Array
 from ..storage import read_json, read_lines
+from .statistics import finite_points
 
 NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
 T = TypeVar("T")
 
 
 class _Parsed(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True)
 
 
-class RunOptions(_Parsed):
+class RunOptions(_Parsed, extra="allow"):
     """The options of a run. Those that the report computes with are fields."""
 
     seed: int = 0
@@ -49,7 +50,7 @@ class TaskSpec(_Parsed):
     reward_high: float = np.inf
 
 
-class Machine(_Parsed):
+class Machine(_Parsed, extra="allow"):
     """Where a run was made. versions: of Python packages."""
 
     versions: Mapping[str, Any] = {}
@@ -60,7 +61,11 @@ class Machine(_Parsed):
 
 
 class RunSettings(_Parsed):
-    """The content of settings.json. explained: part, meaning, default and the recipe's value of each option."""
+    """The content of settings.json.
+
+    explained: meaning, default, source and the recipe's value of each option.
+    check: problems of the environment that `hindsight check` found.
+    """
 
     agent: str
     recipe: str = "default"
@@ -70,15 +75,16 @@ class RunSettings(_Parsed):
     machine: Machine = Machine()
     explained: Mapping[str, Mapping[str, Any]] = {}
     begun: str = ""
+    check: tuple[str, ...] = ()
 
 
 class EpisodeFacts(_Parsed):
     """A line of evaluations.jsonl or episodes.jsonl. env_steps: steps of the run at its evaluation, or at its end."""
 
-    env_steps: float
+    env_steps: FiniteFloat
     success: bool | None = None
-    desired_goal: tuple[float, ...]
-    final_goal: tuple[float, ...] | None = None
+    desired_goal: tuple[float | None, ...]
+    final_goal: tuple[float | None, ...] | None = None
     final_distance: float | None = None
 
 
@@ -126,8 +132,9 @@ class Run:
         return float(known[-1]) if len(known) else float("nan")
 
     def at(self, env_steps: float, name: str) -> float:
-        """Return a metric at a number of environment steps, interpolated linearly between records."""
-        return float(np.interp(env_steps, self.column("env_steps"), self.column(name)))
+        """Return a metric at a number of environment steps, interpolated linearly; NaN if there is none."""
+        steps, values = finite_points(self.column("env_steps"), self.column(name))
+        return float(np.interp(env_steps, steps, values)) if len(steps) else float("nan")
 
 
 def environment_name(env_id: str | None, env_options: Sequence[str]) -> str:
@@ -190,9 +197,10 @@ def _validated(data: Any, form: type[T], place: Path) -> T:
 def _columns(place: Path, records: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
     """Return every name that any record has as a column, by steps: an asynchronous evaluation is recorded late."""
     numbers = _validated(records, list[dict[str, float | None]], place)
-    if any(record.get("env_steps") is None for record in numbers):
+    steps = np.array([record.get("env_steps") for record in numbers], np.float64)
+    if not np.isfinite(steps).all():
         raise FileError(f"{place}: a record has no `env_steps`. {NOT_OURS}")
-    numbers.sort(key=lambda record: record["env_steps"] or 0.0)
+    numbers = [numbers[row] for row in np.argsort(steps, kind="stable")]
     names = dict.fromkeys(name for record in numbers for name in record)
     return {name: np.array([record.get(name) for record in numbers], np.float64) for name in names}
 

@@ -20,10 +20,7 @@ GROWTH = 10.0  # times the median of a metric: a warning
 MIN_RECORDS = 20  # before the growth of a metric is checked
 MANY_ALREADY_ACHIEVED = 0.7  # fraction of relabelled goals: a warning
 VALUE_TOLERANCE = 0.1  # of the range of possible returns, by which values may leave it
-ENDINGS = {"solved": "because it was solved", "steps": "after all its steps", "stopped": "because it was stopped"}
-CHECKED = (
-    "infinite values, mean Q against the possible returns, growth of losses, relabelled goals, failures, damaged files"
-)
+ENDINGS = {"solved": "because it was solved", "steps": "after all its steps", "stopped": "before all its steps"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,8 @@ def _answer(run: Run, last: float, best: float) -> tuple[Level, str]:
         return "bad", f"Success fell: {succeed}, {best:.0%} did at best"
     is_solved = solved_at_step(run) is not None
     if last >= run.options.solved_at:
-        return ("good", f"Solved: {succeed}") if is_solved else ("partly", f"Not solved yet: {succeed}, in one evaluation")
+        once = f"Not solved yet: {succeed}, but not in {run.options.solved_evaluations} evaluations in a row"
+        return ("good", f"Solved: {succeed}") if is_solved else ("partly", once)
     if is_solved:
         return "partly", f"Solved before, but now {succeed}"
     return ("bad", f"Learnt little: {succeed}") if last < 0.5 else ("partly", f"Partly learnt: {succeed}")
@@ -134,6 +132,7 @@ def _check_values(run: Run) -> Iterator[str]:
 
 
 def _check_failures(run: Run) -> Iterator[str]:
+    yield from (f"`hindsight check`: {problem}" for problem in run.settings.check)
     refused, failed = run.last("refused_episodes"), run.last("failed_jobs")
     if refused > 0:
         yield f"{refused:,.0f} training episodes were refused, for example for NaN. Run `hindsight check`."
