@@ -196,7 +196,7 @@ def test_train_writes_a_report_and_report_and_compare_write_it_again(run_folder,
     ("arguments", "message"),
     [
         (["trian"], "Did you mean 'train'"),
-        (["train", "PointReech-v0"], "PointReach-v0"),
+        (["train", "PointReech-v0"], "Did you mean: `PointReach`?"),
         (["train", "PointReach-v0", "--agent", "td4"], "Did you mean 'td3'"),
         (["train", "PointReach-v0", "--recipe", "point_rech"], "Did you mean 'point_reach'"),
         (["train", "PointReach-v0", "--tau", "x"], "`tau` must be a number"),
@@ -305,10 +305,26 @@ def test_an_error_of_the_environment_leaves_a_checkpoint(tmp_path):
         "        if Crash.steps > 400: raise RuntimeError('the cable came off')\n        return super().step(action)\n"
         "gymnasium.register('Crash-v0', entry_point=Crash)\n"
     )
-    arguments = ["train", "crash:Crash-v0", "--folder", tmp_path / "run", "--eval-every", "0", *SMALL]
+    arguments = ["train", "crash:Crash-v0", "--folder", tmp_path / "run", "--eval-every", "0", "--no-check", *SMALL]
     crashed = hindsight(*arguments, cwd=tmp_path)
     assert crashed.returncode == 1
     assert "the cable came off" in crashed.stderr
     assert "crash.py:7: if Crash.steps > 400: raise" in crashed.stderr
     assert "Traceback" not in crashed.stderr
     assert weights_of(tmp_path / "run")
+
+
+def test_train_checks_the_environment_first(tmp_path):
+    (tmp_path / "wrong.py").write_text(
+        "import gymnasium\nfrom hindsight import PointReach\n"
+        "class Wrong(PointReach):\n    def compute_reward(self, achieved_goal, desired_goal, info=None):\n"
+        "        return -super().compute_reward(achieved_goal, desired_goal, info)\n"
+        "gymnasium.register('Wrong-v0', entry_point=Wrong, max_episode_steps=50)\n"
+    )
+    arguments = ["train", "wrong:Wrong-v0", "--folder", tmp_path / "run", "--steps", "40", "--eval-every", "0", *SMALL]
+    refused = hindsight(*arguments, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "Wrong-v0 is not ready for hindsight" in refused.stderr
+    assert not (tmp_path / "run").exists()
+    trained = hindsight(*arguments, "--no-check", cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr

@@ -147,7 +147,7 @@ def train(arguments: Namespace) -> int:
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
     find_modules_here(environment)
-    with HER(environment, arguments.agent, arguments.recipe, **given) as model:
+    with HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given) as model:
         if arguments.save_recipe:
             save_recipe(model.settings, arguments.save_recipe)
         return Training(model, environment, arguments.folder, arguments.resume, trackers).run()

@@ -91,6 +91,7 @@ def _add_own(parser: ArgumentParser, agent: str = "", recipe: str = "") -> None:
 
 def _add_own_others(parser: Any) -> None:
     """Add what fewer people use."""
+    parser.add_argument("--no-check", action="store_true", default=False, help="do not check the environment first")
     parser.add_argument("--wandb", action="store_true", default=False, help="also send metrics to Weights & Biases")
     parser.add_argument(
         "--save-recipe", type=Path, default=None, metavar="FILE", help="write the settings as a recipe (.toml)"

@@ -18,8 +18,7 @@ from ..report.run import environment_name
 from ..report.write import LiveReport
 from ..rollout.video import VideoFile, play_with_video
 from ..training.assemble import environment_id
-from ..training.counts import Counts
-from ..training.evaluate import Evaluation, EvaluationJobs, outcome_of
+from ..training.evaluate import Evaluation, evaluate, outcome_of
 from ..training.saved_model import SavedModel
 from .terminal import progress, say
 
@@ -58,11 +57,10 @@ def evaluate_run(
     env: the id of the environment, None for the run's own.
     """
     with HER.load(run, env, workers=workers, engine="processes", ray_address=None) as model:
-        jobs = EvaluationJobs(model.source, model.weights, seed, range(episodes))
-        for _ in progress(range(episodes), episodes, "episodes"):
-            jobs.next(Counts())
+        outcomes = progress(evaluate(model.source, model.weights, seed, range(episodes)), episodes, "episodes")
+        result = Evaluation(tuple(outcomes))
         name = environment_name(model.spec.env_id, model.settings.rollout.env_options)
-        return {"environment": name, "agent": model.settings.agent, "seed": seed}, Evaluation(tuple(jobs.outcomes))
+        return {"environment": name, "agent": model.settings.agent, "seed": seed}, result
 
 
 def play(run: Path, env: str | None, *, episodes: int, seed: int, video_path: Path | None) -> None:

@@ -116,6 +116,9 @@ class Training:
             f"{'resuming' if continues else 'training'} {name} with {settings.agent}, recipe {settings.recipe!r} "
             f"({settings.variant}), seed {settings.training.seed}, in {self.path}"
         )
+        if self.model.check_report:
+            for finding in (*self.model.check_report.of("warning"), *self.model.check_report.of("not seen")):
+                say(f"  {finding.level}: {finding.name}: {finding.sentence}")
         for option, reason in settings.reasons.items():
             say(f"  {option} = {settings.flat()[option]}  ({reason})")
         self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
