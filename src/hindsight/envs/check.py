@@ -45,7 +45,7 @@ class EnvironmentFacts:
     info_keys: entries of info that compute_reward needs.
     time_limit: steps of an episode; None: no limit was found.
     action_bounds: the lowest and the highest action.
-    exact_resets: whether a reset with the same seed led to the same observations.
+    exact_resets: whether a reset with the same seed gives the same observations.
     """
 
     terminates_on_success: bool | None
