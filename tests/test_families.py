@@ -30,7 +30,7 @@ def test_a_recipe_learns_saves_and_acts(package, name, recipe, augmented, inputs
         model.learn(limit + 1)
         assert model.settings.recipe == recipe
         assert len(model.trainer.buffer.symmetries) == augmented
-        assert model.policy.spec.input_size == inputs
+        assert model.policy.spec.layout.size == inputs
         assert model.trainer.counts.updates > 0
         model.save(tmp_path / "model")
         parts = np.zeros(model.spec.observation.size), *np.zeros((2, model.spec.goal.size))

@@ -25,7 +25,7 @@ def test_a_recipe_learns_saves_and_acts(name, recipe, augmented, subgoals, input
         assert model.settings.recipe == recipe
         assert len(model.trainer.buffer.symmetries) == augmented
         assert (model.trainer.buffer.sample(64).subgoal is not None) == bool(subgoals)
-        assert (len(model.policy.spec.subgoals), model.policy.spec.input_size) == (subgoals, inputs)
+        assert (len(model.policy.spec.subgoals), model.policy.spec.layout.size) == (subgoals, inputs)
         model.save(tmp_path / "model")
         observation = make_goal_env(name).reset(seed=0)[0]
         action, _ = model.predict(observation)
@@ -50,6 +50,6 @@ def test_a_recipe_learns_saves_and_acts(name, recipe, augmented, subgoals, input
 def test_each_part_can_be_left_out(variant, options, inputs):
     with HER("FetchPush-v4", **SMALL, **options) as model:
         model.learn(100)
-        assert model.policy.spec.input_size == inputs, variant
+        assert model.policy.spec.layout.size == inputs, variant
         assert len(model.trainer.buffer.symmetries) == (8 if variant == "symmetric" else 1)
         assert model.trainer.counts.updates == 5

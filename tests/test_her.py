@@ -187,7 +187,7 @@ def test_the_recipe_is_chosen_by_the_id_and_overridden_by_options():
 def test_names_that_do_not_exist():
     with pytest.raises(UnknownNameError, match="Did you mean 'learning_rate'"):
         HER("PointReach-v0", learning_rte=0.1)
-    with pytest.raises(UnknownNameError, match="Did you mean: `PointReach`"):
+    with pytest.raises(UnknownNameError, match="Did you mean 'PointReach-v0'"):
         HER("PointReech-v0")
 
 

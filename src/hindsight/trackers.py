@@ -74,7 +74,7 @@ class WeightsAndBiases:
 
 
 def refuse_missing(names: Sequence[str]) -> None:
-    """Raise MissingExtraError for a tracker whose package, of the same name, is not installed."""
+    """Raise MissingExtraError if the package of a tracker, of the same name, is not installed."""
     for name in names:
         if find_spec(name) is None:
             raise MissingExtraError(f'--{name} needs {name}: pip install "hindsight-rl[{name}]"')

@@ -8,6 +8,7 @@ import pytest
 from short_runs import OPTIONS, her, short
 
 from hindsight import HER, BitFlipping, PointReach
+from hindsight.cli import main
 from hindsight.errors import FileError, GoalEnvError, OptionError
 from hindsight.training.assemble import environment_id
 
@@ -39,6 +40,16 @@ def test_learning_and_evaluating_take_two_environments(counted):
         model.learn(20)
         assert counted.made == 2
     assert counted.closed == 2
+
+
+def test_hindsight_train_makes_two_environments(counted, tmp_path):
+    options = ["--recipe", "point_reach", "--hidden", "8", "--random-steps", "20", "--steps", "60", "--eval-every", "30"]
+    gymnasium.register("Counted-v0", entry_point=lambda: counted())
+    try:
+        assert main(["train", "Counted-v0", "--folder", str(tmp_path / "run"), "--eval-episodes", "2", *options]) == 0
+    finally:
+        del gymnasium.registry["Counted-v0"]
+    assert (counted.made, counted.closed) == (2, 2)
 
 
 def test_predicting_takes_one_environment(counted):

@@ -16,7 +16,7 @@ class Counts:
     stale_episodes: episodes dropped because their weights were older than `policy_lag` jobs.
     lost_workers: worker processes that were replaced.
     foreign_answers, duplicate_answers, truncated_answers: answers of workers that were dropped. Their jobs were run again.
-    finished_jobs: jobs whose episodes were stored; also the version of the weights.
+    finished_jobs: jobs with stored episodes; also the version of the weights.
     submitted_episodes: the number of the next training episode.
     owed_updates: updates that are due, with the fraction that is carried over.
     unguided_success: running mean success of the episodes without guidance by subgoals.

@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,12 +47,13 @@ class Ending(NamedTuple):
 class RunFolder:
     """Writes settings, metrics, evaluations, policies and checkpoints of a run. One process holds it at a time.
 
+    check: sentences of the check of the environment, for the report.
     listeners: functions that are called with every record of the metrics.
     notices: what a user should know about the files, one sentence each.
     """
 
-    def __init__(self, path: Path, settings: Settings, spec: GoalSpec) -> None:
-        self.path, self.settings, self.spec = path, settings, spec
+    def __init__(self, path: Path, settings: Settings, spec: GoalSpec, check: Sequence[str] = ()) -> None:
+        self.path, self.settings, self.spec, self.check = path, settings, spec, check
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
         self._logged_at = self._checkpoint_at = 0
@@ -75,7 +76,7 @@ class RunFolder:
             raise RunFolderError(f"{self.path} already holds a run. Go on with it by --resume, or give another --folder")
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
         record["begun"] = datetime.now(UTC).isoformat(timespec="seconds")
-        record["explained"] = explain(self.settings)
+        record |= {"explained": explain(self.settings), "check": self.check}
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
