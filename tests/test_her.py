@@ -66,7 +66,7 @@ def test_a_callback_sees_the_run_and_can_stop_it(model, capsys):
 
 def test_predict_takes_one_or_a_batch(model):
     model.learn(60)
-    one, state = model.predict(observation(), state="kept")
+    one, state = model.predict(observation(), state="kept", episode_start=np.ones(1, bool))
     assert (one.shape, one.dtype, state) == ((2,), np.float32, "kept")
     many, _ = model.predict(observation(rows=3))
     assert many.shape == (3, 2)
@@ -220,6 +220,23 @@ def test_a_loaded_model_counts_on_and_acts_by_its_policy(model, tmp_path):
     assert not loaded.trainer.agent.exploration(counts.env_steps < 50).is_random
     assert counts.updates == 40
     loaded.close()
+
+
+def test_a_loaded_model_continues_the_count_of_steps_unless_reset(model, tmp_path):
+    model.learn(80).save(tmp_path / "model")
+    with HER.load(tmp_path / "model", env=short) as loaded:
+        assert loaded.num_timesteps == 80
+        assert loaded.learn(10, reset_num_timesteps=False).num_timesteps == 90
+        assert loaded.learn(10).num_timesteps == 10
+
+
+def test_options_given_to_load_are_saved(model, tmp_path):
+    model.learn(60).save(tmp_path / "model")
+    HER.load(tmp_path / "model", tau=0.25).save(tmp_path / "other")
+    other = HER.load(tmp_path / "other")
+    assert other.settings.agent_options.tau == 0.25
+    assert other.num_timesteps == 60
+    assert np.array_equal(other.predict(observation())[0], model.predict(observation())[0])
 
 
 def test_a_changed_description_is_refused(model, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
@@ -35,7 +36,8 @@ class HER:
     agent: "dqn", "qrdqn", "ddpg", "td3", "sac" or "tqc". Default: the recipe's, by the kind of actions.
     recipe: the name of a recipe (a set of tuned hyperparameters), or a .toml file. Default: chosen by the environment's id.
     saved: a model to go on from, see `load`. Agent and recipe are then its own.
-    check: play the environment first, refuse its errors, and choose open options by what is found (about 2 s).
+    check: True tests the environment with random actions first (about 2 s), raises GoalEnvError if it finds an error, and
+        uses what it measured for options that neither you nor the recipe set.
     options: every option by its name, as on the command line: `HER(env, seed=0, tau=0.01)`.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
@@ -74,13 +76,16 @@ class HER:
         reset_num_timesteps: bool = True,
         folder: str | Path | None = None,
     ) -> Self:
-        """Train for `total_timesteps` more environment steps. The last episode is finished and counts too.
+        """Train for at least `total_timesteps` more environment steps, and stop at the end of a job.
 
-        callback: one or several, called with a `View` after each job of episodes. A callback that returns False stops.
+        A job is `episodes_per_job` whole episodes and the updates after them.
+        callback: one or several functions. Each is called with a `View` after each job, not after each step as in SB3.
+            Return False to stop training.
         log_interval: print a line every `log_interval` episodes.
-        reset_num_timesteps: count `num_timesteps` from 0 again.
+        reset_num_timesteps: count `num_timesteps` from 0 again. False: continue the count, also that of a loaded model.
         folder: write settings, metrics, checkpoints and policies there, as `hindsight train` does. It must be new, or the
-            one that this model wrote last.
+            one that this model wrote last. After an error or Ctrl-C the last checkpoint is written too, unless storing
+            or updating was interrupted: then the checkpoint before remains.
         Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `steps` only
         sets the step at which `beta` of prioritized replay reaches 1.
         Raises OptionError unless total_timesteps is a whole number of at least 0.
@@ -103,19 +108,20 @@ class HER:
                     goes_on = each(view) is not False and goes_on
                 if files:
                     files.listen(trainer, JobFinished(episodes))
-        finally:  # after an error too: the trainer is where the last job ended
-            if files and trainer.agent.is_finite():
+        finally:
+            if files:
                 files.finish(trainer)
         return self
 
     def predict(
-        self, observation: Mapping[str, Any], state: Any = None, mask: Any = None, deterministic: bool = True
+        self, observation: Mapping[str, Any], state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[Array, Any]:
         """Return the action for one observation, or actions for a batch of them, and `state` as it was given.
 
         observation: a dict of observation, achieved_goal and desired_goal, each with or without one leading axis.
-        state, mask: ignored, as recurrent policies are not supported.
-        deterministic: False samples the actions of a stochastic policy (SAC, TQC).
+        state, episode_start: as in SB3, but ignored, since no policy is recurrent.
+        deterministic: False samples the action from the policy of SAC and TQC. The other agents have no distribution to
+            sample from, so they return the same action.
         Raises ShapeError and MissingKeyError.
         """
         (seen, achieved, desired), _ = check_observation(self.spec, observation)
@@ -145,7 +151,8 @@ class HER:
     def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
         """Return the success rate, its interval and the return of `episodes` episodes without exploration.
 
-        seed: of episodes that training never uses.
+        seed: determines the start and the goal of each episode. The same seed gives the same episodes. The default differs
+            from the seeds of training, and from those of the evaluations that select the best policy.
         """
         if not isinstance(episodes, int | np.integer) or episodes < 1:
             raise OptionError(f"episodes must be a whole number of at least 1, got {episodes!r}")
@@ -178,8 +185,8 @@ class HER:
 
     @property
     def num_timesteps(self) -> int:
-        """Environment steps since training began, or since `learn` last reset the count."""
-        return self._trainer.counts.env_steps - self._steps_before if self._trainer else 0
+        """Environment steps since training began (before saving too), or since `learn` last reset the count."""
+        return self._counts.env_steps - self._steps_before
 
     @property
     def policy(self) -> Policy:
@@ -219,9 +226,8 @@ class HER:
         if self._trainer is None:
             from .training.trainer import Trainer
 
-            counts = Counts.from_facts(self._saved.facts if self._saved else {})
             buffer = self._assembly.buffer(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, counts)
+            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
@@ -232,11 +238,10 @@ class HER:
         return self._assembly.check_report
 
     def saved_model(self) -> SavedModel:
-        """Return the model as a file holds it."""
+        """Return the content of the file that `save` writes."""
         if self._saved and not self._trainer:
-            return self._saved
-        facts = self._trainer.counts.facts() if self._trainer else {}
-        return SavedModel.take(self.agent, self.settings, self.spec, facts)
+            return replace(self._saved, settings=self.settings)
+        return SavedModel.take(self.agent, self.settings, self.spec, self._counts.facts())
 
     def close(self) -> None:
         """Close environments and files, and end worker processes."""
@@ -256,6 +261,12 @@ class HER:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+    @property
+    def _counts(self) -> Counts:
+        if self._trainer:
+            return self._trainer.counts
+        return Counts.from_facts(self._saved.facts if self._saved else {})
 
     def _open_folder(self, path: Path) -> RunFolder:
         """Return the run folder at `path`. It stays open until `learn` gets another one, or until `close`."""

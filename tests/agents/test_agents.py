@@ -95,8 +95,8 @@ def test_updates_equal_the_reference_implementation(name, options):
         for metric in expected.keys() & metrics.keys():
             torch.testing.assert_close(metrics[metric], expected[metric], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(agent.algorithm.weights, plain.flat(), rtol=1e-3, atol=2e-5)
-    targets = plain.flat_targets()[-len(agent.algorithm.targets) :]  # SAC has no target actor
-    torch.testing.assert_close(agent.algorithm.targets, targets, rtol=1e-3, atol=2e-5)
+    targets = plain.flat_targets()[-len(agent.algorithm.target_weights) :]  # SAC has no target actor
+    torch.testing.assert_close(agent.algorithm.target_weights, targets, rtol=1e-3, atol=2e-5)
 
 
 def trained(name, **options):
@@ -363,10 +363,10 @@ def test_rows_of_weight_0_do_not_change_the_critics(name):
 
 def targets_of(agent, batch):
     transitions = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update)
-    if hasattr(agent.algorithm, "_targets"):
-        return agent.algorithm._targets(transitions)
+    if hasattr(agent.algorithm, "_td_targets"):
+        return agent.algorithm._td_targets(transitions)
     coefficient = [torch.tensor(2.0)] if hasattr(agent.algorithm, "log_coefficient") else []
-    return agent.algorithm._target(transitions[0], *coefficient)
+    return agent.algorithm._td_target(transitions[0], *coefficient)
 
 
 def fill_next_values(agent, value):
@@ -401,11 +401,11 @@ def test_the_value_is_clipped_but_not_the_entropy(name):
 def test_targets_are_updated_at_their_period(name):
     agent = make(name, tau=1.0, target_period=2)
     algorithm, batch = agent.algorithm, make_batch(agent)
-    before = algorithm.targets.clone()
+    before = algorithm.target_weights.clone()
     agent.update(batch)
-    assert torch.equal(algorithm.targets, before)
+    assert torch.equal(algorithm.target_weights, before)
     agent.update(batch)
-    assert torch.equal(algorithm.targets, algorithm.weights[-len(before) :])
+    assert torch.equal(algorithm.target_weights, algorithm.weights[-len(before) :])
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)

@@ -43,7 +43,7 @@ def make_episode():
 def test_updates_equal_those_on_the_cpu(name):
     agents = [make(name, device, **NOT_RANDOM[name]) for device in ("cpu", "cuda")]
     agents[1].algorithm.weights.copy_(agents[0].algorithm.weights)
-    agents[1].algorithm.targets.copy_(agents[0].algorithm.targets)
+    agents[1].algorithm.target_weights.copy_(agents[0].algorithm.target_weights)
     for agent in agents:
         agent.observe(make_episode())
     on_cpu, on_gpu = (agent.updates(make_batch(agent)) for agent in agents)

@@ -12,7 +12,7 @@ from hindsight.errors import WorkerError
 from hindsight.records import OBSERVATION_KEYS, Episode
 from hindsight.rollout.collect import TRAINING, Collector, Job
 from hindsight.rollout.job_result import JobResult, checksum, run_job
-from hindsight.rollout.workers import MOST_ATTEMPTS, WorkerSource
+from hindsight.rollout.workers import MAX_ATTEMPTS, WorkerSource
 
 JOB = Job(0, TRAINING, (3, 4), setups.weights(), Exploration(random_eps=0.3, noise=0.2))
 
@@ -115,8 +115,10 @@ def test_faulty_results_are_counted_and_their_jobs_run_again():
 
 
 def test_a_job_with_only_faulty_results_fails():
-    with WorkerSource(FaultyPool([foreign] * MOST_ATTEMPTS), 1) as source:
+    with WorkerSource(FaultyPool([foreign] * MAX_ATTEMPTS), 1) as source:
         ticket = source.submit(JOB)
-        with pytest.raises(WorkerError, match=r"Episodes \(3, 4\) could not .* 3 attempts. The last result was foreign"):
+        with pytest.raises(
+            WorkerError, match=r"Episodes \(3, 4\) could not .* 3 attempts. The last result was rejected: foreign"
+        ):
             source.result(ticket)
         assert len(source.result(ticket)) == 2

@@ -151,6 +151,9 @@ def test_dropped_jobs_are_forgotten(start):
         assert len(source.result(tickets[3])) == 2
         assert not source._jobs
         assert not source._results
+        for unknown in tickets:  # dropped, or taken already
+            with pytest.raises(KeyError, match="not dropped"):
+                source.result(unknown)
 
 
 def test_a_dropped_job_that_is_running_is_ignored(start):

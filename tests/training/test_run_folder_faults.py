@@ -224,3 +224,23 @@ def test_learn_leaves_a_checkpoint_when_it_is_interrupted(tmp_path, problem):
         with folder_of(model, tmp_path / "run") as folder, HER(short, recipe="point_reach", eval_every=0, **SMALL) as other:
             folder.resume(other.trainer)
             assert same_bytes(trainer_state(other.trainer)[0], state)
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, HindsightError])
+def test_learn_saves_no_checkpoint_of_a_job_that_was_interrupted(tmp_path, monkeypatch, problem):
+    def updates(batch):
+        if model.trainer.counts.env_steps == 50:
+            raise problem("now")
+        return made(batch)
+
+    with her(checkpoint_every=30) as model:
+        made = model.agent.updates
+        monkeypatch.setattr(model.agent, "updates", updates)
+        with pytest.raises(problem):
+            model.learn(100, folder=tmp_path / "run")
+        assert not (tmp_path / "run" / "ended.json").exists()
+        model.close()
+        with her(checkpoint_every=30) as other, folder_of(other, tmp_path / "run") as folder, her() as whole:
+            folder.resume(other.trainer)
+            assert other.trainer.counts.env_steps == 30
+            assert same_bytes(other.learn(30).agent.state_dict(), whole.learn(60).agent.state_dict())

@@ -46,6 +46,15 @@ def test_many_bad_episodes_in_a_row_end_the_run_with_the_reason():
         assert len(model.trainer.buffer) == 0
 
 
+def test_all_episodes_of_the_last_job_are_counted_before_the_run_ends():
+    with her(Broken(short(), lambda episode: True), episodes_per_job=REFUSED_IN_A_ROW + 5) as model:
+        for times in (1, 2):  # going on does not help
+            with pytest.raises(HindsightError, match=f"refused {times * (REFUSED_IN_A_ROW + 5)} episodes in a row"):
+                model.learn(1000)
+            assert model.trainer.counts.episodes == times * (REFUSED_IN_A_ROW + 5)
+            assert not model.trainer.is_between_jobs
+
+
 def test_a_solved_task_is_not_trained_on():
     with her(solved_evaluations=1, solved_at=0.5) as model:
         model.trainer.history.append({"env_steps": 0.0, "success_rate": 0.6, "return_mean": 0.0})

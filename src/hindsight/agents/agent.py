@@ -27,7 +27,7 @@ class Algorithm(Protocol):
     """What a file such as `td3` provides; Agent does the rest.
 
     batches_per_update: number of batches that one `learn` needs.
-    weights: all weights that are not targets, one flat vector.
+    weights: all weights except those of target networks, one flat vector.
     tensors: everything that the next update depends on, besides normalizer and generator.
     """
 
@@ -47,8 +47,8 @@ class Algorithm(Protocol):
     def value(self, inputs: Tensor) -> Tensor:
         """Return the critics' value of the greedy action, (N,), for network inputs (N, n)."""
 
-    def policy(self) -> Tensor:
-        """Return the flat weights of the policy."""
+    def actor_weights(self) -> Tensor:
+        """Return the flat weights of the network that acts: the actor, or the network of action values."""
 
     def exploration(self, env_steps: int) -> Exploration:
         """Return the exploration after this many environment steps."""
@@ -67,7 +67,7 @@ class Agent:
         self.batches_per_update = algorithm.batches_per_update
         self.n_updates = 0  # critic updates so far
         self.policy_ema = policy_ema
-        self._ema = algorithm.policy().clone() if policy_ema < 1 else None
+        self._ema = algorithm.actor_weights().clone() if policy_ema < 1 else None
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Run one update and return its metrics, () tensors, which are not finite once the weights are not.
@@ -90,7 +90,7 @@ class Agent:
         metrics = self.algorithm.learn(transitions)
         self.n_updates += self.batches_per_update
         if self._ema is not None:
-            self._ema.lerp_(self.algorithm.policy(), self.policy_ema)
+            self._ema.lerp_(self.algorithm.actor_weights(), self.policy_ema)
         return metrics
 
     def observe(self, episode: Episode) -> None:
@@ -115,11 +115,11 @@ class Agent:
 
     def policy_weights(self) -> PolicyWeights:
         """Return copies of the weights for evaluation: the EMA if there is one, otherwise the policy."""
-        return self._copy(self.algorithm.policy() if self._ema is None else self._ema)
+        return self._copy(self.algorithm.actor_weights() if self._ema is None else self._ema)
 
     def collecting_weights(self) -> PolicyWeights:
         """Return copies of the weights for collecting: the policy."""
-        return self._copy(self.algorithm.policy())
+        return self._copy(self.algorithm.actor_weights())
 
     def _copy(self, flat: Tensor) -> PolicyWeights:
         return PolicyWeights(flat.cpu().numpy().copy(), *self.algorithm.preprocessor.normalizer.mean_and_scale())

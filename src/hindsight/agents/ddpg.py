@@ -29,21 +29,21 @@ class DDPG:
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
-        self.targets, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
+        self.target_weights, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
         self.actor.initialize(self.generator, last_layer_scale=0.1)
         self.critics.initialize(self.generator)
-        self.targets.copy_(self.weights)
+        self.target_weights.copy_(self.weights)
 
         self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
-        self.target_update = TargetUpdate(self.targets, self.weights, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
+        self.target_update = TargetUpdate(self.target_weights, self.weights, options.tau, options.target_period)
+        self.tensors = {"weights": self.weights, "targets": self.target_weights, "target_calls": self.target_update.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """Update critics, actor and targets."""
+        """Update critics, actor and target networks."""
         batch = transitions[0]
-        target = self._target(batch)
+        target = self._td_target(batch)
         value, tape = self.critics.forward(batch.critic_inputs)
         critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
@@ -55,8 +55,8 @@ class DDPG:
             metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
-    def _target(self, batch: Transitions) -> Tensor:
-        """Return the target of the critics, (B, 1)."""
+    def _td_target(self, batch: Transitions) -> Tensor:
+        """Return the TD target of the critics, (B, 1)."""
         action = self.target_actor(batch.next_policy_inputs)[0].tanh_()
         values = self.target_critics(torch.cat((batch.next_inputs, action), 1))
         next_value = losses.ensemble_min(values, self.options.n_target_critics, self.generator)
@@ -77,7 +77,7 @@ class DDPG:
         action = self.actor(inputs)[0].tanh_()
         return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
 
-    def policy(self) -> Tensor:
+    def actor_weights(self) -> Tensor:
         """Return the flat weights of the actor."""
         return self.actor.flat
 

@@ -30,19 +30,19 @@ class DQN:
         self.dueling = losses.dueling_matrix(n_actions).to(device) if options.dueling else None
         critic = critic_architecture(self.policy_spec, options, n_actions + options.dueling)
         self.weights, (self.critic,) = allocate([critic], device)
-        self.targets, (self.target_critic,) = allocate([critic], device)
+        self.target_weights, (self.target_critic,) = allocate([critic], device)
         self.critic.initialize(self.generator)
-        self.targets.copy_(self.weights)
+        self.target_weights.copy_(self.weights)
 
         self.adam = Adam(self.weights, options.learning_rate, options.gradient_clip)
-        self.target_update = TargetUpdate(self.targets, self.weights, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
+        self.target_update = TargetUpdate(self.target_weights, self.weights, options.tau, options.target_period)
+        self.tensors = {"weights": self.weights, "targets": self.target_weights, "target_calls": self.target_update.n_calls}
         self.tensors |= self.adam.tensors("adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """Update the critic and the target."""
+        """Update the critic and the target network."""
         batch = transitions[0]
-        target = self._target(batch)
+        target = self._td_target(batch)
         outputs, tape = self.critic.forward(batch.inputs)
         values, action = self._values(outputs), batch.action[None]
         value = values.gather(2, action)
@@ -56,8 +56,8 @@ class DQN:
             metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
-    def _target(self, batch: Transitions) -> Tensor:
-        """Return the target of the value of the action, (B, 1)."""
+    def _td_target(self, batch: Transitions) -> Tensor:
+        """Return the TD target of the value of the action, (B, 1)."""
         values = self._values(self.target_critic(batch.next_inputs))
         selection = self._values(self.critic(batch.next_inputs)) if self.options.double else values
         next_value = values.gather(2, selection.argmax(2, keepdim=True))[0]
@@ -71,7 +71,7 @@ class DQN:
         """Return the value of the best action, (N,), for network inputs (N, n)."""
         return self._values(self.critic(inputs))[0].amax(1)
 
-    def policy(self) -> Tensor:
+    def actor_weights(self) -> Tensor:
         """Return the flat weights of a network that returns the value of each action."""
         return self.weights if self.dueling is None else combine_outputs(self.critic, self.dueling)
 

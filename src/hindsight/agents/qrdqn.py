@@ -30,19 +30,19 @@ class QRDQN:
         self.mean_matrix = losses.quantile_mean_matrix(*self.shape).to(device)
         critic = critic_architecture(self.policy_spec, options, self.shape[0] * self.shape[1])
         self.weights, (self.critic,) = allocate([critic], device)
-        self.targets, (self.target_critic,) = allocate([critic], device)
+        self.target_weights, (self.target_critic,) = allocate([critic], device)
         self.critic.initialize(self.generator)
-        self.targets.copy_(self.weights)
+        self.target_weights.copy_(self.weights)
 
         self.adam = Adam(self.weights, options.learning_rate, options.gradient_clip)
-        self.target_update = TargetUpdate(self.targets, self.weights, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
+        self.target_update = TargetUpdate(self.target_weights, self.weights, options.tau, options.target_period)
+        self.tensors = {"weights": self.weights, "targets": self.target_weights, "target_calls": self.target_update.n_calls}
         self.tensors |= self.adam.tensors("adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """Update the critic and the target."""
+        """Update the critic and the target network."""
         batch = transitions[0]
-        target = self._target(batch)
+        target = self._td_target(batch)
         outputs, tape = self.critic.forward(batch.inputs)
         quantiles = outputs.view(1, -1, *self.shape)
         index = self._quantile_index(batch.action[None])
@@ -56,7 +56,7 @@ class QRDQN:
             metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
-    def _target(self, batch: Transitions) -> Tensor:
+    def _td_target(self, batch: Transitions) -> Tensor:
         """Return samples of the target distribution, (B, N), equally likely."""
         quantiles = self.target_critic(batch.next_inputs).view(1, -1, *self.shape)
         selection = self.critic(batch.next_inputs).view(1, -1, *self.shape) if self.options.double else quantiles
@@ -72,7 +72,7 @@ class QRDQN:
         """Return the mean return of the best action, (N,), for network inputs (N, n)."""
         return self.critic(inputs)[0].view(-1, *self.shape).mean(2).amax(1)
 
-    def policy(self) -> Tensor:
+    def actor_weights(self) -> Tensor:
         """Return the flat weights of a network that returns the mean return of each action."""
         return combine_outputs(self.critic, self.mean_matrix)
 

@@ -32,25 +32,25 @@ class SAC:
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
-        self.targets, (self.target_critics,) = allocate([critics], device)
+        self.target_weights, (self.target_critics,) = allocate([critics], device)
         self.actor.initialize(self.generator, last_layer_scale=0.1)
         self.critics.initialize(self.generator)
-        self.targets.copy_(self.critics.flat)
+        self.target_weights.copy_(self.critics.flat)
         self.log_coefficient = torch.full((1,), math.log(options.entropy_coefficient), device=device)
 
         entropy_rate = options.learning_rate if options.entropy_learning_rate is None else options.entropy_learning_rate
         self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
         self.entropy_adam = Adam(self.log_coefficient, entropy_rate)
-        self.target_update = TargetUpdate(self.targets, self.critics.flat, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
+        self.target_update = TargetUpdate(self.target_weights, self.critics.flat, options.tau, options.target_period)
+        self.tensors = {"weights": self.weights, "targets": self.target_weights, "target_calls": self.target_update.n_calls}
         self.tensors |= {"log_coefficient": self.log_coefficient} | self.entropy_adam.tensors("entropy_adam")
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """Update critics, actor, entropy coefficient and targets."""
+        """Update critics, actor, entropy coefficient and target networks."""
         batch, coefficient = transitions[0], self.log_coefficient.exp()[0]
-        target = self._target(batch, coefficient)
+        target = self._td_target(batch, coefficient)
         value, tape = self.critics.forward(batch.critic_inputs)
         critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
@@ -64,8 +64,8 @@ class SAC:
             metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
-    def _target(self, batch: Transitions, coefficient: Tensor) -> Tensor:
-        """Return the target of the critics, (B, 1).
+    def _td_target(self, batch: Transitions, coefficient: Tensor) -> Tensor:
+        """Return the TD target of the critics, (B, 1).
 
         The next value is clipped before the entropy is added, because rewards do not bound the entropy (as in REDQ with
         HER, Hiraoka 2023).
@@ -91,7 +91,7 @@ class SAC:
         action = self.actor(inputs)[0].chunk(2, -1)[0].tanh()
         return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
 
-    def policy(self) -> Tensor:
+    def actor_weights(self) -> Tensor:
         """Return the flat weights of the actor."""
         return self.actor.flat
 

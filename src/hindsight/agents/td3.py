@@ -14,7 +14,10 @@ from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class TD3:
-    """Critics learn the minimum of smoothed target values. The actor is updated once per `policy_period` critic updates."""
+    """Each critic learns the minimum of the target critics' values at the target action plus clipped noise.
+
+    The actor and the target networks are updated after every `policy_period` critic updates (SB3: `policy_delay`).
+    """
 
     def __init__(self, spec: GoalSpec, options: TD3Options, seed: int) -> None:
         self.options = options
@@ -28,39 +31,40 @@ class TD3:
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
-        self.targets, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
+        self.target_weights, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
         self.first_critic = Network(critics, self.critics.flat, slice(0, 1))
         self.actor.initialize(self.generator, last_layer_scale=0.1)
         self.critics.initialize(self.generator)
-        self.targets.copy_(self.weights)
+        self.target_weights.copy_(self.weights)
 
         self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
-        self.target_update = TargetUpdate(self.targets, self.weights, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
+        self.target_update = TargetUpdate(self.target_weights, self.weights, options.tau, options.target_period)
+        self.tensors = {"weights": self.weights, "targets": self.target_weights, "target_calls": self.target_update.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """Update the critics on each of `policy_period` batches, then the actor (on the last batch) and the targets.
+        """Update the critics on each of `policy_period` batches, then the actor and the target networks.
 
-        Returns the metrics of the last batch.
+        The actor learns from the last batch. Returns the metrics of the last batch and, with prioritized replay, the
+        `priority` of all batches, (P, B).
         """
-        errors = []
-        for i, target in enumerate(self._targets(transitions)):
+        td_errors = []
+        for i, target in enumerate(self._td_targets(transitions)):
             batch = transitions[i]
             value, tape = self.critics.forward(batch.critic_inputs)
             critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
             self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
             del tape, gradient  # the actor's update reuses their memory while it is in the cache
             if batch.weight is not None:
-                errors.append(losses.absolute_td_error(value, target))
+                td_errors.append(losses.absolute_td_error(value, target))
         actor_loss = self._update_actor(batch.inputs)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
-        return metrics | ({"priority": torch.stack(errors)} if errors else {})
+        return metrics | ({"priority": torch.stack(td_errors)} if td_errors else {})
 
-    def _targets(self, transitions: Transitions) -> Tensor:
-        """Return the targets of the critics, (P, B, 1), for all batches at once: target networks change only after them."""
+    def _td_targets(self, transitions: Transitions) -> Tensor:
+        """Return the TD targets of the critics, (P, B, 1), for all batches: target networks change only after them."""
         options, next_inputs = self.options, transitions.next_inputs.flatten(0, 1)
         action = self.target_actor(transitions.next_policy_inputs.flatten(0, 1))[0].tanh_()
         action = losses.smoothed_action(action, options.target_noise, options.target_noise_clip, self.generator)
@@ -82,7 +86,7 @@ class TD3:
         action = self.actor(inputs)[0].tanh_()
         return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
 
-    def policy(self) -> Tensor:
+    def actor_weights(self) -> Tensor:
         """Return the flat weights of the actor."""
         return self.actor.flat
 

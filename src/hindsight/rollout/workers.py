@@ -14,9 +14,11 @@ from ..records import Episode
 from .collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup
 from .job_result import JobResult
 
-MOST_ATTEMPTS = 3  # a job fails after this many lost workers or bad results; so does starting workers
-FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")  # names of the fault counts
-START_SECONDS = 300.0  # without a ready worker, before waiting ends with an error
+MAX_ATTEMPTS = 3  # a job fails after this many lost workers or bad results; so does starting workers
+# A worker can be lost. A result can be of another source (foreign), of an earlier job (duplicate), or incomplete or damaged
+# (truncated). In each case the job runs again, and the fault is counted under one of these names.
+FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")
+START_TIMEOUT = 300.0  # seconds without a ready worker, before waiting ends with an error
 
 
 class Source(Protocol):
@@ -26,10 +28,10 @@ class Source(Protocol):
         """Accept a job and return its ticket."""
 
     def result(self, ticket: int) -> list[Episode]:
-        """Wait for the episodes of a job and return them, once."""
+        """Wait for the episodes of a job and return them, once. Raises KeyError for an unknown or dropped ticket."""
 
     def wait_any(self, tickets: Sequence[int]) -> int:
-        """Wait until one of these jobs has a result, and return its ticket."""
+        """Wait until one of these jobs has a result, and return its ticket. None of them may be dropped."""
 
     def has_result(self, ticket: int) -> bool:
         """Return whether `result` returns without waiting for a worker."""
@@ -41,7 +43,7 @@ class Source(Protocol):
         """Return the faults since the last call, by the names in FAULTS. Each of them was repaired."""
 
     def close(self) -> None:
-        """Close the environments and end the processes that the source made. Jobs without a result are dropped."""
+        """Close the environments and end the processes that the source made. All jobs are dropped."""
 
 
 class LocalSource:
@@ -79,7 +81,7 @@ class LocalSource:
         return min(tickets)
 
     def has_result(self, ticket: int) -> bool:
-        """Return True, since there are no workers to wait for."""
+        """Return True: `result` runs the job in this process, so it never waits for a worker."""
         return True
 
     def drop(self, ticket: int) -> None:
@@ -92,6 +94,7 @@ class LocalSource:
 
     def close(self) -> None:
         """Close the environments that the source made."""
+        self._jobs.clear()
         for collector in self._collectors.values():
             collector.close()
 
@@ -185,9 +188,14 @@ class WorkerSource:
         return result
 
     def wait_any(self, tickets: Sequence[int]) -> int:
-        """Wait for the first result. Raises WorkerError if no worker can be started."""
+        """Wait for the first result.
+
+        Raises WorkerError if no worker can be started, and KeyError for an unknown or dropped ticket.
+        """
         if not self.workers:
             raise WorkerError("The source is closed. Make a new one.")
+        if unknown := set(tickets) - self._jobs.keys():
+            raise KeyError(f"Expected tickets of jobs that are not dropped, got {sorted(unknown)}.")
         while True:
             self._start_jobs()
             for ticket in self._results:
@@ -259,7 +267,7 @@ class WorkerSource:
         fault = result.fault(self._name, ticket, job)
         if fault:
             self.fault_counts[f"{fault}_answers"] += 1
-            self._run_again(ticket, f"The last result was {fault}.")
+            self._run_again(ticket, f"The last result was rejected: {fault}.")
         else:
             self._results[ticket] = list(result.episodes) if result.failure is None else result.failure
 
@@ -277,24 +285,24 @@ class WorkerSource:
     def _run_again(self, ticket: int, cause: str) -> None:
         """Queue a job again, or let it fail if it failed too often."""
         self._failed_attempts[ticket] += 1
-        if self._failed_attempts[ticket] < MOST_ATTEMPTS:
+        if self._failed_attempts[ticket] < MAX_ATTEMPTS:
             self._waiting.appendleft(ticket)
         else:
             episodes = self._jobs[ticket].episodes
-            self._results[ticket] = f"Episodes {episodes} could not be collected in {MOST_ATTEMPTS} attempts. {cause}"
+            self._results[ticket] = f"Episodes {episodes} could not be collected in {MAX_ATTEMPTS} attempts. {cause}"
 
     def _require_workers(self) -> None:
         """Raise WorkerError if workers cannot be started."""
         now = time.monotonic()
         if any(worker.is_ready for worker in self.workers):
             self._ready_at = now
-        if self._failed_starts >= MOST_ATTEMPTS:
+        if self._failed_starts >= MAX_ATTEMPTS:
             self._failed_starts = 0
             raise WorkerError(
-                f"{MOST_ATTEMPTS} workers ended before they were ready, the last one {self._last_end}. {self._pool.fix}"
+                f"{MAX_ATTEMPTS} workers ended before they were ready, the last one {self._last_end}. {self._pool.fix}"
             )
-        if now - self._ready_at > START_SECONDS:
-            raise WorkerError(f"No worker was ready within {START_SECONDS:.0f} s. {self._pool.fix}")
+        if now - self._ready_at > START_TIMEOUT:
+            raise WorkerError(f"No worker was ready within {START_TIMEOUT:.0f} s. {self._pool.fix}")
 
     def __enter__(self) -> Self:
         return self

@@ -58,6 +58,7 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
     trainer.counts, trainer.meter, trainer.evaluator.history = counts, meter, history
+    trainer.is_between_jobs = True
     trainer.rollouts.resubmit(trainer.source, jobs)
 
 

@@ -16,7 +16,7 @@ from ..rollout.collect import EVALUATION, Job, environment_seed
 from ..rollout.workers import Source
 from .counts import Counts
 
-UNSEEN_SEED = 1_000_003  # for `HER.evaluate`: none of its episodes is one of those that chose the best policy
+UNSEEN_SEED = 1_000_003  # default of `HER.evaluate`: other episodes than those that selected the best policy
 ATTEMPTS = 3  # at a job, before the error of the environment is raised
 
 
@@ -142,7 +142,11 @@ class EvaluationJobs:
 
 
 def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
-    """Play evaluation episodes and yield their outcomes, in the order of their numbers."""
+    """Run evaluation episodes and yield their outcomes, in the order of their numbers.
+
+    run_seed: with an episode's number it determines the seed of the environment. Training episodes of the same `run_seed`
+        have other seeds.
+    """
     jobs = EvaluationJobs(source, weights, run_seed, episodes)
     try:
         while not jobs.is_over:

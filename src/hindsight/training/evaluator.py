@@ -70,18 +70,18 @@ class Evaluator:
         jobs = EvaluationJobs(source, snapshot.weights, self.options.seed, numbers)
         self.running = RunningEvaluation(jobs, snapshot, [])
 
-    def ready(self, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
-        """Yield the outcomes that are there, and the evaluation if it is complete. Do not wait."""
+    def take_ready(self, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
+        """Yield the outcomes that have arrived, then the evaluation if it is complete. Do not wait."""
         while self.running and self.running.jobs.has_next:
             yield from self._receive(self.running, counts)
 
-    def rest(self, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
-        """Wait for the outcomes that are missing and yield them, then the evaluation."""
+    def finish_running(self, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
+        """Wait for the missing outcomes of the running evaluation and yield them, then the evaluation."""
         while self.running:
             yield from self._receive(self.running, counts)
 
-    def drop(self) -> None:
-        """Drop an evaluation that is under way. It is played again when it is due."""
+    def drop_running(self) -> None:
+        """Drop the running evaluation. It starts again when it is due."""
         if self.running:
             self.running.jobs.drop()
             self.running = None

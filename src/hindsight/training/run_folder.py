@@ -130,7 +130,12 @@ class RunFolder:
         self._write_policies()
 
     def finish(self, trainer: Trainer) -> None:
-        """Write the last checkpoint, a record of what is not logged yet, and why the run ended."""
+        """Write the last checkpoint, a record of what is not logged yet, and why the run ended.
+
+        If an error or Ctrl-C interrupted a job, write nothing: the run can be resumed from its last checkpoint.
+        """
+        if not trainer.is_between_jobs:
+            return
         self.save_checkpoint(trainer)
         steps = trainer.counts.env_steps
         if steps > self._logged_at:

@@ -18,22 +18,26 @@ from .metrics import Meter
 from .schedule import RolloutSchedule
 from .updates import UpdateLoop
 
-REFUSED_IN_A_ROW = 10  # episodes with bad values, one after another, that end a run
-SUCCESS_RATE = 0.1  # weight of the newest episode in the running mean success of episodes without guidance
+REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
+SUCCESS_SMOOTHING = 0.1  # running success += SUCCESS_SMOOTHING * (success - running success), over unguided episodes
 
 
 class Trainer:
     """Train an agent on the episodes of a source.
 
-    agent: it learns.
-    buffer: it stores episodes and relabels batches.
-    source: it collects episodes. Another may be set with `move_to`.
-    counts: how far the run is.
+    agent: the agent to train.
+    buffer: stores the episodes and samples relabelled batches.
+    source: collects the episodes. `move_to` replaces it.
+    settings: the options of the run.
+    counts: how far the run is: zero for a new run. The trainer updates them.
+    is_between_jobs: whether every job is either complete (stored, observed and followed by its updates) or not stored at
+        all. Otherwise an error or Ctrl-C interrupted a job, and a run cannot be resumed from this state.
     """
 
     def __init__(self, agent: Agent, buffer: HindsightBuffer, source: Source, settings: Settings, counts: Counts) -> None:
         self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
         self.counts = counts
+        self.is_between_jobs = True
         self.meter = Meter()
         self.rollouts = RolloutSchedule(agent, settings)
         self.updates = UpdateLoop(agent, buffer, settings)
@@ -52,40 +56,51 @@ class Trainer:
     def run(self, until: int) -> Iterator[Event]:
         """Train and evaluate until `until` environment steps, or until the task is solved, and yield each event.
 
-        The caller may stop after any event and call `run` again. The deterministic schedule waits for an evaluation. The
-        free schedule trains on meanwhile, until the next evaluation is due.
+        The caller may stop after any event and call `run` again. If `schedule` is "deterministic", training waits until an
+        evaluation is complete. If it is "free", training continues during an evaluation, until the next one is due.
         """
         evaluator, waits = self.evaluator, self.settings.rollout.schedule == "deterministic"
         try:
             while not evaluator.is_solved:
                 is_due = evaluator.is_due(self.counts, until)
                 if evaluator.running and (waits or is_due):
-                    yield from evaluator.rest(self.counts)
+                    yield from evaluator.finish_running(self.counts)
                 elif is_due:
                     evaluator.begin(self.source, self.counts)
                 elif self.counts.env_steps < until:
                     episodes = self.learn_from_next_job()
                     yield JobFinished(episodes, evaluator.is_due(self.counts, until))
-                    yield from evaluator.ready(self.counts)
+                    yield from evaluator.take_ready(self.counts)
                 elif evaluator.running:
-                    yield from evaluator.rest(self.counts)
+                    yield from evaluator.finish_running(self.counts)
                 else:
                     return
         finally:
-            evaluator.drop()
+            evaluator.drop_running()
 
     def learn_from_next_job(self) -> list[Episode]:
-        """Store the episodes of the next job, make the updates that are due, and return the episodes."""
+        """Store the episodes of the next job, make the updates that are due, and return the episodes.
+
+        Raises HindsightError if the buffer refused too many episodes in a row, or if weights are not finite.
+        """
         started = time.perf_counter()
         episodes = self.rollouts.next_episodes(self.source, self.counts)
         collected = time.perf_counter()
-        for episode in [episode for episode in episodes if self._store(episode)]:
-            for augmented in self.buffer.symmetries.augmented(episode):
-                self.agent.observe(augmented)
+        self.is_between_jobs = False
+        for episode in episodes:
+            refusal = self._store(episode)
+            if refusal is None:  # NaN would spoil the statistics that normalize the inputs
+                for augmented in self.buffer.symmetries.augmented(episode):
+                    self.agent.observe(augmented)
+        if self.counts.refused_in_a_row >= REFUSED_IN_A_ROW:
+            raise HindsightError(
+                f"The buffer refused {self.counts.refused_in_a_row} episodes in a row. The last error: {refusal}"
+            ) from refusal
         self.updates.run(self.counts, self.meter)
         self.counts.finished_jobs += 1
         self.counts.collect_seconds += collected - started
         self.counts.update_seconds += time.perf_counter() - collected
+        self.is_between_jobs = True
         return episodes
 
     def move_to(self, source: Source) -> None:
@@ -93,29 +108,22 @@ class Trainer:
         self.source = source
         self.rollouts.resubmit(source)
 
-    def _store(self, episode: Episode) -> bool:
-        """Add an episode to the buffer and to the counts. Return False if the buffer refuses it."""
+    def _store(self, episode: Episode) -> InputError | None:
+        """Add an episode to the buffer and to the counts. Return the error if the buffer refuses it."""
         counts = self.counts
         counts.env_steps += len(episode)
         counts.episodes += 1
         try:
             self.buffer.add_episode(episode)
         except InputError as problem:
-            self._count_refused(problem)
-            return False
+            counts.refused_episodes += 1
+            counts.refused_in_a_row += 1
+            return problem
         counts.refused_in_a_row = 0
         self.meter.add_episode(episode)
         if not episode.is_guided:
-            counts.unguided_success += SUCCESS_RATE * (float(bool(episode.success)) - counts.unguided_success)
+            counts.unguided_success += SUCCESS_SMOOTHING * (float(bool(episode.success)) - counts.unguided_success)
         options = self.settings.training
         if counts.env_steps > options.random_steps:
             counts.owed_updates += options.updates_per_step * len(episode)
-        return True
-
-    def _count_refused(self, problem: InputError) -> None:
-        self.counts.refused_episodes += 1
-        self.counts.refused_in_a_row += 1
-        if self.counts.refused_in_a_row == REFUSED_IN_A_ROW:
-            raise HindsightError(
-                f"the buffer refused {REFUSED_IN_A_ROW} episodes in a row. The last error: {problem}"
-            ) from problem
+        return None
