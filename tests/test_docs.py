@@ -47,13 +47,6 @@ NEEDS = {  # a word on a page, and the package that its snippets need
     ".mp4": "imageio_ffmpeg",
 }
 SETUP = {  # code before the first block that contains a word: what the reader has already
-    "README.md": {
-        "from hindsight import HER": """
-            import gymnasium
-            import hindsight
-            observation, _ = gymnasium.make("PointReach-v0").reset(seed=0)
-            """,
-    },
     "docs/migrating.md": {
         "import HerReplayBuffer": """
             from hindsight import make_goal_env
