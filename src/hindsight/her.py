@@ -84,8 +84,7 @@ class HER:
         log_interval: print a line every `log_interval` episodes.
         reset_num_timesteps: count `num_timesteps` from 0 again. False: continue the count, also that of a loaded model.
         folder: write settings, metrics, checkpoints and policies there, as `hindsight train` does. It must be new, or the
-            one that this model wrote last. After an error or Ctrl-C the last checkpoint is written too, unless storing
-            or updating was interrupted: then the checkpoint before remains.
+            one that this model wrote last. An error or Ctrl-C writes a checkpoint, unless it interrupts storing or updates.
         Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `steps` only
         sets the step at which `beta` of prioritized replay reaches 1.
         Raises OptionError unless total_timesteps is a whole number of at least 0.
@@ -120,8 +119,7 @@ class HER:
 
         observation: a dict of observation, achieved_goal and desired_goal, each with or without one leading axis.
         state, episode_start: as in SB3, but ignored, since no policy is recurrent.
-        deterministic: False samples the action from the policy of SAC and TQC. The other agents have no distribution to
-            sample from, so they return the same action.
+        deterministic: False samples the action of SAC and TQC. It has no effect on the other agents.
         Raises ShapeError and MissingKeyError.
         """
         (seen, achieved, desired), _ = check_observation(self.spec, observation)
@@ -151,8 +149,7 @@ class HER:
     def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
         """Return the success rate, its interval and the return of `episodes` episodes without exploration.
 
-        seed: determines the start and the goal of each episode. The same seed gives the same episodes. The default differs
-            from the seeds of training, and from those of the evaluations that select the best policy.
+        seed: determines the episodes. Training, and with the default also the choice of the best policy, use other episodes.
         """
         if not isinstance(episodes, int | np.integer) or episodes < 1:
             raise OptionError(f"episodes must be a whole number of at least 1, got {episodes!r}")
@@ -264,9 +261,7 @@ class HER:
 
     @property
     def _counts(self) -> Counts:
-        if self._trainer:
-            return self._trainer.counts
-        return Counts.from_facts(self._saved.facts if self._saved else {})
+        return self._trainer.counts if self._trainer else Counts.from_facts(self._saved.facts if self._saved else {})
 
     def _open_folder(self, path: Path) -> RunFolder:
         """Return the run folder at `path`. It stays open until `learn` gets another one, or until `close`."""

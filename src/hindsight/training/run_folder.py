@@ -26,9 +26,8 @@ from .metrics import count_metrics, episode_records, evaluation_metrics, table_t
 from .saved_model import SavedModel, refuse_other_settings
 from .trainer import Trainer
 
-FREE_ON_RESUME = frozenset(
-    {"steps", "workers", "engine", "ray_address", "checkpoint_every", "env_module"}
-)  # may change on resume
+# Options that may change on resume:
+FREE_ON_RESUME = frozenset({"steps", "workers", "engine", "ray_address", "checkpoint_every", "env_module"})
 SETTINGS, ENDING, TABLE = "settings.json", "ended.json", "progress.csv"
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl"

@@ -60,8 +60,7 @@ class RolloutSchedule:
             return
         weights, exploration = self.agent.collecting_weights(), self.exploration(counts)
         for _ in range(missing):
-            first = counts.submitted_episodes
-            numbers = tuple(range(first, first + rollout.episodes_per_job))
+            numbers = tuple(counts.submitted_episodes + i for i in range(rollout.episodes_per_job))
             job = Job(self.settings.training.seed, TRAINING, numbers, weights, exploration, counts.finished_jobs)
             self.in_flight.append((source.submit(job), job))
             counts.submitted_episodes += rollout.episodes_per_job  # last: an interrupted `submit` skips no episode

@@ -63,7 +63,7 @@ class Trainer:
         try:
             while not evaluator.is_solved:
                 is_due = evaluator.is_due(self.counts, until)
-                if evaluator.running and (waits or is_due):
+                if evaluator.running and (waits or is_due or self.counts.env_steps >= until):
                     yield from evaluator.finish_running(self.counts)
                 elif is_due:
                     evaluator.begin(self.source, self.counts)
@@ -71,8 +71,6 @@ class Trainer:
                     episodes = self.learn_from_next_job()
                     yield JobFinished(episodes, evaluator.is_due(self.counts, until))
                     yield from evaluator.take_ready(self.counts)
-                elif evaluator.running:
-                    yield from evaluator.finish_running(self.counts)
                 else:
                     return
         finally:
@@ -92,10 +90,8 @@ class Trainer:
             if refusal is None:  # NaN would spoil the statistics that normalize the inputs
                 for augmented in self.buffer.symmetries.augmented(episode):
                     self.agent.observe(augmented)
-        if self.counts.refused_in_a_row >= REFUSED_IN_A_ROW:
-            raise HindsightError(
-                f"The buffer refused {self.counts.refused_in_a_row} episodes in a row. The last error: {refusal}"
-            ) from refusal
+        if (count := self.counts.refused_in_a_row) >= REFUSED_IN_A_ROW:
+            raise HindsightError(f"The buffer refused {count} episodes in a row. The last error: {refusal}") from refusal
         self.updates.run(self.counts, self.meter)
         self.counts.finished_jobs += 1
         self.counts.collect_seconds += collected - started
