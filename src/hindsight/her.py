@@ -149,7 +149,7 @@ class HER:
     def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
         """Return the success rate, its interval and the return of `episodes` episodes without exploration.
 
-        seed: determines the episodes. Training, and with the default also the choice of the best policy, use other episodes.
+        seed: determines the episodes. Training uses others; with the default, so does the choice of the best policy.
         """
         if not isinstance(episodes, int | np.integer) or episodes < 1:
             raise OptionError(f"episodes must be a whole number of at least 1, got {episodes!r}")
