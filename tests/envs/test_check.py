@@ -163,7 +163,7 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             changed(compute_terminated=lambda self, a, d, info: near(a, d)),
             "termination",
             "warning",
-            r"0 of \d+ successes and 0 other steps .* but compute_terminated returns another number",
+            r"0 of \d+ successes and 0 other steps .* but compute_terminated disagrees",
         ),
         (
             changed(terminates=lambda self, o: self.steps == 3),

@@ -79,4 +79,3 @@ def _number(text: str, name: str, written: str) -> float:
 
 
 SOURCES = tuple(Relabel.model_fields)
-DESIRED, REAL = SOURCES.index("desired"), len(SOURCES)

@@ -22,13 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError, OptionError, UnknownNameError, nearest
-from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel
+from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, SOURCES, STRATEGIES, Relabel
 from ..records import Array
 
 RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
 StrategyFunction = Callable[[Array, Array, Array, Array], Array]
 Strategy = str | Relabel | StrategyFunction
-SOURCES = tuple(Relabel().fractions())  # of a mixture: the strategies, then "desired"
+
+# The source of a sample is an index of SOURCES: the strategies, in the order of STRATEGIES, then "desired". ORIGINAL, the
+# next number, is a sample that is not relabelled. Thus `source < ORIGINAL` means relabelled, and `source < DESIRED` means
+# relabelled with an achieved goal.
 DESIRED, ORIGINAL = SOURCES.index("desired"), len(SOURCES)
 _LARGEST_U = math.nextafter(1.0, 0.0)
 
