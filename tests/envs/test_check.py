@@ -63,6 +63,11 @@ def observing(change):
     [
         (lambda o: {**o, "observation": o["observation"][:1]}, "error", r"step 0 .* shape \(1,\), but \(2,\)"),
         (lambda o: {**o, "observation": o["observation"] * np.nan}, "error", "observation .* not finite"),
+        (
+            lambda o: {**o, "observation": o["observation"].astype(object)},
+            "error",
+            "observation .* not an array of numbers",
+        ),
         (lambda o: {**o, "observation": o["observation"] + 1000}, "warning", "which is not in Box"),
     ],
 )
@@ -70,6 +75,14 @@ def test_observations_that_are_not_as_declared(change, level, sentence):
     found = finding(observing(change), "observations")
     assert found[0] == level
     assert_matches(sentence, found[1])
+
+
+def test_an_environment_that_was_made_is_closed_after_an_unexpected_error(monkeypatch):
+    closed = []
+    monkeypatch.setattr("hindsight.envs.check.read_spec", lambda env: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        check_goal_env(lambda: changed(close=closed.append))
+    assert len(closed) == 1
 
 
 def assert_matches(pattern, text):
