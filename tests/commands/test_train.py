@@ -51,7 +51,7 @@ class WithUnusedKey(PointReach):
 
 
 def test_warnings_of_the_check_are_written_to_the_run_folder(tmp_path):
-    with HER(WithUnusedKey, max_episode_steps=20, steps=40, random_steps=40, hidden=(8,), eval_every=0) as model:
+    with HER(WithUnusedKey, check=True, steps=40, random_steps=40, hidden=(8,), eval_every=0) as model:
         assert Training(model, "WithUnusedKey", tmp_path, False, ()).run() == 0
     (sentence,) = json.loads((tmp_path / "settings.json").read_text())["check"]
     assert sentence.startswith("spaces: ")

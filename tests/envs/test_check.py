@@ -81,7 +81,7 @@ def test_an_environment_that_was_made_is_closed_after_an_unexpected_error(monkey
     closed = []
     monkeypatch.setattr("hindsight.envs.check.read_spec", lambda env: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        check_goal_env(lambda: changed(close=closed.append))
+        check_goal_env(lambda: changed(close=lambda self: closed.append(self)))
     assert len(closed) == 1
 
 
@@ -188,7 +188,7 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             changed(Terminating, terminates=lambda self, o: Terminating.terminates(self, o) or self.steps == 3),
             "termination",
             "warning",
-            "On relabelling, only successes that compute_terminated or the reward shows end an episode",
+            "can follow only compute_terminated or a success reward; other endings are lost",
         ),
         (
             changed(terminates=lambda self, o: Terminating.terminates(self, o) and self.steps > 4),
