@@ -11,7 +11,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_va
 from ..errors import OptionError
 from ..records import Array
 from .record import Fraction, OptionRecord
-from .relabel import DEFAULT_N_SAMPLED_GOAL, Relabel, Strategy
+from .relabel import Relabel, Strategy, her_probability
 
 RelabelAt = Literal["sample", "episode_end"]
 RelabelTerminated = Literal["success", "keep", "never"]
@@ -82,11 +82,7 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     @property
     def relabelled_fraction(self) -> float:
         """Fraction of the samples that are relabelled at the start: k/(k+1), or the sum of the mixture's fractions."""
-        strategy = self.goal_strategy
-        if isinstance(strategy, Relabel):
-            return strategy.fraction
-        k = DEFAULT_N_SAMPLED_GOAL if self.n_sampled_goal is None else self.n_sampled_goal
-        return k / (k + 1)
+        return her_probability(self.goal_strategy, self.n_sampled_goal)
 
     def relabel_at_step(self, env_steps: int) -> Relabel | None:
         """Return the mixture that `relabel_schedule` sets at this environment step; None before its first entry."""

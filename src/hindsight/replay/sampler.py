@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import NothingToSampleError
-from ..options.relabel import STRATEGIES, Relabel
+from ..options.relabel import STRATEGIES, Relabel, her_probability
 from ..records import Array, Batch
 from .kernels import EPISODE, FINAL, FUTURE, RANDOM, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
 from .priorities import Priorities
@@ -27,7 +27,6 @@ from .strategies import (
     StrategyFunction,
     check_strategy,
     custom_rows,
-    her_probability,
     mixed_rows,
     refuse_goal_rows,
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import FileError, GoalEnvError, OptionError
 from ..options import ReplayOptions
-from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
+from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel, her_probability
 from ..records import Array, Batch
 from ..records.subgoals import Subgoal, parse_subgoals
 from ..records.symmetries import Symmetries
@@ -29,7 +29,6 @@ from .strategies import (
     Termination,
     check_strategy,
     custom_rows,
-    her_probability,
     mixed_rows,
     refuse_goal_rows,
 )
