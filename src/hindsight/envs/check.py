@@ -222,9 +222,8 @@ def check_reward_values(evidence: Evidence) -> tuple[str, str]:
         f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
     )
     if len(wrong) <= RARE * len(rewards) and not _explaining_shift(evidence):
-        return "warning", (
-            sentence + "The part that step() adds is lost in relabelled samples. Set extra_reward=True to keep it"
-        )
+        lost = "The part that step() adds is lost in relabelled samples. Set extra_reward=True to keep it"
+        return "warning", sentence + lost
     return "error", sentence + "Let step return what compute_reward returns"
 
 
@@ -312,11 +311,8 @@ def check_termination(evidence: Evidence) -> tuple[str, str]:
     if n_ended < n_success:
         return "warning", f"{seen}, so it is not clear which relabelled successes do"
     if n_others or not np.isfinite(evidence.spec.reward_high):
-        return (
-            "warning",
-            f"{seen}. In relabelled samples, `terminated` can follow only compute_terminated or a success reward; other "
-            f"endings are lost",
-        )
+        rule = "In relabelled samples, `terminated` can follow only compute_terminated or a success reward"
+        return "warning", f"{seen}. {rule}; other endings are lost"
     return "ok", f"{seen}; relabelled successes do too"
 
 
@@ -359,10 +355,8 @@ def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str
                 n_rewards += len(rewards)
     if n_wrong:
         return "error", f"{n_wrong} of {n_rewards} rewards differ for transformed goals. Correct or remove the symmetries"
-    return "ok", (
-        f"{n_rewards} rewards are the same under the {len(group)} elements of the group; observations and actions were not "
-        f"checked"
-    )
+    same = f"{n_rewards} rewards are the same under the {len(group)} elements of the group"
+    return "ok", f"{same}; observations and actions were not checked"
 
 
 CHECKS: Mapping[str, Check] = {
