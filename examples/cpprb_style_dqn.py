@@ -41,13 +41,11 @@ def success_rate(network: Sequential, env: gymnasium.Env) -> float:
 
 
 def values_and_targets(network: Sequential, target: Sequential, sample: dict[str, np.ndarray]) -> torch.Tensor:
-    """Return the value and the double DQN target of each sample, (2, B)."""
+    """Return the value and the double DQN target of each sample, (2, B). The reward is 0 where an episode terminates."""
     reward, next_input = torch.as_tensor(sample["rew"]), inputs(sample["next_obs"], sample["goal"])
     value = network(inputs(sample["obs"], sample["goal"])).gather(1, torch.as_tensor(sample["act"].astype(np.int64)))
     next_value = target(next_input).detach().gather(1, network(next_input).argmax(1, keepdim=True))
-    return torch.cat(
-        [value, reward - DISCOUNT * reward * next_value], dim=1
-    ).T  # the reward is 0 where an episode terminates
+    return torch.cat([value, reward - DISCOUNT * reward * next_value], dim=1).T
 
 
 def main() -> None:

@@ -1,9 +1,13 @@
+import json
 import os
 import signal
 
+import numpy as np
 import pytest
+from gymnasium import spaces
 
-from hindsight.commands.train import folder_name, stop_signals
+from hindsight import HER, PointReach
+from hindsight.commands.train import Training, folder_name, stop_signals
 
 
 def test_an_environment_as_the_name_of_a_folder():
@@ -30,3 +34,25 @@ def test_an_ignored_signal_stays_ignored():
         assert received == []
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+class WithUnusedKey(PointReach):
+    def __init__(self):
+        super().__init__()
+        self.observation_space = spaces.Dict({**self.observation_space, "fuel": spaces.Box(0, 1, (1,), np.float32)})
+
+    def reset(self, **arguments):
+        observation, info = super().reset(**arguments)
+        return {**observation, "fuel": np.ones(1, np.float32)}, info
+
+    def step(self, action):
+        observation, *others = super().step(action)
+        return {**observation, "fuel": np.ones(1, np.float32)}, *others
+
+
+def test_warnings_of_the_check_are_written_to_the_run_folder(tmp_path):
+    with HER(WithUnusedKey, check=True, steps=40, random_steps=40, hidden=(8,), eval_every=0) as model:
+        assert Training(model, "WithUnusedKey", tmp_path, False, ()).run() == 0
+    (sentence,) = json.loads((tmp_path / "settings.json").read_text())["check"]
+    assert sentence.startswith("spaces: ")
+    assert "Not used: fuel" in sentence

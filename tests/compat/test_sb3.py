@@ -75,6 +75,24 @@ def test_goals_are_drawn_as_often_and_as_far_ahead_as_in_sb3(strategy):
         assert chi2_contingency(table[:, table.sum(axis=0) > 10]).pvalue > 1e-3
 
 
+def test_actions_with_several_axes_are_flattened_as_in_sb3():
+    class Grid(Line):
+        action_space = spaces.Box(-1, 1, (2, 3), np.float32)
+
+    ours, theirs = (make(20, 2, kind, Grid, n_sampled_goal=0) for kind in (HerReplayBuffer, SB3HerReplayBuffer))
+    for t in range(4):
+        action = np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 2, 3) * (t + 1) / 4
+        for buffer in (ours, theirs):
+            infos = [{"TimeLimit.truncated": t == 3}] * 2
+            buffer.add(
+                observe([1, 2], [t, t]), observe([1, 2], [t + 1] * 2), action, np.zeros(2), np.full(2, t == 3), infos
+            )
+    assert (ours.actions[:4] == theirs.actions[:4]).all()
+    assert ours.sample(8).actions.shape == theirs.sample(8).actions.shape == (8, 6)
+    with pytest.raises(ShapeError):
+        ours.add(observe([1, 2], [0, 0]), observe([1, 2], [1, 1]), action[:, :1], np.zeros(2), np.zeros(2, bool), [{}] * 2)
+
+
 def test_dones_are_terminations_without_time_limits():
     buffer = make(n_sampled_goal=0)
     play_episode(buffer, 1, 2, terminated=True)
@@ -299,7 +317,7 @@ def test_a_refused_step_leaves_the_buffer_usable(online_sampling):
     ("changed", "error", "words"),
     [
         ({"action": np.zeros((2, 3))}, ShapeError, r"\(2, 1\) for action, got \(2, 3\)"),
-        ({"action": np.zeros(3)}, ShapeError, r"\(2, 1\) for action, got \(3, 1\)"),
+        ({"action": np.zeros(3)}, ShapeError, r"\(2, 1\) for action, got \(3,\)"),
         ({"done": np.array([0.0, np.nan])}, InputError, "`done` must be true or false"),
         ({"done": np.zeros(3, bool)}, InputError, "`done` must be true or false for each of 2 environments"),
         ({"reward": np.array([0.0, np.inf])}, NonFiniteError, "reward"),

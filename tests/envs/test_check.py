@@ -63,6 +63,11 @@ def observing(change):
     [
         (lambda o: {**o, "observation": o["observation"][:1]}, "error", r"step 0 .* shape \(1,\), but \(2,\)"),
         (lambda o: {**o, "observation": o["observation"] * np.nan}, "error", "observation .* not finite"),
+        (
+            lambda o: {**o, "observation": o["observation"].astype(object)},
+            "error",
+            "observation .* not an array of numbers",
+        ),
         (lambda o: {**o, "observation": o["observation"] + 1000}, "warning", "which is not in Box"),
     ],
 )
@@ -70,6 +75,14 @@ def test_observations_that_are_not_as_declared(change, level, sentence):
     found = finding(observing(change), "observations")
     assert found[0] == level
     assert_matches(sentence, found[1])
+
+
+def test_an_environment_that_was_made_is_closed_after_an_unexpected_error(monkeypatch):
+    closed = []
+    monkeypatch.setattr("hindsight.envs.check.read_spec", lambda env: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        check_goal_env(lambda: changed(close=lambda self: closed.append(self)))
+    assert len(closed) == 1
 
 
 def assert_matches(pattern, text):
@@ -163,7 +176,7 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             changed(compute_terminated=lambda self, a, d, info: near(a, d)),
             "termination",
             "warning",
-            r"0 of \d+ successes and 0 other steps .* but compute_terminated returns another number",
+            r"0 of \d+ successes and 0 other steps .* but compute_terminated disagrees",
         ),
         (
             changed(terminates=lambda self, o: self.steps == 3),
@@ -175,7 +188,7 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             changed(Terminating, terminates=lambda self, o: Terminating.terminates(self, o) or self.steps == 3),
             "termination",
             "warning",
-            "On relabelling, only successes that compute_terminated or the reward shows end an episode",
+            "can follow only compute_terminated or a success reward; other endings are lost",
         ),
         (
             changed(terminates=lambda self, o: Terminating.terminates(self, o) and self.steps > 4),

@@ -16,7 +16,9 @@ def found(env, symmetries):
 
 def test_point_reach_has_the_symmetries_of_its_recipe():
     results = found("PointReach-v0", find_recipe("PointReach-v0").options["symmetries"])
-    assert results == [("ok", "1400 rewards are the same under the 8 elements of the group")]
+    assert results == [
+        ("ok", "1400 rewards are the same under the 8 elements of the group; observations and actions were not checked")
+    ]
 
 
 def test_without_symmetries_nothing_is_reported():
@@ -60,4 +62,4 @@ def test_rewards_of_simulators_have_the_symmetries_of_their_recipe(name, package
     pytest.importorskip(package)
     ((level, sentence),) = found(name, find_recipe(name).options["symmetries"])
     assert level == "ok"
-    assert sentence.endswith(f"under the {size} elements of the group")
+    assert f"under the {size} elements of the group" in sentence

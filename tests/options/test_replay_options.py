@@ -10,7 +10,7 @@ def next_rows(rows, steps_done, steps_left, u):
 
 def test_relabelling_at_the_end_of_an_episode_needs_single_steps():
     assert ReplayOptions(relabel_at="episode_end").n_steps == 1
-    with pytest.raises(OptionError, match="Use n_steps=1 or relabel_at='sample'"):
+    with pytest.raises(OptionError, match="one-step samples only, but `n_steps` is 3"):
         ReplayOptions(relabel_at="episode_end", n_steps=3)
 
 
@@ -71,6 +71,8 @@ def test_the_schedule_sets_the_last_entry_that_is_due():
     [
         (["future=0.5"], "must be written as"),
         (["later: future=0.5"], "must be written as"),
+        (["1__0: future=0.5"], "must be written as"),
+        (["5"], "must be written as"),
         (["100: futur=0.5"], "Did you mean 'future'"),
         (["100: future=0.5", "100: final=0.5"], "must be positive and increase"),
         (["0: future=0.5"], "must be positive and increase"),

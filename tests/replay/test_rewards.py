@@ -6,7 +6,7 @@ import pytest
 from hindsight.errors import GoalEnvError
 from hindsight.records import Batch
 from hindsight.replay.rows import Draw
-from hindsight.replay.sampler import RandomState
+from hindsight.replay.sampler import RandomNumbers
 from hindsight.replay.strategies import AS_STORED, Termination
 from hindsight.replay.transforms import RewardTransform
 
@@ -23,7 +23,7 @@ def three_steps():
 
 
 def recompute(batch, transform, **info):
-    transform(batch, Draw(batch, batch, info, batch.row, batch.row, batch.row), RandomState(0))
+    transform(batch, Draw(batch, batch, info, batch.row, batch.row, batch.row), RandomNumbers(0))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hindsight import Relabel, Timeline
 from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
 from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS
-from hindsight.replay.sampler import GoalSampler, RandomState, RowSampler, Sampler
+from hindsight.replay.sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
 from hindsight.replay.strategies import AS_STORED, Termination, future_rows
 from hindsight.replay.transforms import RewardTransform
 
@@ -26,7 +26,7 @@ def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, reward=c
 
 
 def sampler_of(timeline, strategy, k, seed, *transforms):
-    rng = RandomState(seed)
+    rng = RandomNumbers(seed)
     rows = RowSampler(timeline, rng)
     return Sampler(timeline, rng, rows, GoalSampler(rows, rng, strategy, k), transforms)
 

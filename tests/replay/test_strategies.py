@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from hindsight.errors import OptionError, UnknownNameError
 from hindsight.options import Relabel
+from hindsight.options.relabel import her_probability
 from hindsight.replay.strategies import (
     SOURCES,
     check_strategy,
@@ -12,7 +13,6 @@ from hindsight.replay.strategies import (
     final_rows,
     future_rows,
     goal_rows,
-    her_probability,
     mixed_rows,
     random_rows,
 )

@@ -48,7 +48,9 @@ class Training:
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
-        with RunFolder(self.path, self.model.settings, self.model.spec) as folder:
+        found = self.model.check_report
+        check = [f"{f.name}: {f.sentence}" for f in (*found.of("error"), *found.of("warning"))] if found else []
+        with RunFolder(self.path, self.model.settings, self.model.spec, check) as folder:
             self._begin(folder)
             report = LiveReport(self.path)
             with stop_signals() as received:

@@ -206,7 +206,8 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         if self._discrete:
             obs, next_obs = self._with_axis(obs), self._with_axis(next_obs)
         action = np.asarray(action)
-        action = action[:, None] if action.ndim == 1 else action  # of a Discrete space
+        if action.size == self.n_envs * self.action_dim:  # as in SB3; the buffer refuses another size
+            action = action.reshape(self.n_envs, self.action_dim)
         info = None
         if self.copy_info_dict:  # if the step is refused, the next one overwrites its infos
             numbers = self._arrays.next_numbers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ class EnvironmentFacts:
 class CheckReport:
     """The findings about an environment. `str(report)` is a table for a terminal.
 
-    facts: None if the environment could not be played.
+    facts: None if the environment could not be played, or if one of its functions failed.
     """
 
     env: str
@@ -101,9 +102,9 @@ def check_goal_env(
     allows it, else by playing on. The budget is a number of steps, so that every machine finds the same.
 
     env, env_options: as for `make_goal_env`. An environment that exists is reset; reset it again before the next step.
-    symmetries: to check too, on rewards and, where that is possible, on steps; see `hindsight.records.symmetries`.
-    Raises only OptionError and MissingExtraError, for wrong arguments. Everything that the environment does wrong is in
-    the report.
+    symmetries: to check too, on rewards only; see `hindsight.records.symmetries`. Wrong ones are an error in the report.
+    Raises only OptionError and MissingExtraError, for a wrong `env` or `env_options`. Everything that the environment does
+    wrong is in the report.
     """
     try:
         made = make_goal_env(env, None, env_options)
@@ -112,23 +113,26 @@ def check_goal_env(
     except GoalEnvError as problem:
         name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
         return CheckReport(name, (Finding("error", "environment", str(problem)),))
-    with random_state_kept(made):
-        report = _check(made, symmetries)
-    if made is not env:
-        close_env(made)
-    return report
+    try:
+        with random_state_kept(made):
+            return _check(made, symmetries)
+    finally:
+        if made is not env:
+            close_env(made)
 
 
 def _check(env: Environment, symmetries: Sequence[str]) -> CheckReport:
-    spec = read_spec(env)
     try:
-        evidence = gather_evidence(env, spec)
+        evidence = gather_evidence(env, read_spec(env))
     except GoalEnvError as problem:
         return CheckReport(name_of(env), (Finding("error", "first episodes", str(problem)),))
     findings = [_run(name, functools.partial(check, evidence)) for name, check in CHECKS.items()]
     if symmetries:
         findings.append(_run("symmetries", lambda: check_symmetries(evidence, symmetries)))
-    return CheckReport(name_of(env), tuple(findings), _facts(evidence))
+    facts = None
+    with contextlib.suppress(Exception):  # the finding of the same check says what failed
+        facts = _facts(evidence)
+    return CheckReport(name_of(env), tuple(findings), facts)
 
 
 def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
@@ -192,8 +196,9 @@ def check_observations(evidence: Evidence) -> tuple[str, str]:
             name = f"{key} at step {step} with seed {episode.seed}"
             if value.shape != spaces[key].shape:
                 return "error", f"{name} has shape {value.shape}, but {spaces[key].shape} is declared"
-            if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
-                return "error", f"{name} is not finite: {value.tolist()}"
+            wanted = "finite" if value.dtype.kind in "biuf" else "an array of numbers"
+            if wanted != "finite" or not np.isfinite(value).all():
+                return "error", f"{name} is not {wanted}: {value.tolist()}"
             if not spaces[key].contains(value):
                 warning = warning or f"{name} is {value.dtype} {value.tolist()}, which is not in {spaces[key]}; it is cast"
     return ("warning", warning) if warning else ("ok", f"{sum(map(len, evidence.random))} steps are in the declared spaces")
@@ -217,7 +222,8 @@ def check_reward_values(evidence: Evidence) -> tuple[str, str]:
         f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
     )
     if len(wrong) <= RARE * len(rewards) and not _explaining_shift(evidence):
-        return "warning", sentence + "What step adds to compute_reward is lost on relabelling, unless extra_reward keeps it"
+        lost = "The part that step() adds is lost in relabelled samples. Set extra_reward=True to keep it"
+        return "warning", sentence + lost
     return "error", sentence + "Let step return what compute_reward returns"
 
 
@@ -297,7 +303,7 @@ def check_termination(evidence: Evidence) -> tuple[str, str]:
     if evidence.terminated_fault:
         return "warning", f"{seen}. {evidence.terminated_fault}"
     if evidence.has_right_termination is False:
-        return "warning", f"{seen}, but compute_terminated returns another number"
+        return "warning", f"{seen}, but compute_terminated disagrees"
     if evidence.has_right_termination and not n_others:
         return ("ok" if n_success else "not seen"), f"{seen}, as compute_terminated says"
     if not n_ended:
@@ -305,10 +311,8 @@ def check_termination(evidence: Evidence) -> tuple[str, str]:
     if n_ended < n_success:
         return "warning", f"{seen}, so it is not clear which relabelled successes do"
     if n_others or not np.isfinite(evidence.spec.reward_high):
-        return (
-            "warning",
-            f"{seen}. On relabelling, only successes that compute_terminated or the reward shows end an episode",
-        )
+        rule = "In relabelled samples, `terminated` can follow only compute_terminated or a success reward"
+        return "warning", f"{seen}. {rule}; other endings are lost"
     return "ok", f"{seen}; relabelled successes do too"
 
 
@@ -336,7 +340,10 @@ def check_desired_goal(evidence: Evidence) -> tuple[str, str]:
 
 
 def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str, str]:
-    """Transformed goals must have the same rewards. Goals achieved one step before are tried as well."""
+    """Transformed goals must have the same rewards. Desired goals, and goals achieved one step before, are transformed.
+
+    Observations and actions are not checked: that would need a simulation from a transformed state.
+    """
     group = Symmetries(symmetries, evidence.spec)
     n_wrong = n_rewards = 0
     for achieved, desired, info in (episode.goals() for episode in evidence.random):
@@ -348,7 +355,8 @@ def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str
                 n_rewards += len(rewards)
     if n_wrong:
         return "error", f"{n_wrong} of {n_rewards} rewards differ for transformed goals. Correct or remove the symmetries"
-    return "ok", f"{n_rewards} rewards are the same under the {len(group)} elements of the group"
+    same = f"{n_rewards} rewards are the same under the {len(group)} elements of the group"
+    return "ok", f"{same}; observations and actions were not checked"
 
 
 CHECKS: Mapping[str, Check] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -71,6 +71,14 @@ class Relabel(OptionRecord, title="Relabelling"):
         return used[0] if len(used) == 1 and used[0] in STRATEGIES else None
 
 
+def her_probability(strategy: Any, n_sampled_goal: int | None) -> float:
+    """Return the fraction of samples that are relabelled: that of a mixture, else k / (k + 1), with k = 4 for None."""
+    if isinstance(strategy, Relabel):
+        return strategy.fraction
+    k = DEFAULT_N_SAMPLED_GOAL if n_sampled_goal is None else n_sampled_goal
+    return k / (k + 1)
+
+
 def _number(text: str, name: str, written: str) -> float:
     try:
         return float(written)
@@ -79,4 +87,3 @@ def _number(text: str, name: str, written: str) -> float:
 
 
 SOURCES = tuple(Relabel.model_fields)
-DESIRED, REAL = SOURCES.index("desired"), len(SOURCES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Self
 
@@ -10,7 +11,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_va
 from ..errors import OptionError
 from ..records import Array
 from .record import Fraction, OptionRecord
-from .relabel import DEFAULT_N_SAMPLED_GOAL, Relabel, Strategy
+from .relabel import Relabel, Strategy, her_probability
 
 RelabelAt = Literal["sample", "episode_end"]
 RelabelTerminated = Literal["success", "keep", "never"]
@@ -23,7 +24,9 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     strategy: Strategy | Relabel | StrategyFunction = Field(
         "future", description="source of relabelled goals: future, final, episode or random"
     )
-    n_sampled_goal: NonNegativeInt | None = Field(None, description="k: k/(k+1) of a batch is relabelled; None: 4")
+    n_sampled_goal: NonNegativeInt | None = Field(
+        None, description="k: a sample is relabelled with probability k/(k+1); None: k = 4"
+    )
     relabel: str = Field(
         "", description="fractions of the batch by source, instead of strategy and n_sampled_goal: future=0.5,desired=0.3"
     )
@@ -33,7 +36,8 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     relabel_at: RelabelAt = Field("sample", description="when goals are relabelled: at sampling, or once after the episode")
     relabel_terminated: RelabelTerminated | None = Field(
         None,
-        description="termination under a relabelled goal: at success, as stored, or never; None: as the environment does",
+        description="`terminated` of relabelled samples: success (at success), keep (as stored), never; "
+        "None: compute_terminated, or keep",
     )
     extra_reward: bool = Field(
         False,
@@ -78,11 +82,7 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     @property
     def relabelled_fraction(self) -> float:
         """Fraction of the samples that are relabelled at the start: k/(k+1), or the sum of the mixture's fractions."""
-        strategy = self.goal_strategy
-        if isinstance(strategy, Relabel):
-            return strategy.fraction
-        k = DEFAULT_N_SAMPLED_GOAL if self.n_sampled_goal is None else self.n_sampled_goal
-        return k / (k + 1)
+        return her_probability(self.goal_strategy, self.n_sampled_goal)
 
     def relabel_at_step(self, env_steps: int) -> Relabel | None:
         """Return the mixture that `relabel_schedule` sets at this environment step; None before its first entry."""
@@ -90,8 +90,8 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
 
     def _schedule(self) -> Iterator[tuple[int, Relabel]]:
         for entry in self.relabel_schedule:
-            start, _, mixture = entry.partition(":")
-            if not start.strip().replace("_", "").isdecimal():
+            start, colon, mixture = entry.partition(":")
+            if not colon or not re.fullmatch(r"\s*\d+(_\d+)*\s*", start):
                 raise OptionError(
                     f'An entry of `relabel_schedule` must be written as "100000: future=0.35,desired=0.15", got {entry!r}.'
                 )
@@ -135,7 +135,7 @@ class ReplayOptions(SubgoalSamplingOptions, SamplingOptions, RelabelOptions):
     def _one_step_if_relabelled_once(self) -> Self:
         if self.relabel_at == "episode_end" and self.n_steps > 1:
             raise OptionError(
-                f"relabel_at='episode_end' keeps rewards of single steps, but `n_steps` is {self.n_steps}. "
+                f"relabel_at='episode_end' works with one-step samples only, but `n_steps` is {self.n_steps}. "
                 f"Use n_steps=1 or relabel_at='sample'."
             )
         return self

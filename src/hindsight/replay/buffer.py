@@ -17,7 +17,7 @@ from ..storage import load_arrays, save_arrays
 from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
 from .rows import fraction_of_one, row_dtype, whole_number
-from .sampler import GoalSampler, RandomState, RowSampler, Sampler
+from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
 from .strategies import RewardFunction, Strategy, check_strategy, choose_termination, read_strategy
 from .timeline import Timeline, default_dtype
 from .transforms import Pipeline, WeightTransform, already_achieved_fraction, check_subgoals
@@ -85,7 +85,7 @@ class HindsightBuffer:
         )
         self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype or default_dtype(spec))
         self.open_episodes = OpenEpisodes(self.timeline, n_envs, autoreset)
-        self._rng, self._priorities = RandomState(seed), make_priorities(len(self.timeline.rows), options)
+        self._rng, self._priorities = RandomNumbers(seed), make_priorities(len(self.timeline.rows), options)
         self._weights = WeightTransform(self.timeline, self._priorities if options.prioritized else None, options.beta)
         rows = RowSampler(self.timeline, self._rng, self._priorities)
         self._stored = self._pipeline.stored_goals(rows, self._rng)
@@ -188,9 +188,9 @@ class HindsightBuffer:
             self.open_episodes.close_all()
 
     def sample(self, batch_size: int, out: Batch | None = None) -> Batch:
-        """Return a batch of independent samples, arrays (batch_size, ...), copied from the buffer.
+        """Return a batch, arrays (batch_size, ...), copied from the buffer.
 
-        With priorities the batch is stratified and in the order of the rows.
+        The samples are independent. With priorities, the batch is stratified and in the order of the rows.
         out: a batch that was returned before for the same size. Its memory is reused and it is returned.
         Raises NothingToSampleError, InputError, or GoalEnvError if compute_reward returns what cannot be used.
         """

@@ -1,4 +1,10 @@
-"""Sampler: draw rows, choose goals, gather a batch, apply transforms. The timeline is only read."""
+"""Sampler: draw rows, choose goals, gather a batch, apply transforms. The timeline is only read.
+
+A live row starts a transition of a stored episode: its `steps_left` is above 0. No row at or above `timeline.high_water`
+was ever written, so all live rows are below it. Uniform rows are drawn by rejection sampling. Each proposal is a random row
+below high_water, and it is accepted if it is live. Then all live rows are equally likely. If only a small fraction of the
+rows is live, most proposals would be rejected. Then rows are drawn from the list of all live rows.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +15,9 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import NothingToSampleError
-from ..options.relabel import STRATEGIES, Relabel
+from ..options.relabel import STRATEGIES, Relabel, her_probability
 from ..records import Array, Batch
-from .kernels import RANDOM, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
+from .kernels import EPISODE, FINAL, FUTURE, RANDOM, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
 from .priorities import Priorities
 from .rows import BatchMemory, Draw, as_bytes, check_stored
 from .strategies import (
@@ -21,17 +27,16 @@ from .strategies import (
     StrategyFunction,
     check_strategy,
     custom_rows,
-    her_probability,
     mixed_rows,
     refuse_goal_rows,
 )
 from .timeline import Timeline
 
-MIN_LIVE_FRACTION = 1 / 64  # below this fraction of live rows they are chosen from the exact list
+MIN_FRACTION_FOR_REJECTION = 1 / 64  # of live rows; below it, rows are drawn from the list of live rows
 
 
-class RandomState:
-    """The random state of a buffer: `state`, one uint64. All random numbers of a buffer come from it."""
+class RandomNumbers:
+    """The random numbers of a buffer. All of them come from `state`, one uint64."""
 
     def __init__(self, seed: int | np.random.Generator) -> None:
         self.state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
@@ -49,7 +54,7 @@ class RandomState:
         return u
 
     def stratified(self, size: int, batch_size: int) -> Array:
-        """Return `size` numbers in [0, 1), as `uniform` does, for batches of batch_size.
+        """Return `size` numbers in [0, 1] (1 by rounding), as `uniform` does, for batches of batch_size.
 
         The numbers of each batch are in order, one in each of batch_size equal intervals.
         """
@@ -76,7 +81,7 @@ class RandomState:
 class RowSampler:
     """Draw rows that start a transition: uniformly, or in proportion to `priorities`."""
 
-    def __init__(self, timeline: Timeline, rng: RandomState, priorities: Priorities | None = None) -> None:
+    def __init__(self, timeline: Timeline, rng: RandomNumbers, priorities: Priorities | None = None) -> None:
         self.timeline, self.priorities, self._rng = timeline, priorities, rng
         self._counts: Array = timeline.rows.view(np.int32)
         self._layout = row_layout(timeline.rows.dtype)
@@ -86,11 +91,11 @@ class RowSampler:
         """Return rows for batches with the leading axes `shape`, flat. With priorities, each batch is stratified."""
         size = math.prod(shape)
         if self.priorities is None:
-            return self.uniform(size)
+            return self.uniform_rows(size)
         return self.priorities.draw(self._rng.stratified(size, shape[-1]))
 
-    def uniform(self, size: int) -> Array:
-        """Return `size` live rows, each equally likely: by rejection sampling, or from the exact list."""
+    def uniform_rows(self, size: int) -> Array:
+        """Return `size` live rows, each equally likely: by rejection sampling, or from the list of live rows."""
         row, n_proposals = np.empty(size, np.int64), self.count_proposals(size)
         if n_proposals:
             u = self._rng.uniform(n_proposals)
@@ -100,12 +105,12 @@ class RowSampler:
         return live[(self._rng.uniform(size) * len(live)).astype(np.int64)]
 
     def count_proposals(self, size: int) -> int:
-        """Return how many rows to propose so that `size` of them are live almost always. 0: the exact list is better."""
+        """Return how many rows to propose so that `size` of them are live almost always. 0: do not use rejection."""
         fill = (self.timeline.num_transitions, self.timeline.high_water, size)
         if fill != self._fill:  # changes with every episode, not with every batch
             fraction = self.timeline.num_transitions / self.timeline.high_water
             self._fill, self._n_proposals = fill, 0
-            if fraction > MIN_LIVE_FRACTION:
+            if fraction > MIN_FRACTION_FOR_REJECTION:
                 self._n_proposals = int((size + 6 * math.sqrt(size * (1 - fraction))) / fraction) + 1
         return self._n_proposals
 
@@ -118,7 +123,7 @@ class GoalSampler:
     code: index of the strategy for the compiled loops, -1 for functions and mixtures.
     """
 
-    def __init__(self, rows: RowSampler, rng: RandomState, strategy: Strategy, n_sampled_goal: int | None) -> None:
+    def __init__(self, rows: RowSampler, rng: RandomNumbers, strategy: Strategy, n_sampled_goal: int | None) -> None:
         self.strategy, self.probability = check_strategy(strategy), her_probability(strategy, n_sampled_goal)
         name = strategy.only if isinstance(strategy, Relabel) else strategy
         self.code = STRATEGIES.index(name) if isinstance(name, str) else -1
@@ -130,7 +135,7 @@ class GoalSampler:
     def choose(self, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """Fill is_relabelled and goal_at, the first byte of each sample's goal in the ring. All (B,)."""
         if self.code >= 0:
-            other_row = self._rows.uniform(len(row)) if self.code == RANDOM else row
+            other_row = self._rows.uniform_rows(len(row)) if self.code == RANDOM else row
             u = self._rng.uniform(len(row))
             counts, layout = self._counts, self._layout
             choose_goals(counts, layout, u, self.probability, self.code, row, other_row, is_relabelled, goal_at)
@@ -141,7 +146,7 @@ class GoalSampler:
 
     def _mix(self, relabel: Relabel, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """Choose goals from several sources."""
-        timeline, other_row, u = self._timeline, self._rows.uniform(len(row)), self._rng.uniform(len(row))
+        timeline, other_row, u = self._timeline, self._rows.uniform_rows(len(row)), self._rng.uniform(len(row))
         goal_row, source = mixed_rows(relabel, row, timeline.steps_done[row], timeline.steps_left[row], u, other_row)
         is_relabelled[:] = source < ORIGINAL
         goal_at[:] = goal_row * self._row_bytes + np.where(source < DESIRED, self._achieved_at, self._desired_at)
@@ -153,7 +158,7 @@ class GoalSampler:
         goal_at[:] = row * self._row_bytes + self._desired_at
         chosen = row[is_relabelled]
         if len(chosen):
-            rest = u[is_relabelled] / self.probability
+            rest = u[is_relabelled] / self.probability  # u below `probability`, rescaled, is uniform in [0, 1) again
             goal_row = custom_rows(strategy, chosen, timeline.steps_done[chosen], timeline.steps_left[chosen], rest)
             refuse_goal_rows(goal_row, timeline.holds(goal_row))
             goal_at[is_relabelled] = goal_row * self._row_bytes + self._achieved_at
@@ -162,7 +167,7 @@ class GoalSampler:
 class Transform(Protocol):
     """A step of the pipeline that changes a gathered batch in place."""
 
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Change the samples. batch: arrays (B, ...), those of draw.flat. draw: what else is known of these samples."""
 
 
@@ -177,7 +182,7 @@ class Sampler:
     def __init__(
         self,
         timeline: Timeline,
-        rng: RandomState,
+        rng: RandomNumbers,
         rows: RowSampler,
         goals: GoalSampler,
         transforms: Sequence[Transform],
@@ -187,7 +192,7 @@ class Sampler:
         self.transforms, self._extras = tuple(transforms), extras
         self._ring = as_bytes(timeline.rows)
         self._layout = row_layout(timeline.rows.dtype)
-        self._memories: dict[tuple[int, ...], BatchMemory] = {}
+        self._memories: dict[tuple[int, ...], BatchMemory] = {}  # of every shape that was sampled; a learner has one or two
 
     @property
     def nbytes(self) -> int:
@@ -195,8 +200,9 @@ class Sampler:
         return self.rng.nbytes + sum(memory.nbytes for memory in self._memories.values())
 
     def sample(self, shape: tuple[int, ...], out: Batch | None = None) -> Batch:
-        """Return a batch with the leading axes `shape`, all samples independent, in fresh memory or in that of `out`.
+        """Return a batch with the leading axes `shape`, in fresh memory or in that of `out`.
 
+        The samples are independent, or stratified within each batch if there are priorities.
         Raises NothingToSampleError, InputError if `out` does not fit, and what the transforms raise.
         """
         if not self.timeline.num_transitions:
@@ -213,7 +219,7 @@ class Sampler:
 
     def _sample_compiled(self, draw: Draw) -> bool:
         """Draw rows, choose goals and gather in one compiled loop. Return False if it does not apply."""
-        if not 0 <= self.goals.code < RANDOM or self.rows.priorities is not None:
+        if self.goals.code not in (FUTURE, FINAL, EPISODE) or self.rows.priorities is not None:  # RANDOM draws rows twice
             return False
         batch, size = draw.flat, len(draw.goal_at)
         n_proposals = self.rows.count_proposals(size)

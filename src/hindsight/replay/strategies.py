@@ -22,13 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError, OptionError, UnknownNameError, nearest
-from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel
+from ..options.relabel import SOURCES, STRATEGIES, Relabel
 from ..records import Array
 
 RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
 StrategyFunction = Callable[[Array, Array, Array, Array], Array]
 Strategy = str | Relabel | StrategyFunction
-SOURCES = tuple(Relabel().fractions())  # of a mixture: the strategies, then "desired"
+
+# The source of a sample is an index of SOURCES: the strategies, in the order of STRATEGIES, then "desired". ORIGINAL, the
+# next number, is a sample that is not relabelled. Thus `source < ORIGINAL` means relabelled, and `source < DESIRED` means
+# relabelled with an achieved goal.
 DESIRED, ORIGINAL = SOURCES.index("desired"), len(SOURCES)
 _LARGEST_U = math.nextafter(1.0, 0.0)
 
@@ -117,14 +120,6 @@ def refuse_goal_rows(goal_row: Array, is_held: Array) -> None:
     """Raise InputError unless all goal rows belong to a stored episode. Both (B,)."""
     if not is_held.all():
         raise InputError(f"The strategy returned row {goal_row[~is_held][0]}, which belongs to no stored episode.")
-
-
-def her_probability(strategy: Strategy, n_sampled_goal: int | None) -> float:
-    """Return the fraction of samples that are relabelled: that of a mixture, else k / (k + 1), with k = 4 for None."""
-    if isinstance(strategy, Relabel):
-        return strategy.fraction
-    k = DEFAULT_N_SAMPLED_GOAL if n_sampled_goal is None else n_sampled_goal
-    return k / (k + 1)
 
 
 def check_strategy(strategy: Strategy) -> Strategy:

@@ -13,14 +13,14 @@ import numpy as np
 
 from ..errors import FileError, GoalEnvError, OptionError
 from ..options import ReplayOptions
-from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
+from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel, her_probability
 from ..records import Array, Batch
 from ..records.subgoals import Subgoal, parse_subgoals
 from ..records.symmetries import Symmetries
 from .kernels import apply_symmetry, gather, row_layout, write_rewards
 from .priorities import Priorities
 from .rows import BatchMemory, Draw, as_bytes, check_stored
-from .sampler import GoalSampler, RandomState, RowSampler, Transform
+from .sampler import GoalSampler, RandomNumbers, RowSampler, Transform
 from .strategies import (
     AS_STORED,
     DESIRED,
@@ -29,7 +29,6 @@ from .strategies import (
     Termination,
     check_strategy,
     custom_rows,
-    her_probability,
     mixed_rows,
     refuse_goal_rows,
 )
@@ -58,7 +57,7 @@ class RewardTransform:
     ) -> None:
         self.compute_reward, self.termination, self._desired_goals = compute_reward, termination, desired_goals
 
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Overwrite reward and terminated where relabelled. The functions get read-only views.
 
         Raises GoalEnvError if a function returns what cannot be used.
@@ -116,11 +115,11 @@ def already_achieved_fraction(compute_reward: RewardFunction, batch: Batch) -> f
 
 
 class NStepReturn:
-    """Replace one-step samples by n-step returns under the goal of the sample, not corrected for the policy.
+    """Replace one-step samples by n-step returns under the goal of the sample, without off-policy correction.
 
     A sample spans m steps: up to n, fewer if the episode ends or terminates before. `reward` becomes the discounted sum,
     next_observation and next_achieved_goal those after the last step, `terminated` that of the last step, and `discount`
-    becomes discount**m, or 0 where the last step terminated (Hessel et al. 2018, without off-policy correction).
+    becomes discount**m, or 0 where the last step terminated (Hessel et al. 2018).
     """
 
     def __init__(self, timeline: Timeline, rewards: RewardTransform, n_steps: int, discount: float) -> None:
@@ -128,7 +127,7 @@ class NStepReturn:
         self._ring = as_bytes(timeline.rows)
         self._memories: dict[int, BatchMemory] = {}
 
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Gather the next steps of each sample, recompute their rewards, and sum them."""
         steps_left = self._timeline.steps_left[batch.row]
         steps = self._next_steps(batch, draw, steps_left)
@@ -194,7 +193,7 @@ class SubgoalTransform:
         self._observations: Array = timeline.rows["observation"]
         *_, self._row_bytes, _, self._desired_at = row_layout(timeline.rows.dtype).tolist()
 
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
         u = rng.uniform(len(batch))
         subgoal = np.where(u < self.fraction, 1 + (u / max(self.fraction, 1e-9) * len(self.subgoals)).astype(np.int64), 0)
@@ -236,7 +235,7 @@ class SymmetryTransform:
     def __init__(self, symmetries: Symmetries) -> None:
         self._symmetries = symmetries
 
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Transform observations, goals and actions in place."""
         element = (rng.uniform(len(batch)) * len(self._symmetries)).astype(np.int64)
         for field, columns in TRANSFORMED.items():
@@ -245,8 +244,10 @@ class SymmetryTransform:
 
 
 class WeightTransform:
-    """Set the importance weights (N * p / total) ** -beta of prioritized samples, divided by their maximum in each batch.
+    """Set the importance weights (N * P(i)) ** -beta, divided by the maximum of the batch (Schaul et al. 2016).
 
+    N is the number of transitions, and P(i) is the probability of sample i: its priority divided by the sum of all. The
+    division cancels N and the sum.
     It is the last transform, because it replaces `row` by write positions, which `update_priorities` needs.
     beta: 0 (no correction) to 1 (full correction). It may be changed at any time.
     """
@@ -254,8 +255,8 @@ class WeightTransform:
     def __init__(self, timeline: Timeline, priorities: Priorities | None, beta: float) -> None:
         self._timeline, self._priorities, self.beta = timeline, priorities, beta
 
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
-        """Set `weight` and `row` of the batch. N and total cancel out. Without priorities, nothing changes."""
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
+        """Set `weight` and `row` of the batch. Without priorities, nothing changes."""
         if self._priorities is None:
             return
         values = self._priorities.values(draw.batch.row)
@@ -267,14 +268,14 @@ class WeightTransform:
 class StoredGoals:
     """Relabelled goals that are drawn once, when an episode ends (Stable Baselines 2), and kept beside its rows.
 
-    As row data of a timeline it draws k goals for each row of an episode that enters. As a transform it relabels a sample
-    with one of the goals of its row; the rewards are recomputed afterwards.
+    As row data of a timeline it draws k goals for each row of a new episode. As a transform it relabels a sample with one
+    of the goals of its row. The rewards are recomputed afterwards.
     strategy, n_sampled_goal: as in ReplayOptions. k is n_sampled_goal, 4 for a Relabel, and at most 1 for "final".
     probability: fraction of the samples that are relabelled.
     goals: (rows, k, ...), in the dtype of the timeline.
     """
 
-    def __init__(self, rows: RowSampler, rng: RandomState, strategy: Strategy, n_sampled_goal: int | None) -> None:
+    def __init__(self, rows: RowSampler, rng: RandomNumbers, strategy: Strategy, n_sampled_goal: int | None) -> None:
         self._rows, self._rng = rows, rng
         self.probability = her_probability(check_strategy(strategy), n_sampled_goal)
         self._strategy = Relabel(**{strategy: 1.0}) if isinstance(strategy, str) else strategy
@@ -290,7 +291,7 @@ class StoredGoals:
         """Memory in bytes."""
         return self.goals.nbytes
 
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Relabel each sample with `probability`, with one of the goals of its row, each equally likely."""
         u = rng.uniform(len(batch))
         np.less(u, self.probability, out=batch.is_relabelled)
@@ -300,9 +301,10 @@ class StoredGoals:
             batch.goal[batch.is_relabelled] = goals[batch.is_relabelled]
 
     def prepare(self, rows: Array) -> Array:
-        """Return the (T, k) goals of an episode of T + 1 records, whose rows are numbered from the end of the ring.
+        """Return the (T, k) goals of a new episode of T + 1 records.
 
-        Goals of other episodes are drawn from what is stored before the episode enters, and from the episode itself.
+        Its rows get the numbers len(ring), len(ring) + 1, ..., because they are not in the ring yet. The sources "random"
+        and "desired" draw from the stored episodes and from the new one.
         Raises InputError if a custom strategy returns what cannot be used.
         """
         steps, timeline = len(rows) - 1, self._rows.timeline
@@ -322,12 +324,12 @@ class StoredGoals:
         return _read_goals(timeline.rows, rows, goal_row, source == DESIRED).reshape(steps, *self.goals.shape[1:])
 
     def _other_rows(self, steps: int, size: int) -> Array:
-        """Return rows that start a transition, of all that is stored or of the episode that enters, each equally likely."""
+        """Return rows that start a transition, of the stored episodes or of a new one, each equally likely."""
         timeline = self._rows.timeline
         index = (self._rng.uniform(size) * (timeline.num_transitions + steps)).astype(np.int64)
         other_row, is_stored = len(timeline.rows) + index, index >= steps
         if is_stored.any():
-            other_row[is_stored] = self._rows.uniform(int(is_stored.sum()))
+            other_row[is_stored] = self._rows.uniform_rows(int(is_stored.sum()))
         return other_row
 
     def enter(self, first: int, rows: Array, prepared: Array) -> None:
@@ -354,7 +356,7 @@ class StoredGoals:
 
 
 def _read_goals(ring: Array, rows: Array, goal_row: Array, is_desired: Array) -> Array:
-    """Return the achieved or desired goal of each goal row. Rows from the end of the ring on are those of `rows`."""
+    """Return the achieved or desired goal of each goal row. The rows len(ring), len(ring) + 1, ... are those of `rows`."""
     goals = np.empty((len(goal_row), *ring.dtype["desired_goal"].shape), ring.dtype["desired_goal"].base)
     is_new = goal_row >= len(ring)
     for records, first, is_here in ((ring, 0, ~is_new), (rows, len(ring), is_new)):
@@ -394,14 +396,14 @@ class Pipeline:
         rewards, n_steps = self.rewards(timeline), self.options.n_steps
         return rewards if n_steps == 1 else NStepReturn(timeline, rewards, n_steps, self.discount)
 
-    def stored_goals(self, rows: RowSampler, rng: RandomState) -> StoredGoals | None:
+    def stored_goals(self, rows: RowSampler, rng: RandomNumbers) -> StoredGoals | None:
         """Return the goals that are drawn when an episode ends, if the options ask for it."""
         options = self.options
         if options.relabel_at == "sample":
             return None
         return StoredGoals(rows, rng, options.goal_strategy, options.n_sampled_goal)
 
-    def goals(self, rows: RowSampler, rng: RandomState) -> GoalSampler:
+    def goals(self, rows: RowSampler, rng: RandomNumbers) -> GoalSampler:
         """Return what chooses goals when a batch is sampled: none with goals that are stored before."""
         if self.options.relabel_at == "episode_end":
             return GoalSampler(rows, rng, "future", 0)
