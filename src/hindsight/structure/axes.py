@@ -67,4 +67,4 @@ def _correlation(values: Array, signals: Array) -> Array:
         centred = x - x.mean(-1, keepdims=True)
         return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=-1, keepdims=True), 1e-12))
 
-    return np.einsum("mn,asn->mas", unit(values.T), unit(signals))
+    return np.asarray(np.einsum("mn,asn->mas", unit(values.T), unit(signals)))

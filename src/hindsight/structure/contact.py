@@ -98,7 +98,10 @@ def find_onsets(steps: Steps) -> Array:
 
 
 def _nearest_column(steps: Steps, onsets: Array, k: int, columns: tuple[int, ...]) -> int | None:
-    """Return the column that is nearest to number k of the goal at onsets, relative to its usual distance, if one stands out."""
+    """Return the column that is nearest to number k of the goal at onsets, relative to its usual distance.
+
+    None unless one stands out.
+    """
     distance = np.abs(steps.next_observation[:, columns] - steps.next_achieved_goal[:, k, None])
     ratio = np.median(distance[onsets], axis=0) / np.maximum(np.median(distance, axis=0), 1e-12)
     order = np.argsort(ratio)

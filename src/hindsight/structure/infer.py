@@ -93,7 +93,7 @@ def infer_structure(episodes: Sequence[Episode], spec: GoalSpec, probing: Sequen
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
     contact = find_contact(steps, copies, controlled)
     differences, constant = find_differences(steps), find_constant_columns(steps)
-    relevance, hidden, symmetries = None, (), ()
+    relevance, hidden, symmetries = None, tuple[int, ...](), tuple[Symmetry, ...]()
     if contact is not None and probing:
         everything = Steps.from_episodes([*episodes, *probing])
         contact = measure_contact(everything, contact.tool, contact.thing)

@@ -83,7 +83,7 @@ def prediction_error(inputs: Array, target: Array, episode: Array, n_tested: int
         weights = np.linalg.solve(fitted.T @ fitted + np.eye(features.shape[1]), fitted.T @ target[~is_held_out])
         is_tested = is_held_out & (np.arange(len(inputs)) < n_tested)
         total += float(np.square(features[is_tested] @ weights - target[is_tested]).sum())
-    return total / (n_tested * target.shape[1])
+    return float(total / (n_tested * target.shape[1]))
 
 
 def _informative_steps(steps: Steps) -> Array:

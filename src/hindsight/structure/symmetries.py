@@ -148,7 +148,7 @@ class SymmetryFinder:
         return observation, goal, action
 
     def _identity_with_places(self, goal: Transform) -> Transform:
-        """Places of tool and object are transformed as goals are, hidden or not: subgoals and differences are made of them."""
+        """Places are transformed as goals are, hidden or not: subgoals and differences are made of them."""
         observation = Transform.identity("o", self._steps.n_columns)
         for columns in (self._contact.tool, self._contact.thing):
             for k, column in enumerate(columns):
