@@ -1,12 +1,15 @@
-"""What Stable-Baselines3 learns on the same task, machine and evaluation: its curve, as lines of a CSV file.
+"""Measure Stable-Baselines3 on the same task, machine and evaluation. Writes its learning curve as lines of CSV.
 
 OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/peers.py FetchReach-v4 --agent sac --seed 0 --steps 15000 --every 1000
 
-sac: SB3's SAC with HerReplayBuffer, both at their defaults. tqc: sb3-contrib's TQC with the settings that rl-zoo names for
-the first version of the task. Two changes: `learning_starts` of 1,000 where an episode takes 100 steps or more, since SB3
-stops with an error otherwise; and episodes of parking-v0 end after 100 steps, as rl-zoo has them and as our recipe does.
-An evaluation plays episodes as `hindsight train` does: the same seeds, noise off, success at the last step. It ends when
-the task is solved: two evaluations in a row of at least 95 %. Seconds are of learning, without the evaluations.
+sac: SAC of SB3 with HerReplayBuffer, both with their default settings.
+tqc: TQC of sb3-contrib with the settings of rl-zoo for the first version of the task.
+Two settings differ. `learning_starts` is 1,000 if an episode has 100 steps or more, since SB3 raises an error otherwise.
+Episodes of parking-v0 end after 100 steps, as in rl-zoo and in our recipe.
+
+An evaluation plays episodes as `hindsight train` does: the same seeds, no exploration, success at the last step. The run
+ends when the task is solved: two consecutive evaluations with at least 95 %. Seconds are those of learning, without
+evaluations.
 """
 
 import argparse
@@ -30,7 +33,7 @@ from hindsight.rollout.collect import EVALUATION, environment_seed, play_episode
 
 AGENTS = {"sac": SAC, "tqc": TQC}
 LARGE = {"learning_rate": 1e-3, "gamma": 0.95, "tau": 0.05, "policy_kwargs": {"net_arch": [512] * 3, "n_critics": 2}}
-ZOO = {  # rl-zoo's settings of TQC, by how the environment's name begins
+ZOO = {  # settings of rl-zoo for TQC, by the start of the environment's name
     "FetchReach": {
         "learning_rate": 1e-3,
         "gamma": 0.95,
@@ -40,33 +43,33 @@ ZOO = {  # rl-zoo's settings of TQC, by how the environment's name begins
     "FetchPush": LARGE | {"batch_size": 2_048},
     "parking": LARGE | {"batch_size": 1_024},
 }
-NORMALIZED = {"FetchReach"}  # where rl-zoo's settings ask for it
-LIMITS = {"parking": 100}  # steps at which episodes are cut
-DEFAULT_START = 100  # steps before SB3 learns
+NORMALIZED = {"FetchReach"}  # as in rl-zoo
+LIMITS = {"parking": 100}  # time limits, in steps
+DEFAULT_START = 100  # learning_starts of SB3
 COLUMNS = ("environment", "library", "agent", "seed", "env_steps", "updates", "seconds", "success_rate", "episodes")
 
 
 def main() -> None:
-    """Learn once, and write a line per evaluation."""
+    """Train once, and write a line per evaluation."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("environment")
     parser.add_argument("--agent", choices=AGENTS, default="sac")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=20_000, help="give up after so many")
+    parser.add_argument("--steps", type=int, default=20_000, help="stop after this many environment steps")
     parser.add_argument("--every", type=int, default=1_000, help="steps between evaluations")
-    parser.add_argument("--episodes", type=int, default=100, help="of an evaluation")
-    parser.add_argument("--minutes", type=float, default=60.0, help="give up after so many of learning")
-    parser.add_argument("--output", type=Path, help="append each line to this file too, as it is measured")
+    parser.add_argument("--episodes", type=int, default=100, help="per evaluation")
+    parser.add_argument("--minutes", type=float, default=60.0, help="stop after this time of learning")
+    parser.add_argument("--output", type=Path, help="append each line to this file too")
     given = parser.parse_args()
     if given.agent == "tqc" and given.environment.partition("-")[0] not in ZOO:
-        parser.error(f"rl-zoo's settings of tqc are known here of {', '.join(ZOO)}, not of {given.environment}: take sac")
+        parser.error(f"tqc has settings for {', '.join(ZOO)}, not for {given.environment}. Use --agent sac")
     torch.set_num_threads(1)
     model = make(given.environment, given.agent, given.seed)
     model.learn(given.steps, callback=Scoreboard(given))
 
 
 def make(environment: str, agent: str, seed: int) -> SAC | TQC:
-    """The model as its library, or rl-zoo, would have it."""
+    """Return the model with the settings of its library, or of rl-zoo."""
     family = environment.partition("-")[0]
     settings = dict(ZOO[family]) if agent == "tqc" else {}
     env = DummyVecEnv([lambda: Monitor(limited(environment))])
@@ -78,7 +81,7 @@ def make(environment: str, agent: str, seed: int) -> SAC | TQC:
 
 
 def limited(environment: str) -> gymnasium.Env:
-    """The environment, with its episodes cut where LIMITS says."""
+    """Return the environment, with a time limit if LIMITS has one."""
     env = make_goal_env(environment)
     limit = LIMITS.get(environment.partition("-")[0])
     return gymnasium.wrappers.TimeLimit(env, limit) if limit else env
@@ -86,7 +89,7 @@ def limited(environment: str) -> gymnasium.Env:
 
 @dataclass
 class Scoreboard(BaseCallback):
-    """Evaluates every so many steps, without stopping the clock of learning."""
+    """Evaluates every `every` steps. The time of evaluations is not counted."""
 
     given: argparse.Namespace
     rates: list[float] = field(default_factory=list)
@@ -115,7 +118,7 @@ class Scoreboard(BaseCallback):
         return not is_solved and learning < 60 * given.minutes
 
     def success_rate(self) -> float:
-        """The share of unseen episodes whose last step succeeds."""
+        """Return the fraction of unseen episodes that succeed at their last step."""
         normalizer = self.model.get_vec_normalize_env()
 
         def act(observation: dict) -> np.ndarray:
@@ -127,7 +130,7 @@ class Scoreboard(BaseCallback):
 
 
 def append(path: Path, line: tuple) -> None:
-    """Add a line to a CSV file, with its head where it is new."""
+    """Add a line to a CSV file, after the header if the file is new."""
     is_new = not path.exists()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", newline="", encoding="utf-8") as file:

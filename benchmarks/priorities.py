@@ -1,8 +1,8 @@
-"""How fast prioritised hindsight batches come, and take their new priorities: ours, and our face of cpprb, beside cpprb's.
+"""Speed of prioritized sampling and of priority updates: our buffer, our adapter for cpprb code, and cpprb.
 
     python benchmarks/priorities.py [--transitions 1000000] [--json FILE]
 
-All hold the same real transitions, cpprb and its face with four extra goals to each, in one process on one thread. A
+All hold the same real transitions, cpprb and the adapter with four extra goals each, in one process on one thread. A
 call draws 256 and updates the priorities of the same; they take turns of 25 calls. Medians. Priorities were random at
 first, from one distribution for all. See sampling.py for the task.
 """
@@ -19,7 +19,7 @@ from typing import Any
 import cpprb
 import numpy as np
 
-from hindsight import HindsightBuffer
+from hindsight import HindsightBuffer, ReplayOptions
 from hindsight.compat.cpprb import HindsightReplayBuffer
 from sampling import (
     ACHIEVED,
@@ -40,14 +40,15 @@ from sampling import (
 CALLS, TURN, BETA = 2000, 25, 0.4
 
 
-def make_ours(transitions: int, **options: Any) -> HindsightBuffer:
+def make_ours(transitions: int, prioritized: bool) -> HindsightBuffer:
+    options = ReplayOptions(prioritized=prioritized)
     return HindsightBuffer(
-        transitions, OBSERVATION_SPACE, ACTION_SPACE, sparse_reward, seed=1, episode_length=LENGTH, **options
+        transitions, OBSERVATION_SPACE, ACTION_SPACE, sparse_reward, seed=1, options=options, episode_length=LENGTH
     )
 
 
 def make_cpprb(buffer: Callable[..., Any], transitions: int) -> Any:
-    """cpprb's buffer, or ours that takes its place."""
+    """Make a buffer of cpprb, or of the adapter."""
     fields = {"obs": {"shape": OBSERVATION}, "act": {"shape": ACTION}, "next_obs": {"shape": OBSERVATION}}
     return buffer(
         5 * transitions,
@@ -60,7 +61,7 @@ def make_cpprb(buffer: Callable[..., Any], transitions: int) -> Any:
     )
 
 
-def spread(update: Callable[[np.ndarray, np.ndarray], None], rows: np.ndarray) -> None:
+def set_all(update: Callable[[np.ndarray, np.ndarray], None], rows: np.ndarray) -> None:
     """Give every row a priority of its own."""
     rng = np.random.default_rng(5)
     for part in np.array_split(rows, max(1, len(rows) // 10_000)):
@@ -70,17 +71,18 @@ def spread(update: Callable[[np.ndarray, np.ndarray], None], rows: np.ndarray) -
 def measure(transitions: int, calls: int) -> dict[str, Any]:
     """Fill the buffers, give every row a priority and take every figure."""
     print(f"filling four buffers with {transitions} transitions each", file=sys.stderr)
-    ours, plain = make_ours(transitions, prioritized=True), make_ours(transitions)
-    cpp, face = (make_cpprb(each, transitions) for each in (cpprb.HindsightReplayBuffer, HindsightReplayBuffer))
+    ours, plain = make_ours(transitions, prioritized=True), make_ours(transitions, prioritized=False)
+    cpp, adapter = (make_cpprb(each, transitions) for each in (cpprb.HindsightReplayBuffer, HindsightReplayBuffer))
     for start in range(0, transitions // LENGTH, 1000):
         for episode in make_episodes(min(1000, transitions // LENGTH - start), seed=start):
             ours.add_episode(episode)
             plain.add_episode(episode)
             feed_cpprb(cpp, episode)
-            feed_cpprb(face, episode)
-    spread(ours.update_priorities, ours._timeline.live_rows())
-    spread(cpp.update_priorities, np.arange(cpp.get_stored_size()))
-    spread(face.update_priorities, np.add.outer(5 * face._timeline.live_rows(), np.arange(5)).ravel())
+            feed_cpprb(adapter, episode)
+    set_all(ours.update_priorities, ours.timeline.live_rows())
+    set_all(cpp.update_priorities, np.arange(cpp.get_stored_size()))
+    stored = [adapter.sample(100_000)["indexes"] for _ in range(transitions // 5_000 + 1)]
+    set_all(adapter.update_priorities, np.unique(np.concatenate(stored)))
     errors = np.random.default_rng(6).exponential(size=BATCH)
 
     def both_ours() -> None:
@@ -89,17 +91,17 @@ def measure(transitions: int, calls: int) -> dict[str, Any]:
     def both_cpprb() -> None:
         cpp.update_priorities(cpp.sample(BATCH, beta=BETA)["indexes"], errors)
 
-    def both_face() -> None:
-        face.update_priorities(face.sample(BATCH, beta=BETA)["indexes"], errors)
+    def both_adapter() -> None:
+        adapter.update_priorities(adapter.sample(BATCH, beta=BETA)["indexes"], errors)
 
     row, index = ours.sample(BATCH).row, cpp.sample(BATCH, beta=BETA)["indexes"].copy()
     candidates: dict[str, Callable[[], Any]] = {
         "ours, sample and update": both_ours,
         "cpprb, sample and update": both_cpprb,
-        "ours as cpprb, sample and update": both_face,
+        "ours as cpprb, sample and update": both_adapter,
         "ours, sample": lambda: ours.sample(BATCH),
         "cpprb, sample": lambda: cpp.sample(BATCH, beta=BETA),
-        "ours as cpprb, sample": lambda: face.sample(BATCH, beta=BETA),
+        "ours as cpprb, sample": lambda: adapter.sample(BATCH, beta=BETA),
         "ours, update, same rows": lambda: ours.update_priorities(row, errors),
         "cpprb, update, same rows": lambda: cpp.update_priorities(index, errors),
         "ours, sample, all rows alike": lambda: plain.sample(BATCH),

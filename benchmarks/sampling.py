@@ -1,12 +1,12 @@
-"""How fast hindsight batches come: ours, Stable-Baselines3's, cpprb's, and the machine's own limit.
+"""Speed of sampling and inserting: our buffer, Stable-Baselines3, cpprb, and a bare copy of the same memory.
 
     python benchmarks/sampling.py [--transitions 1000000] [--json FILE]
 
-Everything runs in one process on one thread, in turns, each with its own random stream: with equal seeds the second would
-find its rows in the cache. "tight" is call after call, 250 in a row, after which the next has its turn; "cold" is one call
-right after a critic's update, as when one trains. The bare gather is a compiled loop with prefetch that is given rows and
-memory and copies two adjacent rows and one goal: the machine's limit. Medians. FetchPush shape: observation 25, goal 3,
-action 4, episodes of 50; strategy future, k = 4, a sparse reward in NumPy.
+Everything runs in one process on one thread. The candidates take turns. Each has its own random stream, because with equal
+seeds the second one would find its rows in the cache. "tight" is 250 calls in a row. "cold" is one call right after an
+update of a critic, as in training. The bare gather is a compiled loop with prefetch that copies two adjacent rows and one
+goal, for given rows into given memory. All figures are medians. The task has the shape of FetchPush: observation 25, goal
+3, action 4, episodes of 50 steps, strategy "future" with k = 4, a sparse reward in NumPy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import hindsight
 from hindsight import Episode, HindsightBuffer
-from hindsight.replay.kernels import AHEAD, _copy, _fetch
+from hindsight.replay.kernels import AHEAD, copy_bytes, prefetch_bytes
 
 OBSERVATION, GOAL, ACTION, LENGTH, BATCH, MANY = 25, 3, 4, 50, 256, 8
 ACHIEVED = slice(3, 6)  # where FetchPush's observation holds the object's position
@@ -56,7 +56,7 @@ ACTION_SPACE = box(ACTION, 1.0)
 
 
 class Silent(gymnasium.Env):
-    """What SB3's buffer asks of an environment: the spaces and the reward."""
+    """An environment for SB3's buffer, which only needs the spaces and the reward."""
 
     observation_space, action_space = OBSERVATION_SPACE, ACTION_SPACE
     compute_reward = staticmethod(sparse_reward)
@@ -78,7 +78,14 @@ def make_episodes(count: int, seed: int) -> list[Episode]:
 
 def make_ours(capacity: int, n_envs: int = 1, seed: int = 1) -> HindsightBuffer:
     return HindsightBuffer(
-        capacity, OBSERVATION_SPACE, ACTION_SPACE, sparse_reward, n_envs=n_envs, seed=seed, episode_length=LENGTH
+        capacity,
+        OBSERVATION_SPACE,
+        ACTION_SPACE,
+        sparse_reward,
+        n_envs=n_envs,
+        autoreset="disabled",
+        seed=seed,
+        episode_length=LENGTH,
     )
 
 
@@ -104,7 +111,7 @@ Step = tuple[dict[str, np.ndarray], np.ndarray, np.ndarray, dict[str, np.ndarray
 
 
 def steps_of(episodes: list[Episode]) -> list[Step]:
-    """The steps of episodes that run side by side: arrays with one leading axis, as a vector environment gives them."""
+    """The steps of episodes that run at the same time: arrays with one leading axis, as a vector environment gives them."""
     keys = ("observation", "achieved_goal", "desired_goal")
     parts = {key: np.stack([getattr(e, key) for e in episodes], axis=1) for key in keys}
     action, reward = np.stack([e.action for e in episodes], axis=1), np.stack([e.reward for e in episodes], axis=1)
@@ -137,11 +144,11 @@ def bare_gather(
     start, place = ring.ctypes.data, into.ctypes.data
     for i in range(-AHEAD, len(row)):
         if i + AHEAD < len(row):
-            _fetch(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
-            _fetch(start + goal_at[i + AHEAD], size)
+            prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
+            prefetch_bytes(start + goal_at[i + AHEAD], size)
         if i >= 0:
-            _copy(place, start + row[i] * row_bytes, 2 * row_bytes)
-            _copy(place + 2 * row_bytes, start + goal_at[i], size)
+            copy_bytes(place, start + row[i] * row_bytes, 2 * row_bytes)
+            copy_bytes(place + 2 * row_bytes, start + goal_at[i], size)
             place += 2 * row_bytes + size
 
 
@@ -201,7 +208,7 @@ def time_calls(
 
 def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, rounds: dict[str, int]) -> dict[str, Any]:
     """Microseconds per batch of 256, tight and cold."""
-    gather = Gather(ours._timeline.rows)
+    gather = Gather(ours.timeline.rows)
     out, out_many = ours.sample(BATCH), ours.sample_many(MANY, BATCH)
     calls: dict[str, Callable[[], Any]] = {
         "bare gather": gather,
@@ -231,7 +238,7 @@ def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, round
 
 
 def time_inserting(episodes: list[Episode]) -> dict[str, float]:
-    """Microseconds per environment step, into buffers that are full before the clock starts."""
+    """Microseconds per environment step, into buffers that are already full."""
     capacity = len(episodes) * LENGTH // 2
     alone = [steps_of([e]) for e in episodes]
     eight = [steps_of(episodes[i : i + 8]) for i in range(0, len(episodes) - 7, 8)]
@@ -294,7 +301,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def show(figures: dict[str, Any]) -> None:
-    """The figures as text."""
+    """Print the figures."""
     tight, cold = figures["sample_us"]["tight"], figures["sample_us"]["cold"]
     print(f"\nsample({BATCH}) of {figures['transitions']} transitions, per batch")
     print(f"{'':32}{'us':>9}{'us cold':>9}{'x gather':>10}{'SB3 /':>9}{'cpprb /':>9}")

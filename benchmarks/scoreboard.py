@@ -1,11 +1,12 @@
-"""Add runs to what docs/results.md shows: runs.csv, curves.csv and a picture per task.
+"""Add runs to the tables and pictures of docs/results.md.
 
 python benchmarks/scoreboard.py RUNS...
 
-RUNS: run folders, or folders of them, as `hindsight train` and `hindsight benchmark` write them. Earlier lines stay,
-but those of the same task, learner and seed, which the new ones replace. The peers' lines are read from
-benchmarks/results/peers.csv, where benchmarks/peers.py appends them. Pictures go to docs/_static/results. Drawing needs
-matplotlib, which the extras panda and parking bring.
+RUNS: run folders, or folders that contain run folders, as `hindsight train` and `hindsight benchmark` write them.
+The results are added to benchmarks/results/runs.csv, and the evaluations to benchmarks/results/curves.csv. A new line
+replaces the old one of the same task, learner and seed. The lines of other libraries are read from
+benchmarks/results/peers.csv, which benchmarks/peers.py writes. The pictures are written to docs/_static/results. They need
+matplotlib, which the extras panda and parking install.
 """
 
 import argparse
@@ -18,8 +19,8 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from hindsight.report.results import record_of, write_table
-from hindsight.report.run import Run, find_runs, read_run
+from hindsight.report.run import Run
+from hindsight.report.write import read_runs, result_of, write_csv
 
 mpl.use("svg")
 mpl.rcParams |= {"svg.hashsalt": "hindsight", "svg.fonttype": "none", "font.family": "sans-serif"}
@@ -27,31 +28,32 @@ import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
 from matplotlib.ticker import MaxNLocator  # noqa: E402
 
 RESULTS, PICTURES = Path("benchmarks/results"), Path("docs/_static/results")
-Line = dict[str, Any]  # of a CSV file, by column
+Line = dict[str, Any]  # of a CSV file: column -> value
 
 
 def main() -> None:
-    """Write the tables, draw the pictures."""
+    """Write the tables and draw the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="*")
-    runs = [read_run(path) for folder in parser.parse_args().runs for path in find_runs(folder)]
-    records = [record_of(run) | {"folder": run.path.name} for run in runs]
-    merge(RESULTS / "runs.csv", ("environment", "agent", "variant", "seed"), records)
-    points = [point for run in runs for point in curve_of(run)] + peers_of(RESULTS / "peers.csv")
+    folders = parser.parse_args().runs
+    runs = read_runs(folders) if folders else []
+    results = [result_of(run) | {"folder": run.path.name} for run in runs]
+    merge(RESULTS / "runs.csv", ("environment", "agent", "variant", "seed"), results)
+    points = [point for run in runs for point in curve_of(run)] + peer_curves(RESULTS / "peers.csv")
     lines = merge(RESULTS / "curves.csv", ("environment", "learner", "seed"), points)
     for environment in dict.fromkeys(line["environment"] for line in lines):
         draw(environment, [line for line in lines if line["environment"] == environment])
 
 
 def curve_of(run: Run) -> Iterable[Line]:
-    """A line per evaluation of a run."""
+    """Yield a line for each evaluation of a run."""
     names = ("env_steps", "seconds", "test/success_rate", "test/episodes")
     for steps, seconds, rate, episodes in zip(*(run.column(name) for name in names), strict=True):
         if np.isfinite(rate):
             yield {
                 "environment": run.environment,
-                "learner": f"{run.agent}, {run.variant}",
-                "seed": run.seed,
+                "learner": f"{run.settings.agent}, {run.settings.variant}",
+                "seed": run.options.seed,
                 "env_steps": int(steps),
                 "seconds": round(float(seconds), 1),
                 "success_rate": float(rate),
@@ -59,8 +61,8 @@ def curve_of(run: Run) -> Iterable[Line]:
             }
 
 
-def peers_of(path: Path) -> list[Line]:
-    """The same of the peers' lines."""
+def peer_curves(path: Path) -> list[Line]:
+    """Return the lines of other libraries in the same columns."""
     columns = ("seed", "env_steps", "seconds", "success_rate", "episodes")
     return [
         {"environment": line["environment"], "learner": f"SB3 {line['agent'].upper()}"}
@@ -70,34 +72,26 @@ def peers_of(path: Path) -> list[Line]:
 
 
 def merge(path: Path, key: Sequence[str], new: Sequence[Line]) -> list[Line]:
-    """The file's lines, but for those of the same key as a new one, and the new ones: written back, and returned."""
+    """Add lines to a CSV file in place of old lines with the same key, and return all its lines."""
     lines = [{column: str(value) for column, value in line.items()} for line in new]
     replaced = {tuple(line[column] for column in key) for line in lines}
     lines = [line for line in read(path) if tuple(line[column] for column in key) not in replaced] + lines
-    write_table(path, lines)
+    write_csv(path, lines)
     return lines
 
 
 def read(path: Path) -> list[Line]:
-    """The lines of a CSV file."""
+    """Return the lines of a CSV file."""
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def draw(environment: str, lines: Sequence[Line]) -> None:
-    """Success against steps, and against seconds of learning: a thin line per seed, a thick dot where a run ends."""
+    """Draw success against steps and against seconds: a line for each seed, with a dot at the end of the run."""
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
     labels = {"env_steps": "environment steps", "seconds": "seconds of collecting and updating"}
-    learners = list(dict.fromkeys(line["learner"] for line in lines))
     for axis, (column, label) in zip(axes, labels.items(), strict=True):
-        for number, learner in enumerate(learners):
-            chosen = [line for line in lines if line["learner"] == learner]
-            for count, seed in enumerate(dict.fromkeys(line["seed"] for line in chosen)):
-                x, y = ([float(line[name]) for line in chosen if line["seed"] == seed] for name in (column, "success_rate"))
-                label_once = learner if not count else None
-                axis.plot((0, *x), (0, *y), color=f"C{number}", linewidth=1.3, alpha=0.8, label=label_once)
-                axis.plot(x[-1], y[-1], "o", color=f"C{number}", markersize=4)
-        axis.axhline(0.95, color="grey", linewidth=0.7, linestyle=":")
+        draw_curves(axis, lines, column)
         axis.set(xlabel=label, ylim=(-0.03, 1.03), xlim=(0, None))
         axis.xaxis.set_major_locator(MaxNLocator(5))
         axis.xaxis.set_major_formatter("{x:,.0f}")
@@ -108,6 +102,18 @@ def draw(environment: str, lines: Sequence[Line]) -> None:
     name = re.sub(r"[()=]", "", environment.replace(" ", "_"))
     figure.savefig(PICTURES / f"{name}.svg", metadata={"Date": None})
     plt.close(figure)
+
+
+def draw_curves(axis: Any, lines: Sequence[Line], column: str) -> None:
+    """Draw the success of each learner and seed against a column, and a dotted line at 95 %."""
+    for number, learner in enumerate(dict.fromkeys(line["learner"] for line in lines)):
+        chosen = [line for line in lines if line["learner"] == learner]
+        for index, seed in enumerate(dict.fromkeys(line["seed"] for line in chosen)):
+            x, y = ([float(line[name]) for line in chosen if line["seed"] == seed] for name in (column, "success_rate"))
+            label = learner if index == 0 else None
+            axis.plot((0, *x), (0, *y), color=f"C{number}", linewidth=1.3, alpha=0.8, label=label)
+            axis.plot(x[-1], y[-1], "o", color=f"C{number}", markersize=4)
+    axis.axhline(0.95, color="grey", linewidth=0.7, linestyle=":")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How long one update takes: ours, Stable-Baselines3's same algorithm, and a plain nn.Sequential + torch.optim.Adam one.
+"""Measure one update of hindsight, of Stable-Baselines3, and of a reference (nn.Sequential and torch.optim.Adam).
 
-One process, one thread, the contenders by turns, medians of the process's own time; milliseconds per critic update (TD3's
-actor moves at every second one, and its share is included). Replay buffers are left out: SB3's `sample` returns a fixed
-batch, already tensors; ours starts from the NumPy arrays of a Batch and normalises them. SB3's policy is the flat one
-(MlpPolicy, observation and goal in one Box): the same computation as ours without the cost of its dictionary extractor;
-MultiInputPolicy, which SB3 needs for hindsight, is shown besides. The plain version is tests/agents/plain_agents.py.
+All run in one process on one thread, interleaved. The result is the median of process time in milliseconds per critic
+update; the update of TD3's actor, at every second one, is included. Replay buffers are not: SB3's `sample` returns a fixed
+batch of tensors, while hindsight starts from the NumPy arrays of a Batch and normalizes them. SB3's MlpPolicy (observation
+and goal in one Box) computes the same as hindsight. MultiInputPolicy, which HER with SB3 needs, has its own column.
+The reference is tests/agents/plain_agents.py.
 
     python benchmarks/update.py [--agents td3 ddpg sac] [--networks 64,64 128,128,128] [--seconds 8] [--json FILE]
 """
@@ -43,7 +43,7 @@ LOWEST_RATIO = 0.97
 
 
 class GoalTask(gymnasium.Env[Any, Any]):
-    """Spaces and nothing else: SB3 reads them."""
+    """An environment of spaces only, which SB3 reads."""
 
     def __init__(self, is_flat: bool) -> None:
         def box(size: int) -> gymnasium.spaces.Box:
@@ -55,13 +55,13 @@ class GoalTask(gymnasium.Env[Any, Any]):
 
 
 def make_ours(name: str, hidden: tuple[int, ...], batch: Batch) -> Callable[[], Any]:
-    """One update of hindsight's agent."""
+    """Return a function that runs one update of hindsight's agent."""
     agent = make_agent(name, goal_spec(), AGENT_OPTIONS[name](hidden=hidden, device="cpu"), seed=0)
     return lambda: agent.update(batch)
 
 
-def make_plain(name: str, hidden: tuple[int, ...], batch: Batch) -> Callable[[], Any]:
-    """One update of the plain version; it does not normalise its inputs."""
+def make_reference(name: str, hidden: tuple[int, ...], batch: Batch) -> Callable[[], Any]:
+    """Return a function that runs one update of the reference, without input normalization."""
     agent = make_agent(name, goal_spec(), AGENT_OPTIONS[name](hidden=hidden, device="cpu", normalize=False), seed=0)
     plain = PLAIN_AGENTS[name](agent)
     batch = batch if name == "td3" else batch[0]
@@ -69,7 +69,7 @@ def make_plain(name: str, hidden: tuple[int, ...], batch: Batch) -> Callable[[],
 
 
 def make_sb3(name: str, hidden: tuple[int, ...], batch: Batch, is_flat: bool) -> Callable[[], Any]:
-    """One `train` call of SB3 with as many gradient steps as one of our updates has batches."""
+    """Return a function that calls SB3's `train` with as many gradient steps as one update of hindsight has batches."""
     kind = getattr(stable_baselines3, name.upper())
     model = kind(
         "MlpPolicy" if is_flat else "MultiInputPolicy",
@@ -90,7 +90,7 @@ def make_sb3(name: str, hidden: tuple[int, ...], batch: Batch, is_flat: bool) ->
 
 
 def sb3_samples(batch: Batch, is_flat: bool) -> Any:
-    """The batch as SB3's buffers return it."""
+    """Return the batch as SB3's buffers return it."""
     tensor = torch.from_numpy
     rest = {
         "actions": tensor(batch.action),
@@ -112,13 +112,13 @@ def sb3_samples(batch: Batch, is_flat: bool) -> Any:
 
 
 def goal_spec() -> GoalSpec:
-    """FetchPush's sizes."""
+    """Return a task with the sizes of FetchPush."""
     observation, goal = ArraySpec((OBSERVATION,), "float64"), ArraySpec((GOAL,), "float64")
     return GoalSpec(observation, goal, ArraySpec((ACTION,), "float32", (-1.0,), (1.0,)), 50, -1.0, 0.0)
 
 
 def measure(contenders: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
-    """Median milliseconds per call: the contenders take turns of about 30 ms each for `seconds` altogether."""
+    """Return median milliseconds per call. The contenders run interleaved, 30 ms each, for `seconds` in all."""
     calls = {}
     for name, update in contenders.items():
         for _ in range(10):
@@ -133,7 +133,7 @@ def measure(contenders: dict[str, Callable[[], Any]], seconds: float) -> dict[st
 
 
 def timed(update: Callable[[], Any], calls: int) -> float:
-    """Seconds of this process's own time per call: with one thread that is what a clock shows on an idle machine."""
+    """Return seconds of process time per call: with one thread this is the wall time of an idle machine."""
     start = time.process_time()
     for _ in range(calls):
         update()
@@ -141,7 +141,7 @@ def timed(update: Callable[[], Any], calls: int) -> float:
 
 
 def run(name: str, network: str, seconds: float) -> dict[str, Any]:
-    """One line of the table."""
+    """Measure one line of the table."""
     hidden = tuple(int(size) for size in network.split(","))
     n_batches = AGENT_OPTIONS[name]().policy_period if name == "td3" else 1
     batch = random_batch(np.random.default_rng(0), BATCH_SIZE, n_batches, (OBSERVATION, GOAL, ACTION))
@@ -150,7 +150,7 @@ def run(name: str, network: str, seconds: float) -> dict[str, Any]:
             "hindsight": make_ours(name, hidden, batch),
             "sb3": make_sb3(name, hidden, batch, is_flat=True),
             "sb3_multi_input": make_sb3(name, hidden, batch, is_flat=False),
-            "plain": make_plain(name, hidden, batch),
+            "reference": make_reference(name, hidden, batch),
         },
         seconds,
     )
@@ -161,11 +161,11 @@ def run(name: str, network: str, seconds: float) -> dict[str, Any]:
 
 
 def describe(line: dict[str, Any]) -> str:
-    """A line of results as text."""
-    ms, verdict = line["ms"], "reached" if line["ratio"] >= line["target"] else "MISSED"
-    times = f"{ms['hindsight']:9.3f} {ms['sb3']:7.3f} {ms['sb3_multi_input']:8.3f} {ms['plain']:7.3f}"
-    ratios = f"{line['ratio']:6.2f} {ms['plain'] / ms['hindsight']:7.2f}"
-    return f"{line['agent']:6} {line['network']:12} {times} {ratios} {line['target']:6.2f} {verdict}"
+    """Return a line of results as text."""
+    ms, result = line["ms"], "reached" if line["ratio"] >= line["target"] else "MISSED"
+    times = f"{ms['hindsight']:9.3f} {ms['sb3']:7.3f} {ms['sb3_multi_input']:8.3f} {ms['reference']:7.3f}"
+    ratios = f"{line['ratio']:6.2f} {ms['reference'] / ms['hindsight']:7.2f}"
+    return f"{line['agent']:6} {line['network']:12} {times} {ratios} {line['target']:6.2f} {result}"
 
 
 def main() -> None:
@@ -178,7 +178,7 @@ def main() -> None:
     torch.set_num_threads(1)
     versions = {"machine": platform.machine(), "torch": torch.__version__, "sb3": stable_baselines3.__version__}
     print(f"{versions}, batch {BATCH_SIZE}, one thread, ms per critic update")
-    print("agent  network      hindsight     SB3 SB3 dict   plain  x SB3 x plain target")
+    print("agent  network      hindsight     SB3 SB3 dict   refer. x SB3 x ref. target")
     results = []
     for name in arguments.agents:
         for network in arguments.networks:

@@ -1,4 +1,4 @@
-"""How the documentation is built: `sphinx-build -W docs build/docs`, and build/docs/index.html is its first page."""
+"""Configuration of the documentation: `sphinx-build -W docs build/docs` writes build/docs/index.html."""
 
 import sys
 from pathlib import Path

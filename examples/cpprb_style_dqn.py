@@ -1,8 +1,8 @@
-"""Double DQN with prioritised hindsight replay on flipping 10 bits, in cpprb's style: a buffer, a network and a loop.
+"""Double DQN with prioritized hindsight replay on BitFlipping (10 bits), written for cpprb: a buffer, a network, a loop.
 
     python examples/cpprb_style_dqn.py [--steps 15000] [--bits 10] [--seed 0] [--folder runs/bits]
 
-Needs torch and tensorboard (tensorboard --logdir runs/bits). cpprb's own class does as well, but for seed=.
+Needs torch and tensorboard. It also runs with cpprb's own class, without `seed`.
 """
 
 from __future__ import annotations
@@ -26,26 +26,28 @@ def inputs(state: np.ndarray, goal: np.ndarray) -> torch.Tensor:
 
 
 @torch.no_grad()
-def best_action(network: Sequential, seen: dict[str, np.ndarray]) -> int:
-    return int(network(inputs(seen["observation"], seen["desired_goal"])).argmax())
+def best_action(network: Sequential, obs: dict[str, np.ndarray]) -> int:
+    return int(network(inputs(obs["observation"], obs["desired_goal"])).argmax())
 
 
 def success_rate(network: Sequential, env: gymnasium.Env) -> float:
     successes = 0
     for _ in range(EPISODES):
-        seen, terminated, truncated = env.reset()[0], False, False
+        obs, terminated, truncated = env.reset()[0], False, False
         while not (terminated or truncated):
-            seen, _, terminated, truncated, _ = env.step(best_action(network, seen))
+            obs, _, terminated, truncated, _ = env.step(best_action(network, obs))
         successes += terminated
     return successes / EPISODES
 
 
-def errors(network: Sequential, target: Sequential, sample: dict[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The value of each sample and what it should be: the network chooses what follows, the target says its worth."""
-    reward, following = torch.as_tensor(sample["rew"]), inputs(sample["next_obs"], sample["goal"])
+def values_and_targets(network: Sequential, target: Sequential, sample: dict[str, np.ndarray]) -> torch.Tensor:
+    """Return the value and the double DQN target of each sample, (2, B)."""
+    reward, next_input = torch.as_tensor(sample["rew"]), inputs(sample["next_obs"], sample["goal"])
     value = network(inputs(sample["obs"], sample["goal"])).gather(1, torch.as_tensor(sample["act"].astype(np.int64)))
-    next_value = target(following).detach().gather(1, network(following).argmax(1, keepdim=True))
-    return value[:, 0], (reward - DISCOUNT * reward * next_value)[:, 0]  # paid is -1, or 0 at the goal, where all ends
+    next_value = target(next_input).detach().gather(1, network(next_input).argmax(1, keepdim=True))
+    return torch.cat(
+        [value, reward - DISCOUNT * reward * next_value], dim=1
+    ).T  # the reward is 0 where an episode terminates
 
 
 def main() -> None:
@@ -59,23 +61,23 @@ def main() -> None:
     target, optimizer = copy.deepcopy(network), torch.optim.Adam(network.parameters())
     env_dict = {"obs": {"shape": n}, "act": {"dtype": np.ubyte}, "next_obs": {"shape": n}}
     buffer = HindsightReplayBuffer(1e6, env_dict, LONGEST, lambda s, a, g: -1.0 * (s != g).any(axis=1), seed=options.seed)
-    (seen, _), _ = env.reset(seed=options.seed), test_env.reset(seed=options.seed + 1_000_000)
+    (obs, _), _ = env.reset(seed=options.seed), test_env.reset(seed=options.seed + 1_000_000)
     writer = SummaryWriter(options.folder)
     for step in range(1, options.steps + 1):
-        action = int(rng.integers(n)) if rng.random() < EPS else best_action(network, seen)
-        after, _, terminated, truncated, _ = env.step(action)
-        buffer.add(obs=seen["observation"], act=action, next_obs=after["observation"])
+        action = int(rng.integers(n)) if rng.random() < EPS else best_action(network, obs)
+        next_obs, _, terminated, truncated, _ = env.step(action)
+        buffer.add(obs=obs["observation"], act=action, next_obs=next_obs["observation"])
         if terminated or truncated:
-            buffer.on_episode_end(seen["desired_goal"])
-        seen = env.reset()[0] if terminated or truncated else after
+            buffer.on_episode_end(obs["desired_goal"])
+        obs = env.reset()[0] if terminated or truncated else next_obs
         if buffer.get_stored_size() >= WARM_UP:
             sample = buffer.sample(BATCH, beta=0.4 + 0.6 * step / options.steps)
-            value, wanted = errors(network, target, sample)
-            loss = (HuberLoss(reduction="none")(value, wanted) * torch.as_tensor(sample["weights"])).mean()
+            value, td_target = values_and_targets(network, target, sample)
+            loss = (HuberLoss(reduction="none")(value, td_target) * torch.as_tensor(sample["weights"])).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            buffer.update_priorities(sample["indexes"], (wanted - value).abs().detach())
+            buffer.update_priorities(sample["indexes"], (td_target - value).abs().detach())
             writer.add_scalar("loss", loss.item(), step)
         if step % TARGET_EVERY == 0:
             target.load_state_dict(network.state_dict())

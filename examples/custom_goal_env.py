@@ -1,9 +1,9 @@
-"""A goal environment from scratch: a position, a goal, a threshold. Check it, then learn it.
+"""A goal environment from scratch: a position, a goal, a threshold. Check it, then train on it.
 
     PYTHONPATH=examples hindsight check custom_goal_env:Corner-v0
     python examples/custom_goal_env.py [--steps 3000]
 
-Needs the extra sb3 to learn with SB3; `hindsight train custom_goal_env:Corner-v0` does as well.
+This script trains with Stable-Baselines3 (extra sb3). `hindsight train custom_goal_env:Corner-v0` trains without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ THRESHOLD, MAX_STEPS, STEP = 0.1, 50, 0.1
 
 
 class Corner(gymnasium.Env):
-    """A position in the square from -1 to 1 is to come within 0.1 of a goal, in at most 50 steps."""
+    """A position in the square from -1 to 1 must come within 0.1 of a goal, in at most 50 steps."""
 
     def __init__(self) -> None:
         place = spaces.Box(-1.0, 1.0, (2,), np.float32)
@@ -37,7 +37,7 @@ class Corner(gymnasium.Env):
         return self._observe(), reward, False, False, {"is_success": reward == 0}
 
     def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any) -> np.ndarray:
-        """0 within the threshold, -1 elsewhere; of one goal or of many at once, along the last axis."""
+        """Return 0 within the threshold and -1 elsewhere, for one goal (2,) or a batch (N, 2)."""
         distance = np.linalg.norm(achieved_goal - desired_goal, axis=-1)
         return -(distance > THRESHOLD).astype(np.float32)
 
@@ -49,7 +49,7 @@ class Corner(gymnasium.Env):
         }
 
 
-gymnasium.register("Corner-v0", entry_point=Corner, max_episode_steps=MAX_STEPS)  # reaching the goal does not end it
+gymnasium.register("Corner-v0", entry_point=Corner, max_episode_steps=MAX_STEPS)  # success does not end it
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
     )
     model.learn(options.steps)
     mean, deviation = evaluate_policy(model, env, 20)
-    print(f"return of 20 episodes: {mean:.1f} +- {deviation:.1f}, where {-MAX_STEPS} is a goal never reached")
+    print(f"return of 20 episodes: {mean:.1f} +- {deviation:.1f}, {-MAX_STEPS} means that no goal was reached")
 
 
 if __name__ == "__main__":

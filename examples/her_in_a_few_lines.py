@@ -1,6 +1,6 @@
-"""What the other examples do with libraries and parts, by HER alone, a few lines each.
+"""The tasks of the other examples with HER alone, a few lines each.
 
-python examples/her_in_a_few_lines.py 1      ... to 8; --steps to change the budget
+python examples/her_in_a_few_lines.py 1      (a number from 1 to 8; --steps changes the budget)
 """
 
 import argparse
@@ -12,33 +12,34 @@ from hindsight.callbacks import EvaluateEvery, StopAtSuccess
 
 
 def fetch_reach(steps=1_000):
-    """1: SAC on a simulated arm, by its recipe."""
+    """1: SAC on a simulated robot arm, with its recipe."""
     with HER("FetchReach-v4", agent="sac", seed=0) as model:
         print(model.learn(steps).evaluate(100))
 
 
 def td3_with_eight_goals(steps=5_000):
-    """2: TD3, eight hindsight goals per real one, learning from 1,000 steps on."""
+    """2: TD3 with eight relabelled goals per original goal, and 1,000 random steps first."""
     with HER("PointReach-v0", agent="td3", n_sampled_goal=8, random_steps=1_000, batch_size=256) as model:
         print(model.learn(steps).evaluate(100))
 
 
 def bit_flipping(steps=7_000):
-    """3: DQN, and DDPG, TD3 and SAC on continuous bits; saved, loaded, and 100 steps of the policy."""
+    """3: DQN on bits, and DDPG, TD3 and SAC on continuous bits; save, load, and act for 100 steps."""
     for agent in ("dqn", "ddpg", "td3", "sac"):
         env = BitFlipping(8, continuous=agent != "dqn")
         HER(env, agent, "bit_flipping").learn(steps).save(f"bits-{agent}.safetensors")
-        model, (seen, _), reached = HER.load(f"bits-{agent}.safetensors", env=env), env.reset(seed=1), 0
+        model = HER.load(f"bits-{agent}.safetensors", env=env)
+        observation, reached = env.reset(seed=1)[0], 0
         for _ in range(100):
-            seen, _, terminated, truncated, _ = env.step(model.predict(seen)[0])
+            observation, _, terminated, truncated, _ = env.step(model.predict(observation)[0])
             reached += terminated
             if terminated or truncated:
-                seen, _ = env.reset()
+                observation, _ = env.reset()
         print(f"{agent}: {model.evaluate(100)}; {reached} goals reached in 100 steps")
 
 
 def four_strategies(steps=1_500):
-    """4: where hindsight goals come from, and the return of 20 episodes each."""
+    """4: the four relabelling strategies, and the return of 20 episodes each."""
     for strategy in ("future", "final", "episode", "random"):
         with HER("PointReach-v0", strategy=strategy) as model:
             returns = [outcome.episode_return for outcome in model.learn(steps).evaluate(20).outcomes]
@@ -46,7 +47,7 @@ def four_strategies(steps=1_500):
 
 
 def own_environment(steps=2_500):
-    """5: a goal environment of one's own, checked first."""
+    """5: a goal environment of your own, checked first."""
     from custom_goal_env import Corner
 
     print(check_goal_env(Corner))
@@ -55,25 +56,24 @@ def own_environment(steps=2_500):
 
 
 def success_while_learning(steps=5_000):
-    """6: every 1,000 steps 10 episodes: eval/success_rate and eval/mean_success_rate, in the run's files."""
+    """6: an evaluation of 10 episodes every 1,000 steps, as eval/success_rate in the metrics of the run."""
     with HER("PointReach-v0", eval_every=0) as model:
         model.learn(steps, callback=[EvaluateEvery(1_000, 10), StopAtSuccess(0.98)], log_interval=10, folder="watched")
         print(model.evaluate(100))
 
 
 def prioritized_double_dqn(steps=15_000):
-    """7: double DQN with prioritised replay on 10 bits, plain inputs, a hard target."""
+    """7: double DQN with prioritized replay on 10 bits, without goal features, with copied target networks."""
     options = {"hidden": (64,), "batch_size": 64, "discount": 0.99, "random_eps": 0.1, "random_steps": 100}
     replay = {"prioritized": True, "beta": 0.4, "goal_features": "none", "tau": 1.0, "target_period": 1_000}
-    with HER(
-        lambda: BitFlipping(10, max_steps=100), "dqn", updates_per_step=1.0, steps=steps, **options, **replay
-    ) as model:
+    env = BitFlipping(10, max_steps=100)
+    with HER(env, "dqn", updates_per_step=1.0, steps=steps, **options, **replay) as model:
         model.learn(steps, callback=EvaluateEvery(1_000, 20), folder="bits-prioritized")
         print(model.evaluate(100))
 
 
 def ddpg_on_a_point(steps=2_500):
-    """8: DDPG + HER; `hindsight train PointReach-v0 --agent ddpg` leaves curves and settings besides."""
+    """8: DDPG; `hindsight train PointReach-v0 --agent ddpg` also writes curves and settings."""
     with HER("PointReach-v0", agent="ddpg") as model:
         print(model.learn(steps).evaluate(100))
 

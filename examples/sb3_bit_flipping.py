@@ -2,8 +2,8 @@
 
     python examples/sb3_bit_flipping.py [--algorithm DQN] [--bits 10] [--steps 4000] [--file bits.zip]
 
-Needs the extra sb3. A state of n bits is to become another, asked for at random; DQN flips one bit at a time, the others
-all bits whose action is above 0 at once.
+Needs the extra sb3. The goal is a random state of n bits. DQN flips one bit per step; the others flip every bit with an
+action above 0.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> None:
     model.learn(options.steps)
     model.save(options.file)
 
-    model = algorithm.load(options.file, env=env)  # the environment computes the rewards of new goals
+    model = algorithm.load(options.file, env=env)  # the environment computes rewards under relabelled goals
     observation, _ = env.reset(seed=1_000_000)
     episodes = successes = 0
     for _ in range(100):

@@ -1,8 +1,8 @@
-"""SB3's SAC on FetchReach with our replay buffer: one import changed, nothing else.
+"""SB3's SAC on FetchReach with hindsight's replay buffer: only one import differs.
 
     python examples/sb3_fetch_reach.py [--steps 5000] [--seed 0]
 
-Needs the extras sb3 and robotics. Prints the success of episodes on seeds that training never used.
+Needs the extras sb3 and robotics. Prints the success rate on seeds that training never used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hindsight.compat.sb3 import HerReplayBuffer  # was: from stable_baselines3 
 
 
 def success_rate(model: SAC, env: gymnasium.Env, episodes: int) -> float:
-    """The share of episodes whose last step reports success, noise off."""
+    """Return the fraction of episodes that end with success, without exploration noise."""
     successes = 0
     for seed in range(1_000_000, 1_000_000 + episodes):
         observation, _ = env.reset(seed=seed)
@@ -33,7 +33,7 @@ def success_rate(model: SAC, env: gymnasium.Env, episodes: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=5_000, help="environment steps")
-    parser.add_argument("--episodes", type=int, default=50, help="episodes to judge by")
+    parser.add_argument("--episodes", type=int, default=50, help="evaluation episodes")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
@@ -49,7 +49,7 @@ def main() -> None:
         verbose=1,
     )
     model.learn(options.steps)
-    print(f"success of {options.episodes} unseen episodes: {success_rate(model, env, options.episodes):.0%}")
+    print(f"success rate over {options.episodes} unseen episodes: {success_rate(model, env, options.episodes):.0%}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Where hindsight goals come from: the four strategies of the paper compared, mean and standard deviation of the return.
+"""The four relabelling strategies of the HER paper: mean and standard deviation of the return.
 
     python examples/sb3_strategies.py [--steps 3000] [--episodes 20] [--seed 0]
 
-Needs the extra sb3. SB3's SAC on PointReach, with nothing changed but the strategy ("random" is not in SB3 itself).
+Needs the extra sb3. SB3's SAC on PointReach; only the strategy differs. SB3 itself does not have "random".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hindsight.compat.sb3 import GoalSelectionStrategy, HerReplayBuffer
 
 
 def learn(strategy: GoalSelectionStrategy, steps: int, seed: int) -> SAC:
-    """A model that learnt with one strategy."""
+    """Return a model that is trained with one strategy."""
     model = SAC(
         "MultiInputPolicy",
         Monitor(gymnasium.make("PointReach-v0")),
@@ -35,8 +35,8 @@ def learn(strategy: GoalSelectionStrategy, steps: int, seed: int) -> SAC:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=3_000, help="environment steps of each")
-    parser.add_argument("--episodes", type=int, default=20, help="episodes to judge each by")
+    parser.add_argument("--steps", type=int, default=3_000, help="environment steps per strategy")
+    parser.add_argument("--episodes", type=int, default=20, help="evaluation episodes per strategy")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
@@ -44,7 +44,7 @@ def main() -> None:
     for strategy in GoalSelectionStrategy:
         model = learn(strategy, options.steps, options.seed)
         env = Monitor(gymnasium.make("PointReach-v0"))
-        env.reset(seed=1_000_000)  # the same goals for all
+        env.reset(seed=1_000_000)  # the same goals for each strategy
         mean, deviation = evaluate_policy(model, env, options.episodes)
         print(f"{strategy:10}{mean:12.1f}{deviation:11.1f}", flush=True)
 

@@ -1,10 +1,10 @@
-"""A callback that measures success while SB3 trains, for TensorBoard.
+"""A callback that logs the success rate during SB3 training to TensorBoard.
 
     python examples/sb3_success_rate.py [--steps 5000] [--folder runs/tensorboard]
     tensorboard --logdir runs/tensorboard
 
-Needs the extra sb3 and tensorboard. Every 1,000 steps 10 episodes with noise off, on an environment apart:
-`eval/success_rate` is their share of successes, `eval/mean_success_rate` the mean of the last 10 such shares.
+Needs the extra sb3 and tensorboard. Every 1,000 steps it runs 10 episodes without noise on a separate environment.
+`eval/success_rate` is their success rate, `eval/mean_success_rate` the mean of the last 10 rates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hindsight.compat.sb3 import HerReplayBuffer
 
 
 class SuccessRate(BaseCallback):
-    """Plays `episodes` episodes in `env` every `every` steps; the goals are new every time, and the same in every run."""
+    """Run `episodes` episodes in `env` every `every` steps. The goals are new each time, and equal in every run."""
 
     def __init__(self, env: gymnasium.Env, every: int = 1_000, episodes: int = 10, window: int = 10) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class SuccessRate(BaseCallback):
         return True
 
     def _succeeds(self) -> bool:
-        """Whether the last step of one episode reports success."""
+        """Return whether an episode ends with success."""
         observation, _ = self.env.reset(seed=self.next_seed)
         self.next_seed += 1
         while True:
@@ -51,7 +51,7 @@ class SuccessRate(BaseCallback):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=5_000, help="environment steps")
-    parser.add_argument("--every", type=int, default=1_000, help="steps between two measurements")
+    parser.add_argument("--every", type=int, default=1_000, help="steps between two evaluations")
     parser.add_argument("--folder", default="runs/tensorboard")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -22,8 +22,8 @@ from hindsight.compat.sb3 import HerReplayBuffer
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--env", default="PointReach-v0", help="a registered goal environment with continuous actions")
-    parser.add_argument("--steps", type=int, default=10_000, help="environment steps, of which the first 1,000 are random")
-    parser.add_argument("--episodes", type=int, default=50, help="episodes to judge by")
+    parser.add_argument("--steps", type=int, default=10_000, help="environment steps; the first 1,000 are random")
+    parser.add_argument("--episodes", type=int, default=50, help="evaluation episodes")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
 
@@ -45,7 +45,7 @@ def main() -> None:
     )
     model.learn(options.steps)
     returns, lengths = evaluate_policy(model, env, options.episodes, return_episode_rewards=True)
-    reached = np.mean(np.array(returns) > -np.array(lengths))  # at a reward of -1 per step, those that were ever there
+    reached = np.mean(np.array(returns) > -np.array(lengths))  # the reward is -1 per step away from the goal
     print(f"return of {options.episodes} episodes: {np.mean(returns):.1f}; goals reached in {reached:.0%}")
 
 

@@ -1,4 +1,4 @@
-"""The shape of the package: who may import whom, no circle, nothing heavy at import, no long function."""
+"""The structure of the package: allowed imports, no circles, nothing heavy at import, short definitions and files."""
 
 import ast
 import subprocess
@@ -11,7 +11,8 @@ import hindsight
 
 ROOT = Path(hindsight.__file__).parent
 BASE = {"errors", "records", "storage", "options"}  # plain data that every folder may import
-MAY_IMPORT = {  # folder or top module -> what it may import of the package; what is not listed may import everything
+COMMAND_LINE = {"cli", "commands", "__main__"}  # may import everything, and nothing else may import it
+MAY_IMPORT = {  # folder or top module: what it may import of the package. A module that is not listed may import everything
     "errors": set(),
     "records": BASE,
     "storage": BASE,
@@ -26,7 +27,7 @@ MAY_IMPORT = {  # folder or top module -> what it may import of the package; wha
     "training": {*BASE, "envs", "replay", "agents", "rollout", "recipes"},
     "report": BASE,
 }
-MAY_NOT_IMPORT = {  # packages that a layer must do without
+MAY_NOT_IMPORT = {  # packages that a layer must not import
     "records": {"torch", "numba"},
     "errors": {"torch", "numba", "gymnasium", "numpy"},
     "envs": {"torch", "numba", "mujoco"},
@@ -38,17 +39,18 @@ MAY_NOT_IMPORT = {  # packages that a layer must do without
     "compat.cpprb": {"torch", "gymnasium", "cpprb"},
     "report": {"torch", "numba", "gymnasium"},
 }
-LONGEST_FUNCTION = 60
+LONGEST_FUNCTION, LONGEST_CLASS, LONGEST_FILE = 60, 250, 450  # lines
 
 
 def modules():
+    """Return the syntax tree of every module by its name in the package."""
     return {
         ".".join(p.relative_to(ROOT).with_suffix("").parts): ast.parse(p.read_text()) for p in sorted(ROOT.rglob("*.py"))
     }
 
 
 def package_imports(name, nodes):
-    """The package's modules that these nodes of a module import."""
+    """Yield the modules of the package that these nodes of a module import."""
     here = name.split(".")
     for node in nodes:
         if not isinstance(node, ast.ImportFrom):
@@ -64,7 +66,7 @@ def package_imports(name, nodes):
 
 
 def top_level(tree):
-    """What runs when the module is imported."""
+    """Yield the nodes that run when the module is imported."""
     for node in tree.body:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
@@ -72,7 +74,7 @@ def top_level(tree):
 
 
 def everywhere(tree):
-    """Inside functions, and for type checkers alone, too."""
+    """Yield all nodes, also those inside functions and for type checkers only."""
     yield from ast.walk(tree)
 
 
@@ -84,7 +86,7 @@ def third_party(tree):
             yield from (alias.name.split(".")[0] for alias in node.names)
 
 
-def test_imports_go_one_way():
+def test_imports_have_one_direction():
     crossings = []
     for name, tree in modules().items():
         layer = name.split(".")[0]
@@ -95,6 +97,16 @@ def test_imports_go_one_way():
     assert not crossings
 
 
+def test_only_the_command_line_imports_the_command_line():
+    importers = {
+        f"{name} -> {target}"
+        for name, tree in modules().items()
+        for target in package_imports(name, everywhere(tree))
+        if target.split(".")[0] in COMMAND_LINE and name.split(".")[0] not in COMMAND_LINE
+    }
+    assert not importers
+
+
 def test_rollout_needs_only_the_policy_of_the_agents():
     for name, tree in modules().items():
         if name.startswith("rollout"):
@@ -102,14 +114,14 @@ def test_rollout_needs_only_the_policy_of_the_agents():
             assert all(t.startswith("agents.policy") for t in of_agents), name
 
 
-def test_layers_do_without_what_is_not_theirs():
+def test_layers_do_not_import_forbidden_packages():
     for name, tree in modules().items():
         for place, packages in MAY_NOT_IMPORT.items():
             if name == place or name.startswith(place + "."):
                 assert not set(third_party(tree)) & packages, name
 
 
-def test_no_module_imports_itself_through_others():
+def test_imports_have_no_circle():
     trees = modules()
     names = set(trees) - {"__init__"}
     edges = {n: {t for t in package_imports(n, everywhere(trees[n])) if t in names and t != n} for n in names}
@@ -125,30 +137,51 @@ def test_no_module_imports_itself_through_others():
     assert [n for n in names if n in reachable(n)] == []
 
 
-def test_functions_are_short():
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [(ast.FunctionDef | ast.AsyncFunctionDef, LONGEST_FUNCTION), (ast.ClassDef, LONGEST_CLASS)],
+    ids=["functions", "classes"],
+)
+def test_definitions_are_short(kind, limit):
     long = [
         f"{name}:{node.name} has {node.end_lineno - node.lineno + 1} lines"
         for name, tree in modules().items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno + 1 > LONGEST_FUNCTION
+        if isinstance(node, kind) and node.end_lineno - node.lineno + 1 > limit
     ]
     assert not long
 
 
-def test_public_things_have_docstrings():
+def test_files_are_short():
+    lengths = {path: len(path.read_text().splitlines()) for path in ROOT.rglob("*.py")}
+    assert {path.name: lines for path, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+def public_definitions(body, prefix):
+    """Yield public functions and classes, and the public methods of these classes but setters, by their full names."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_") and not is_setter(node):
+            yield f"{prefix}:{node.name}", node
+            if isinstance(node, ast.ClassDef):
+                yield from public_definitions(node.body, f"{prefix}:{node.name}")
+
+
+def is_setter(node):
+    return any(isinstance(d, ast.Attribute) and d.attr == "setter" for d in node.decorator_list)
+
+
+def test_public_definitions_have_docstrings():
     bare = [
-        f"{name}:{node.name}"
+        full_name
         for name, tree in modules().items()
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        and not node.name.startswith("_")
-        and not ast.get_docstring(node)
+        for full_name, node in public_definitions(tree.body, name)
+        if not ast.get_docstring(node)
     ]
     assert not bare
 
 
 def test_no_pickle_and_no_eval_in_the_package():
-    """Worker processes talk over a pipe of the standard library; files and strings are never executed."""
+    """Files and strings are never executed. Only messages between processes of one run are pickled."""
     for name, tree in modules().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -165,7 +198,8 @@ def test_no_pickle_and_no_eval_in_the_package():
         ("hindsight.compat.cpprb", ["torch", "mujoco", "cpprb", "hindsight.agents"]),
         ("hindsight.rollout.workers", ["torch", "numba", "mujoco", "ray", "hindsight.replay"]),
         ("hindsight.her", ["torch", "mujoco", "ray"]),
-        ("hindsight.cli", ["torch", "numba", "tyro", "rich", "hindsight.her"]),
+        ("hindsight.buffers", ["torch", "mujoco", "hindsight.agents"]),
+        ("hindsight.cli", ["torch", "numba", "rich", "mujoco", "hindsight.her"]),
         ("hindsight.training.settings", ["torch", "numba"]),
     ],
 )

@@ -1,7 +1,5 @@
 import json
 import os
-import re
-import resource
 import signal
 import subprocess
 import sys
@@ -13,7 +11,7 @@ import safetensors.numpy
 
 from hindsight import HER
 from hindsight.cli import main
-from hindsight.storage import load_folder
+from hindsight.storage import load_arrays
 
 COMMAND = [sys.executable, "-P", "-c", "import sys; from hindsight.cli import main; sys.exit(main())"]
 SHORT = [
@@ -38,8 +36,8 @@ def hindsight(*arguments, **options):
 
 
 def weights_of(folder):
-    """Every array that decides how a run goes on."""
-    return load_folder(folder / "checkpoint", "checkpoint")[0]
+    """Return every array of the checkpoint."""
+    return load_arrays(folder / "checkpoint.safetensors", "checkpoint")[0]
 
 
 def assert_same_run(folder, other):
@@ -101,15 +99,13 @@ def test_workers_give_the_same_bytes(tmp_path, workers, policy_lag):
     assert_same_run(alone, helped)
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(run_folder, tmp_path):
+def test_a_killed_run_continues_to_the_same_bytes(run_folder, tmp_path):
     folder = tmp_path / "killed"
     arguments = ["train", "PointReach-v0", "--folder", folder, *SHORT, *SMALL, "--workers", "1"]
     process = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL)
     metrics = folder / "metrics.jsonl"
-    deadline = time.monotonic() + 60
     while not (metrics.exists() and metrics.read_text().count("\n") >= 3):
-        assert process.poll() is None, "it ended before it could be killed"
-        assert time.monotonic() < deadline
+        assert process.poll() is None, "the run ended before it was killed"
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -120,17 +116,17 @@ def test_a_killed_run_goes_on_to_the_same_bytes(run_folder, tmp_path):
     assert_same_run(run_folder, folder)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on(run_folder, tmp_path, number, code):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_leaves_a_checkpoint_and_the_run_continues(run_folder, tmp_path, number, code):
     folder = tmp_path / "stopped"
     arguments = ["train", "PointReach-v0", "--folder", folder, *SHORT, *SMALL, "--checkpoint-every", "0"]
     process = subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
     while not (folder / "metrics.jsonl").exists():
         time.sleep(0.005)
     process.send_signal(number)
-    said = process.communicate(timeout=60)[0]
+    output = process.communicate(timeout=60)[0]
     assert process.returncode == code
-    assert "--resume goes on" in said
+    assert "with --resume continues" in output
     resumed = hindsight(*arguments, "--resume", "--checkpoint-every", "200")
     assert resumed.returncode == 0, resumed.stderr
     assert_same_run(run_folder, folder)
@@ -149,10 +145,11 @@ def test_a_folder_with_a_run_is_not_written_over(run_folder):
     assert "--resume" in again.stderr
 
 
-def test_a_run_does_not_go_on_with_other_settings(run_folder):
+def test_a_run_does_not_continue_with_other_settings(run_folder):
     again = hindsight("train", "PointReach-v0", "--folder", run_folder, *SHORT, *SMALL, "--tau", "0.5", "--resume")
     assert again.returncode == 1
-    assert "tau was 0.05 and is now 0.5" in again.stderr
+    assert "tau" in again.stderr
+    assert "0.05" in again.stderr
 
 
 def test_a_folder_in_use_names_its_holder(run_folder):
@@ -172,90 +169,84 @@ def test_evaluate_prints_statistics_and_json(run_folder, capsys):
     assert json.loads(capsys.readouterr().out)["episodes"] == 4
 
 
-def test_play_tells_each_episode_and_leaves_a_video(run_folder, tmp_path, capsys):
+def test_play_prints_each_episode_and_writes_a_video(run_folder, tmp_path, capsys):
     video = tmp_path / "played.gif"
     assert main(["play", str(run_folder), "--episodes", "2", "--video", str(video)]) == 0
-    said = capsys.readouterr().out
-    assert said.count("return") >= 3
-    assert "episode 1:" in said
+    output = capsys.readouterr().out
+    assert output.count("return") >= 3
+    assert "episode 1:" in output
     from PIL import Image
 
     with Image.open(video) as picture:
         assert picture.n_frames > 10
 
 
-def test_train_leaves_a_report_and_report_and_compare_draw_anew(run_folder, tmp_path, capsys):
+def test_train_writes_a_report_and_report_and_compare_write_it_again(run_folder, tmp_path, capsys):
     pytest.importorskip("plotly")
     assert "PointReach-v0" in (run_folder / "report.html").read_text()
     page = tmp_path / "page.html"
     assert main(["report", str(run_folder), "--output", str(page), "--standalone"]) == 0
-    assert f"the report is in {page}" in capsys.readouterr().out
+    assert f"report: {page}" in capsys.readouterr().out
     assert page.stat().st_size > 1_000_000
     assert main(["compare", str(run_folder), "--output", str(page)]) == 0
     assert "td3 on PointReach-v0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["trian"], "Did you mean 'train'"),
-        (["train", "PointReech-v0"], "PointReach-v0"),
+        (["train", "PointReech-v0"], "Did you mean: `PointReach`?"),
         (["train", "PointReach-v0", "--agent", "td4"], "Did you mean 'td3'"),
         (["train", "PointReach-v0", "--recipe", "point_rech"], "Did you mean 'point_reach'"),
-        (["train", "PointReach-v0", "--taus", "1"], "tau FLOAT"),
+        (["train", "PointReach-v0", "--tau", "x"], "`tau` must be a number"),
         (["train", "PointReach-v0", "--strategy", "futur"], "'future'"),
         (["play", "nowhere", "--episodes", "0"], "at least 1"),
         (["evaluate", "nowhere"], "neither a policy file nor a run folder"),
-        (["report", "nowhere"], "nowhere holds no run"),
-        (["compare"], "no run is named"),
+        (["report", "nowhere"], "nowhere"),
+        (["compare"], "required: RUN"),
         (["export", "nowhere"], "--torchscript FILE"),
         (["export", "nowhere", "--onnx", "x"], "neither a policy file nor a run folder"),
     ],
 )
-def test_mistakes_name_what_was_meant(arguments, said):
+def test_errors_name_what_was_meant(arguments, message):
     result = hindsight(*arguments)
     assert result.returncode in (1, 2)
-    assert said in result.stderr + result.stdout
+    assert message in result.stderr + result.stdout
     assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "seconds"),
+    "arguments",
     [
-        (["--help"], 0.6),
-        (["train", "--help"], 0.8),
-        (["play", "--help"], 0.8),
-        (["evaluate", "--help"], 0.8),
-        (["report", "--help"], 0.8),
-        (["export", "--help"], 0.8),
-        (["doctor"], 2.0),
+        ["--help"],
+        ["train", "--help"],
+        ["train", "FetchPush-v4", "--help-all"],
+        ["play", "--help"],
+        ["report", "--help"],
+        ["doctor"],
     ],
 )
-def test_help_is_quick(arguments, seconds):
-    times = []  # of the processor, so that what else goes on does not count
-    for _ in range(3):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert hindsight(*arguments).returncode == 0
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(times) < seconds
+def test_help_imports_nothing_slow(arguments):
+    code = f"import sys; from hindsight.cli import main; main({arguments!r}); print('imported', sorted(sys.modules))"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout
+    imported = output.rpartition("imported ")[2]
+    for name in ("torch", "numba", "mujoco", "gymnasium_robotics", "rich", "plotly"):
+        assert f"'{name}'" not in imported, name
 
 
-def test_the_help_of_train_shows_every_option_with_the_recipes_value(run_folder):
-    said = hindsight("train", "PointReach-v0", "--help", env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"}).stdout
-    for name, value in HER.load(run_folder).settings.flat().items():
-        assert f"--{name.replace('_', '-')}" in said, (name, value)
-    assert re.search(r"--random-steps INT[^-]*\(default: 200\)", said)
-    for own in ("--agent", "--recipe", "--folder", "--resume"):
-        assert own in said
-    assert "or a .toml file" in said
+def test_a_reader_that_goes_away_ends_the_help_silently():
+    with subprocess.Popen([*COMMAND, "train", "--help-all"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        error = process.stderr.read()
+    assert (process.returncode, error) == (141, b"")
 
 
-def test_runs_are_numbered_and_the_newest_that_began_goes_on(tmp_path, monkeypatch):
+def test_runs_are_numbered_and_the_newest_that_began_continues(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = ["train", "--steps", "100", "--seed", "3", "PointReach-v0", *SMALL, "--eval-every", "0"]
     assert main(arguments) == 0
-    assert main([*arguments, "--strategy", "futur"]) == 2
+    assert main([*arguments, "--strategy", "futur"]) == 1
     assert main(arguments) == 0
     base = tmp_path / "runs" / "PointReach-v0"
     assert sorted(p.name for p in base.iterdir()) == ["td3-seed3-1", "td3-seed3-2"]
@@ -285,14 +276,19 @@ def test_an_environment_of_a_module_beside_you(tmp_path):
     arguments = ["train", "mine:Mine-v0", "--folder", run, "--steps", "40", "--random-steps", "10", *SMALL]
     trained = hindsight(*arguments, cwd=tmp_path)
     assert trained.returncode == 0, trained.stderr
-    assert "--env mine:Mine-v0" in trained.stdout
+    assert "--trust-module" in trained.stdout
     checked = hindsight("check", "mine:Mine-v0", cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
     evaluated = hindsight("evaluate", run, "--env", "mine:Mine-v0", "--episodes", "2", cwd=tmp_path)
     assert evaluated.returncode == 0, evaluated.stderr
+    refused = hindsight("play", run, "--episodes", "1", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "add --trust-module. Or give --env mine:Mine-v0" in refused.stderr
+    played = hindsight("play", run, "--episodes", "1", "--trust-module", cwd=tmp_path)
+    assert played.returncode == 0, played.stderr
 
 
-def test_training_survives_a_reader_that_goes_away(tmp_path):
+def test_training_continues_without_a_reader(tmp_path):
     arguments = ["train", "PointReach-v0", "--folder", tmp_path / "run", *SHORT, *SMALL]
     with subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
@@ -309,9 +305,26 @@ def test_an_error_of_the_environment_leaves_a_checkpoint(tmp_path):
         "        if Crash.steps > 400: raise RuntimeError('the cable came off')\n        return super().step(action)\n"
         "gymnasium.register('Crash-v0', entry_point=Crash)\n"
     )
-    arguments = ["train", "crash:Crash-v0", "--folder", tmp_path / "run", "--eval-every", "0", *SMALL]
+    arguments = ["train", "crash:Crash-v0", "--folder", tmp_path / "run", "--eval-every", "0", "--no-check", *SMALL]
     crashed = hindsight(*arguments, cwd=tmp_path)
     assert crashed.returncode == 1
     assert "the cable came off" in crashed.stderr
+    assert "crash.py:7: if Crash.steps > 400: raise" in crashed.stderr
     assert "Traceback" not in crashed.stderr
     assert weights_of(tmp_path / "run")
+
+
+def test_train_checks_the_environment_first(tmp_path):
+    (tmp_path / "wrong.py").write_text(
+        "import gymnasium\nfrom hindsight import PointReach\n"
+        "class Wrong(PointReach):\n    def compute_reward(self, achieved_goal, desired_goal, info=None):\n"
+        "        return -super().compute_reward(achieved_goal, desired_goal, info)\n"
+        "gymnasium.register('Wrong-v0', entry_point=Wrong, max_episode_steps=50)\n"
+    )
+    arguments = ["train", "wrong:Wrong-v0", "--folder", tmp_path / "run", "--steps", "40", "--eval-every", "0", *SMALL]
+    refused = hindsight(*arguments, cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "Wrong-v0 is not ready for hindsight" in refused.stderr
+    assert not (tmp_path / "run").exists()
+    trained = hindsight(*arguments, "--no-check", cwd=tmp_path)
+    assert trained.returncode == 0, trained.stderr

@@ -1,8 +1,8 @@
-"""Every snippet of README.md and docs runs, page by page, in the order in which a reader meets it, with small budgets.
+"""Every snippet of README.md and docs runs, page by page, in the order of the page, with smaller numbers.
 
-A block of python sees what the blocks before it on its page left; one with a name is a file that the reader saves.
-Commands run in this process, in an empty folder. What cannot run says so where the reader sees it: "not run by the tests:
-..." behind a command, or in the first line of a block.
+A Python block sees the variables of the blocks before it on its page. A block with a name is a file that it saves. Commands
+run in this process, in an empty folder. If something cannot run, the page says so: "not run by the tests: ..." after a
+command, or in the first line of a block.
 """
 
 import json
@@ -17,57 +17,47 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from hindsight.benchmark import Benchmark
-from hindsight.cli import main
+from hindsight.cli import command_parser, main
+from hindsight.commands.benchmark import Benchmark
+from hindsight.envs.goal_env import make_goal_env, read_spec
 from hindsight.recipes import load_recipe
 from hindsight.recipes.suite import load_suite
 from hindsight.training.settings import resolve_settings
 
 ROOT = Path(__file__).parents[1]
 NOT_RUN = "not run by the tests: "
-LANGUAGES = {"python", "sh", "json", "toml", "text"}  # text is what is shown, not what is typed
-SMALLER = [  # how the numbers of a snippet become those of a test
+LANGUAGES = {"python", "sh", "json", "toml", "text"}  # text is output or a drawing
+SMALLER = [  # replacements that make the numbers of a snippet small enough for a test
     (r"(\.learn\(\s*)[\d_]+", r"\g<1>220"),
     (r'(HER\((?:Corner|"PointReach-v0"))', r"\g<1>, updates_per_step=0.5"),
     (r"((?:EvaluateEvery|KeepEvery)\()[\d_]+", r"\g<1>100"),
     (r"(episodes=|evaluate\()\d+", r"\g<1>2"),
-    (r"(range\()\d{3,}", r"\g<1>3"),
+    (r"(for episode in range\()\d{3,}", r"\g<1>3"),
 ]
-BUDGETS = {
+BUDGETS = {  # arguments that make a command short enough for a test
     "train": "--steps 250 --random-steps 100 --eval-every 150 --eval-episodes 2 --updates-per-step 0.5 --hidden 16 16",
     "evaluate": "--episodes 2",
     "play": "--episodes 1",
-    "benchmark": "--set steps=250 random_steps=100 eval_every=150 eval_episodes=2 updates_per_step=0.5 hidden=[16,16]",
 }
-NEEDS = {  # a word on a page, and the package of an extra that its snippets need
+NEEDS = {  # a word on a page, and the package that its snippets need
     "stable_baselines3": "stable_baselines3",
+    "import jax": "jax",
     "onnxruntime": "onnxruntime",
     "--onnx": "onnxscript",
     ".mp4": "imageio_ffmpeg",
 }
-SETUP = {  # what the reader of a page has already: before the first block that holds a word
+SETUP = {  # code before the first block that contains a word: what the reader has already
     "README.md": {
         "from hindsight import HER": """
             import gymnasium
-            import gymnasium_robotics
-            import numpy as np
-            from stable_baselines3 import SAC
-            gymnasium.register_envs(gymnasium_robotics)
-            env = gymnasium.make("FetchPush-v4")
-            seen, _ = gymnasium.make("FetchReach-v4").reset(seed=0)
-            o, a, g = (seen[key] for key in ("observation", "achieved_goal", "desired_goal"))
-            """,
-        "import HindsightBuffer": """
-            observation, _ = env.reset(seed=0)
-            action = env.action_space.sample()
-            next_observation, reward, terminated, _, info = env.step(action)
-            truncated, batches = True, None
+            import hindsight
+            observation, _ = gymnasium.make("PointReach-v0").reset(seed=0)
             """,
     },
     "docs/migrating.md": {
         "import HerReplayBuffer": """
             from hindsight import make_goal_env
-            env = make_goal_env("FetchReach-v4")
+            env = make_goal_env("PointReach-v0")
             observation, _ = env.reset(seed=0)
             """,
     },
@@ -76,7 +66,7 @@ SETUP = {  # what the reader of a page has already: before the first block that 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. place: the page and the line of its first line. name: of the file it is, where it is one."""
+    """A fenced block. place: the page. line: of its first line. name: of the file that the block is, if it is one."""
 
     place: str
     line: int
@@ -86,15 +76,25 @@ class Block:
 
     @property
     def commands(self):
-        """The commands of a block of shell, as words."""
+        """The commands of a shell block as lists of words."""
         if self.text.startswith(f"# {NOT_RUN}"):
             return []
         lines = [line for line in self.text.replace(" && ", "\n").splitlines() if NOT_RUN not in line]
         return [words for line in lines if (words := shlex.split(line, comments=True))]
 
+    @property
+    def needs_simulator(self):
+        """Whether a test without a simulator leaves out the block, or in a shell block some of its commands."""
+        return is_simulated(self.text) and (self.language == "python" or any(map(is_simulated, self.commands)))
+
+
+def is_simulated(text_or_words):
+    """Return whether a Fetch task is in a text or in the words of a command."""
+    return any("Fetch" in word for word in ([text_or_words] if isinstance(text_or_words, str) else text_or_words))
+
 
 def blocks_of(path):
-    """The fenced blocks of a page, but for the directives of Sphinx."""
+    """Return the fenced blocks of a page, without the directives of Sphinx."""
     text, place = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
     found = []
     for match in re.finditer(r"^```(\S*) ?(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
@@ -111,11 +111,12 @@ PAGES = {
 
 
 def pages_with_snippets():
-    """The pages on which something runs; those with a simulated arm are marked."""
+    """Yield every page with snippets: without those that need a simulator and, if it has such, with them."""
     for place, blocks in PAGES.items():
         if any(block.language in ("python", "sh") for block in blocks):
-            needs_simulator = any("Fetch" in block.text for block in blocks)
-            yield pytest.param(place, marks=[pytest.mark.simulator] if needs_simulator else [], id=place)
+            yield pytest.param(place, False, id=place)
+        if any(block.needs_simulator for block in blocks):
+            yield pytest.param(place, True, id=f"{place} with a simulator", marks=pytest.mark.simulator)
 
 
 def smaller(text):
@@ -125,13 +126,13 @@ def smaller(text):
 
 
 def run_python(block, namespace):
-    code = "\n" * (block.line - 1) + smaller(block.text)  # an error then names the line of the page
+    code = "\n" * (block.line - 1) + smaller(block.text)  # so that an error names the line of the page
     exec(compile(code, str(ROOT / block.place), "exec"), namespace)
 
 
 def run_hindsight(words):
     command, *arguments = words
-    if "--help" in arguments:
+    if {"--help", "--help-all"} & set(arguments):
         with pytest.raises(SystemExit, match="0"):
             main(words)
         return
@@ -144,28 +145,29 @@ def extras():
 
 
 def check_pip(words):
-    """What is to be installed is not installed here, but it must be there: extras, and files of versions."""
-    assert words[0] == "install"
+    """Nothing is installed here. But the extras and the files that are named must exist."""
+    assert words[0] in ("install", "wheel")
     for word in words[1:]:
-        if asked := re.match(r"(?:\.|hindsight-rl)\[(.*)\]$", word):
-            assert set(asked[1].split(",")) <= set(extras()), word
+        if match := re.match(r"(?:\.|dist/.*\.whl)\[(.*)\]$", word):
+            assert set(match[1].split(",")) <= set(extras()), word
         elif word.endswith(".txt"):
             assert (ROOT / word).exists()
 
 
-def run_shell(block):
+def run_shell(block, with_simulator):
     for program, *words in block.commands:
         if program == "hindsight":
-            run_hindsight(words)
+            if with_simulator or not is_simulated(words):
+                run_hindsight(words)
         elif program == "pip":
             check_pip(words)
         else:
-            assert program == "pytest", f"{block.place}:{block.line}: nothing here runs {program}"
+            assert program == "pytest", f"{block.place}:{block.line}: {program} is not run here"
 
 
 @pytest.fixture
-def reader(tmp_path, monkeypatch):
-    """An empty folder to work in; modules and environments that a page makes are forgotten after it."""
+def empty_folder(tmp_path, monkeypatch):
+    """Work in an empty folder. Afterwards, remove the modules and environments that a page made."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     yield
@@ -177,10 +179,10 @@ def reader(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-@pytest.mark.usefixtures("reader")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # of what writes TorchScript
-@pytest.mark.parametrize("page", list(pages_with_snippets()))
-def test_every_snippet_runs(page):
+@pytest.mark.usefixtures("empty_folder")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # from the export to TorchScript
+@pytest.mark.parametrize(("page", "with_simulator"), list(pages_with_snippets()))
+def test_every_snippet_runs(page, with_simulator):
     text = "".join(block.text for block in PAGES[page])
     for package in (package for word, package in NEEDS.items() if word in text):
         pytest.importorskip(package)
@@ -191,11 +193,20 @@ def test_every_snippet_runs(page):
             exec(textwrap.dedent(setup.pop(word)), namespace)
         if block.name:
             Path(block.name).write_text(block.text, encoding="utf-8")
-        elif block.language == "python":
+        elif block.language == "python" and (with_simulator or not block.needs_simulator):
             run_python(block, namespace)
         elif block.language == "sh":
-            run_shell(block)
-    assert not setup, "is for a snippet that is gone"
+            run_shell(block, with_simulator)
+    assert not setup, "SETUP has code for a snippet that does not exist"
+
+
+def test_commands_that_are_not_run_have_valid_arguments():
+    lines = [line for blocks in PAGES.values() for b in blocks if b.language == "sh" and NOT_RUN in b.text
+             for line in b.text.replace("\\\n", " ").splitlines()]  # fmt: skip
+    commands = [words for line in lines if (words := shlex.split(line, comments=True)) and words[0] == "hindsight"]
+    assert len(commands) > 5
+    for _, name, *words in commands:
+        command_parser(name).parse_args(words)
 
 
 def test_every_block_names_its_language():
@@ -203,7 +214,8 @@ def test_every_block_names_its_language():
     assert [place for place in odd if place.split(": ")[1] not in LANGUAGES] == []
 
 
-def test_data_on_the_pages_is_what_the_library_reads(tmp_path):
+def test_toml_and_json_on_the_pages_are_valid(tmp_path):
+    spec = read_spec(make_goal_env("PointReach-v0"))
     for block in (b for blocks in PAGES.values() for b in blocks):
         if block.language == "json":
             json.loads(block.text)
@@ -213,4 +225,4 @@ def test_data_on_the_pages_is_what_the_library_reads(tmp_path):
             if "[[entry]]" in block.text:
                 assert Benchmark(load_suite(str(place)), [0], tmp_path).plan()
             else:
-                assert resolve_settings(load_recipe(str(place)), None, {}).from_recipe
+                assert resolve_settings(load_recipe(str(place)), spec, None, {}).from_recipe

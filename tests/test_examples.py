@@ -16,7 +16,7 @@ LONGEST = 90  # lines
 
 @pytest.fixture(autouse=True)
 def forget_environments():
-    """What an example registers is forgotten after it."""
+    """Remove the environments that an example registers."""
     before = dict(gymnasium.registry)
     yield
     gymnasium.registry.clear()
@@ -25,7 +25,7 @@ def forget_environments():
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Runs an example in an empty folder, as a reader would, and returns what it prints."""
+    """Return a function that runs an example in an empty folder and returns its output."""
 
     def run_example(example, *arguments):
         monkeypatch.chdir(tmp_path)
@@ -44,7 +44,7 @@ def needs_sb3():
 @pytest.mark.simulator
 @pytest.mark.usefixtures("needs_sb3")
 def test_sb3_fetch_reach(run):
-    assert "success of 2 unseen episodes: " in run("sb3_fetch_reach.py", "--steps", "120", "--episodes", "2")
+    assert "success rate over 2 unseen episodes: " in run("sb3_fetch_reach.py", "--steps", "120", "--episodes", "2")
 
 
 @pytest.mark.usefixtures("needs_sb3")
@@ -55,8 +55,8 @@ def test_sb3_td3(run):
 @pytest.mark.usefixtures("needs_sb3")
 @pytest.mark.parametrize("algorithm", ["DQN", "SAC"])
 def test_sb3_bit_flipping(run, tmp_path, algorithm):
-    said = run("sb3_bit_flipping.py", "--algorithm", algorithm, "--steps", "150", "--bits", "4")
-    reached, episodes = map(int, re.search(r"(\d+) of (\d+) episodes reached their goal", said).groups())
+    output = run("sb3_bit_flipping.py", "--algorithm", algorithm, "--steps", "150", "--bits", "4")
+    reached, episodes = map(int, re.search(r"(\d+) of (\d+) episodes reached their goal", output).groups())
     assert 25 <= episodes <= 100
     assert reached <= episodes
     assert (tmp_path / "bits.zip").exists()
@@ -64,9 +64,9 @@ def test_sb3_bit_flipping(run, tmp_path, algorithm):
 
 @pytest.mark.usefixtures("needs_sb3")
 def test_sb3_strategies(run):
-    said = run("sb3_strategies.py", "--steps", "120", "--episodes", "2").splitlines()
-    assert [line.split()[0] for line in said[1:]] == ["future", "final", "episode", "random"]
-    assert all(-50 <= float(line.split()[1]) <= 0 for line in said[1:])
+    output = run("sb3_strategies.py", "--steps", "120", "--episodes", "2").splitlines()
+    assert [line.split()[0] for line in output[1:]] == ["future", "final", "episode", "random"]
+    assert all(-50 <= float(line.split()[1]) <= 0 for line in output[1:])
 
 
 @pytest.mark.usefixtures("needs_sb3")
@@ -83,8 +83,8 @@ def test_the_custom_goal_env_passes_the_check(capsys, monkeypatch):
 @pytest.mark.usefixtures("needs_sb3")
 def test_sb3_success_rate(run, tmp_path):
     pytest.importorskip("tensorboard")
-    said = run("sb3_success_rate.py", "--steps", "200", "--every", "100", "--folder", "curves")
-    assert len(re.findall(r"\d+%", said)) == 2
+    output = run("sb3_success_rate.py", "--steps", "200", "--every", "100", "--folder", "curves")
+    assert len(re.findall(r"\d+%", output)) == 2
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     curves = EventAccumulator(str(next(tmp_path.glob("curves/*")))).Reload()
@@ -94,8 +94,8 @@ def test_sb3_success_rate(run, tmp_path):
 
 def test_cpprb_style_dqn(run, tmp_path):
     pytest.importorskip("tensorboard")
-    said = run("cpprb_style_dqn.py", "--steps", "200", "--bits", "3", "--folder", "curves")
-    assert re.fullmatch(r"step 100: \d+% of 20 episodes\nstep 200: \d+% of 20 episodes\n", said)
+    output = run("cpprb_style_dqn.py", "--steps", "200", "--bits", "3", "--folder", "curves")
+    assert re.fullmatch(r"step 100: \d+% of 20 episodes\nstep 200: \d+% of 20 episodes\n", output)
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     curves = EventAccumulator(str(tmp_path / "curves")).Reload()
@@ -106,7 +106,7 @@ def test_cpprb_style_dqn(run, tmp_path):
 def test_ddpg_from_parts(run, tmp_path, monkeypatch):
     pytest.importorskip("plotly")
     monkeypatch.syspath_prepend(str(FOLDER))  # for curves.py
-    assert "success " in run("ddpg_from_parts.py", "--episodes", "41")  # one more than are played before updates begin
+    assert "success " in run("ddpg_from_parts.py", "--episodes", "41")  # one more than the episodes before the first update
     page = (tmp_path / "ddpg_from_parts.html").read_text()
     assert all(name in page for name in ("final distance", "critic loss", "mean Q", "gradient_clip"))
 
@@ -114,8 +114,8 @@ def test_ddpg_from_parts(run, tmp_path, monkeypatch):
 @pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.simulator), *range(2, 9)])
 def test_her_in_a_few_lines(run, tmp_path, monkeypatch, number):
     monkeypatch.syspath_prepend(str(FOLDER))  # for the environment of the fifth
-    said = run("her_in_a_few_lines.py", str(number), "--steps", "60")
-    assert said.count("success ") >= 1 or said.count("return ") == 4
+    output = run("her_in_a_few_lines.py", str(number), "--steps", "60")
+    assert output.count("success ") >= 1 or output.count("return ") == 4
     assert (tmp_path / {6: "watched", 7: "bits-prioritized"}.get(number, ".")).is_dir()
 
 

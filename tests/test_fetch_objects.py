@@ -1,9 +1,9 @@
-"""The recipes of the Fetch tasks with an object: chosen by the id, true of the simulator, and each part can be left out."""
+"""The recipes of the Fetch tasks with an object are chosen by the id, and each part can be left out."""
 
 import numpy as np
 import pytest
 
-from hindsight import HER
+from hindsight import HER, make_goal_env
 
 pytest.importorskip("gymnasium_robotics")
 
@@ -25,9 +25,9 @@ def test_a_recipe_learns_saves_and_acts(name, recipe, augmented, subgoals, input
         assert model.settings.recipe == recipe
         assert len(model.trainer.buffer.symmetries) == augmented
         assert (model.trainer.buffer.sample(64).subgoal is not None) == bool(subgoals)
-        assert (len(model.policy.spec.subgoals), model.policy.spec.input_size) == (subgoals, inputs)
+        assert (len(model.policy.spec.subgoals), model.policy.spec.layout.size) == (subgoals, inputs)
         model.save(tmp_path / "model")
-        observation = model.trainer.source._collectors[0]._environment.reset(seed=0)[0]
+        observation = make_goal_env(name).reset(seed=0)[0]
         action, _ = model.predict(observation)
     with HER.load(tmp_path / "model") as loaded:
         assert loaded.predict(observation)[0].tobytes() == action.tobytes()
@@ -50,6 +50,6 @@ def test_a_recipe_learns_saves_and_acts(name, recipe, augmented, subgoals, input
 def test_each_part_can_be_left_out(variant, options, inputs):
     with HER("FetchPush-v4", **SMALL, **options) as model:
         model.learn(100)
-        assert model.policy.spec.input_size == inputs, variant
+        assert model.policy.spec.layout.size == inputs, variant
         assert len(model.trainer.buffer.symmetries) == (8 if variant == "symmetric" else 1)
         assert model.trainer.counts.updates == 5

@@ -1,14 +1,22 @@
+import copy
 import io
+import pickle
 import subprocess
 import sys
-from dataclasses import replace
 
-import gymnasium
 import numpy as np
 import pytest
 
-from hindsight import HER, BitFlipping, PointReach
-from hindsight.errors import FileError, InputError, MissingKeyError, OptionError, ShapeError, UnknownNameError
+from hindsight import HER, PointReach
+from hindsight.errors import (
+    FileError,
+    InputError,
+    MissingKeyError,
+    NonFiniteError,
+    OptionError,
+    ShapeError,
+    UnknownNameError,
+)
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 50, "eval_every": 0}
 
@@ -66,14 +74,14 @@ def test_predict_takes_one_or_a_batch(model):
     assert np.array_equal(model.predict(observation(), deterministic=False)[0], one)
 
 
-def test_a_stochastic_policy_draws_its_actions():
+def test_a_stochastic_policy_samples_its_actions():
     with HER(short, agent="sac", recipe="point_reach", **SMALL) as model:
         first, second = (model.predict(observation(), deterministic=False)[0] for _ in range(2))
         assert not np.array_equal(first, second)
         assert np.array_equal(model.predict(observation())[0], model.predict(observation())[0])
 
 
-def test_how_likely_actions_are():
+def test_probabilities_of_actions():
     with HER(short, agent="sac", recipe="point_reach", **SMALL) as model:
         mean, deviation = model.action_probability(observation())
         assert (mean.shape, deviation.shape) == ((2,), (2,))
@@ -91,25 +99,21 @@ def test_how_likely_actions_are():
         assert np.array_equal(model.action_probability(bits, actions=probabilities.argmax(1)), [1, 1, 1])
 
 
-def test_a_deterministic_policy_says_what_it_is(model):
+def test_a_deterministic_policy_has_no_probabilities(model):
     with pytest.raises(InputError, match="deterministic policy has no distribution"):
         model.action_probability(observation())
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "said"),
-    [
-        ({"desired_goal": np.ones(3)}, ShapeError, r"desired_goal has shape \(3,\), but \(2,\) is needed"),
-        ({"desired_goal": np.ones((2, 2))}, ShapeError, "in all three"),
-        ({"observation": np.ones(())}, ShapeError, "observation has shape"),
-        ({"achieved_goal": None}, ShapeError, "achieved_goal"),
-    ],
-)
-def test_predict_refuses_other_shapes(model, change, error, said):
-    with pytest.raises(error, match=said):
-        model.predict(observation() | change)
-    with pytest.raises(MissingKeyError, match="achieved_goal is needed"):
+def test_predict_refuses_what_is_no_observation(model):
+    for change in ({"desired_goal": np.ones(3)}, {"desired_goal": np.ones((2, 2))}):
+        with pytest.raises(ShapeError, match="desired_goal"):
+            model.predict(observation() | change)
+    with pytest.raises(NonFiniteError, match="desired_goal"):
+        model.predict(observation() | {"desired_goal": np.array([np.nan, 0.0])})
+    with pytest.raises(MissingKeyError, match="achieved_goal"):
         model.predict({"observation": np.zeros(4)})
+    with pytest.raises(InputError, match="ndarray"):
+        model.predict(np.zeros(4))
 
 
 def test_save_and_load_to_a_path_and_to_a_file(model, tmp_path):
@@ -147,22 +151,6 @@ def test_predicting_from_a_file_needs_neither_torch_nor_an_environment(model, tm
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
-def test_a_policy_that_does_not_fit_is_refused_when_loading(model, tmp_path):
-    model.save(tmp_path / "model")
-
-    class Wider(PointReach):
-        def __init__(self):
-            super().__init__()
-            box = gymnasium.spaces.Box(-1, 1, (7,), np.float32)
-            self.observation_space = gymnasium.spaces.Dict({**self.observation_space.spaces, "observation": box})
-
-        def _observe(self):
-            return super()._observe() | {"observation": np.zeros(7, np.float32)}
-
-    with pytest.raises(FileError, match=r"observation \(4,\) float32 against \(7,\)"):
-        HER.load(tmp_path / "model", env=Wider)
-
-
 @pytest.mark.parametrize("harm", ["flip", "cut", "empty", "foreign"])
 def test_a_damaged_policy_file_is_named(model, tmp_path, harm):
     path = tmp_path / "model"
@@ -179,15 +167,6 @@ def test_a_damaged_policy_file_is_named(model, tmp_path, harm):
         HER.load(path)
 
 
-def test_an_id_from_a_file_never_imports_a_module(model, tmp_path):
-    model.save(tmp_path / "model")
-    loaded = HER.load(tmp_path / "model")
-    loaded.spec = replace(loaded.spec, env_id="antigravity:PointReach-v0")
-    with pytest.raises(OptionError, match="antigravity"):
-        loaded.evaluate(1)
-    assert "antigravity" not in sys.modules
-
-
 def test_evaluation_uses_the_same_unseen_episodes_each_time(model):
     model.learn(40)
     first, second = model.evaluate(6), model.evaluate(6)
@@ -198,19 +177,7 @@ def test_evaluation_uses_the_same_unseen_episodes_each_time(model):
         model.evaluate(0)
 
 
-def test_an_environment_object_serves_training_and_evaluation_in_turn():
-    env = short()
-    with HER(env, recipe="point_reach", **SMALL) as model:
-        model.learn(60)
-        model.evaluate(2)
-        model.learn(60)
-        with HER(short, recipe="point_reach", **SMALL) as other:
-            assert weights_of(other.learn(120)) == weights_of(model)
-    with pytest.raises(OptionError, match="give its id, or a function"):
-        HER(env, workers=2)
-
-
-def test_the_recipe_is_chosen_by_the_id_and_overridden_by_keywords():
+def test_the_recipe_is_chosen_by_the_id_and_overridden_by_options():
     with HER("PointReach-v0", tau=0.5) as model:
         assert (model.settings.recipe, model.settings.agent_options.tau) == ("point_reach", 0.5)
     with HER(short) as model:
@@ -220,7 +187,7 @@ def test_the_recipe_is_chosen_by_the_id_and_overridden_by_keywords():
 def test_names_that_do_not_exist():
     with pytest.raises(UnknownNameError, match="Did you mean 'learning_rate'"):
         HER("PointReach-v0", learning_rte=0.1)
-    with pytest.raises(UnknownNameError, match="PointReach-v0"):
+    with pytest.raises(UnknownNameError, match="Did you mean 'PointReach-v0'"):
         HER("PointReech-v0")
 
 
@@ -228,7 +195,7 @@ def test_no_callback_is_none(model):
     assert model.learn(20, None, None, True).num_timesteps == 20
 
 
-def test_predict_follows_what_was_learnt_meanwhile(model):
+def test_predict_uses_the_newest_weights(model):
     seen = []
     model.learn(100, callback=lambda view: seen.append(model.predict(observation())[0].tolist()))
     assert np.array_equal(model.predict(observation())[0], seen[-1])
@@ -244,120 +211,61 @@ def test_a_closed_model_learns_on():
         assert weights_of(other.learn(200)) == weights_of(model)
 
 
-def test_an_environment_object_stays_open():
-    env = short()
-    closed = []
-    env.close = lambda: closed.append(True)
-    with HER(env, recipe="point_reach", **SMALL) as model:
-        model.learn(20)
-    assert not closed
-
-
-def test_learning_on_from_a_file_counts_on_and_acts_by_the_policy(model, tmp_path):
+def test_a_loaded_model_counts_on_and_acts_by_its_policy(model, tmp_path):
     model.learn(80).save(tmp_path / "model")
     loaded = HER.load(tmp_path / "model", env=short)
     counts = loaded.trainer.counts
     assert (counts.env_steps, counts.episodes, counts.submitted_episodes) == (80, 8, 8)
     loaded.learn(10)
     assert not loaded.trainer.agent.exploration(counts.env_steps < 50).is_random
-    assert loaded.trainer.counts.updates > counts.updates
+    assert counts.updates == 40
     loaded.close()
 
 
-def test_a_policy_is_not_taken_to_another_time_limit_unawares(tmp_path):
-    with HER(lambda: gymnasium.make("PointReach-v0", max_steps=7), recipe="point_reach", **SMALL) as model:
-        model.save(tmp_path / "model")
-    loaded = HER.load(tmp_path / "model")
-    with pytest.raises(OptionError, match=r"\(50 steps\) is not what this policy learnt on \(7 steps\)"):
-        loaded.evaluate(1)
-
-
-def test_a_forged_description_is_refused(model, tmp_path):
+def test_a_changed_description_is_refused(model, tmp_path):
     model.save(tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
-    forged = content.replace(b"clip_targets", b"clip_tragets")
-    assert forged != content
+    changed = content.replace(b"clip_targets", b"clip_tragets")
+    assert changed != content
     with pytest.raises(FileError, match="SHA-256"):
-        HER.load(io.BytesIO(forged))
+        HER.load(io.BytesIO(changed))
 
 
-def test_a_mixture_reaches_the_buffer():
+def test_fractions_of_relabelled_goals_reach_the_buffer():
     with HER("PointReach-v0", relabel="future=0.5,desired=0.25") as model:
-        assert model._make_buffer().her_probability == 0.75
+        assert model.trainer.buffer.her_probability == 0.75
 
 
-def test_goals_can_be_drawn_when_episodes_end():
+def test_goals_can_be_relabelled_at_the_end_of_an_episode():
     with HER(short(), recipe="point_reach", relabel_at="episode_end", **SMALL) as model:
         model.learn(60)
-        told = model.trainer.buffer._told
-        assert told.entries["reward"].any()
+        assert model.trainer.buffer.options.relabel_at == "episode_end"
         assert model.trainer.buffer.sample(64).is_relabelled.any()
 
 
-def test_hindsight_goals_end_only_where_it_is_known_what_success_pays():
-    with HER("PointReach-v0", relabel_terminated="success") as model:
-        assert model._success_reward() == 0.0
-        model.spec = replace(model.spec, reward_high=float("inf"))
-        with pytest.raises(OptionError, match="what success pays was not found out"):
-            model._make_buffer()
-
-
-def test_several_steps_are_discounted_as_the_agent_does():
+def test_n_step_returns_use_the_discount_of_the_agent():
     with HER(short(), recipe="point_reach", n_steps=2, discount=0.5, **SMALL) as model:
         model.learn(60)
         assert model.trainer.counts.updates > 0
-        sampler = model._make_buffer()._sampler
-        assert (sampler.n_steps, sampler.discount) == (2, 0.5)
-
-
-def test_values_are_held_within_nothing_where_steps_pay_more_than_compute_reward():
-    for extra_reward, lowest in ((False, -50.0), (True, -np.inf)):
-        with HER(short(), recipe="point_reach", discount=0.98, extra_reward=extra_reward, **SMALL) as model:
-            assert model.agent.algorithm.value_range[0] == pytest.approx(lowest)
+        batch = model.trainer.buffer.sample(256)
+        assert set(np.unique(batch.discount)) <= {0.0, 0.25, 0.5}  # 0.5 at the last step of an episode
 
 
 @pytest.mark.parametrize(("name", "agent"), [("PointReach-v0", "sac"), ("BitFlipping-v0", "dqn")])
-def test_random_actions_are_held_as_the_options_say(name, agent):
+def test_random_actions_are_repeated(name, agent):
     with HER(name, agent, random_action_repeat=7, **SMALL) as model:
         assert [model.agent.exploration(is_random).random_action_repeat for is_random in (False, True)] == [7, 7]
         model.learn(60)
         assert model.trainer.counts.updates > 0
 
 
-def small_bits(n_bits=3):
-    return BitFlipping(n_bits)
+@pytest.mark.parametrize("steps", ["100", -5, float("nan"), 10.5, None])
+def test_steps_that_are_not_a_count_are_refused(model, steps):
+    with pytest.raises(OptionError, match="total_timesteps must be a whole number of at least 0"):
+        model.learn(steps)
 
 
-@pytest.mark.parametrize("env", ["BitFlipping-v0", small_bits])
-@pytest.mark.parametrize("workers", [0, 1])
-def test_env_options_reach_every_environment_and_are_read_back(env, workers, tmp_path):
-    options = {"env_options": ("n_bits=5",), "random_steps": 5, "hidden": (8,), "workers": workers}
-    with HER(env, recipe="bit_flipping", **options) as model:
-        model.learn(10, folder=tmp_path / "run")
-        assert model.spec.goal.shape == (5,)
-        model.save(tmp_path / "bits")
-    with HER.load(tmp_path / "bits", None if isinstance(env, str) else env) as again:
-        assert again.evaluate(2).outcomes[0].steps <= 5
-    with HER.load(tmp_path / "bits", BitFlipping(5), workers=0) as again:  # made already
-        assert again.settings.rollout.env_options == ()
-
-
-def test_env_options_where_they_cannot_be_are_refused(tmp_path):
-    with pytest.raises(OptionError, match="an environment that exists: give its id, or a function"):
-        HER(BitFlipping(5), recipe="bit_flipping", env_options=("n_bits=5",))
-    with pytest.raises(
-        OptionError, match=r"small_bits cannot be called with env_options .*unexpected keyword argument 'bits'"
-    ):
-        HER(small_bits, recipe="bit_flipping", env_options=("bits=5",))
-
-
-def test_a_recipe_may_hold_env_options(tmp_path):
-    recipe = tmp_path / "mine.toml"
-    recipe.write_text('discrete_agent = "dqn"\n[options]\nenv_options = ["n_bits=4"]\n')
-    with HER("BitFlipping-v0", recipe=str(recipe)) as model:
-        assert (model.spec.goal.shape, model.settings.agent) == ((4,), "dqn")
-    with HER("BitFlipping-v0", recipe=str(recipe), env_options=("n_bits=6",)) as model:
-        assert model.spec.goal.shape == (6,)
-    recipe.write_text('discrete_agent = "dqn"\n[dqn]\nenv_options = ["n_bits=4"]\n')
-    with pytest.raises(OptionError, match=r"has env_options .*n_bits=4.* made with"):
-        HER("BitFlipping-v0", recipe=str(recipe))
+def test_a_model_is_neither_copied_nor_pickled(model):
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="Save it and load it again"):
+            attempt(model)

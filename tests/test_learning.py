@@ -1,4 +1,4 @@
-"""Hindsight works: with relabelling a sparse task is solved in seconds, without it it is not."""
+"""With relabelling a sparse task is solved in seconds. Without relabelling it is not solved."""
 
 import pytest
 
@@ -16,22 +16,22 @@ def test_point_reach_is_solved_with_hindsight(agent):
 
 
 @HEAVY
-def test_point_reach_is_not_solved_without():
-    # Without symmetries: seen from eight augmented, what chance finds is enough on some seeds.
+def test_point_reach_is_not_solved_without_hindsight():
+    # Without symmetries: with eight augmented copies of a rare success the task is solved for some seeds.
     with HER("PointReach-v0", seed=0, n_sampled_goal=0, symmetries=(), eval_every=0) as model:
         model.learn(BUDGET)
         assert model.evaluate(100).success_rate < 0.2
 
 
 @HEAVY
-def test_point_reach_seen_from_every_side_needs_fewer_steps():
+def test_point_reach_with_symmetries_needs_fewer_steps():
     def solved_by(symmetries):
         with HER("PointReach-v0", seed=0, eval_episodes=100, **symmetries) as model:
             for _ in model.trainer.run(750):
                 pass
             return model.trainer.is_solved
 
-    assert solved_by({})  # by the recipe's symmetries
+    assert solved_by({})  # the recipe has symmetries
     assert not solved_by({"symmetries": ()})
 
 
@@ -42,13 +42,13 @@ def test_fifteen_bits_are_solved_with_hindsight(agent):
 
 
 @pytest.mark.parametrize("steps", [2_000, pytest.param(11_000, marks=HEAVY)])
-def test_fifteen_bits_are_not_solved_without(steps):
+def test_fifteen_bits_are_not_solved_without_hindsight(steps):
     with HER(bits(15), recipe="bit_flipping", n_sampled_goal=0) as model:
         assert model.learn(steps).evaluate(200).success_rate < 0.05
 
 
 @HEAVY
-def test_fifteen_bits_are_solved_from_plain_inputs():
+def test_fifteen_bits_are_solved_without_goal_features():
     with HER(bits(15), recipe="bit_flipping", goal_features="none") as model:
         assert is_solved(model, 11_000)
 

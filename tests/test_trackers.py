@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -15,7 +16,7 @@ COMMAND += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes
 
 
 class Notebook:
-    """A tracker that remembers, or fails from a given record on."""
+    """A tracker that keeps its records, and fails at a given one."""
 
     def __init__(self, fails_at=None):
         self.records, self.fails_at, self.is_closed = [], fails_at, False
@@ -38,7 +39,7 @@ def test_records_go_to_all_and_only_finite_numbers(monkeypatch, tmp_path):
     assert one.is_closed
 
 
-def test_a_tracker_that_fails_is_told_of_once_and_left_out(monkeypatch, tmp_path, capsys):
+def test_a_tracker_that_fails_is_reported_once_and_left_out(monkeypatch, tmp_path, capsys):
     good, bad = Notebook(), Notebook(fails_at=20)
 
     def refuse(*_):
@@ -53,6 +54,25 @@ def test_a_tracker_that_fails_is_told_of_once_and_left_out(monkeypatch, tmp_path
     said = capsys.readouterr().err
     assert said.count("bad failed (ConnectionError: the cable came off); training goes on without it") == 1
     assert said.count("never failed") == 1
+
+
+def test_weights_and_biases_gets_steps_that_never_decrease(monkeypatch, tmp_path):
+    steps = []
+
+    class Run:
+        def log(self, metrics, step):
+            steps.append((step, metrics["env_steps"]))
+
+        def finish(self):
+            pass
+
+    settings = types.SimpleNamespace(project=None)
+    fake = types.SimpleNamespace(Settings=lambda **_: settings, init=lambda **_: Run())
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    with Trackers(["wandb"], tmp_path, {}) as tracking:
+        for env_steps in (10, 40, 30, 50):  # the evaluation at 30 is complete after the record at 40
+            tracking.log({"env_steps": env_steps})
+    assert steps == [(10, 10), (40, 40), (40, 30), (50, 50)]
 
 
 def test_a_missing_package_is_named_before_a_run_begins(monkeypatch):

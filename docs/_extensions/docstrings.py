@@ -1,73 +1,57 @@
-"""The docstrings of this package are plain English; this makes them reStructuredText that shows what they say."""
+"""Convert docstrings to reStructuredText: one list entry per argument, names in backquotes as code."""
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from sphinx.application import Sphinx
 
-
-def names_of(thing: Any) -> set[str]:
-    """The parameters, fields and attributes that a docstring may tell of."""
-    names: set[str] = set()
-    for call in (thing, getattr(thing, "__init__", None)):
-        try:
-            names |= set(inspect.signature(call).parameters)
-        except (TypeError, ValueError):
-            continue
-    if dataclasses.is_dataclass(thing):
-        names |= {field.name for field in dataclasses.fields(thing)}
-    return names | set(dir(thing) if inspect.isclass(thing) else ())
+ENTRY = re.compile(r"([a-z_][a-z0-9_]*(?:, [a-z_][a-z0-9_]*)*): ")  # "row, u: (B,) int64" at the start of a line
+PARAGRAPH = re.compile(r"Returns |Raises |Yields ")
 
 
-def as_restructured_text(text: str, names: set[str]) -> list[str]:
-    """Paragraphs as they are, but `code` as code; every "name: what it is", and what is raised, on lines of their own."""
-    lines: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", text.strip()):
-        for piece in re.split(r"(?<=[.)]) (?=Raises |Returns )", " ".join(paragraph.split())):
-            for part in _entries(piece, names):
-                lines += [part, ""]
-    return lines
+def as_restructured_text(docstring: Sequence[str]) -> list[str]:
+    """Return the lines of a docstring with argument descriptions as a list, and other text escaped."""
+    blocks: list[str] = []
+    starts_block = True
+    text = "\n".join(docstring).replace(". Raises ", ".\nRaises ")
+    for line in map(str.strip, text.splitlines()):
+        entry = ENTRY.match(line)
+        content = f"- **{entry[1]}**: {escaped(line[entry.end() :])}" if entry else escaped(line)
+        if not line:
+            starts_block = True
+        elif starts_block or entry or PARAGRAPH.match(line):
+            blocks.append(content)
+            starts_block = False
+        else:
+            blocks[-1] += f" {content}"
+    return [line for block in blocks for line in (block, "")]
 
 
-def _entries(paragraph: str, names: set[str]) -> list[str]:
-    """The paragraph, and behind it as a list what it says of single names, in its order."""
-    start = re.compile(r"(?:(?<=^)|(?<=[.;)] ))(\w+(?:, \w+)*): ")
-    found = [match for match in start.finditer(paragraph) if set(match[1].split(", ")) <= names]
-    ends = [*(match.start() for match in found[1:]), len(paragraph)]
-    before = paragraph[: found[0].start()] if found else paragraph
-    entries = [
-        f"- **{match[1]}**: {_escaped(paragraph[match.end() : end].strip())}"
-        for match, end in zip(found, ends, strict=False)
-    ]
-    return ([_escaped(before.strip())] if before.strip() else []) + entries
-
-
-def _escaped(text: str) -> str:
-    """What stands between backquotes is code; nothing else means anything to docutils."""
+def escaped(text: str) -> str:
+    """Return text in which only backquotes have a meaning for docutils: they become code."""
     pieces = text.split("`")
     return "".join(
         f"``{piece}``" if i % 2 else re.sub(r"([\\*|_])", r"\\\1", piece) for i, piece in enumerate(pieces) if piece
     )
 
 
-def _process(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def _process_docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     if what != "module":
-        lines[:] = as_restructured_text("\n".join(lines), names_of(thing))
+        lines[:] = as_restructured_text(lines)
 
 
 def _process_signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
-    """The names of aliases as they are, which autodoc wraps where they stand in a union."""
+    """Return the signature with plain names of type aliases. Autodoc wraps them where they are part of a union."""
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returned))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """What Sphinx calls."""
-    app.connect("autodoc-process-docstring", _process)
+    """Register the extension with Sphinx."""
+    app.connect("autodoc-process-docstring", _process_docstring)
     app.connect("autodoc-process-signature", _process_signature)
     return {"parallel_read_safe": True}

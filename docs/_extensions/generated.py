@@ -1,11 +1,11 @@
-"""Directives whose content is read from the package, so that no option, command or recipe is written down twice."""
+"""Directives that read options, commands and recipes from the package, so that no page repeats them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import MISSING, Field, fields
+import argparse
+from collections.abc import Iterable, Sequence
 from importlib import resources
-from typing import Any, get_type_hints
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -14,124 +14,99 @@ from sphinx.util.docutils import SphinxDirective
 from hindsight import cli, recipes
 from hindsight.options import (
     AGENT_OPTIONS,
-    ActorCriticOptions,
-    AgentOptions,
-    ChoiceOptions,
+    OptionField,
+    OptionRecord,
     ReplayOptions,
     RolloutOptions,
     TrainingOptions,
+    option_fields,
 )
-from hindsight.training.explain import field_comments
 
-RECORDS: dict[str, type] = {
+RECORDS: dict[str, type[OptionRecord]] = {
     **AGENT_OPTIONS,
     "replay": ReplayOptions,
     "rollout": RolloutOptions,
     "training": TrainingOptions,
 }
-SETTLED_LATER = {"agent", "recipe"}  # of `train`: by the environment, whatever the record says
-SHARED = {
-    ChoiceOptions: "Shared by the agents for discrete actions",
-    ActorCriticOptions: "Shared by the agents for continuous actions",
-    AgentOptions: "Shared by all agents",
-}
 
 
-def option_groups(record: type) -> Iterator[tuple[str, list[Field[Any]]]]:
-    """The options of a record by the class that has the last word on them, the record's own first."""
-    names = {kind: name for name, kind in AGENT_OPTIONS.items()}
-    known = {option.name: option for option in fields(record)}
-    for kind in record.__mro__[:-1]:
-        own = [known.pop(name) for name in vars(kind).get("__annotations__", {}) if name in known]
-        if own:
-            yield "" if kind is record else SHARED.get(kind) or f"As of {names[kind]}", own
+def options_text(name: str) -> str:
+    """Return a Markdown table for each group of options of a record, those that only this record has first."""
+    record, groups = RECORDS[name], {}
+    for option in option_fields(record):
+        groups.setdefault(option.group, []).append(option)
+    titles = sorted(groups, key=lambda title: title != record.model_config.get("title"))
+    return "\n\n".join(f"**{title}**\n\n{option_table(groups[title])}" for title in titles)
 
 
-def option_table(record: type, options: Sequence[Field[Any]]) -> str:
-    """A Markdown table of options: name, default, meaning."""
-    meanings = field_comments(record)
-    return _table(
-        ("option", "default", "meaning"),
-        [(f"`{o.name}`", _code(o.default), meanings.get(o.name, "")) for o in options],
-    )
-
-
-def arguments_table(record: type) -> str:
-    """A Markdown table of what a command takes: a name without dashes is a place, with dashes an option."""
-    meanings, rows = field_comments(record), []
-    for argument in fields(record):
-        is_place = argument.default is MISSING
-        kind = get_type_hints(record)[argument.name]
-        name = argument.name.upper() if is_place else f"--{argument.name.replace('_', '-')}"
-        is_told = is_place or kind is bool or argument.default is None or argument.name in SETTLED_LATER
-        rows.append((f"`{name}`", "" if is_told else _code(argument.default), meanings.get(argument.name, "")))
-    return _table(("argument", "default", "meaning"), rows)
+def option_table(options: Iterable[OptionField]) -> str:
+    """Return a Markdown table of options: name, default, meaning."""
+    return _table(("option", "default", "meaning"), [(f"`{o.name}`", _code(o.default), o.description) for o in options])
 
 
 def commands_text() -> str:
-    """A section for each command of the command line."""
-    parts = []
-    for name, command in cli.COMMANDS.items():
-        record = getattr(cli, f"{name.title()}Arguments", None)
-        parts.append(f"## {command.__doc__ or name}\n")
-        if record is not None:
-            parts.append(f"{record.__doc__}\n\n{arguments_table(record) if fields(record) else 'It takes no arguments.'}\n")
-    return "\n".join(parts)
+    """Return a section for each command: a summary and a table of its arguments."""
+    return "\n\n".join(map(command_text, cli.COMMANDS))
+
+
+def command_text(name: str) -> str:
+    """Return the section of a command."""
+    command = cli.COMMANDS[name]
+    table = arguments_table(cli.command_parser(name))
+    return f"## hindsight {name} {command.usage}\n\n{command.summary[0].upper()}{command.summary[1:]}.\n\n{table}"
+
+
+def arguments_table(parser: argparse.ArgumentParser) -> str:
+    """Return a Markdown table of the arguments of a command: name and meaning, with the default in parentheses."""
+    shown = [action for action in parser._actions if action.help not in (None, argparse.SUPPRESS)]  # no public list
+    rows = [
+        (f"`{', '.join(action.option_strings) or action.metavar}`", str(action.help).replace("%%", "%"))
+        for action in shown
+        if action.dest != "help"
+    ]
+    return _table(("argument", "meaning"), rows) if rows else "It takes no arguments."
 
 
 def recipes_text() -> str:
-    """A section for each built-in recipe: whose it is, and the file."""
-    parts = []
-    for name in recipes.recipe_names():
-        recipe = recipes.load_recipe(name)
-        patterns = ", ".join(f"`{pattern}`" for pattern in recipe.environments) or "environments that no other recipe names"
-        text = (resources.files(recipes) / f"{name}.toml").read_text(encoding="utf-8")
-        parts.append(f"## {name}\n\nFor {patterns}.\n\n```toml\n{text}```\n")
-    return "\n".join(parts)
+    """Return a section for each built-in recipe: its environments and its file."""
+    return "\n".join(map(recipe_text, recipes.recipe_names()))
 
 
-class Generated(SphinxDirective):
-    """A directive whose text, in Markdown, a method makes."""
-
-    def run(self) -> list[nodes.Node]:
-        """Read the text as if it stood in the page."""
-        return self.parse_text_to_nodes(self.text(), allow_section_headings=True)
-
-    def text(self) -> str:
-        """The Markdown."""
-        raise NotImplementedError
+def recipe_text(name: str) -> str:
+    """Return the section of a recipe."""
+    patterns = ", ".join(f"`{pattern}`" for pattern in recipes.load_recipe(name).environments)
+    text = (resources.files(recipes) / f"{name}.toml").read_text(encoding="utf-8")
+    return f"## {name}\n\nFor {patterns or 'environments that no other recipe names'}.\n\n```toml\n{text}```\n"
 
 
-class Options(Generated):
+class Options(SphinxDirective):
     """```{options} NAME: the options of an agent, or of replay, rollout or training."""
 
     required_arguments = 1
 
-    def text(self) -> str:
-        """A table for each class of options."""
-        record = RECORDS[self.arguments[0]]
-        groups = [(f"**{title}**" if title else "", options) for title, options in option_groups(record)]
-        return "\n\n".join(f"{title}\n\n{option_table(record, options)}" for title, options in groups)
+    def run(self) -> list[nodes.Node]:
+        """Return the tables."""
+        return self.parse_text_to_nodes(options_text(self.arguments[0]))
 
 
-class Commands(Generated):
-    """```{commands}: every command and what it takes."""
+class Commands(SphinxDirective):
+    """```{commands}: every command with its arguments."""
 
-    def text(self) -> str:
-        """A section for each."""
-        return commands_text()
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        return self.parse_text_to_nodes(commands_text(), allow_section_headings=True)
 
 
-class Recipes(Generated):
-    """```{recipes}: every built-in recipe, as it is."""
+class Recipes(SphinxDirective):
+    """```{recipes}: every built-in recipe."""
 
-    def text(self) -> str:
-        """A section for each."""
-        return recipes_text()
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        return self.parse_text_to_nodes(recipes_text(), allow_section_headings=True)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """What Sphinx calls."""
+    """Register the directives with Sphinx."""
     for name, directive in (("options", Options), ("commands", Commands), ("recipes", Recipes)):
         app.add_directive(name, directive)
     return {"parallel_read_safe": True}
@@ -144,4 +119,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _code(value: Any) -> str:
     text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return f"`{text}`" if text else "none"
+    return f"`{text}`" if text else "empty"

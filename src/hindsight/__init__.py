@@ -1,4 +1,4 @@
-"""Teach agents to reach goals from sparse success signals, by Hindsight Experience Replay."""
+"""Hindsight Experience Replay: train agents that reach goals from sparse rewards."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ _HOMES = {
     "Episode": "hindsight.records",
     "GoalSpec": "hindsight.records",
     "HindsightBuffer": "hindsight.replay.buffer",
-    "Relabel": "hindsight.replay.goals",
+    "Relabel": "hindsight.options",
+    "ReplayOptions": "hindsight.options",
     "Timeline": "hindsight.replay.timeline",
     "PointReach": "hindsight.envs.point_reach",
-    "check_goal_env": "hindsight.envs.goal_env",
+    "check_goal_env": "hindsight.envs.check",
+    "make_buffer": "hindsight.buffers",
     "make_goal_env": "hindsight.envs.goal_env",
     "read_spec": "hindsight.envs.goal_env",
 }

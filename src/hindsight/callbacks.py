@@ -1,43 +1,32 @@
-"""What can be done beside learning: evaluate now and then, keep policies, stop when it is good enough.
+"""Callbacks of `HER.learn`: evaluate now and then, keep policies, stop at a success rate.
 
-A callback is any function of a `View`; `HER.learn` calls it after each job of episodes, and stops when it returns False.
+A callback is a function of a `View`. `HER.learn` calls it after each job of episodes, and stops if it returns False.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any
 
 import numpy as np
 
 from .errors import OptionError
+from .records import Episode
 from .training.evaluate import UNSEEN_SEED, Evaluation
-
-
-class Model(Protocol):
-    """What callbacks ask of a `HER`."""
-
-    @property
-    def trainer(self) -> Any:
-        """Its Trainer."""
-
-    def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
-        """Success on unseen episodes."""
-
-    def save(self, path_or_file: str | Path | BinaryIO) -> None:
-        """Write it to a file."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What a callback sees of a run, and may do.
+    """What a callback knows of a run, and can do.
 
-    num_timesteps: environment steps since `learn` last reset the count. episodes, updates: since training began.
-    success_rate, episode_return: means over the episodes just collected, with exploration; success_rate is None where the
-    environment does not say. model: the HER that learns.
+    num_timesteps: environment steps since `learn` last reset the count.
+    episodes, updates: since training began.
+    success_rate: mean over the episodes just collected, with exploration. None if the environment does not report success.
+    episode_return: mean return of the same episodes.
+    model: the HER that learns.
     """
 
     num_timesteps: int
@@ -45,15 +34,30 @@ class View:
     updates: int
     success_rate: float | None
     episode_return: float
-    model: Model
+    model: Any
+
+    @classmethod
+    def take(cls, model: Any, episodes: Sequence[Episode]) -> View:
+        """Return the view of a model that has just learned from `episodes`."""
+        counts = model.trainer.counts
+        successes = [episode.success for episode in episodes if episode.success is not None]
+        return cls(
+            num_timesteps=model.num_timesteps,
+            episodes=counts.episodes,
+            updates=counts.updates,
+            success_rate=float(np.mean(successes)) if successes else None,
+            episode_return=float(np.mean([episode.reward.sum() for episode in episodes])),
+            model=model,
+        )
 
     def record(self, name: str, value: float) -> None:
-        """Put a number among the metrics: the mean of what came since the last record is written with the next."""
+        """Add a number to the metrics. The next record holds the mean of what was added since the last one."""
         self.model.trainer.meter.add(name, float(value))
 
     def evaluate(self, episodes: int = 20, seed: int = UNSEEN_SEED) -> Evaluation:
-        """As `HER.evaluate`."""
-        return self.model.evaluate(episodes, seed)
+        """Evaluate as `HER.evaluate` does."""
+        evaluation: Evaluation = self.model.evaluate(episodes, seed)
+        return evaluation
 
     def __str__(self) -> str:
         success = "" if self.success_rate is None else f", success {self.success_rate:.0%}"
@@ -67,9 +71,9 @@ Callback = Callable[[View], bool | None]
 
 
 class EvaluateEvery:
-    """Evaluates every `steps` environment steps; records eval/success_rate, and its mean over the last ten evaluations.
+    """Evaluates every `steps` environment steps. Records eval/success_rate, and its mean over the last ten evaluations.
 
-    history: the evaluations so far, with the step count of each.
+    history: the evaluations so far, each with its step count.
     """
 
     def __init__(self, steps: int, episodes: int = 20) -> None:
@@ -77,8 +81,8 @@ class EvaluateEvery:
         self.history: list[tuple[int, Evaluation]] = []
 
     def __call__(self, view: View) -> None:
-        """Evaluate, if it is due."""
-        if self.due(view):
+        """Evaluate if it is due."""
+        if self.due(view.num_timesteps):
             evaluation = view.evaluate(self.episodes)
             self.history.append((view.num_timesteps, evaluation))
             view.record("eval/success_rate", evaluation.success_rate)
@@ -92,9 +96,21 @@ class KeepEvery:
         self.due, self.folder = _Every(steps), Path(folder)
 
     def __call__(self, view: View) -> None:
-        """Save, if it is due."""
-        if self.due(view):
+        """Save if it is due."""
+        if self.due(view.num_timesteps):
             view.model.save(self.folder / f"{view.num_timesteps:08d}.safetensors")
+
+
+class PrintEvery:
+    """Prints the view every `episodes` episodes. before: episodes of the run so far."""
+
+    def __init__(self, episodes: int, before: int = 0) -> None:
+        self.due = _Every(episodes, before)
+
+    def __call__(self, view: View) -> None:
+        """Print if it is due."""
+        if self.due(view.episodes):
+            print(view)
 
 
 class StopAtSuccess:
@@ -102,27 +118,25 @@ class StopAtSuccess:
 
     def __init__(self, rate: float = 0.95, window: int = 20) -> None:
         if not 0 < rate <= 1 or window < 1:
-            raise OptionError(
-                f"rate is {rate} and window {window}, but a rate from 0 to 1 and a window of at least 1 are needed"
-            )
+            raise OptionError(f"rate must be above 0 and at most 1, window at least 1, got {rate} and {window}")
         self.rate, self._last = rate, deque[float](maxlen=window)
 
     def __call__(self, view: View) -> bool:
-        """False where it is reached."""
+        """Return False if the success rate is reached."""
         if view.success_rate is not None:
             self._last.append(view.success_rate)
         return len(self._last) < (self._last.maxlen or 0) or float(np.mean(self._last)) < self.rate
 
 
 class _Every:
-    """Tells when another multiple of `steps` was passed."""
+    """Whether a count passed another multiple of `period` since the last call."""
 
-    def __init__(self, steps: int) -> None:
-        if steps < 1:
-            raise OptionError(f"steps is {steps}, but at least 1 is needed")
-        self.steps, self._passed = steps, 0
+    def __init__(self, period: int, before: int = 0) -> None:
+        if period < 1:
+            raise OptionError(f"a period must be at least 1, got {period}")
+        self.period, self._passed = period, before // period
 
-    def __call__(self, view: View) -> bool:
-        passed = view.num_timesteps // self.steps
+    def __call__(self, count: int) -> bool:
+        passed = count // self.period
         is_due, self._passed = passed > self._passed, passed
         return is_due

@@ -1,394 +1,374 @@
-"""The command line: hindsight COMMAND. Its options are generated from the option records."""
+"""The command line: hindsight COMMAND. Each command imports what it needs when it runs."""
 
 from __future__ import annotations
 
 import io
-import itertools
 import json
-import re
+import os
 import signal
 import sys
+import traceback
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass
+from argparse import SUPPRESS, ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, NoReturn
 
 from . import __version__
 from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest
 
-DEFAULT_ENVIRONMENT = "FetchReach-v4"
-_HELP = f"""hindsight {__version__}: teach agents to reach goals from sparse success signals
-
-usage: hindsight COMMAND [arguments]
-
-  train [ENV]      train a policy ({DEFAULT_ENVIRONMENT} if no environment is named)
-  play RUN         show what a policy does
-  evaluate RUN     measure a policy on unseen episodes
-  report RUN...    draw what a run learnt, or compare several, as a page to look at
-  compare RUN...   tell how runs compare: median and range over seeds
-  benchmark SUITE  train on every task of a suite with several seeds, and say what it takes
-  export RUN       write a policy as ONNX or TorchScript, for a robot without this library
-  doctor           tell what is installed, what is missing for which command, and what fixes it
-  check ENV        test whether an environment keeps to the goal interface
-
-hindsight COMMAND --help lists the arguments. RUN is a run folder (its best policy) or a policy file.
-"""
+UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
+BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
+_RUN_HELP = "a run folder (its best policy) or a policy file"
+_ENV_HELP = "id of the environment, with its module as in mine:Reach-v0 (the run's own)"
+_TRUST_HELP = "import the module that registers the run's environment: it is code"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0, 1 for an error told in a sentence, 2 for wrong usage, 130, 143."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    """Run one command and return the exit status: 0, 1 for an error, 2 for wrong usage, 130, 141 or 143 for a signal."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(_HELP, end="")
-        return 0
-    if arguments[0] in ("-V", "--version"):
-        print(f"hindsight {__version__}")
-        return 0
     try:
-        if arguments[0] not in COMMANDS:
-            close = nearest(arguments[0], COMMANDS)
-            raise UnknownNameError(f"there is no command {arguments[0]!r}.{close} The commands are {', '.join(COMMANDS)}")
-        return COMMANDS[arguments[0]](arguments[1:])
+        status = _run(words)
+        sys.stdout.flush()
+        return status
+    except SystemExit as end:
+        return int(end.code or 0)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except UnknownNameError as problem:
-        print(f"hindsight: {problem}", file=sys.stderr)
-        return 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
+        return BROKEN_PIPE
     except (HindsightError, OSError) as problem:
-        print(f"hindsight: {problem}", file=sys.stderr)
-        return 1
+        print(f"hindsight: {problem}{_origin(problem)}", file=sys.stderr)
+        return 2 if isinstance(problem, UnknownNameError) else 1
 
 
-@dataclass(frozen=True)
-class TrainArguments:
-    """What `train` takes besides the options of a run."""
-
-    agent: str = "td3"  # dqn, qrdqn, ddpg, td3, sac or tqc; which options there are depends on it
-    recipe: str = "default"  # a built-in recipe, or a .toml file; chosen by the environment unless given
-    folder: Path | None = None  # of the run; a new one under runs/ unless given
-    resume: bool = False  # go on with the run in the folder (the newest of this environment, agent and seed); start if none
-    tensorboard: bool = False  # write the metrics for TensorBoard too, in the run's folder
-    wandb: bool = False  # send the metrics to Weights & Biases too; WANDB_MODE=offline keeps them in the run's folder
-
-    def trackers(self) -> list[str]:
-        """The names of those that are asked for."""
-        return [name for name in ("tensorboard", "wandb") if getattr(self, name)]
+def _origin(problem: BaseException) -> str:
+    """Return where the error behind an error was raised, such as the line of an environment, or ""."""
+    cause = problem.__cause__
+    if cause is None or cause.__traceback__ is None:
+        return ""
+    last = traceback.extract_tb(cause.__traceback__)[-1]
+    return f"\n  {type(cause).__name__} in {last.name}, {last.filename}:{last.lineno}: {last.line}"
 
 
-@dataclass(frozen=True)
-class PlayArguments:
-    """Show what a policy does: each episode's outcome, and the statistics of all."""
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(f"hindsight {__version__}")
+        return 0
+    name, *rest = words
+    if name not in COMMANDS:
+        raise UnknownNameError(
+            f"There is no command {name!r}.{nearest(name, COMMANDS)} The commands: {', '.join(COMMANDS)}."
+        )
+    arguments = _parse(command_parser(name), rest)
+    if name == "train" and (arguments.help or arguments.help_all):
+        from .commands.arguments import train_help
 
-    run: str  # a run folder (its best policy) or a policy file
-    episodes: int = 10  # how many
-    seed: int = 1_000_003  # of the episodes
-    env: str | None = (
-        None  # where its environment is not registered by itself: its id, with the module, as in mine:Reach-v0
+        print(train_help(arguments), end="")
+        return 0
+    return COMMANDS[name].run(arguments)
+
+
+class Parser(ArgumentParser):
+    """An argument parser that names the page with the arguments in its errors."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and end with status 2."""
+        self.exit(2, f"{self.prog}: {message}\n{self.prog} --help lists the arguments.\n")
+
+
+def command_parser(name: str) -> ArgumentParser:
+    """Return the parser of a command."""
+    command = COMMANDS[name]
+    parser = Parser(f"hindsight {name}", description=command.summary, argument_default=SUPPRESS, add_help=name != "train")
+    parser.allow_abbrev = False
+    command.add_arguments(parser)
+    return parser
+
+
+def command_parsers() -> dict[str, ArgumentParser]:
+    """Return the parser of every command by its name, for the documents."""
+    return {name: command_parser(name) for name in COMMANDS}
+
+
+def _parse(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
+    """Return the arguments. Raises UnknownNameError for one that does not exist, with the right name where it is known."""
+    arguments, extra = parser.parse_known_args([_with_dashes(word) for word in words])
+    unknown = [word.partition("=")[0] for word in extra if word.startswith("-")]
+    if unknown:
+        from .options.messages import unknown_option
+
+        known = [word[2:].replace("-", "_") for action in parser._actions for word in action.option_strings]
+        names = [word.strip("-").replace("-", "_") for word in unknown]
+        raise UnknownNameError("\n  ".join(unknown_option(name, known, parser.prog) for name in names))
+    if extra:
+        parser.error(f"{extra[0]!r} was not expected.")
+    return arguments
+
+
+def _with_dashes(word: str) -> str:
+    """Return --eval-every for --eval_every, as in Python."""
+    name, equals, value = word.partition("=")
+    return f"{name.replace('_', '-')}{equals}{value}" if word.startswith("--") else word
+
+
+def _overview() -> str:
+    commands = "\n".join(f"  {f'{name} {command.usage}':18} {command.summary}" for name, command in COMMANDS.items())
+    return (
+        f"hindsight {__version__}: train agents to reach goals from sparse rewards, with Hindsight Experience Replay\n\n"
+        f"usage: hindsight COMMAND [arguments]\n\n{commands}\n\n"
+        f"RUN is a run folder (its best policy) or a policy file. hindsight COMMAND --help lists the arguments."
     )
-    video: Path | None = None  # write the episodes to this file: .gif, .webp or .mp4
 
 
-@dataclass(frozen=True)
-class EvaluateArguments:
-    """Measure a policy: success at the last step, noise off, on seeds that training never used."""
+def add_train(parser: ArgumentParser) -> None:
+    """Add the arguments of `train`."""
+    from .commands.arguments import add_train_arguments
 
-    run: str  # a run folder (its best policy) or a policy file
-    episodes: int = 100  # how many
-    seed: int = 1_000_003  # of the episodes
-    env: str | None = (
-        None  # where its environment is not registered by itself: its id, with the module, as in mine:Reach-v0
-    )
-    workers: int = 0  # processes that play them; the result is the same
-    json: bool = False  # print the statistics as JSON
+    add_train_arguments(parser)
 
 
-@dataclass(frozen=True)
-class ReportArguments:
-    """Draw what a run learnt, or compare several, as one page that needs no network."""
-
-    runs: tuple[Path, ...]  # run folders, or folders of them
-    output: Path | None = None  # the page; report.html in the run's folder, or comparison.html beside several, unless given
-    open: bool = False  # show it in a browser
-    standalone: bool = False  # all in one file of 5 MB, in place of a script file beside the page
-
-
-@dataclass(frozen=True)
-class CompareArguments:
-    """Tell how runs compare, by environment, variant and agent: what their seeds say, as text and as a page."""
-
-    runs: tuple[Path, ...]  # run folders, or folders of them
-    output: Path | None = None  # the page; comparison.html in the folder that all runs share unless given
-
-
-@dataclass(frozen=True)
-class BenchmarkArguments:
-    """Train on every task of a suite with every seed, and say what it takes: a table, and a line of CSV for each run."""
-
-    suite: str  # quick, bits, fetch, fetch-apart, maze, panda, parking, hand, all, or a .toml file of your own
-    seeds: str = "0-2"  # as in 0-4, 0,2,5 or 3
-    folder: Path | None = None  # of the runs; runs/benchmark/SUITE unless given. What is finished there is not run again
-    jobs: int = 1  # runs side by side, each a process of its own; times mean most with one
-    set: tuple[str, ...] = ()  # options of all runs, as in steps=20000 hidden=[64,64]; written as in a recipe
-
-
-@dataclass(frozen=True)
-class ExportArguments:
-    """Write a policy with its normaliser as one file for other programs: from an observation's three arrays to actions."""
-
-    run: str  # a run folder (its best policy) or a policy file
-    onnx: Path | None = None  # write it for ONNX Runtime and its like
-    torchscript: Path | None = None  # write it for torch.jit.load, in Python or C++
-
-
-@dataclass(frozen=True)
-class DoctorArguments:
-    """Tell what is installed, what is missing for which command, and the line that fixes it."""
-
-
-@dataclass(frozen=True)
-class CheckArguments:
-    """Test whether an environment keeps to the goal interface, and to what its recipe says of it; say what does not."""
-
-    env: str  # the id of a registered environment
-    recipe: str | None = None  # a built-in recipe, or a .toml file; chosen by the environment unless given
-    env_options: tuple[str, ...] = ()  # what the environment is made with, as in n_bits=30; the recipe's unless given
-
-
-def train(arguments: list[str]) -> int:
-    """hindsight train [ENV]"""
-    from .runs import find_modules_here, folder_of
-    from .runs import train as run_to_its_end
+def train(arguments: Namespace) -> int:
+    """Train a policy."""
+    from .commands.arguments import given_options, take_environment
+    from .commands.policies import find_modules_here
+    from .commands.train import Training
+    from .her import HER
+    from .recipes.files import save_recipe
     from .trackers import refuse_missing
 
-    environment = _take_environment(arguments)
+    environment, given = take_environment(arguments), given_options(arguments)
+    trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
+    refuse_missing(trackers)
     find_modules_here(environment)
-    own, options = _parse_train(arguments, environment)
-    from .her import HER
-
-    refuse_missing(own.trackers())
-    with HER(environment, own.agent, own.recipe, **options) as model:
-        trainer = model.trainer  # made now, so that whatever is wrong with the options shows before there is a folder
-        if model.learners.rank:
-            trainer.follow()
-            return 0
-        path = own.folder or folder_of(model, environment, own.resume)
-        return run_to_its_end(model, path, environment, own.resume, own.trackers())
+    with HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given) as model:
+        if arguments.save_recipe:
+            save_recipe(model.settings, arguments.save_recipe)
+        return Training(model, environment, arguments.folder, arguments.resume, trackers).run()
 
 
-def _take_environment(arguments: list[str]) -> str:
-    """Take the environment's id out of the arguments: the first of all, or what looks like one; or else the default."""
-    for i, argument in enumerate(arguments):
-        if not argument.startswith("-") and (i == 0 or re.search(r"-v\d+$", argument)):
-            return arguments.pop(i)
-    return DEFAULT_ENVIRONMENT
+def _add_policy(parser: ArgumentParser, episodes: int) -> None:
+    """Add the arguments of commands that play the episodes of a policy. episodes: the default."""
+    parser.add_argument("run", metavar="RUN", help=_RUN_HELP)
+    parser.add_argument("--episodes", type=int, default=episodes, metavar="N", help=f"number of episodes ({episodes})")
+    parser.add_argument("--seed", type=int, default=UNSEEN_SEED, metavar="N", help=f"seed of the episodes ({UNSEEN_SEED})")
+    parser.add_argument("--env", default=None, metavar="ENV", help=_ENV_HELP)
+    parser.add_argument("--trust-module", action="store_true", default=False, help=_TRUST_HELP)
 
 
-def _parse_train(arguments: list[str], environment: str) -> tuple[TrainArguments, dict[str, Any]]:
-    """The arguments of a run. Environment, agent and recipe decide which options there are, and their defaults."""
-    from .recipes import choose_recipe
-    from .runs import for_this_task
-    from .training.settings import resolve_settings
-
-    name = _peek(arguments, "--recipe")
-    recipe = choose_recipe(name, environment)
-    recipe, agent = for_this_task(recipe, environment, _peek_all(arguments, "--env-options") or recipe.env_options)
-    settings = resolve_settings(recipe, _peek(arguments, "--agent") or agent, {})
-    own = TrainArguments(agent=settings.agent, recipe=name or recipe.name)
-    groups: list[Any] = [(type(r).__name__, type(r), field(default=r)) for r in (own, *settings.records())]
-    kind = make_dataclass("Train", groups, frozen=True)
-    kind.__doc__ = f"Train a policy for {environment}, by the recipe {recipe.name!r} unless you say otherwise."
-    given = _parse(kind, arguments, "hindsight train [ENV]")
-    options = {f.name: getattr(getattr(given, r), f.name) for r, cls, _ in groups[1:] for f in fields(cls)}
-    return getattr(given, TrainArguments.__name__), options
+def add_play(parser: ArgumentParser) -> None:
+    """Add the arguments of `play`."""
+    _add_policy(parser, episodes=10)
+    parser.add_argument("--video", type=Path, default=None, metavar="FILE", help="write a .gif, .webp or .mp4")
 
 
-def _peek(arguments: Sequence[str], name: str) -> str | None:
-    """The value of an option that decides what the other options are; the last one, where it is given again."""
-    found = _peek_all(arguments, name)
-    return found[0] if found else None
+def play(arguments: Namespace) -> int:
+    """Show what a policy does."""
+    from .commands.policies import environment_of
+    from .commands.policies import play as show
 
-
-def _peek_all(arguments: Sequence[str], name: str) -> list[str]:
-    """All its values; the name may be written with _ too, as tyro takes it."""
-    found: list[str] = []
-    for i, argument in enumerate(arguments):
-        word, is_joined, value = argument.partition("=")
-        if word.replace("_", "-") == name:
-            rest = itertools.takewhile(lambda value: not value.startswith("--"), arguments[i + 1 :])
-            found = [value] if is_joined else list(rest)
-    return found
-
-
-def evaluate(arguments: list[str]) -> int:
-    """hindsight evaluate RUN"""
-    given = _parse(EvaluateArguments, arguments, "hindsight evaluate")
-    from .her import HER
-    from .report.run import environment_name
-    from .runs import find_modules_here
-
-    find_modules_here(given.env)
-    with HER.load(given.run, given.env, workers=given.workers, engine="processes", ray_address=None) as model:
-        result = model.evaluate(given.episodes, given.seed)
-        name = environment_name(model.spec.env_id, model.settings.rollout.env_options)
-        facts = {"environment": name, "agent": model.settings.agent, "seed": given.seed}
-    print(json.dumps(facts | result.to_json()) if given.json else f"{facts['environment']}: {result}")
+    _at_least_one("episodes", arguments.episodes)
+    run = Path(arguments.run)
+    env = environment_of(run, arguments.env, arguments.trust_module)
+    show(run, env, episodes=arguments.episodes, seed=arguments.seed, video_path=arguments.video)
     return 0
 
 
-def play(arguments: list[str]) -> int:
-    """hindsight play RUN"""
-    given = _parse(PlayArguments, arguments, "hindsight play")
-    from .envs.goal_env import make_goal_env
-    from .envs.ids import has_display
-    from .her import HER
-    from .rollout.video import VideoFile, film
-    from .runs import find_modules_here
-    from .training.evaluate import Evaluation, outcome_of
+def add_evaluate(parser: ArgumentParser) -> None:
+    """Add the arguments of `evaluate`."""
+    _add_policy(parser, episodes=100)
+    parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes; the result is the same (0)")
+    parser.add_argument("--json", action="store_true", default=False, help="print the statistics as JSON")
 
-    if given.episodes < 1:
-        raise OptionError(f"episodes is {given.episodes}, but at least 1 is needed to play")
-    find_modules_here(given.env)
-    run, results = Path(given.run), []
-    with HER.load(run, given.env) as model:
-        name = given.env or model.environment_id
-        env_arguments = model.settings.rollout.env_arguments
-        window = given.video is None and has_display() and "human" in _render_modes(name, env_arguments)
-        env = make_goal_env(name, "human" if window else "rgb_array", env_arguments)
-        beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
-        video = None if window else VideoFile(given.video or beside, env)
-        for number in range(given.episodes):
-            limit = model.settings.rollout.max_episode_steps
-            episode, seed = film(env, model.policy, given.seed, number, limit, video)
-            results.append(outcome_of(episode, seed))
-            print(f"episode {number}: {results[-1]}")
-        env.close()
-    print(Evaluation(tuple(results)))
-    if video:
-        video.close()
-        print(f"the video is in {video.path}")
-        _show_in_report(run, video.path)
+
+def evaluate(arguments: Namespace) -> int:
+    """Measure a policy."""
+    from .commands.policies import environment_of, evaluate_run
+
+    _at_least_one("episodes", arguments.episodes)
+    run = Path(arguments.run)
+    env = environment_of(run, arguments.env, arguments.trust_module)
+    facts, result = evaluate_run(run, env, episodes=arguments.episodes, seed=arguments.seed, workers=arguments.workers)
+    print(json.dumps(facts | result.to_json()) if arguments.json else f"{facts['environment']}: {result}")
     return 0
 
 
-def _show_in_report(run: Path, video: Path) -> None:
-    """The page of a run shows the video that lies in its folder."""
-    from .report.live import LiveReport
-
-    if run.is_dir() and video.resolve().parent == run.resolve() and (page := LiveReport(run).finish()):
-        print(f"and in {page}")
-
-
-def _render_modes(environment: str, env_arguments: Mapping[str, Any]) -> Sequence[str]:
-    """How an environment can be shown."""
-    from .envs.goal_env import make_goal_env
-
-    env = make_goal_env(environment, env_options=env_arguments)
-    env.close()
-    return list(env.metadata.get("render_modes") or ())
+def add_report(parser: ArgumentParser) -> None:
+    """Add the arguments of `report`."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders, or folders of them")
+    parser.add_argument(
+        "--output", type=Path, default=None, metavar="FILE", help="the page (report.html in the run's folder)"
+    )
+    parser.add_argument("--open", action="store_true", default=False, help="show it in a browser")
+    parser.add_argument(
+        "--standalone", action="store_true", default=False, help="one file of 5 MB, without a script beside it"
+    )
 
 
-def report(arguments: list[str]) -> int:
-    """hindsight report RUN..."""
-    given = _parse(ReportArguments, arguments, "hindsight report")
+def report(arguments: Namespace) -> int:
+    """Draw runs as a page."""
     from .report.write import write_report
 
-    page = write_report(given.runs, given.output, given.standalone)
-    print(f"the report is in {page}")
-    if given.open:
+    page = write_report(arguments.runs, arguments.output, arguments.standalone)
+    print(f"report: {page}")
+    if arguments.open:
         webbrowser.open(page.resolve().as_uri())
     return 0
 
 
-def compare(arguments: list[str]) -> int:
-    """hindsight compare RUN..."""
-    given = _parse(CompareArguments, arguments, "hindsight compare")
+def add_compare(parser: ArgumentParser) -> None:
+    """Add the arguments of `compare`."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders, or folders of them")
+    parser.add_argument(
+        "--output", type=Path, default=None, metavar="FILE", help="the page (comparison.html beside the runs)"
+    )
+
+
+def compare(arguments: Namespace) -> int:
+    """Compare runs over their seeds."""
     from .report.write import write_comparison
 
-    told, page = write_comparison(given.runs, given.output)
-    print(f"{told}\nthe curves are in {page}")
+    text, page = write_comparison(arguments.runs, arguments.output)
+    print(f"{text}\ncurves: {page}")
     return 0
 
 
-def benchmark(arguments: list[str]) -> int:
-    """hindsight benchmark SUITE"""
-    given = _parse(BenchmarkArguments, arguments, "hindsight benchmark")
-    from .benchmark import Benchmark, parse_seeds
+def add_benchmark(parser: ArgumentParser) -> None:
+    """Add the arguments of `benchmark`."""
+    suites = "quick, bits, fetch, fetch-apart, maze, panda, parking, hand, all"
+    parser.add_argument("suite", metavar="SUITE", help=f"{suites}, or a .toml file of your own")
+    parser.add_argument("--seeds", default="0-2", metavar="SEEDS", help="as in 0-4, 0,2,5 or 3 (0-2)")
+    parser.add_argument(
+        "--folder", type=Path, default=None, metavar="DIR", help="finished runs there are kept (runs/benchmark/)"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at the same time, each in a process (1)")
+    parser.add_argument(
+        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="options of all runs, as in hidden=[64,64]"
+    )
+
+
+def benchmark(arguments: Namespace) -> int:
+    """Train on every task of a suite with several seeds."""
+    from .commands.benchmark import Benchmark, parse_seeds
     from .options import named_values
     from .recipes.suite import load_suite
 
-    if given.jobs < 1:
-        raise OptionError(f"jobs is {given.jobs}, but at least 1 is needed")
-    suite = load_suite(given.suite)
-    folder = given.folder or Path("runs") / "benchmark" / suite.name
-    return Benchmark(suite, parse_seeds(given.seeds), folder, named_values("set", given.set)).run(given.jobs)
+    _at_least_one("jobs", arguments.jobs)
+    suite = load_suite(arguments.suite)
+    folder = arguments.folder or Path("runs") / "benchmark" / suite.name
+    return Benchmark(suite, parse_seeds(arguments.seeds), folder, named_values("set", arguments.set)).run(arguments.jobs)
 
 
-def export(arguments: list[str]) -> int:
-    """hindsight export RUN"""
-    given = _parse(ExportArguments, arguments, "hindsight export")
-    files = {name: path for name in ("onnx", "torchscript") if (path := getattr(given, name)) is not None}
+def add_export(parser: ArgumentParser) -> None:
+    """Add the arguments of `export`."""
+    parser.add_argument("run", metavar="RUN", help=_RUN_HELP)
+    parser.add_argument("--onnx", type=Path, default=None, metavar="FILE", help="write it for ONNX Runtime")
+    parser.add_argument("--torchscript", type=Path, default=None, metavar="FILE", help="write it for torch.jit.load")
+
+
+def export(arguments: Namespace) -> int:
+    """Write a policy for other programs."""
+    files = {name: path for name in ("onnx", "torchscript") if (path := getattr(arguments, name)) is not None}
     if not files:
-        raise OptionError("nothing is to be written: name a file, by --onnx FILE or --torchscript FILE or both")
-    from .training.checkpoint import SavedModel
+        raise OptionError("No file is named. Give --onnx FILE, --torchscript FILE or both.")
+    from rich.console import Console
 
-    saved = SavedModel.read(Path(given.run))
+    from .training.saved_model import SavedModel
+
+    saved = SavedModel.read(Path(arguments.run))
     try:
-        from .export import EXPORTS
+        from .commands.export import EXPORTS
     except ModuleNotFoundError as problem:
-        raise MissingExtraError(f'exporting needs torch ({problem}): pip install "hindsight-rl[train]"') from None
+        raise MissingExtraError(f'Exporting needs torch ({problem}): pip install "hindsight-rl[train]"') from None
     for name, path in files.items():
-        EXPORTS[name](saved, path)
-        print(f"the policy is in {path}")
+        with Console(stderr=True).status(f"writing {path}"):
+            EXPORTS[name](saved, path)
+        print(f"policy: {path}")
     return 0
 
 
-def doctor(arguments: list[str]) -> int:
-    """hindsight doctor"""
-    _parse(DoctorArguments, arguments, "hindsight doctor")
-    from .doctor import examine
+def doctor(arguments: Namespace) -> int:
+    """Check the installation."""
+    from .commands.doctor import examine
 
     findings = examine()
     print("\n".join(map(str, findings)))
     return 1 if any(finding.level == "missing" for finding in findings) else 0
 
 
-def check(arguments: list[str]) -> int:
-    """hindsight check ENV"""
-    given = _parse(CheckArguments, arguments, "hindsight check")
-    from .envs.goal_env import check_goal_env
-    from .options import named_values
-    from .recipes import choose_recipe
-    from .runs import find_modules_here
-
-    find_modules_here(given.env)
-    recipe = choose_recipe(given.recipe, given.env)
-    env_arguments = named_values("env_options", given.env_options or recipe.env_options)
-    report = check_goal_env(given.env, env_arguments, recipe.options.get("symmetries", ()))
-    print(report)
-    return 0 if report.ok else 1
-
-
-COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    "train": train,
-    "play": play,
-    "evaluate": evaluate,
-    "report": report,
-    "compare": compare,
-    "benchmark": benchmark,
-    "export": export,
-    "doctor": doctor,
-    "check": check,
-}
-
-
-def _parse(kind: Any, arguments: list[str], program: str) -> Any:
-    try:
-        import tyro
-    except ImportError:
-        raise MissingExtraError('the command line needs tyro and rich: pip install "hindsight-rl[train]"') from None
-    return tyro.cli(
-        kind, args=arguments, prog=program, config=(tyro.conf.OmitArgPrefixes, tyro.conf.PositionalRequiredArgs)
+def add_check(parser: ArgumentParser) -> None:
+    """Add the arguments of `check`."""
+    parser.add_argument("env", metavar="ENV", help="id of a registered environment")
+    parser.add_argument(
+        "--recipe", default=None, metavar="NAME", help="a built-in recipe or a .toml file (by the environment)"
     )
+    parser.add_argument(
+        "--env-options", nargs="+", metavar="NAME=VALUE", help="arguments of the environment, as in n_bits=30"
+    )
+
+
+def check(arguments: Namespace) -> int:
+    """Check an environment."""
+    from .commands.policies import find_modules_here
+    from .envs.check import check_goal_env
+    from .recipes import choose_recipe
+
+    find_modules_here(arguments.env)
+    recipe = choose_recipe(arguments.recipe, arguments.env)
+    result = check_goal_env(
+        arguments.env, recipe.environment_arguments(vars(arguments)), recipe.options.get("symmetries", ())
+    )
+    print(result)
+    return 0 if result.ok else 1
+
+
+def add_new(parser: ArgumentParser) -> None:
+    """Add the arguments of `new`."""
+    parser.add_argument("name", metavar="NAME", help="of the task, as in my_task")
+    parser.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where the files are written (.)")
+
+
+def new(arguments: Namespace) -> int:
+    """Write a goal environment to start from."""
+    from .commands.new import class_name, new_task
+
+    module, test = new_task(arguments.name, arguments.folder)
+    environment = f"{arguments.name}:{class_name(arguments.name)}-v0"
+    change_folder = "" if arguments.folder == Path() else f"  cd {arguments.folder}\n"
+    print(f"{module}: a goal environment with comments\n{test}: its test\n{change_folder}  python -m pytest {test.name}")
+    print(f"  hindsight check {environment}\n  hindsight train {environment}")
+    return 0
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if value < 1:
+        raise OptionError(f"`--{name}` must be at least 1, got {value}.")
+
+
+class Command(NamedTuple):
+    """A command: what stands behind its name, one line about it, its arguments, and what it does."""
+
+    usage: str
+    summary: str
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace], int]
+
+
+COMMANDS: dict[str, Command] = {
+    "train": Command("[ENV]", "train a policy (on FetchReach-v4 if no environment is named)", add_train, train),
+    "play": Command("RUN", "show what a policy does", add_play, play),
+    "evaluate": Command("RUN", "measure a policy on unseen episodes", add_evaluate, evaluate),
+    "report": Command("RUN...", "draw a run, or compare several, as an HTML page", add_report, report),
+    "compare": Command("RUN...", "compare runs: median and range over seeds", add_compare, compare),
+    "benchmark": Command("SUITE", "train on every task of a suite with several seeds", add_benchmark, benchmark),
+    "export": Command("RUN", "write a policy as ONNX or TorchScript", add_export, export),
+    "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, doctor),
+    "new": Command("NAME", "write a small goal environment with its test, to start from", add_new, new),
+    "check": Command("ENV", "check that an environment follows the goal interface", add_check, check),
+}

@@ -1,6 +1,6 @@
-"""What can go wrong, as a short tree. Every message names the thing, the value got, the value wanted and the fix.
+"""Exceptions of the library. Each message says what was expected, what was given and how to fix it.
 
-Each error is also the built-in exception that a reader would expect, so `except ValueError` keeps working.
+Every error is also the built-in exception that a reader would expect, so `except ValueError` works.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterable
 
 
 class HindsightError(Exception):
-    """Anything this library raises on purpose."""
+    """Base class of every error that this library raises on purpose."""
 
 
 class InputError(HindsightError, ValueError):
-    """A value that was handed in cannot be taken; nothing of it was stored."""
+    """An argument is invalid; nothing of it was stored."""
 
 
 class ShapeError(InputError):
-    """An array has another shape than the space it belongs to."""
+    """An array has another shape than its space."""
 
 
 class NonFiniteError(InputError):
@@ -26,59 +26,55 @@ class NonFiniteError(InputError):
 
 
 class CastError(InputError):
-    """A value does not survive the conversion to the type in which it would be stored."""
+    """A value changes when it is converted to the dtype of its storage."""
 
 
 class MissingKeyError(InputError):
-    """An observation or an info lacks a key that is needed."""
+    """An observation or an info lacks a required key."""
 
 
 class EpisodeTooLongError(InputError):
-    """An episode has more steps than the timeline can hold."""
+    """An episode has more steps than the buffer can hold."""
 
 
 class NothingToSampleError(HindsightError, RuntimeError):
-    """There is no finished episode yet."""
+    """The buffer holds no finished episode yet."""
 
 
 class OptionError(HindsightError, ValueError):
-    """An option has an unknown name, a wrong type or a value out of range."""
+    """An option has a wrong type or a value out of range."""
 
 
 class UnknownNameError(OptionError):
-    """An environment, an agent, a strategy or an option that does not exist; the message names the nearest."""
+    """There is no environment, agent, strategy or option of this name; the message suggests the nearest names."""
 
 
 class GoalEnvError(HindsightError, ValueError):
-    """An environment does not keep to the goal interface, or cannot be made."""
+    """An environment breaks the goal interface or cannot be made."""
 
 
 class MissingExtraError(HindsightError, ImportError):
-    """A package of an optional part is not installed; the message holds the line that installs it."""
+    """An optional package is not installed; the message gives the command that installs it."""
 
 
 class FileError(HindsightError, ValueError):
-    """A file is damaged, foreign, from another version, or does not fit the thing it is loaded into."""
+    """A file is damaged, was written by other software or another version, or does not fit where it is loaded."""
 
 
 class RunFolderError(HindsightError, OSError):
-    """A run folder is in use by another process, already holds a run, or holds none."""
+    """A run folder is used by another process, already holds a run, or holds none."""
 
 
 class CollectError(HindsightError, RuntimeError):
-    """An episode could not be collected: the environment failed, or the process that it ran in."""
+    """An episode could not be collected: the environment or its process failed."""
 
 
 class WorkerError(CollectError):
-    """Worker processes died more often than they are replaced."""
-
-
-class LearnerError(HindsightError, RuntimeError):
-    """One of several processes that learn together is lost."""
+    """Worker processes failed more often than they are restarted."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The names in `known` that look most like `name`, as the end of a sentence: " Did you mean 'a' or 'b'?" or ""."""
+    """Return the most similar names as the end of a sentence: " Did you mean 'a' or 'b'?", or "" if none is similar."""
     known = list(known)
     lowered = {k.lower(): k for k in known}
     close = [lowered[k] for k in difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]

@@ -1,4 +1,4 @@
-"""TensorBoard and Weights & Biases: they are told of every record of the metrics. One that fails does not stop the run."""
+"""TensorBoard and Weights & Biases: they receive every record of the metrics. One that fails does not stop the run."""
 
 from __future__ import annotations
 
@@ -8,24 +8,17 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from .errors import MissingExtraError
-
-
-class Tracker(Protocol):
-    """Somewhere else where metrics are kept."""
-
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Take in a record, all finite numbers."""
-
-    def close(self) -> None:
-        """Send what is not sent yet."""
+from .storage import save_bytes
 
 
 class TensorBoard:
-    """Event files in the run's folder `tensorboard`. step: where the run goes on; what came after it is passed over."""
+    """Event files in the run's folder `tensorboard`.
+
+    step: environment steps of a run that goes on. TensorBoard hides what was written after it.
+    """
 
     def __init__(self, folder: Path, config: Mapping[str, Any], step: int) -> None:
         from torch.utils.tensorboard import SummaryWriter
@@ -46,17 +39,18 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """A run of the project `hindsight`; the variables WANDB_MODE=offline, WANDB_PROJECT and so on are heeded.
+    """A run of the project `hindsight`, or of WANDB_PROJECT. Other variables, such as WANDB_MODE=offline, hold too.
 
-    A run that goes on does so under the same id, kept in the run's folder.
+    The id is kept in the run's folder, so that a run that goes on keeps it.
     """
 
     def __init__(self, folder: Path, config: Mapping[str, Any], step: int) -> None:
         import wandb
 
+        self._step = step
         place = folder / "wandb-id"
         if not (step and place.exists()):
-            place.write_text(uuid.uuid4().hex[:12], encoding="utf-8")
+            save_bytes(place, uuid.uuid4().hex[:12].encode())
         settings = wandb.Settings(silent=True, init_timeout=30)
         project, identity = settings.project or "hindsight", place.read_text(encoding="utf-8")
         self._run: Any = wandb.init(
@@ -70,67 +64,68 @@ class WeightsAndBiases:
         )
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Hand a record over; it is sent in the background."""
-        self._run.log(dict(metrics), step=step)
+        """Pass a record on. It is sent in the background."""
+        self._step = max(self._step, step)  # an older step would be dropped; a free schedule evaluates beside training
+        self._run.log(dict(metrics), step=self._step)
 
     def close(self) -> None:
-        """Wait until all is sent."""
+        """Wait until everything is sent."""
         self._run.finish()
 
 
 def refuse_missing(names: Sequence[str]) -> None:
-    """Raise MissingExtraError for a tracker whose package, called as it is, is not installed."""
+    """Raise MissingExtraError if the package of a tracker, of the same name, is not installed."""
     for name in names:
         if find_spec(name) is None:
             raise MissingExtraError(f'--{name} needs {name}: pip install "hindsight-rl[{name}]"')
 
 
-TRACKERS: dict[str, Callable[[Path, Mapping[str, Any], int], Tracker]] = {
+TRACKERS: dict[str, Callable[[Path, Mapping[str, Any], int], Any]] = {
     "tensorboard": TensorBoard,
     "wandb": WeightsAndBiases,
 }
 
 
 class Trackers:
-    """Some trackers as one; whichever fails is told of once, on the error output, and left out from then on.
+    """Several trackers as one. One that fails is reported once, on the error output, and then left out.
 
-    names: of TRACKERS. config: the run's options. step: how many environment steps a run that goes on has made.
+    names: of TRACKERS.
+    config: the run's options.
+    step: environment steps of a run that goes on.
     """
 
     def __init__(self, names: Sequence[str], folder: Path, config: Mapping[str, Any], step: int = 0) -> None:
-        self._trackers: dict[str, Tracker] = {}
+        self._trackers: dict[str, Any] = {}
         for name in names:
             try:
                 self._trackers[name] = TRACKERS[name](folder, config, step)
             except Exception as problem:
-                _tell(name, problem)
+                _report(name, problem)
 
     def log(self, record: Mapping[str, float]) -> None:
-        """Hand a record of the metrics on; numbers that are not finite are left out."""
+        """Pass a record of the metrics on, without numbers that are not finite."""
         finite = {name: value for name, value in record.items() if math.isfinite(value)}
         self._each(lambda tracker: tracker.log(int(record["env_steps"]), finite))
 
     def close(self) -> None:
-        """Close them all."""
+        """Close all of them."""
         self._each(lambda tracker: tracker.close())
         self._trackers.clear()
 
-    def _each(self, act: Callable[[Tracker], None]) -> None:
+    def _each(self, act: Callable[[Any], None]) -> None:
         for name, tracker in list(self._trackers.items()):
             try:
                 act(tracker)
-            except Exception as problem:  # somebody else's code, and perhaps a network
+            except Exception as problem:  # code of others, which may need a network
                 del self._trackers[name]
-                _tell(name, problem)
+                _report(name, problem)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.close()
 
 
-def _tell(name: str, problem: Exception) -> None:
+def _report(name: str, problem: Exception) -> None:
     print(f"hindsight: {name} failed ({type(problem).__name__}: {problem}); training goes on without it", file=sys.stderr)

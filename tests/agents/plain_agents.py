@@ -1,6 +1,6 @@
-"""The agents as anybody would write them, with nn.Sequential, autograd and torch.optim.Adam: they must agree.
+"""Reference implementations with nn.Sequential, autograd and torch.optim.Adam. The agents must agree with them.
 
-They see raw inputs (options.normalize is False) and actions bounded by -1 and 1.
+Inputs are not normalized (options.normalize is False), and actions have the bounds -1 and 1.
 """
 
 import copy
@@ -15,7 +15,7 @@ from hindsight.agents.policy import layer_views
 
 
 def make_mlp(sizes, layer_norm):
-    """nn.Linear and ReLU by turns, nn.LayerNorm without scale or shift before each ReLU where asked."""
+    """Alternate nn.Linear and ReLU, with nn.LayerNorm without scale and shift before each ReLU if `layer_norm`."""
     layers = []
     for n_in, n_out in itertools.pairwise(sizes):
         norm = [nn.LayerNorm(n_out, elementwise_affine=False)] if layer_norm else []
@@ -24,7 +24,7 @@ def make_mlp(sizes, layer_norm):
 
 
 def load_flat(modules, flat, sizes):
-    """Give MLPs the weights of an ensemble's flat vector."""
+    """Copy an ensemble's flat vector into MLPs."""
     for (weight, bias), *linears in zip(
         layer_views(flat, sizes, len(modules)),
         *[[layer for layer in module if isinstance(layer, nn.Linear)] for module in modules],
@@ -36,7 +36,7 @@ def load_flat(modules, flat, sizes):
 
 
 def read_flat(modules, sizes, of_gradient=False):
-    """The inverse of `load_flat`, for weights or their gradients, as a flat vector."""
+    """Return the weights of MLPs, or their gradients, as a flat vector."""
     linears = [[layer for layer in module if isinstance(layer, nn.Linear)] for module in modules]
     parts = []
     for same_layer in zip(*linears, strict=True):
@@ -47,7 +47,7 @@ def read_flat(modules, sizes, of_gradient=False):
 
 
 class PlainAgent:
-    """The networks and optimisers that the algorithms share; starts from a copy of `agent`'s weights."""
+    """Networks and optimizers that the algorithms share, with a copy of the agent's weights."""
 
     def __init__(self, agent):
         agent = agent.algorithm
@@ -60,7 +60,7 @@ class PlainAgent:
     def make_networks(self, agent, options, spec):
         n_outputs = getattr(options, "n_quantiles", 1)
         self.actor_sizes = spec.layer_sizes
-        self.critic_sizes = (spec.input_size + spec.action.size, *options.hidden, n_outputs)
+        self.critic_sizes = (spec.layout.size + spec.action.size, *options.hidden, n_outputs)
         self.actor = make_mlp(self.actor_sizes, options.actor_layer_norm)
         self.critics = nn.ModuleList(
             [make_mlp(self.critic_sizes, options.critic_layer_norm) for _ in range(options.n_critics)]
@@ -196,7 +196,7 @@ class PlainSAC(PlainAgent):
 
 
 def quantile_loss(quantiles, samples, weight):
-    """Pair by pair: quantiles (B, N), samples (B, K), weight (B, 1)."""
+    """The quantile Huber loss, pair by pair: quantiles (B, N), samples (B, K), weight (B, 1)."""
     n, k = quantiles.shape[1], samples.shape[1]
     loss = 0
     for i in range(n):
@@ -228,7 +228,7 @@ class PlainDQN(PlainAgent):
     def make_networks(self, agent, options, spec):
         self.n_actions, self.n_quantiles = spec.n_actions, getattr(options, "n_quantiles", 1)
         n_outputs = spec.n_actions * self.n_quantiles + getattr(options, "dueling", False)
-        self.sizes = (spec.input_size, *options.hidden, n_outputs)
+        self.sizes = (spec.layout.size, *options.hidden, n_outputs)
         self.critic = make_mlp(self.sizes, options.critic_layer_norm)
         load_flat([self.critic], agent.critic.flat, self.sizes)
         self.target_critic = copy.deepcopy(self.critic)
@@ -256,8 +256,8 @@ class PlainDQN(PlainAgent):
         inputs, action, reward, next_inputs, discount, weight = self.inputs(batch)
         rows = torch.arange(len(inputs))
         with torch.no_grad():
-            judge = self.quantiles(self.critic if self.options.double else self.target_critic, next_inputs)
-            next_value = self.quantiles(self.target_critic, next_inputs)[rows, judge.mean(2).argmax(1)]
+            selection = self.quantiles(self.critic if self.options.double else self.target_critic, next_inputs)
+            next_value = self.quantiles(self.target_critic, next_inputs)[rows, selection.mean(2).argmax(1)]
             target = (reward + discount * next_value).clamp(*self.value_range)
         value = self.quantiles(self.critic, inputs)[rows, action]
         loss = self.descend(self.adam, self.loss(value, target, weight))
@@ -283,9 +283,9 @@ PLAIN_AGENTS = {
 
 
 def random_batch(rng, rows, n_batches, sizes=(25, 3, 4), n_actions=None):
-    """A Batch of standard normal numbers, (n_batches, rows, ...); a tenth of the transitions end an episode.
+    """A Batch of standard normal numbers, (n_batches, rows, ...); a tenth of the transitions terminate.
 
-    n_actions: choices from so many, instead of numbers.
+    n_actions: draw Discrete actions instead of continuous ones.
     """
     from hindsight.records import Batch
 

@@ -1,4 +1,4 @@
-"""What every agent must do, whatever its algorithm."""
+"""What every agent does, whatever its algorithm."""
 
 from dataclasses import replace
 
@@ -8,10 +8,9 @@ import torch
 from plain_agents import PLAIN_AGENTS, random_batch
 
 from hindsight.agents import AGENT_NAMES, make_agent
-from hindsight.agents.inputs import actor_architecture
-from hindsight.agents.networks import Network
+from hindsight.agents.networks import Network, actor_architecture
 from hindsight.agents.policy import Exploration, Policy, PolicySpec
-from hindsight.errors import FileError, GoalEnvError, OptionError, UnknownNameError
+from hindsight.errors import FileError, GoalEnvError, OptionError, ShapeError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
 from hindsight.records import ArraySpec, Episode, GoalSpec
 
@@ -30,11 +29,11 @@ def make_spec(sizes=SIZES, low=-1.0, high=1.0, reward_range=(-1.0, 0.0), is_disc
 
 def make(name, seed=0, spec=None, **options):
     spec = spec or make_spec(is_discrete=name in DISCRETE_AGENTS)
-    return make_agent(name, spec, AGENT_OPTIONS[name](**{"hidden": (16, 16), **options}), seed)
+    return make_agent(name, spec, AGENT_OPTIONS[name](**{"hidden": (16, 16), "device": "cpu", **options}), seed)
 
 
 def random_options(name):
-    """Options that make an agent draw random numbers where it can, and remember all that it can."""
+    """Options with as much randomness and as much state as the agent can have."""
     options = {"target_period": 2, "gradient_clip": 0.5}
     return options | ({} if name in DISCRETE_AGENTS else {"n_critics": 3, "n_target_critics": 2})
 
@@ -46,7 +45,7 @@ def make_batch(agent, seed=0, rows=32, sizes=SIZES):
 
 
 def make_weighted_batch(agent, seed):
-    """With weights, and with discounts as n-step returns have them."""
+    """A batch with weights, and with discounts as for n-step returns."""
     batch, rng = make_batch(agent, seed), np.random.default_rng(seed)
     discount = 0.9 ** rng.integers(1, 4, batch.reward.shape) * ~batch.terminated
     weight = rng.uniform(0.1, 2.0, batch.reward.shape)
@@ -82,7 +81,7 @@ def assert_same(first, second):
         ("tqc", {"top_quantiles_to_drop_per_net": 0}),
     ],
 )
-def test_updates_equal_those_of_a_plain_version(name, options):
+def test_updates_equal_the_reference_implementation(name, options):
     if name in ("tqc", "qrdqn"):
         options = {"n_quantiles": 5, **options}
     agent = make(name, normalize=False, **options)
@@ -111,10 +110,10 @@ def trained(name, **options):
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
-def test_acting_in_numpy_equals_the_actor(name):
+def test_numpy_policy_equals_the_actor(name):
     agent, policy = trained(name, actor_layer_norm=True)
     batch = make_batch(agent, seed=1)
-    inputs = agent.algorithm.inputs.transitions(batch, agent.batches_per_update).inputs[0]
+    inputs = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update).inputs[0]
     expected = agent.algorithm.actor(inputs)[0, :, : SIZES[2]].tanh().numpy()
     actions = policy.predict(batch.observation[0], batch.achieved_goal[0], batch.goal[0])
     np.testing.assert_allclose(actions, expected, atol=1e-5)
@@ -123,10 +122,10 @@ def test_acting_in_numpy_equals_the_actor(name):
 
 
 @pytest.mark.parametrize(("name", "options"), [("dqn", {}), ("dqn", {"dueling": True}), ("qrdqn", {"n_quantiles": 7})])
-def test_choosing_in_numpy_equals_the_best_of_the_critic(name, options):
+def test_numpy_policy_chooses_the_critics_best_action(name, options):
     agent, policy = trained(name, **options)
     algorithm, batch = agent.algorithm, make_batch(agent, seed=1, rows=200)
-    outputs = algorithm.critic(algorithm.inputs.transitions(batch, 1).inputs[0])
+    outputs = algorithm.critic(algorithm.preprocessor.transitions(batch, 1).inputs[0])
     values = outputs.view(200, N_ACTIONS, 7).mean(2) if name == "qrdqn" else algorithm._values(outputs)[0]
     actions = policy.predict(batch.observation[0], batch.achieved_goal[0], batch.goal[0])
     assert actions.tolist() == (values.argmax(1) + FIRST_ACTION).tolist()
@@ -146,7 +145,7 @@ IMAGE = ArraySpec((6, 6, 2), "uint8", (0.0,), (255.0,))
     ("observation", "goal"),
     [(BITS, BITS), (CHOICE, CHOICE), (IMAGE, BITS), (IMAGE, IMAGE), (ArraySpec((5,), "float64", (-3.0,), (3.0,)), BITS)],
 )
-def test_learning_and_acting_see_the_same_inputs(observation, goal, options):
+def test_learning_and_acting_have_the_same_inputs(observation, goal, options):
     rng = np.random.default_rng(0)
 
     def draw(array, *leading):
@@ -166,7 +165,7 @@ def test_learning_and_acting_see_the_same_inputs(observation, goal, options):
     )
     policy = Policy(agent.policy_spec)
     policy.load(agent.policy_weights())
-    learnt = agent.algorithm.inputs.transitions(batch, 1)
+    learnt = agent.algorithm.preprocessor.transitions(batch, 1)
     acted = policy.inputs((32,), (batch.observation[0], batch.achieved_goal[0], batch.goal[0]))
     assert learnt.inputs[0].numpy().tobytes() == acted.tobytes()
     assert np.abs(acted).max() > 0.9
@@ -174,14 +173,14 @@ def test_learning_and_acting_see_the_same_inputs(observation, goal, options):
 
 
 def make_for_images(name, **options):
-    """Observation and goal are images; one number to choose, or to act with."""
+    """An agent with images as observation and goal, and one action element."""
     is_discrete = name in DISCRETE_AGENTS
     action = make_spec((1, 1, 1), is_discrete=is_discrete).action
     return make(name, spec=GoalSpec(IMAGE, IMAGE, action, 50, -4.0, 0.0), image_channels=(4, 8), **options)
 
 
 def make_image_batch(agent, rng, rows=64):
-    """Every first pixel is dark or bright."""
+    """A batch of images with a dark or bright first pixel."""
     batch = make_batch(agent, int(rng.integers(1 << 31)), rows, (1, 1, 1))
 
     def draw():
@@ -194,27 +193,27 @@ def make_image_batch(agent, rng, rows=64):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_images_are_seen_alike_by_learning_and_by_acting(name):
+def test_learning_and_acting_have_the_same_image_features(name):
     agent, rng = make_for_images(name, goal_features="agreement"), np.random.default_rng(0)
     for _ in range(2):
         assert agent.update(make_image_batch(agent, rng))["critic_loss"].isfinite()
     policy = Policy(PolicySpec.from_json(agent.policy_spec.to_json()))
     policy.load(agent.policy_weights())
     batch = make_image_batch(agent, rng)
-    inputs = agent.algorithm.inputs.transitions(batch, agent.batches_per_update).inputs[0]
+    inputs = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update).inputs[0]
     network = Network(actor_architecture(agent.policy_spec), torch.from_numpy(agent.policy_weights().flat))
     expected = network(inputs)[0].numpy()
-    seen = batch.observation[0], batch.achieved_goal[0], batch.goal[0]
+    observed = batch.observation[0], batch.achieved_goal[0], batch.goal[0]
     if name in DISCRETE_AGENTS:
-        assert policy.predict(*seen).tolist() == (expected.argmax(1) + FIRST_ACTION).tolist()
-        assert policy.act(*(part[0] for part in seen)) == expected[0].argmax() + FIRST_ACTION
+        assert policy.predict(*observed).tolist() == (expected.argmax(1) + FIRST_ACTION).tolist()
+        assert policy.act(*(part[0] for part in observed)) == expected[0].argmax() + FIRST_ACTION
     else:
-        np.testing.assert_allclose(policy.predict(*seen), np.tanh(expected[:, :1]), atol=1e-5)
-        np.testing.assert_allclose(policy.act(*(part[0] for part in seen)), np.tanh(expected[0, :1]), atol=1e-5)
+        np.testing.assert_allclose(policy.predict(*observed), np.tanh(expected[:, :1]), atol=1e-5)
+        np.testing.assert_allclose(policy.act(*(part[0] for part in observed)), np.tanh(expected[0, :1]), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["dqn", "ddpg"])
-def test_images_are_learnt_from(name):
+def test_agents_learn_from_images(name):
     """The reward is best for an action of 0.5, or a choice of 3, where the first pixel is bright, else for -0.5 and 2."""
     agent, rng = make_for_images(name, hidden=(32,), learning_rate=3e-3), np.random.default_rng(0)
     for _ in range(200):
@@ -235,7 +234,7 @@ def test_images_are_learnt_from(name):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_published_weights_are_copies(name):
+def test_policy_weights_are_copies(name):
     agent = make(name)
     weights = agent.policy_weights()
     before = weights.flat.copy()
@@ -245,11 +244,11 @@ def test_published_weights_are_copies(name):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name):
+def test_only_the_same_seed_gives_the_same_bytes(name):
     states = []
     for seed in (3, 3, 4):
         agent = make(name, seed=seed, **random_options(name))
-        torch.manual_seed(seed * len(states))  # the global generator has no say
+        torch.manual_seed(seed * len(states))  # the global generator must not matter
         for step in range(3):
             agent.observe(make_episode(step))
             agent.update(make_batch(agent, seed=step))
@@ -259,7 +258,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(name):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_a_restored_agent_goes_on_to_the_same_bytes(name):
+def test_a_restored_agent_continues_with_the_same_bytes(name):
     options = random_options(name)
     first, second = make(name, **options), make(name, seed=9, **options)
     for step in range(3):
@@ -274,6 +273,27 @@ def test_a_restored_agent_goes_on_to_the_same_bytes(name):
     assert_same(first.state_dict(), second.state_dict())
     assert first.n_updates == second.n_updates == 6 * first.batches_per_update
     np.testing.assert_array_equal(first.policy_weights().input_mean, second.policy_weights().input_mean)
+
+
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_several_updates_at_once_equal_single_updates(name):
+    options = random_options(name) | {"policy_ema": 0.5}
+    together, single = make(name, **options), make(name, **options)
+    size = together.batches_per_update
+    batch = random_batch(np.random.default_rng(0), 32, 3 * size, SIZES, together.policy_spec.n_actions or None)
+    batch = replace(batch, action=batch.action + FIRST_ACTION) if name in DISCRETE_AGENTS else batch
+    metrics = together.updates(batch)
+    expected = [single.update(batch[first : first + size]) for first in range(0, 3 * size, size)]
+    assert [m["critic_loss"].item() for m in metrics] == [m["critic_loss"].item() for m in expected]
+    assert_same(together.state_dict(), single.state_dict())
+
+
+def test_several_updates_need_a_multiple_of_the_batches_of_one():
+    agent = make("td3")
+    with pytest.raises(ShapeError, match=r"expected shape \(2, B\).*got \(3, 32\)"):
+        agent.updates(random_batch(np.random.default_rng(0), 32, 3, SIZES))
+    with pytest.raises(ShapeError, match=r"expected shape \(2, B\).*got \(1, 32\)"):
+        agent.updates(random_batch(np.random.default_rng(0), 32, 1, SIZES))
 
 
 def without(state, name):
@@ -302,8 +322,8 @@ def test_a_state_that_does_not_fit_changes_nothing(name):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_an_end_stops_the_bootstrap(name):
-    """With every transition terminated, what comes after has no influence on the critics."""
+def test_termination_stops_the_bootstrap(name):
+    """If every transition terminated, next observations do not change the critics."""
     agents = make(name), make(name)
     batch = make_batch(agents[0])
     for is_end, agree in ((True, True), (False, False)):
@@ -314,7 +334,7 @@ def test_an_end_stops_the_bootstrap(name):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_a_given_discount_takes_the_place_of_the_agents(name):
+def test_the_discount_of_a_batch_replaces_the_agents(name):
     batch = make_batch(make(name))
     given = replace(batch, discount=(0.5 * ~batch.terminated).astype(np.float32))
     agents = [make(name, clip_targets=False, **options) for options in ({}, {"discount": 0.5}, {})]
@@ -326,7 +346,7 @@ def test_a_given_discount_takes_the_place_of_the_agents(name):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_rows_of_no_weight_teach_the_critics_nothing(name):
+def test_rows_of_weight_0_do_not_change_the_critics(name):
     agents = make(name), make(name)
     batch = make_batch(agents[0])
     weight = (np.arange(32) % 2 * np.ones_like(batch.reward)).astype(np.float32)
@@ -338,11 +358,11 @@ def test_rows_of_no_weight_teach_the_critics_nothing(name):
     assert torch.equal(critics_of(agents[0]).flat, critics_of(agents[1]).flat)
     first, second = (m["priority"] for m in metrics)
     assert first.shape == second.shape == (agents[0].batches_per_update, 32)
-    assert ((first == second) == torch.from_numpy(weight > 0)).all()  # yet their errors are told
+    assert ((first == second) == torch.from_numpy(weight > 0)).all()  # but their errors are returned
 
 
 def targets_of(agent, batch):
-    transitions = agent.algorithm.inputs.transitions(batch, agent.batches_per_update)
+    transitions = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update)
     if hasattr(agent.algorithm, "_targets"):
         return agent.algorithm._targets(transitions)
     coefficient = [torch.tensor(2.0)] if hasattr(agent.algorithm, "log_coefficient") else []
@@ -350,13 +370,13 @@ def targets_of(agent, batch):
 
 
 def fill_next_values(agent, value):
-    """Every next value is about this."""
+    """Make every next value about `value`."""
     networks = agent.algorithm
     (networks.target_critics if hasattr(networks, "target_critics") else networks.target_critic).layers[-1][1].fill_(value)
 
 
 @pytest.mark.parametrize("name", ["dqn", "qrdqn", "ddpg", "td3"])
-def test_targets_are_clipped_to_what_rewards_can_produce(name):
+def test_targets_are_clipped_to_the_possible_returns(name):
 
     def targets(next_value, **options):
         agent = make(name, discount=0.9, **options)
@@ -365,7 +385,7 @@ def test_targets_are_clipped_to_what_rewards_can_produce(name):
         batch.terminated[:, 0], batch.reward[:, 0] = True, -1.0
         return targets_of(agent, batch)
 
-    assert (targets(1000.0).min(), targets(1000.0).max()) == (-1, 0)  # an ended row keeps its reward
+    assert (targets(1000.0).min(), targets(1000.0).max()) == (-1, 0)  # the target of a terminated row is its reward
     assert targets(-1000.0).min() == pytest.approx(-10)
     assert targets(1000.0, clip_targets=False).max() > 800
 
@@ -374,11 +394,11 @@ def test_targets_are_clipped_to_what_rewards_can_produce(name):
 def test_the_value_is_clipped_but_not_the_entropy(name):
     agent = make(name, discount=0.9, entropy_coefficient=2.0)
     fill_next_values(agent, 1000.0)
-    assert 0 < targets_of(agent, make_batch(agent)).max() < 20  # the value is held at 0, the entropy bonus remains
+    assert 0 < targets_of(agent, make_batch(agent)).max() < 20  # the value is clipped to 0, the entropy bonus remains
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_targets_move_at_their_period(name):
+def test_targets_are_updated_at_their_period(name):
     agent = make(name, tau=1.0, target_period=2)
     algorithm, batch = agent.algorithm, make_batch(agent)
     before = algorithm.targets.clone()
@@ -389,8 +409,8 @@ def test_targets_move_at_their_period(name):
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
-def test_actions_are_learnt_in_units_of_their_bounds(name):
-    """Bounds of 0 and 10 with actions to match make the same update as -1 and 1."""
+def test_actions_are_scaled_by_their_bounds(name):
+    """Bounds 0 and 10 with scaled actions give the same update as -1 and 1."""
     plain, scaled = make(name), make(name, spec=make_spec(low=0.0, high=10.0))
     batch = make_batch(plain)
     plain.update(batch)
@@ -399,7 +419,7 @@ def test_actions_are_learnt_in_units_of_their_bounds(name):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_metrics_are_tensors_and_reveal_what_is_not_finite(name):
+def test_metrics_are_tensors_and_not_finite_if_the_weights_are_not(name):
     agent = make(name)
     metrics = agent.update(make_batch(agent))
     assert {"critic_loss", "q_mean"} <= metrics.keys()
@@ -410,20 +430,7 @@ def test_metrics_are_tensors_and_reveal_what_is_not_finite(name):
     assert not torch.isfinite(agent.update(make_batch(agent))["critic_loss"])
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("name", AGENT_NAMES)
-def test_a_gpu_is_used_where_asked(name):
-    options = random_options(name) | {"device": "cuda"}
-    first, second = make(name, **options), make(name, seed=9, **options)
-    first.observe(make_episode(0))
-    metrics = first.update(make_batch(first))
-    assert all(value.device.type == "cuda" for value in metrics.values())
-    second.load_state_dict(first.state_dict())
-    assert_same(first.state_dict(), second.state_dict())
-    assert first.policy_weights().flat.dtype == np.float32
-
-
-def test_exploration_says_how_each_agent_explores():
+def test_the_exploration_of_each_agent():
     td3, sac = make("td3", noise=0.3, random_eps=0.1), make("sac")
     assert td3.exploration(False) == Exploration(random_eps=0.1, noise=0.3, is_random=False, samples=False)
     assert sac.exploration(True, 9) == Exploration(random_eps=0.0, noise=0.0, is_random=True, samples=True)
@@ -433,8 +440,8 @@ def test_exploration_says_how_each_agent_explores():
     assert dqn.exploration(False, 1000).random_eps == 0.1
     assert make("qrdqn", random_eps=0.1).exploration(False, 0).random_eps == 0.1
     later = make("td3", random_eps=0.2, noise=0.4, exploration_decay=0.5, exploration_decay_start=100)
-    told = [later.exploration(False, steps) for steps in (99, 100)]
-    assert [(each.random_eps, each.noise) for each in told] == [(0.2, 0.4), (0.1, 0.2)]
+    before_and_after = [later.exploration(False, steps) for steps in (99, 100)]
+    assert [(each.random_eps, each.noise) for each in before_and_after] == [(0.2, 0.4), (0.1, 0.2)]
     for options in (
         {"exploration_decay": 0.5},
         {"exploration_decay_start": 100},
@@ -445,13 +452,13 @@ def test_exploration_says_how_each_agent_explores():
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
-def test_the_next_action_is_chosen_by_what_acts_and_valued_by_what_is_learnt(name):
+def test_the_next_action_has_inputs_of_its_own(name):
     subgoals = ("near achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.5",)
     errors = []
-    for switch_distance in (None, "next_acting_inputs", "next_inputs"):
+    for switch_distance in (None, "next_policy_inputs", "next_inputs"):
         agent = make(name, subgoals=subgoals)
         batch = make_batch(agent)
-        transitions = agent.algorithm.inputs.transitions(batch, agent.batches_per_update)
+        transitions = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update)
         if switch_distance:
             setattr(transitions, switch_distance, getattr(transitions, switch_distance).flip(-2))
         errors.append(float(agent.algorithm.learn(transitions)["critic_loss"]))
@@ -459,8 +466,8 @@ def test_the_next_action_is_chosen_by_what_acts_and_valued_by_what_is_learnt(nam
 
 
 @pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
-def test_a_one_step_task_is_learnt(name):
-    """The reward is how near the action is to the goal, and the episode ends: the best policy is action = goal."""
+def test_a_continuous_one_step_task_is_learnt(name):
+    """The reward is minus the squared distance of action and goal. Every step terminates. The best action is the goal."""
     spec = make_spec((2, 2, 2), reward_range=(-8.0, 0.0))
     agent = make(name, spec=spec, hidden=(32, 32), learning_rate=3e-3, action_l2=0.0, normalize=False)
     rng = np.random.default_rng(0)
@@ -477,8 +484,8 @@ def test_a_one_step_task_is_learnt(name):
 
 
 @pytest.mark.parametrize("name", DISCRETE_AGENTS)
-def test_a_one_step_choice_is_learnt(name):
-    """The reward is 0 for the action that the signs of the goal name, in binary, else -1, and the episode ends."""
+def test_a_discrete_one_step_task_is_learnt(name):
+    """The reward is 0 if the action's binary digits are the signs of the goal, otherwise -1. Every step terminates."""
     agent = make(name, hidden=(32, 32), learning_rate=3e-3, normalize=False)
     rng = np.random.default_rng(0)
     for _ in range(500):
@@ -494,7 +501,7 @@ def test_a_one_step_choice_is_learnt(name):
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_the_wrong_kind_of_action_space_names_the_agents_that_fit(name):
+def test_a_wrong_action_space_is_refused_with_the_agents_that_fit(name):
     is_discrete = name in DISCRETE_AGENTS
     with pytest.raises(GoalEnvError, match="ddpg, td3, sac, tqc" if is_discrete else "dqn, qrdqn"):
         make(name, spec=make_spec(is_discrete=not is_discrete))
@@ -508,7 +515,7 @@ def test_agents_are_made_by_name():
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_a_running_mean_of_the_policy_is_published_where_that_is_wished_and_the_policy_collects(name):
+def test_evaluation_uses_the_ema_and_collection_the_policy(name):
     agent, plain = make(name, policy_ema=0.25), make(name)
     start = agent.policy_weights().flat
     for each in (agent, plain):
@@ -522,14 +529,14 @@ def test_a_running_mean_of_the_policy_is_published_where_that_is_wished_and_the_
 
 
 @pytest.mark.parametrize("name", AGENT_NAMES)
-def test_values_are_what_the_critics_say_of_the_policys_own_actions(name):
+def test_values_are_those_of_the_greedy_actions(name):
     agent, episode = make(name, n_quantiles=5) if "q" in name[:3] and name != "dqn" else make(name), make_episode(3)
     agent.observe(episode)
     algorithm, policy = agent.algorithm, Policy(agent.policy_spec)
     policy.load(agent.policy_weights())
-    seen = [getattr(episode, key)[:-1] for key in ("observation", "achieved_goal", "desired_goal")]
-    action = policy.predict(*seen)
-    inputs = torch.from_numpy(policy.inputs((len(action),), tuple(seen)))
+    observed = [getattr(episode, key)[:-1] for key in ("observation", "achieved_goal", "desired_goal")]
+    action = policy.predict(*observed)
+    inputs = torch.from_numpy(policy.inputs((len(action),), tuple(observed)))
     if name in DISCRETE_AGENTS:
         quantiles = critics_of(agent)(inputs)[0].view(len(action), N_ACTIONS, -1).mean(2)
         expected = quantiles[np.arange(len(action)), action - FIRST_ACTION]

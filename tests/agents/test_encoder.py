@@ -5,25 +5,25 @@ import torch
 from plain_agents import make_mlp
 from torch import nn
 
-from hindsight.agents.images import Encoding, convolution_views, encode
-from hindsight.agents.networks import Architecture, Network, initialize
+from hindsight.agents.images import ImageEncoding, convolution_views, encode
+from hindsight.agents.networks import Architecture, Network
 from hindsight.agents.policy import layer_views
 
-SIDES = (7, 6)
+IMAGE_SIZE = (7, 6)
 
 
 def make_network(n_members, channels=(3, 4)):
-    """Two channels of 7 x 6 pixels between a number before them and two behind, then one hidden layer."""
-    pixels = 1 + np.arange(2 * 42).reshape(2, *SIDES)
-    encoding = Encoding(pixels, np.array([0, 85, 86]), channels)
+    """A network with one number, two channels of 7 x 6 pixels, two numbers, and one hidden layer."""
+    pixels = 1 + np.arange(2 * 42).reshape(2, *IMAGE_SIZE)
+    encoding = ImageEncoding(pixels, np.array([0, 85, 86]), channels)
     architecture = Architecture((encoding.output_size, 5, 2), n_members, encoding=encoding)
     network = Network(architecture, torch.zeros(architecture.n_weights, dtype=torch.float64))
-    initialize(network, torch.Generator().manual_seed(0))
+    network.initialize(torch.Generator().manual_seed(0))
     return network
 
 
 def make_modules(network):
-    """The same as modules of torch."""
+    """The same network as torch modules."""
     architecture = network.architecture
     sizes = architecture.encoding.sizes
     convolutions = [nn.Conv2d(n_in, n_out, 3, 2, 1).double() for n_in, n_out in itertools.pairwise(sizes)]
@@ -39,17 +39,17 @@ def make_modules(network):
     return convolutions, mlps
 
 
-def test_outputs_and_gradients_equal_those_of_autograd():
+def test_outputs_and_gradients_equal_autograd():
     network = make_network(2)
     convolutions, mlps = make_modules(network)
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(9, 87, dtype=torch.float64, generator=generator)
     of_output = torch.randn(2, 9, 2, dtype=torch.float64, generator=generator)
-    output, tape = network.record(x)
+    output, tape = network.forward(x)
     gradient = network.weight_gradient(tape, of_output).clone()
     input_gradient = network.input_gradient(tape, of_output, 85)
 
-    image = x[:, 1:85].reshape(9, 2, *SIDES)
+    image = x[:, 1:85].reshape(9, 2, *IMAGE_SIZE)
     for convolution in convolutions:
         image = convolution(image).relu()
     last = [x[:, 85:].clone().requires_grad_() for _ in mlps]
@@ -66,7 +66,7 @@ def test_outputs_and_gradients_equal_those_of_autograd():
     torch.testing.assert_close(input_gradient, torch.stack([e.grad for e in last]))
 
 
-def test_weights_that_move_after_recording_leave_nothing_behind():
+def test_outputs_follow_the_weights_and_track_no_gradient():
     network = make_network(1)
     x = torch.randn(4, 87, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     before = network(x)
@@ -79,11 +79,11 @@ def test_numpy_and_torch_encode_alike():
     network = make_network(1)
     x = torch.randn(4, 87, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     encoding = network.architecture.encoding
-    seen = encode(encoding, convolution_views(network.flat.numpy(), encoding.sizes), x.numpy())
-    np.testing.assert_allclose(seen, network.encoder.record(x)[0].numpy(), atol=1e-12)
+    observed = encode(encoding, convolution_views(network.flat.numpy(), encoding.sizes), x.numpy())
+    np.testing.assert_allclose(observed, network.encoder.forward(x)[0].numpy(), atol=1e-12)
 
 
-def test_convolutions_begin_as_those_of_torch():
+def test_initial_convolutions_equal_torch():
     network = make_network(1, channels=(50, 60))
     (first, bias), (second, _) = network.encoder.convolutions
     for tensor, bound in ((first, 18**-0.5), (bias, 18**-0.5), (second, 450**-0.5)):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hindsight.agents.layout import Layout, coding_of
+from hindsight.agents.layout import Layout, feature_of
 from hindsight.errors import GoalEnvError, OptionError
 from hindsight.records import ArraySpec
 
@@ -18,24 +18,24 @@ BITS = box((3,), 0.0, 1.0, "int8")
 
 
 @pytest.mark.parametrize(
-    ("array", "coding"),
+    ("array", "feature"),
     [
-        (box((3,)), "numbers"),
-        (box((3,), 0.0, 1.0), "numbers"),  # between 0 and 1 may lie anything
-        (box((3,), 0.0, 2.0, "int8"), "numbers"),
-        (box((2, 2), 0.0, 255.0, "uint8"), "numbers"),
+        (box((3,)), "number"),
+        (box((3,), 0.0, 1.0), "number"),  # floats between 0 and 1 are not only 0 and 1
+        (box((3,), 0.0, 2.0, "int8"), "number"),
+        (box((2, 2), 0.0, 255.0, "uint8"), "number"),
         (box((2, 2, 1), 0.0, 255.0, "uint8"), "image"),
-        (box((2, 2, 1), 0.0, 255.0), "numbers"),
-        (BITS, "bits"),
-        (box((2,), 0.0, 1.0, "bool"), "bits"),
+        (box((2, 2, 1), 0.0, 255.0), "number"),
+        (BITS, "bit"),
+        (box((2,), 0.0, 1.0, "bool"), "bit"),
         (choice(0, 2), "one_hot"),
     ],
 )
-def test_how_arrays_are_seen(array, coding):
-    assert coding_of(array) == coding
+def test_feature_of_an_array(array, feature):
+    assert feature_of(array) == feature
 
 
-def test_parts_lie_one_after_another():
+def test_the_order_of_the_columns():
     layout = Layout(box((2, 2)), box((1,)), observe_achieved_goal=True)
     one = layout.assemble((), np.array([[1.0, 2], [3, 4]]), np.array([9]), np.array([5], np.int8))
     assert one.tolist() == [1, 2, 3, 4, 5, 9]
@@ -45,21 +45,21 @@ def test_parts_lie_one_after_another():
     assert Layout(box((2, 2)), box((1,))).size == 5
 
 
-def test_choices_take_a_column_each():
+def test_discrete_values_are_one_hot():
     layout = Layout(choice(0, 3), choice(4, 2), observe_achieved_goal=True)
     assert layout.assemble((), np.int64(2), np.int64(4), np.int64(5)).tolist() == [0, 0, 1, 0, 1, 1, 0]
     rows = layout.assemble((2,), np.array([0, 1]), np.array([4, 4]), np.array([5, 4]))
     assert rows.tolist() == [[1, 0, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1, 0]]
 
 
-def test_relative_features_are_the_way_to_the_goal():
+def test_relative_features_are_goal_minus_achieved_goal():
     layout = Layout(box((1,)), box((2,)), goal_features="relative")
     assert layout.assemble((), np.zeros(1), np.array([1.0, 2.0]), np.array([4.0, 1.0])).tolist() == [0, 4, 1, 3, -1]
     small = Layout(box((1,)), box((1,), 0.0, 255.0, "uint8"), goal_features="relative")
     assert small.assemble((), np.zeros(1), np.array([9], np.uint8), np.array([7], np.uint8))[-1] == -2  # no wrapping round
 
 
-def test_learning_and_acting_see_the_same_bits():
+def test_float64_and_stored_float32_give_the_same_bits():
     layout = Layout(box((1,)), box((1,)), goal_features="relative")
     achieved, goal = np.array([0.1]), np.array([1.0 / 3.0])
     exact = layout.assemble((), achieved, achieved, goal)
@@ -68,7 +68,7 @@ def test_learning_and_acting_see_the_same_bits():
 
 
 @pytest.mark.parametrize(
-    ("goal", "achieved", "asked"),
+    ("goal", "achieved", "desired"),
     [
         (BITS, np.array([0, 1, 1], np.int8), np.array([1, 1, 0], np.int8)),
         (box((3,), 0.0, 1.0), np.array([0.0, 1, 1]), np.array([1.0, 1, 0])),
@@ -77,17 +77,17 @@ def test_learning_and_acting_see_the_same_bits():
         (ArraySpec((3,), "uint8", (0.0, 0.0, 2.0), (255.0, 1.0, 4.0)), np.array([0, 1, 4]), np.array([255, 1, 2])),
     ],
 )
-def test_agreement_tells_where_goals_of_two_values_agree(goal, achieved, asked):
+def test_agreement_of_goals_of_two_values(goal, achieved, desired):
     layout = Layout(box((1,)), goal, goal_features="agreement")
-    seen = layout.assemble((), np.zeros(1), achieved.astype(goal.dtype), asked.astype(goal.dtype))
-    assert seen[-3:].tolist() == [-1, 1, -1]
+    observed = layout.assemble((), np.zeros(1), achieved.astype(goal.dtype), desired.astype(goal.dtype))
+    assert observed[-3:].tolist() == [-1, 1, -1]
     assert layout.size == 7
 
 
-def test_agreement_of_choices_is_that_of_their_binary_digits():
+def test_agreement_of_discrete_goals_compares_binary_digits():
     layout = Layout(box((1,)), choice(2, 6), goal_features="agreement")  # counted from 0: 0 to 5, three digits
-    seen = layout.assemble((2,), np.zeros((2, 1)), np.array([2, 7]), np.array([6, 7]))  # 000 and 100; 101 and 101
-    assert seen[:, -3:].tolist() == [[1, 1, -1], [1, 1, 1]]  # the lowest digit first
+    observed = layout.assemble((2,), np.zeros((2, 1)), np.array([2, 7]), np.array([6, 7]))  # 000 and 100; 101 and 101
+    assert observed[:, -3:].tolist() == [[1, 1, -1], [1, 1, 1]]  # the lowest digit first
     assert layout.size == 1 + 6 + 3
 
 
@@ -95,14 +95,14 @@ def image(*shape):
     return box(shape, 0.0, 255.0, "uint8")
 
 
-def test_images_are_stacked_as_channels_wherever_their_channels_are():
+def test_images_are_stacked_as_channels():
     layout = Layout(image(5, 4, 3), image(1, 5, 4), observe_achieved_goal=True, goal_features="relative")
     encoding = layout.encoding((8,), n_others=2)
     assert encoding.pixel_columns.shape == (3 + 1 + 1 + 1, 5, 4)
-    seen = np.arange(60).reshape(5, 4, 3).astype(np.uint8)
+    observed = np.arange(60).reshape(5, 4, 3).astype(np.uint8)
     goals = [np.full((1, 5, 4), value, np.uint8) for value in (100, 90)]
-    pixels = layout.assemble((), seen, *goals, np.zeros(2))[encoding.pixel_columns]
-    np.testing.assert_array_equal(pixels[:3], np.moveaxis(seen, -1, 0))
+    pixels = layout.assemble((), observed, *goals, np.zeros(2))[encoding.pixel_columns]
+    np.testing.assert_array_equal(pixels[:3], np.moveaxis(observed, -1, 0))
     assert [set(channel.ravel()) for channel in pixels[3:]] == [{90}, {100}, {-10}]
     assert encoding.other_columns.tolist() == [120, 121]
 
@@ -114,14 +114,14 @@ def test_only_images_are_encoded():
     assert encoding.pixel_columns.ravel().tolist() == list(range(4, 29))
 
 
-def test_pixels_agree_between_minus_one_and_one():
+def test_agreement_of_pixels():
     layout = Layout(box((1,)), image(1, 1, 1), goal_features="agreement")
     achieved, goal = np.array([[[0]], [[255]], [[255]]], np.uint8)[..., None], np.full((3, 1, 1, 1), 255, np.uint8)
     assert layout.assemble((3,), np.zeros((3, 1)), achieved, goal)[:, -1].tolist() == [-1, 1, 1]
     assert layout.encoding((8,)).pixel_columns.shape == (2, 1, 1)
 
 
-def test_what_cannot_be_seen_is_refused():
+def test_unsupported_arrays_and_features_are_refused():
     with pytest.raises(GoalEnvError, match=r"observation is Discrete\(4097\).*4096.*wrap"):
         Layout(choice(0, 4097), BITS)
     with pytest.raises(GoalEnvError, match="goal is Discrete"):
@@ -135,45 +135,45 @@ def test_what_cannot_be_seen_is_refused():
     assert Layout(choice(0, 4096), BITS).size == 4099
 
 
-def test_absolute_columns_are_left_out_where_goals_are_relative():
+def test_hidden_columns_are_left_out_if_goals_are_relative():
     absolute = {"hidden_observation": (0, 2), "hidden_goal": (1,)}
     layout = Layout(box((3,)), box((2,)), True, "relative", **absolute)
-    seen = (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
-    assert layout.assemble((), *seen).tolist() == [2, 7, 4, 3, 4]
+    observed = (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
+    assert layout.assemble((), *observed).tolist() == [2, 7, 4, 3, 4]
     assert layout.size == 5
     whole = Layout(box((3,)), box((2,)), **absolute)  # without the differences they are all there is to see
-    assert whole.assemble((), *seen).tolist() == [1, 2, 3, 7, 9]
+    assert whole.assemble((), *observed).tolist() == [1, 2, 3, 7, 9]
     none = Layout(box((3,)), box((2,)), goal_features="relative", hidden_observation=(0, 1, 2), hidden_goal=(0, 1))
-    assert none.assemble((), *seen).tolist() == [3, 4]
+    assert none.assemble((), *observed).tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(
-    ("observation", "options", "said"),
+    ("observation", "options", "message"),
     [
-        (box((3,)), {"hidden_observation": (3,)}, r"hidden_observation is \(3,\).*\(3,\) of float32.*below 3"),
+        (box((3,)), {"hidden_observation": (3,)}, r"hidden_observation is \(3,\).*of the observation, below 3"),
         (box((3,)), {"hidden_goal": (0, 2)}, r"hidden_goal is \(0, 2\).*below 2"),
-        (BITS, {"hidden_observation": (0,)}, "columns of numbers"),
+        (BITS, {"hidden_observation": (0,)}, "Expected numeric columns"),
     ],
 )
-def test_absolute_columns_that_are_not_there_are_refused(observation, options, said):
-    with pytest.raises(OptionError, match=said):
+def test_missing_hidden_columns_are_refused(observation, options, message):
+    with pytest.raises(OptionError, match=message):
         Layout(observation, box((2,)), goal_features="relative", **options)
 
 
-def test_a_column_less_another_is_seen_behind_the_goal_features():
+def test_column_differences_come_after_the_goal_features():
     layout = Layout(box((3,)), box((2,)), goal_features="relative", hidden_goal=(0, 1), column_differences=("2-0", "1-2"))
-    seen = (np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
-    assert layout.assemble((), *seen).tolist() == [1, 2, 7, 3, 4, 6, -5]
+    observed = (np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
+    assert layout.assemble((), *observed).tolist() == [1, 2, 7, 3, 4, 6, -5]
     assert layout.size == 7
 
 
 @pytest.mark.parametrize(("observation", "named"), [(box((3,)), "3-0"), (box((3,)), "0 1"), (BITS, "1-0")])
-def test_a_difference_of_columns_that_are_not_there_is_refused(observation, named):
+def test_missing_columns_of_a_difference_are_refused(observation, named):
     with pytest.raises(OptionError, match=f"column_differences is .*{named}.*below 3"):
         Layout(observation, box((2,)), column_differences=(named,))
 
 
-def test_the_turn_of_a_subgoal_is_the_last_column():
+def test_the_subgoal_is_one_hot_in_the_last_columns():
     layout = Layout(box((1,)), box((1,)), n_subgoals=2)
     assert layout.assemble((), np.array([5.0]), np.array([6.0]), np.array([7.0]), subgoal=2).tolist() == [5, 7, 0, 1]
     rows = layout.assemble((3,), *(np.zeros((3, 1)) for _ in range(3)), np.full((3, 1), 9.0), subgoal=np.array([0, 1, 2]))

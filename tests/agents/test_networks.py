@@ -7,21 +7,21 @@ from hindsight.agents.networks import (
     Adam,
     Architecture,
     Network,
-    TargetStep,
+    TargetUpdate,
     allocate,
-    initialize,
-    with_outputs,
+    combine_outputs,
 )
+from hindsight.errors import OptionError
 
 SIZES = [(5, 7, 6, 1), (5, 7, 6, 3), (5, 2), (5, 1)]
 
 
 def make_pair(sizes, n_members, layer_norm, dtype):
-    """A network with random weights, and the same as modules of torch."""
+    """A network with random weights, and torch modules with the same weights."""
     generator = torch.Generator().manual_seed(0)
     architecture = Architecture(sizes, n_members, layer_norm)
     network = Network(architecture, torch.zeros(architecture.n_weights, dtype=dtype))
-    initialize(network, generator)
+    network.initialize(generator)
     modules = [make_mlp(sizes, layer_norm).to(dtype) for _ in range(n_members)]
     load_flat(modules, network.flat, sizes)
     return network, modules
@@ -31,15 +31,15 @@ def make_pair(sizes, n_members, layer_norm, dtype):
 @pytest.mark.parametrize("layer_norm", [False, True])
 @pytest.mark.parametrize("n_members", [1, 2, 3])
 @pytest.mark.parametrize("sizes", SIZES)
-def test_outputs_and_gradients_equal_those_of_autograd(sizes, n_members, layer_norm, dtype, tolerance):
+def test_outputs_and_gradients_equal_autograd(sizes, n_members, layer_norm, dtype, tolerance):
     network, modules = make_pair(sizes, n_members, layer_norm, dtype)
     x = torch.randn(9, sizes[0], dtype=dtype, generator=torch.Generator().manual_seed(1))
     of_output = torch.randn(n_members, 9, sizes[-1], dtype=dtype, generator=torch.Generator().manual_seed(2))
-    output, tape = network.record(x)
+    output, tape = network.forward(x)
     gradient = network.weight_gradient(tape, of_output)
     input_gradient = network.input_gradient(tape, of_output)
 
-    copies = [x.clone().requires_grad_() for _ in modules]  # one each, for the gradients stay apart
+    copies = [x.clone().requires_grad_() for _ in modules]  # one copy each keeps the gradients apart
     expected = torch.stack([module(copy) for module, copy in zip(modules, copies, strict=True)])
     expected.backward(of_output)
     close = {"rtol": tolerance, "atol": tolerance}
@@ -58,13 +58,13 @@ def test_rows_may_be_a_view_with_gaps_and_differ_between_members():
     torch.testing.assert_close(network(own)[1], modules[1](own[1]).detach())
 
 
-def test_some_members_alone_share_the_weights():
+def test_a_network_of_some_members_shares_the_weights():
     network, _ = make_pair((5, 7, 1), 3, False, torch.float64)
     alone = Network(network.architecture, network.flat, slice(1, 2))
     x = torch.randn(9, 5, dtype=torch.float64)
-    output, tape = alone.record(x)
+    output, tape = alone.forward(x)
     torch.testing.assert_close(output[0], network(x)[1])
-    _, whole_tape = network.record(x)
+    _, whole_tape = network.forward(x)
     of_output = torch.zeros(3, 9, 1, dtype=torch.float64)
     of_output[1] = 1.0
     whole = network.input_gradient(whole_tape, of_output)
@@ -73,7 +73,7 @@ def test_some_members_alone_share_the_weights():
     assert alone(x).count_nonzero() == 0
 
 
-def test_networks_lie_one_after_another_in_one_vector():
+def test_networks_are_allocated_one_after_another():
     flat, (first, second) = allocate([Architecture((2, 1)), Architecture((3, 2), 2)], torch.device("cpu"))
     assert flat.shape == (3 + 2 * 8,)
     flat.fill_(1.0)
@@ -81,27 +81,32 @@ def test_networks_lie_one_after_another_in_one_vector():
     assert second.layers[0][0].sum() == 12
 
 
-def test_outputs_may_be_combined_into_others():
+def test_networks_of_too_many_weights_are_refused():
+    with pytest.raises(OptionError, match=r"100,000,040,000,001 weights.*Reduce `hidden`"):
+        allocate([Architecture((1, 10**7, 10**7, 1))], torch.device("cpu"))
+
+
+def test_combine_outputs():
     network, _ = make_pair((5, 7, 6, 3), 1, True, torch.float64)
     matrix = torch.tensor([[1.0, 2.0, 0.0], [0.0, -1.0, 4.0]], dtype=torch.float64)
-    combined = Network(Architecture((5, 7, 6, 2), 1, True), with_outputs(network, matrix))
+    combined = Network(Architecture((5, 7, 6, 2), 1, True), combine_outputs(network, matrix))
     x = torch.randn(9, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     torch.testing.assert_close(combined(x), network(x) @ matrix.T)
 
 
-def test_initial_weights_are_those_of_linear_layers_and_the_last_is_scaled():
+def test_initial_weights_equal_linear_layers_and_the_last_is_scaled():
     _, (network,) = allocate([Architecture((100, 50, 400), 1)], torch.device("cpu"))
-    initialize(network, torch.Generator().manual_seed(0), last_layer_scale=0.1)
+    network.initialize(torch.Generator().manual_seed(0), last_layer_scale=0.1)
     (weight1, bias1), (weight2, bias2) = network.layers
     for tensor, bound in ((weight1, 0.1), (bias1, 0.1), (weight2, 0.1 / 50**0.5), (bias2, 0.1 / 50**0.5)):
         assert 0.9 * bound < tensor.abs().max() <= bound
         assert abs(tensor.mean()) < 0.2 * bound
     again = allocate([Architecture((100, 50, 400), 1)], torch.device("cpu"))[1][0]
-    initialize(again, torch.Generator().manual_seed(0), last_layer_scale=0.1)
+    again.initialize(torch.Generator().manual_seed(0), last_layer_scale=0.1)
     assert torch.equal(again.flat, network.flat)
 
 
-def test_adam_equals_that_of_torch():
+def test_adam_equals_torch():
     weights = torch.linspace(-1, 1, 7)
     parameter = nn.Parameter(weights.clone())
     adam, reference = Adam(weights, 0.01), torch.optim.Adam([parameter], lr=0.01)
@@ -115,7 +120,7 @@ def test_adam_equals_that_of_torch():
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1.0, [0.6, 0.8]), (10.0, [3.0, 4.0])])
-def test_a_gradient_is_cut_to_a_norm(limit, expected):
+def test_a_gradient_is_clipped_to_a_norm(limit, expected):
     adam = Adam(torch.zeros(2), 0.1, gradient_clip=limit)
     gradient = torch.tensor([3.0, 4.0])
     adam.step(gradient)
@@ -123,24 +128,24 @@ def test_a_gradient_is_cut_to_a_norm(limit, expected):
     torch.testing.assert_close(adam.first, torch.tensor(expected) * 0.1)
 
 
-def test_a_gradient_of_nothing_is_not_divided_by():
+def test_clipping_a_zero_gradient_is_finite():
     adam = Adam(torch.ones(2), 0.1, gradient_clip=1.0)
     adam.step(torch.zeros(2))
     assert adam.weights.tolist() == [1, 1]
 
 
-def test_targets_follow_by_a_share():
+def test_polyak_update():
     target, online = torch.tensor([0.0, 4.0]), torch.tensor([1.0, 0.0])
-    step = TargetStep(target, online, tau=0.25, period=1)
+    step = TargetUpdate(target, online, tau=0.25, period=1)
     step.step()
     assert target.tolist() == [0.25, 3.0]
     step.step()
     assert target.tolist() == [0.4375, 2.25]
 
 
-def test_targets_are_copied_once_in_a_period():
+def test_targets_are_copied_once_per_period():
     target, online = torch.zeros(2), torch.tensor([0.1, -3.0])
-    step = TargetStep(target, online, tau=1.0, period=3)
+    step = TargetUpdate(target, online, tau=1.0, period=3)
     step.step()
     step.step()
     assert target.tolist() == [0, 0]

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hindsight.agents.layout import Layout
-from hindsight.agents.normalizer import Normalizer, RunningMoments
+from hindsight.agents.layout import Layout, Normalizer, RunningMoments
 from hindsight.records import ArraySpec, Episode
 
 
@@ -21,7 +20,7 @@ def make_episode(observation, achieved_goal, desired_goal):
     )
 
 
-def test_before_the_first_episode_values_pass_unchanged():
+def test_before_the_first_episode_nothing_is_normalized():
     mean, scale = make_normalizer(2, 1, eps=0.01).mean_and_scale()
     assert mean.tolist() == [0, 0, 0]
     assert scale.tolist() == [1, 1, 1]
@@ -32,12 +31,12 @@ def test_one_episode_by_hand():
     normalizer = make_normalizer(2, 1, eps=0.5)
     normalizer.update(make_episode([[1.0, 7.0], [3.0, 7.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
     mean, scale = normalizer.mean_and_scale()
-    # observation: mean 2 and 7, deviation 1 and 0 (held at eps); goals 0, 4, 8, 8: mean 5, variance (25 + 1 + 9 + 9) / 4
+    # observation: mean 2 and 7, deviation 1 and 0 (raised to eps); goals 0, 4, 8, 8: mean 5, variance (25 + 1 + 9 + 9) / 4
     assert mean.tolist() == [2, 7, 5]
     assert scale == pytest.approx([1, 2, 11**-0.5])
 
 
-def test_the_achieved_goal_is_seen_through_the_goal_statistics():
+def test_the_achieved_goal_is_normalized_by_the_goal_statistics():
     normalizer = make_normalizer(1, 1, eps=0.01, observe_achieved_goal=True)
     normalizer.update(make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
     mean, scale = normalizer.mean_and_scale()
@@ -45,7 +44,7 @@ def test_the_achieved_goal_is_seen_through_the_goal_statistics():
     assert scale[1] == scale[2]
 
 
-def test_a_difference_stays_zero_at_the_goal_and_has_the_goals_scale():
+def test_a_difference_is_zero_at_the_goal_and_has_the_goals_scale():
     normalizer = make_normalizer(1, 1, eps=0.01, goal_features="relative")
     normalizer.update(make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
     mean, scale = normalizer.mean_and_scale()
@@ -53,7 +52,7 @@ def test_a_difference_stays_zero_at_the_goal_and_has_the_goals_scale():
     assert scale[1] == scale[2] != 1
 
 
-def test_a_difference_of_columns_has_the_scale_of_the_first():
+def test_a_column_difference_has_the_scale_of_the_first_column():
     normalizer = make_normalizer(2, 1, eps=0.01, column_differences=("1-0",))
     normalizer.update(make_episode([[1.0, 10.0], [3.0, 30.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
     mean, scale = normalizer.mean_and_scale()
@@ -61,7 +60,7 @@ def test_a_difference_of_columns_has_the_scale_of_the_first():
     assert scale[3] == scale[1] != scale[0]
 
 
-def test_bits_and_choices_keep_their_coding_whatever_is_seen():
+def test_bits_and_one_hot_values_have_a_fixed_scale():
     layout = Layout(ArraySpec((), "int64", (0.0,), (2.0,), 3), ArraySpec((2,), "int8", (0.0,), (1.0,)), True, "relative")
     normalizer = Normalizer(layout, 0.01)
     expected = [0, 0, 0, 0.5, 0.5, 0.5, 0.5, 0, 0], [1, 1, 1, 2, 2, 2, 2, 2, 2]
@@ -79,7 +78,7 @@ def test_bits_and_choices_keep_their_coding_whatever_is_seen():
         max_size=5,
     )
 )
-def test_merging_equals_taking_all_rows_at_once(parts):
+def test_merging_batches_equals_all_rows_at_once(parts):
     moments = RunningMoments(2)
     for part in parts:
         moments.update(part)
@@ -87,14 +86,14 @@ def test_merging_equals_taking_all_rows_at_once(parts):
     assert moments.count == len(rows)
     if len(rows):
         np.testing.assert_allclose(moments.mean, rows.mean(0), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(moments.deviation(), rows.std(0), rtol=1e-6, atol=1e-3)
+        np.testing.assert_allclose(moments.standard_deviation(), rows.std(0), rtol=1e-6, atol=1e-3)
 
 
-def test_a_small_spread_far_from_zero_is_not_lost():
+def test_a_small_deviation_far_from_zero_is_precise():
     moments = RunningMoments(1)
     for start in (1e8, 1e8 + 2):
         moments.update(np.array([[start], [start + 1.0]]))  # 0, 1, 2, 3 above 1e8: variance 5 / 4
-    assert moments.deviation()[0] == pytest.approx(1.25**0.5, rel=1e-6)
+    assert moments.standard_deviation()[0] == pytest.approx(1.25**0.5, rel=1e-6)
 
 
 def test_enormous_values_and_constant_features_stay_finite():
@@ -105,7 +104,7 @@ def test_enormous_values_and_constant_features_stay_finite():
     assert scale == pytest.approx([1e-30, 100, 100])
 
 
-def test_integers_and_further_axes_are_taken():
+def test_integers_and_further_axes_are_accepted():
     normalizer = make_normalizer(4, 1, eps=0.01)
     images = np.array([[[0, 255], [0, 1]], [[0, 255], [2, 1]]], np.uint8)
     normalizer.update(make_episode(images, np.zeros((2,), np.int64), np.ones((2,), np.int64)))
@@ -113,7 +112,7 @@ def test_integers_and_further_axes_are_taken():
     assert mean.tolist() == [0, 255, 1, 1, 0.5]
 
 
-def test_state_goes_round_and_shares_no_memory():
+def test_the_state_is_restored_and_shares_no_memory():
     first, second = make_normalizer(1, 1, eps=0.01), make_normalizer(1, 1, eps=0.01)
     episode = make_episode([[1.0], [3.0]], [[0.0], [4.0]], [[8.0], [8.0]])
     first.update(episode)

@@ -38,14 +38,14 @@ def make_policy(flat=None, mean=None, scale=None, **changes):
     spec = make_spec(**changes)
     if flat is None:
         flat = np.random.default_rng(0).normal(0, 0.5, count_weights(spec.layer_sizes))
-    mean = np.zeros(spec.input_size) if mean is None else np.array(mean)
-    scale = np.ones(spec.input_size) if scale is None else np.array(scale)
+    mean = np.zeros(spec.layout.size) if mean is None else np.array(mean)
+    scale = np.ones(spec.layout.size) if scale is None else np.array(scale)
     policy = Policy(spec)
     policy.load(PolicyWeights(*(np.asarray(a, np.float32) for a in (flat, mean, scale))))
     return policy
 
 
-def test_layers_lie_one_after_another_weight_before_bias():
+def test_layer_views_are_in_order_with_the_weight_before_the_bias():
     flat = np.arange(count_weights((2, 3, 1), n_members=2))
     (weight1, bias1), (weight2, bias2) = layer_views(flat, (2, 3, 1), n_members=2)
     assert weight1.tolist() == [[[0, 1], [2, 3], [4, 5]], [[6, 7], [8, 9], [10, 11]]]
@@ -56,7 +56,7 @@ def test_layers_lie_one_after_another_weight_before_bias():
 
 
 def test_acting_by_hand():
-    # inputs (3, 1, 2) - (1, 1, 0) times (1, 1, 4), held within 5: (2, 0, 5)
+    # inputs (3, 1, 2) - (1, 1, 0) times (1, 1, 4), clipped to 5: (2, 0, 5)
     # hidden: (2 * 1 + 5 * 0 + 1, 2 * 0 - 5 * 1 + 1) = (3, -4), after ReLU (3, 0); output 0.2 * 3 - 0.1 = 0.5
     flat = [1, 0, 0, 0, 0, -1, 1, 1, 0.2, 9, -0.1]  # one row per output, then the bias
     policy = make_policy(flat, mean=[1, 1, 0], scale=[1, 1, 4])
@@ -66,7 +66,7 @@ def test_acting_by_hand():
     assert action[0] == pytest.approx(np.tanh(0.5), rel=1e-6)
 
 
-def test_the_achieved_goal_is_the_last_input_where_it_is_seen():
+def test_the_achieved_goal_is_the_last_input():
     flat = np.zeros(count_weights((4, 1)))
     flat[3] = 1.0
     policy = make_policy(flat, hidden=(), observe_achieved_goal=True)
@@ -82,7 +82,7 @@ def test_layer_norm_by_hand():
     assert action[0] == pytest.approx(np.tanh(0.5), abs=1e-5)
 
 
-def test_actions_come_in_the_units_shape_and_dtype_of_the_environment():
+def test_actions_have_the_units_shape_and_dtype_of_the_environment():
     changes = {"action": ArraySpec((2, 1), "float64", (0.0, -4.0), (10.0, 0.1))}
     flat = np.zeros(count_weights((3, 2)))
     flat[-2:] = [50.0, -50.0]  # tanh 1 and -1
@@ -91,7 +91,7 @@ def test_actions_come_in_the_units_shape_and_dtype_of_the_environment():
     assert action.dtype == np.float64
 
 
-def test_noise_is_a_share_of_the_half_width_and_held_within_the_bounds():
+def test_noise_is_in_half_widths_and_clipped_to_the_bounds():
     policy = make_policy(np.zeros(count_weights((3, 1))), hidden=(), action=box(1, -10.0, 30.0))
     rng = np.random.default_rng(0)
     parts = np.zeros((5000, 2)), np.zeros((5000, 1)), np.zeros((5000, 1))
@@ -102,22 +102,22 @@ def test_noise_is_a_share_of_the_half_width_and_held_within_the_bounds():
     assert (wide.min(), wide.max()) == (-10.0, 30.0)
 
 
-def test_random_eps_is_the_share_of_uniform_actions():
+def test_random_eps_is_the_fraction_of_uniform_actions():
     policy = make_policy(np.zeros(count_weights((3, 1))), hidden=())
     parts = np.zeros((5000, 2)), np.zeros((5000, 1)), np.zeros((5000, 1))
     actions = policy.predict(*parts, Exploration(random_eps=0.3, noise=0.0), np.random.default_rng(0))
-    drawn = actions[actions != 0]
-    assert len(drawn) / 5000 == pytest.approx(0.3, abs=0.03)
-    assert abs(drawn).max() <= 1
-    assert drawn.std() == pytest.approx(1 / 3**0.5, rel=0.05)
+    sampled = actions[actions != 0]
+    assert len(sampled) / 5000 == pytest.approx(0.3, abs=0.03)
+    assert abs(sampled).max() <= 1
+    assert sampled.std() == pytest.approx(1 / 3**0.5, rel=0.05)
 
 
 def test_random_actions_are_uniform_and_need_no_weights():
     policy = Policy(make_spec(action=box(1, 2.0, 4.0)))
     rng = np.random.default_rng(0)
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
     explore = Exploration(random_eps=0.0, noise=0.0, is_random=True)
-    actions = np.array([policy.act(*seen, explore, rng) for _ in range(2000)])
+    actions = np.array([policy.act(*observed, explore, rng) for _ in range(2000)])
     assert actions.mean() == pytest.approx(3, abs=0.05)
     assert 2 <= actions.min() < 2.05
     assert 3.95 < actions.max() <= 4
@@ -125,7 +125,7 @@ def test_random_actions_are_uniform_and_need_no_weights():
 
 def test_a_stochastic_policy_samples_around_its_mean():
     flat = np.zeros(count_weights((3, 2)))
-    flat[-2:] = [0.5, np.log(0.3)]  # mean and log deviation
+    flat[-2:] = [0.5, np.log(0.3)]  # mean and log standard deviation
     policy = make_policy(flat, hidden=(), kind="squashed_gaussian")
     parts = np.zeros((5000, 2)), np.zeros((5000, 1)), np.zeros((5000, 1))
     before = np.arctanh(policy.predict(*parts, Exploration(0.0, 0.0, samples=True), np.random.default_rng(0)))
@@ -135,21 +135,21 @@ def test_a_stochastic_policy_samples_around_its_mean():
 
 
 def make_chooser(values, **changes):
-    """A policy whose three actions 5, 6 and 7 are always worth `values`."""
+    """A policy with constant values of its actions 5, 6 and 7."""
     flat = np.zeros(count_weights((3, 3)))
     flat[-3:] = values
     return make_policy(flat, hidden=(), kind="discrete", action=choice(5, 3), **changes)
 
 
-def test_the_best_choice_is_a_number_of_the_environment():
-    policy, seen = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
-    action = policy.act(*seen)
+def test_a_discrete_action_is_a_number_of_the_environment():
+    policy, observed = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
+    action = policy.act(*observed)
     assert (action, action.shape, action.dtype) == (6, (), np.int64)
     assert {6: "a key"}[action]
     assert policy.predict(np.zeros((2, 2)), np.zeros((2, 1)), np.zeros((2, 1))).tolist() == [6, 6]
 
 
-def test_choices_are_explored_uniformly():
+def test_discrete_actions_are_explored_uniformly():
     policy, rng = make_chooser([0.0, 2.0, 1.0]), np.random.default_rng(0)
     rows = np.zeros((6000, 2)), np.zeros((6000, 1)), np.zeros((6000, 1))
     counts = [
@@ -163,67 +163,67 @@ def test_choices_are_explored_uniformly():
     assert Policy(policy.spec).act(*(part[0] for part in rows), Exploration(0.0, 0.0, is_random=True), rng) in (5, 6, 7)
 
 
-def test_the_distribution_over_choices_is_the_one_that_is_drawn_from():
-    policy, seen = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
-    assert policy.distribution(*seen).tolist() == [0, 1, 0]
-    np.testing.assert_allclose(policy.distribution(*seen, Exploration(0.3, 0.0)), [0.1, 0.8, 0.1])
-    np.testing.assert_allclose(policy.distribution(*seen, Exploration(0.3, 0.0, is_random=True)), [1 / 3] * 3)
+def test_the_distribution_over_discrete_actions_is_the_sampled_one():
+    policy, observed = make_chooser([0.0, 2.0, 1.0]), (np.zeros(2), np.zeros(1), np.zeros(1))
+    assert policy.distribution(*observed).tolist() == [0, 1, 0]
+    np.testing.assert_allclose(policy.distribution(*observed, Exploration(0.3, 0.0)), [0.1, 0.8, 0.1])
+    np.testing.assert_allclose(policy.distribution(*observed, Exploration(0.3, 0.0, is_random=True)), [1 / 3] * 3)
     rows = np.zeros((2, 2)), np.zeros((2, 1)), np.zeros((2, 1))
     assert policy.distribution(*rows).tolist() == [[0, 1, 0], [0, 1, 0]]
     assert policy.log_probability(*rows, np.array([6, 7])).tolist() == [0, -np.inf]
     assert policy.log_probability(*rows, np.array([4, 8]), Exploration(1.0, 0.0)).tolist() == [-np.inf, -np.inf]
-    assert np.exp(policy.log_probability(*seen, np.int64(7), Exploration(0.3, 0.0))) == pytest.approx(0.1)
+    assert np.exp(policy.log_probability(*observed, np.int64(7), Exploration(0.3, 0.0))) == pytest.approx(0.1)
 
 
 def make_sampler(mean, deviation, action):
-    """A policy that samples around a mean whatever it sees."""
+    """A Gaussian policy with constant mean and standard deviation."""
     flat = np.zeros(count_weights((3, 2 * len(mean))))
     flat[-2 * len(mean) :] = [*mean, *np.log(deviation)]
     return make_policy(flat, hidden=(), kind="squashed_gaussian", action=action)
 
 
-def test_the_distribution_of_a_stochastic_policy_is_told_before_squashing():
+def test_the_distribution_of_a_gaussian_policy_is_the_one_before_tanh():
     policy = make_sampler([0.5, -1.0], [0.3, 2.0], box(2, -2.0, 6.0))
-    seen, rows = (np.zeros(2), np.zeros(1), np.zeros(1)), (np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 1)))
-    mean, deviation = policy.distribution(*seen)
+    observed, rows = (np.zeros(2), np.zeros(1), np.zeros(1)), (np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 1)))
+    mean, deviation = policy.distribution(*observed)
     np.testing.assert_allclose((mean, deviation), [[0.5, -1.0], [0.3, 2.0]], rtol=1e-6)
     assert [part.shape for part in policy.distribution(*rows)] == [(3, 2), (3, 2)]
 
 
-def test_the_density_is_that_of_the_actions_that_are_drawn():
+def test_the_density_is_that_of_sampled_actions():
     policy = make_sampler([0.5], [0.8], box(1, -2.0, 6.0))
     n = 100_000
-    drawn = policy.predict(
+    sampled = policy.predict(
         np.zeros((n, 2)), np.zeros((n, 1)), np.zeros((n, 1)), Exploration(0.0, 0.0, samples=True), np.random.default_rng(0)
     )
-    counts, edges = np.histogram(drawn, bins=20, range=(-2.0, 6.0))
+    counts, edges = np.histogram(sampled, bins=20, range=(-2.0, 6.0))
     middle = (edges[1:] + edges[:-1]) / 2
     density = np.exp(policy.log_probability(np.zeros((20, 2)), np.zeros((20, 1)), np.zeros((20, 1)), middle[:, None]))
     np.testing.assert_allclose(density, counts / n / 0.4, rtol=0.15, atol=0.004)
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
-    at_bound, beyond = (policy.log_probability(*seen, np.array([a], np.float32)) for a in (6.0, 6.1))
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
+    at_bound, beyond = (policy.log_probability(*observed, np.array([a], np.float32)) for a in (6.0, 6.1))
     assert np.isfinite(at_bound)
     assert beyond == -np.inf
     assert at_bound.shape == ()
 
 
-def test_the_density_of_several_numbers_is_their_product():
+def test_the_density_of_several_elements_is_their_product():
     both = make_sampler([0.5, -1.0], [0.3, 2.0], box(2)), np.array([0.2, -0.4])
     alone = [make_sampler([m], [d], box(1)) for m, d in ((0.5, 0.3), (-1.0, 2.0))]
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
-    expected = sum(policy.log_probability(*seen, both[1][i : i + 1]) for i, policy in enumerate(alone))
-    assert both[0].log_probability(*seen, both[1]) == pytest.approx(expected)
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
+    expected = sum(policy.log_probability(*observed, both[1][i : i + 1]) for i, policy in enumerate(alone))
+    assert both[0].log_probability(*observed, both[1]) == pytest.approx(expected)
 
 
-def test_a_deterministic_policy_says_what_it_is():
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+def test_a_deterministic_policy_has_no_distribution():
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
     with pytest.raises(InputError, match="deterministic policy has no distribution"):
-        make_policy().distribution(*seen)
+        make_policy().distribution(*observed)
     with pytest.raises(InputError, match="deterministic"):
-        make_policy().log_probability(*seen, np.zeros(1))
+        make_policy().log_probability(*observed, np.zeros(1))
 
 
-def test_one_row_and_many_agree():
+def test_act_and_predict_agree():
     rng = np.random.default_rng(0)
     for kind in ("deterministic", "squashed_gaussian"):
         policy = make_policy(hidden=(8, 8), kind=kind, layer_norm=True, observe_achieved_goal=True)
@@ -233,26 +233,26 @@ def test_one_row_and_many_agree():
 
 
 def test_the_same_generator_gives_the_same_action():
-    policy, seen = make_policy(kind="squashed_gaussian"), (np.ones(2), np.ones(1), np.ones(1))
+    policy, observed = make_policy(kind="squashed_gaussian"), (np.ones(2), np.ones(1), np.ones(1))
     explore = Exploration(0.2, 0.1, samples=True)
-    first, second = (policy.act(*seen, explore, np.random.default_rng(7)) for _ in range(2))
+    first, second = (policy.act(*observed, explore, np.random.default_rng(7)) for _ in range(2))
     assert first.tobytes() == second.tobytes()
 
 
-def test_what_cannot_be_done_is_said():
-    seen = np.zeros(2), np.zeros(1), np.zeros(1)
+def test_missing_weights_generator_and_wrong_shapes_are_refused():
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
     with pytest.raises(InputError, match="load"):
-        Policy(make_spec()).act(*seen)
+        Policy(make_spec()).act(*observed)
     with pytest.raises(InputError, match="generator"):
-        make_policy().act(*seen, Exploration(0.1, 0.1))
-    with pytest.raises(InputError, match=r"flat is \(3,\) float32, but this policy needs \(11,\)"):
+        make_policy().act(*observed, Exploration(0.1, 0.1))
+    with pytest.raises(InputError, match=r"Expected shape \(11,\) and float32 for `flat`, got \(3,\) float32"):
         make_policy(np.zeros(3))
     weights = PolicyWeights(np.zeros(11), np.zeros(3, np.float32), np.zeros(3, np.float32))
     with pytest.raises(InputError, match="float64"):
         Policy(make_spec()).load(weights)
 
 
-def test_a_spec_goes_through_json_and_back():
+def test_a_spec_is_written_and_read_as_json():
     spec = make_spec(action=ArraySpec((2,), "float32", (-1.0, 0.1), (1.0, 0.3)), kind="squashed_gaussian")
     assert PolicySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
     assert PolicySpec.from_json(make_spec(normalizer_clip=None).to_json()).normalizer_clip is None
@@ -272,7 +272,7 @@ def test_a_malformed_spec_is_refused(change):
 
 
 def test_workers_need_no_torch():
-    code = "import sys, hindsight.agents, hindsight.agents.policy, hindsight.options, hindsight.agents.normalizer; "
+    code = "import sys, hindsight.agents, hindsight.agents.policy, hindsight.options, hindsight.agents.layout; "
     code += "print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
@@ -281,47 +281,47 @@ NEAR = "near achieved=0 goal=1 tolerance=0.5 switch_distance=2"
 
 
 def with_subgoals(**changes):
-    """A policy that tells its inputs: the sum of 0.1 the goal and 0.01 the subgoal's flag, before tanh."""
+    """A policy with the action tanh(0.1 * goal + 0.01 * subgoal column)."""
     flat = np.zeros(count_weights((4, 1)))
     flat[2:4] = 0.1, 0.01
     return make_policy(flat, hidden=(), subgoals=(NEAR,), **changes)
 
 
 @pytest.mark.parametrize(
-    ("seen", "guided_fraction", "goal", "flag"),
+    ("observed", "guided_fraction", "goal", "flag"),
     [
-        ([0.0, 3.0], 0.0, 3.0, 1),  # farther off than the switch_distance: the subgoal acts
-        ([0.0, 1.0], 0.0, 5.0, 0),  # nearer: the task
-        ([0.0, 1.0], 1.0, 1.0, 1),  # farther off than the tolerance, and led
+        ([0.0, 3.0], 0.0, 3.0, 1),  # farther than switch_distance: act for the subgoal
+        ([0.0, 1.0], 0.0, 5.0, 0),  # nearer: act for the task's goal
+        ([0.0, 1.0], 1.0, 1.0, 1),  # guided, and farther than the tolerance
         ([0.0, 0.25], 1.0, 5.0, 0),  # met
     ],
 )
-def test_a_subgoal_that_is_not_met_acts(seen, guided_fraction, goal, flag):
-    led = Exploration(random_eps=0.0, noise=0.0, guided_fraction=guided_fraction) if guided_fraction else None
-    seen, generator = (np.array(seen), np.array([0.0]), np.array([5.0])), np.random.default_rng(0)
+def test_the_policy_acts_for_a_subgoal_that_is_not_met(observed, guided_fraction, goal, flag):
+    guided = Exploration(random_eps=0.0, noise=0.0, guided_fraction=guided_fraction) if guided_fraction else None
+    observed, generator = (np.array(observed), np.array([0.0]), np.array([5.0])), np.random.default_rng(0)
     expected = np.tanh(0.1 * goal + 0.01 * flag)
-    assert with_subgoals().act(*seen, led, generator)[0] == pytest.approx(expected, rel=1e-6)
-    rows = [np.stack([part, part]) for part in seen]
-    assert with_subgoals().predict(*rows, led, generator)[:, 0] == pytest.approx([expected, expected], rel=1e-6)
+    assert with_subgoals().act(*observed, guided, generator)[0] == pytest.approx(expected, rel=1e-6)
+    rows = [np.stack([part, part]) for part in observed]
+    assert with_subgoals().predict(*rows, guided, generator)[:, 0] == pytest.approx([expected, expected], rel=1e-6)
 
 
-def test_a_led_episode_is_led_in_its_share_of_the_steps():
-    led, generator = Exploration(random_eps=0.0, noise=0.0, guided_fraction=0.25), np.random.default_rng(0)
-    policy, seen = with_subgoals(), (np.array([0.0, 1.0]), np.array([0.0]), np.array([5.0]))
-    actions = np.array([policy.act(*seen, led, generator)[0] for _ in range(1000)])
+def test_a_guided_episode_is_guided_in_a_fraction_of_its_steps():
+    guided, generator = Exploration(random_eps=0.0, noise=0.0, guided_fraction=0.25), np.random.default_rng(0)
+    policy, observed = with_subgoals(), (np.array([0.0, 1.0]), np.array([0.0]), np.array([5.0]))
+    actions = np.array([policy.act(*observed, guided, generator)[0] for _ in range(1000)])
     assert np.mean(actions < 0.2) == pytest.approx(0.25, abs=0.04)
-    alone = led.left_alone()
-    assert policy.act(*seen, alone, generator)[0] == pytest.approx(np.tanh(0.5), rel=1e-6)
+    alone = guided.unguided()
+    assert policy.act(*observed, alone, generator)[0] == pytest.approx(np.tanh(0.5), rel=1e-6)
 
 
-def test_an_episode_that_is_not_led_has_half_the_noise():
-    alone = Exploration(random_eps=0.3, noise=0.2, guided_episodes=0.8, guided_fraction=0.5).left_alone()
+def test_an_unguided_episode_has_half_the_noise():
+    alone = Exploration(random_eps=0.3, noise=0.2, guided_episodes=0.8, guided_fraction=0.5).unguided()
     assert (alone.random_eps, alone.noise, alone.guided_fraction) == (0.15, 0.1, 0.0)
 
 
-def test_subgoals_and_absolute_columns_go_through_a_file():
+def test_subgoals_and_hidden_columns_are_written_and_read():
     spec = make_spec(subgoals=(NEAR,), goal_features="relative", hidden_observation=(1,), hidden_goal=(0,))
     assert PolicySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
-    assert spec.input_size == 1 + 0 + 1 + 1
+    assert spec.layout.size == 1 + 0 + 1 + 1
     with pytest.raises(FileError, match="malformed"):
         PolicySpec.from_json({**spec.to_json(), "subgoals": ["near achieved=7 goal=1 tolerance=0.5 switch_distance=2"]})

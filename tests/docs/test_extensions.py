@@ -1,13 +1,13 @@
-"""What the pages are generated with: tables from the records, laws from the strategies, docstrings as they are meant."""
+"""The Sphinx extensions: tables from the option records, drawings from the strategies, docstrings as lists."""
 
-from dataclasses import fields
+import argparse
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from hindsight.cli import COMMANDS
-from hindsight.options import AGENT_OPTIONS, TQCOptions
+from hindsight.options import AGENT_OPTIONS, option_fields
 from hindsight.recipes import recipe_names
 
 pytest.importorskip("sphinx")
@@ -18,39 +18,55 @@ def extensions(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "_extensions")
 
 
-def test_options_are_grouped_by_the_class_that_has_the_last_word():
-    from generated import option_groups
+def test_options_are_in_groups_and_those_of_the_record_come_first():
+    from generated import options_text
 
-    groups = dict(option_groups(TQCOptions))
-    assert [option.name for option in groups[""]] == ["n_quantiles", "top_quantiles_to_drop_per_net"]
-    assert {"noise", "entropy_coefficient"} < {option.name for option in groups["As of sac"]}
-    assert "noise" not in {option.name for option in groups["Shared by the agents for continuous actions"]}
-    assert sorted(o.name for group in groups.values() for o in group) == sorted(o.name for o in fields(TQCOptions))
+    text = options_text("tqc")
+    titles = [line.strip("*") for line in text.splitlines() if line.startswith("**")]
+    assert titles[0] == "TQC"
+    assert len(titles) == len(set(titles)) > 3
+    assert text.split("\n\n")[1].count("\n| `") == 2  # n_quantiles, top_quantiles_to_drop_per_net
 
 
 @pytest.mark.parametrize("name", ["replay", "rollout", "training", *AGENT_OPTIONS])
-def test_every_option_has_a_meaning(name):
-    from generated import RECORDS, option_table
+def test_every_option_has_one_line_with_a_meaning(name):
+    from generated import RECORDS, options_text
 
-    rows = option_table(RECORDS[name], fields(RECORDS[name])).splitlines()[2:]
-    assert len(rows) == len(fields(RECORDS[name]))
-    assert all(len(row.replace(r"\|", "").split("|")[3].strip()) > 10 for row in rows)
-
-
-def test_an_option_shows_the_default_that_its_agent_has():
-    from generated import option_table
-
-    assert "| `noise` | `0.0` | standard deviation" in option_table(TQCOptions, fields(TQCOptions))
-    assert "| `hidden` | `256 256` | sizes" in option_table(TQCOptions, fields(TQCOptions))
+    rows = [line for line in options_text(name).splitlines() if line.startswith("| `")]
+    cells = [row.replace(r"\|", "").split("|") for row in rows]
+    assert sorted(cell[1].strip(" `") for cell in cells) == sorted(o.name for o in option_fields(RECORDS[name]))
+    assert all(len(cell[3].strip()) > 5 for cell in cells)
 
 
-def test_every_command_and_argument_is_told():
+def test_an_option_shows_the_default_of_its_agent():
+    from generated import options_text
+
+    assert "| `noise` | `0.0` | standard deviation" in options_text("tqc")
+    assert "| `noise` | `0.1` | standard deviation" in options_text("ddpg")
+    assert "| `hidden` | `256 256` | sizes" in options_text("tqc")
+
+
+def test_every_command_has_a_section_and_every_argument_a_meaning():
     from generated import commands_text
 
     text = commands_text()
     assert text.count("## hindsight ") == len(COMMANDS)
-    assert "| `--env` |  | where its environment" in text  # a comment on a later line than its name
-    assert [line for line in text.splitlines() if line.startswith("| `") and line.endswith("|  |")] == []
+    assert [line for line in text.splitlines() if line.startswith("| `") and line.endswith("` |  |")] == []
+
+
+def test_arguments_show_name_and_meaning():
+    from generated import arguments_table
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("run", metavar="RUN", help="a run folder")
+    parser.add_argument("--episodes", type=int, default=100, help="number of episodes")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--hidden", help=argparse.SUPPRESS)
+    assert arguments_table(parser).splitlines()[2:] == [
+        "| `RUN` | a run folder |",
+        "| `--episodes` | number of episodes |",
+        "| `--json` | print JSON |",
+    ]
 
 
 def test_every_recipe_is_shown():
@@ -60,7 +76,7 @@ def test_every_recipe_is_shown():
 
 
 @pytest.mark.parametrize(
-    ("strategy", "shares"),
+    ("strategy", "probabilities"),
     [
         ("future", {row: Fraction(1, 5) for row in range(8, 13)}),
         ("final", {12: Fraction(1)}),
@@ -68,27 +84,34 @@ def test_every_recipe_is_shown():
         ("random", {row: Fraction(1, 11) for row in (1, 2, 3, 4, *range(6, 13))}),
     ],
 )
-def test_a_drawing_shows_the_law_of_the_strategy(strategy, shares):
-    from drawings import draw_law, law
+def test_a_drawing_shows_the_probabilities_of_the_strategy(strategy, probabilities):
+    from drawings import draw_strategy, goal_probabilities
 
-    assert {row: share for row, share in enumerate(law(strategy)) if share} == shares
-    drawn = draw_law(strategy)
-    assert drawn.count('class="goal"') == len(shares)
-    assert drawn.count(f'font-size="13" text-anchor="middle">{shares[12]}</text>') == len(shares)
+    assert {row: p for row, p in enumerate(goal_probabilities(strategy)) if p} == probabilities
+    svg = draw_strategy(strategy)
+    assert svg.count('class="goal"') == len(probabilities)
+    assert svg.count(f'text-anchor="middle">{probabilities[12]}</text>') >= len(probabilities)
 
 
-def test_a_docstring_becomes_a_list_of_what_it_tells_of():
+def test_a_docstring_becomes_a_list_of_its_arguments():
     from docstrings import as_restructured_text
 
-    told = "Draws.\n\nrow, u: (B,) integers\nin [0, 1). out: `memory`. other: a word. Raises InputError."
-    assert as_restructured_text(told, {"row", "u", "out"}) == [
-        "Draws.",
+    docstring = [
+        "Sample rows.",
+        "",
+        "row, u: (B,) integers",
+        "    in [0, 1).",
+        "out: `memory` to reuse.",
+        "Raises InputError.",
+    ]
+    assert as_restructured_text(docstring) == [
+        "Sample rows.",
         "",
         "- **row, u**: (B,) integers in [0, 1).",
         "",
-        "- **out**: ``memory``. other: a word.",
+        "- **out**: ``memory`` to reuse.",
         "",
         "Raises InputError.",
         "",
     ]
-    assert as_restructured_text("discount**steps, a|b, name_", set()) == [r"discount\*\*steps, a\|b, name\_", ""]
+    assert as_restructured_text(["discount**steps, a|b, name_"]) == [r"discount\*\*steps, a\|b, name\_", ""]

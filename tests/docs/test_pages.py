@@ -1,7 +1,8 @@
-"""What the pages say of metrics, files and names is what a run writes and the package has."""
+"""The pages name the metrics, files, options and tests that exist."""
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import hindsight
 from hindsight import HER, callbacks
 from hindsight.agents import AGENT_NAMES
 from hindsight.cli import main
-from hindsight.options import DISCRETE_AGENTS
+from hindsight.options import DISCRETE_AGENTS, run_options
+from hindsight.options.other_names import other_names
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 SMALL = {"hidden": (8,), "batch_size": 16, "random_steps": 0, "updates_per_step": 0.2}
-OF_EPISODES = {"train/success_rate", "train/return", "train/episode_steps", "train/goals_already_achieved"}
+EPISODE_METRICS = {"train/success_rate", "train/return", "train/episode_steps", "train/goals_already_achieved"}
 
 
 def page(name):
@@ -22,7 +25,7 @@ def page(name):
 
 
 def names_in(text):
-    """All that stands in code, word by word."""
+    """Return the words of all code in a text."""
     return {name for code in re.findall(r"`([^`\n]+)`", text) for name in re.split(r"[,:\s]+", code)}
 
 
@@ -38,22 +41,22 @@ def run_folder(tmp_path_factory):
 def test_the_page_of_an_agent_names_what_it_logs(agent):
     environment = "BitFlipping-v0" if agent in DISCRETE_AGENTS else "PointReach-v0"
     with HER(environment, agent, **SMALL) as model:
-        logged = set(model.learn(60).trainer.meter.means()) - OF_EPISODES
+        logged = set(model.learn(60).trainer.meter.means()) - EPISODE_METRICS
     text = page(f"agents/{agent}.md")
-    told = re.search(r"## What is logged\n(.*?)\n## ", text, re.DOTALL)[1]
-    assert set(re.findall(r"`(train/\w+)`", told)) == logged
+    logged_text = re.search(r"## What is logged\n(.*?)\n## ", text, re.DOTALL)[1]
+    assert set(re.findall(r"`(train/\w+)`", logged_text)) == logged
     assert f"```{{options}} {agent}\n" in text
 
 
 def test_every_metric_of_a_run_is_explained(run_folder):
-    told = names_in(page("metrics.md")) | names_in(page("agents/td3.md"))
+    explained = names_in(page("metrics.md")) | names_in(page("agents/td3.md"))
     records = [json.loads(line) for line in (run_folder / "metrics.jsonl").read_text().splitlines()]
-    assert {name for record in records for name in record} <= told
+    assert {name for record in records for name in record} <= explained
 
 
 def test_every_file_of_a_run_and_every_field_of_its_lines_is_explained(run_folder):
     text = page("files.md")
-    assert {path.name for path in run_folder.iterdir()} <= set(re.findall(r"[\w.]+", text))
+    assert {path.name for path in run_folder.iterdir()} <= set(re.findall(r"[\w.-]+", text))
     for name in ("evaluations.jsonl", "episodes.jsonl"):
         (row,) = re.findall(rf"^\| `{name}` \| (.*) \|$", text, re.MULTILINE)
         assert names_in(row) == set(json.loads((run_folder / name).read_text().splitlines()[0]))
@@ -64,6 +67,57 @@ def test_every_file_of_a_run_and_every_field_of_its_lines_is_explained(run_folde
 def test_the_reference_has_every_public_name():
     text = page("reference.md")
     assert [name for name in hindsight.__all__ if not re.search(rf"hindsight\.{name}$", text, re.MULTILINE)] == []
-    told = [name for name, thing in vars(callbacks).items() if getattr(thing, "__module__", "") == callbacks.__name__]
-    public = [name for name in told if not name.startswith("_") and name != "Model"]  # which callbacks see as HER
+    own = [name for name, thing in vars(callbacks).items() if getattr(thing, "__module__", "") == callbacks.__name__]
+    public = [name for name in own if not name.startswith("_") and name != "Model"]  # a protocol that HER has
     assert [name for name in public if f"hindsight.callbacks.{name}\n" not in text] == []
+
+
+def test_every_test_on_a_page_exists():
+    found = {place for path in sorted(DOCS.rglob("*.md")) for place in re.findall(r"`(tests/[\w/.:]+)`", path.read_text())}
+    assert len(found) > 20
+    assert [place for place in sorted(found) if not is_test(*place.split("::"))] == []
+
+
+def is_test(file, name=""):
+    return (ROOT / file).is_file() and f"def {name}" in (ROOT / file).read_text(encoding="utf-8")
+
+
+def test_the_error_for_a_name_of_another_library_is_the_one_on_the_page():
+    section = page("migrating.md").split("## Names of options")[1]
+    pairs = re.findall(r"^\| (`.*`) \| `(\w+)` \|$", section, re.MULTILINE)
+    assert len(pairs) > 20
+    options = {name for agent in AGENT_NAMES for name in run_options(agent)}
+    for others, ours in pairs:
+        assert ours in options
+        assert [name for name in re.findall(r"`(\w+)`", others) if f"`{ours}`" not in other_names()[name]] == []
+
+
+def test_every_old_option_in_the_changelog_has_a_message_with_its_new_name():
+    table = (ROOT / "CHANGELOG.md").read_text().split("| old name | new name |")[1]
+    for old in ("mean_share", "random_hold", "led_episodes", "relabel_later", "energy_limit", "stages", "lag"):
+        (row,) = (line for line in table.splitlines() if re.match(rf"\|.*`{old}`.*\|.*\|$", line))
+        assert re.search(r"`(\w+)`", other_names()[old])[1] in row.split("|")[2]
+
+
+def test_the_readme_is_short():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 150
+    assert len(text.split()) <= 1_000
+
+
+def test_install_lines_are_the_same_on_all_pages():
+    texts = [path.read_text() for path in (ROOT / "README.md", *DOCS.rglob("*.md"))]
+    lines = [line for text in texts for line in re.findall(r"pip install (?!jax)[^\n`&]*", text)]
+    forms = {re.sub(r"\[[\w,]+\]", "[...]", line).removesuffix(" onnxruntime").strip() for line in lines}
+    assert forms == {
+        'pip install -c constraints.txt ".[...]"',
+        'pip install -c constraints.txt -e ".[...]"',
+        f'pip install -c constraints.txt "dist/hindsight_rl-{hindsight.__version__}-py3-none-any.whl[...]"',
+    }
+
+
+def test_supported_python_versions_are_the_same_in_readme_and_metadata():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    versions = [line.rsplit(" ", 1)[1] for line in project["classifiers"] if "Python :: 3." in line]
+    assert f"Python {versions[0]} to {versions[-1]} on Linux" in (ROOT / "README.md").read_text()
+    assert project["requires-python"] == f">={versions[0]},<3.{int(versions[-1].split('.')[1]) + 1}"

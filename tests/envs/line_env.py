@@ -1,4 +1,4 @@
-"""A small goal environment that keeps every promise; the tests break one at a time."""
+"""A small goal environment that keeps every rule; the tests break one at a time."""
 
 import gymnasium
 import numpy as np
@@ -6,7 +6,7 @@ from gymnasium import spaces
 
 
 class Line(gymnasium.Env):
-    """A place on a line (as two equal coordinates) moves by the action; reaching within 0.5 of the goal pays 0, else -1."""
+    """A position on a line (two equal coordinates) moves by the action. Reward 0 within 0.5 of the goal, else -1."""
 
     metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
     max_steps = 10
@@ -29,8 +29,8 @@ class Line(gymnasium.Env):
         self.steps += 1
         observation = self.observe()
         info = self.info(observation)
-        reward = self.pay(observation, info)
-        terminated = self.ends(observation)
+        reward = self.reward(observation, info)
+        terminated = self.terminates(observation)
         return observation, reward, terminated, self.steps >= self.max_steps, info
 
     def observe(self):
@@ -40,10 +40,10 @@ class Line(gymnasium.Env):
     def info(self, observation):
         return {"is_success": bool(near(observation["achieved_goal"], self.goal))}
 
-    def pay(self, observation, info):
+    def reward(self, observation, info):
         return float(near(observation["achieved_goal"], self.goal)) - 1
 
-    def ends(self, observation):
+    def terminates(self, observation):
         return False
 
     def compute_reward(self, achieved_goal, desired_goal, info):
@@ -58,16 +58,16 @@ def near(achieved_goal, desired_goal):
 
 
 class Scalar(Line):
-    """Its reward takes one goal only."""
+    """Its reward accepts one goal only."""
 
     def compute_reward(self, achieved_goal, desired_goal, info):
         return 0.0 if float(np.abs(achieved_goal - desired_goal).max()) < 0.35 else -1.0
 
 
 class Terminating(Line):
-    """A goal reached ends the episode, and compute_terminated says so, for a batch too."""
+    """Success ends the episode, and compute_terminated returns it, for a batch too."""
 
-    def ends(self, observation):
+    def terminates(self, observation):
         return bool(near(observation["achieved_goal"], self.goal))
 
     def compute_terminated(self, achieved_goal, desired_goal, info):
@@ -75,7 +75,7 @@ class Terminating(Line):
 
 
 class TerminatingOneByOne(Terminating):
-    """The mazes' mistake: a norm without an axis gives one answer for a whole batch."""
+    """The mistake of the mazes: a norm without an axis returns one value for a whole batch."""
 
     def compute_terminated(self, achieved_goal, desired_goal, info):
         return bool(np.linalg.norm(achieved_goal - desired_goal) < 0.5)

@@ -1,4 +1,4 @@
-"""BitFlipping, worked by hand, in every form in which it can be seen."""
+"""BitFlipping, worked by hand, in every form of its observation."""
 
 import itertools
 import math
@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from hindsight.envs.bit_flipping import BitFlipping, BitTask
-from hindsight.envs.goal_env import check_goal_env, read_spec, resets_exactly, reward_function, terminated_function
+from hindsight.envs.bit_flipping import BitFlipping
+from hindsight.envs.check import check_goal_env
+from hindsight.envs.goal_env import read_spec, resets_exactly
+from hindsight.envs.goal_functions import reward_function, terminated_function
 from hindsight.errors import InputError, OptionError
 
 KINDS = ("multibinary", "box", "discrete", "image")
@@ -37,7 +39,7 @@ def test_an_action_flips_its_bit_and_the_last_right_one_ends_the_episode():
     assert not np.signbit(reward)
 
 
-def test_there_is_time_for_every_bit_once():
+def test_an_episode_has_as_many_steps_as_bits():
     env = started([0, 0], [1, 1])
     assert [env.step(0)[3], env.step(0)[3]] == [False, True]
     assert started([0, 0], [1, 1], max_steps=1).step(0)[3]
@@ -52,13 +54,13 @@ def test_positive_components_flip_their_bits():
 
 
 @pytest.mark.parametrize(
-    ("kind", "seen", "dtype"),
+    ("kind", "expected", "dtype"),
     [("multibinary", [0, 1, 1], "int8"), ("box", [0.0, 1.0, 1.0], "float32"), ("discrete", 2 + 4, "int64")],
 )
-def test_the_forms_in_which_bits_are_seen(kind, seen, dtype):
+def test_the_forms_of_an_observation(kind, expected, dtype):
     env = BitFlipping(3, observation=kind)
     observation, _ = env.reset(options={"start": [0, 1, 1], "goal": [1, 0, 0]})
-    assert observation["observation"].tolist() == observation["achieved_goal"].tolist() == seen
+    assert observation["observation"].tolist() == observation["achieved_goal"].tolist() == expected
     assert observation["observation"].dtype == dtype
     assert env.observation_space.contains(observation)
 
@@ -76,25 +78,24 @@ def test_an_image_shows_squares_row_after_row():
 
 @pytest.mark.parametrize("n_bits", [1, 2, 25, 36 * 36])
 def test_an_image_has_a_square_for_each_bit(n_bits):
-    task = BitTask(n_bits, False, "ones", "image")
-    shown = task.show(np.eye(n_bits, dtype=np.int8))
+    shown = BitFlipping(n_bits, goal="ones", observation="image").show(np.eye(n_bits, dtype=np.int8))
     assert shown.shape == (n_bits, 36, 36, 1)
     used = math.isqrt(n_bits - 1) + 1
     used *= 36 // used
     assert not shown[:, used:].any()
     assert not shown[:, :, used:].any()
     assert shown.max(axis=0).sum() == shown.sum(dtype=np.int64) > 0  # no pixel shows two bits
-    assert (shown.reshape(n_bits, -1).sum(axis=1) > 0).all()  # and no bit goes without
+    assert (shown.reshape(n_bits, -1).sum(axis=1) > 0).all()  # and every bit has a pixel
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_goals_are_judged_one_by_one_or_many_at_once(kind):
+def test_rewards_of_one_goal_and_of_many(kind):
     env = BitFlipping(2, observation=kind)
     bits = np.array(list(itertools.product((0, 1), repeat=2)), np.int8)  # 00 01 10 11
-    shown = env.task.show(bits)
+    shown = env.show(bits)
     achieved, desired = shown[[0, 1, 2, 3, 1]], shown[[0, 1, 2, 0, 2]]
     expected = np.array([True, True, True, False, False])
-    for given, right in (
+    for values, correct in (
         (env.compute_success(achieved, desired), expected),
         (env.compute_terminated(achieved, desired, {}), expected),
         (env.compute_reward(achieved, desired, {}), expected - 1.0),
@@ -102,13 +103,13 @@ def test_goals_are_judged_one_by_one_or_many_at_once(kind):
         ([env.compute_reward(a, d) for a, d in zip(achieved, desired, strict=True)], expected - 1.0),
         ([env.compute_terminated(a, d) for a, d in zip(achieved, desired, strict=True)], expected),
     ):
-        assert np.array_equal(given, right)
+        assert np.array_equal(values, correct)
     assert env.compute_reward(achieved, desired).dtype == np.float32
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("continuous", [False, True])
-def test_every_promise_is_kept(kind, continuous):
+def test_every_rule_is_kept(kind, continuous):
     options = {"n_bits": 3, "observation": kind, "continuous": continuous}
     env = gymnasium.make("BitFlipping-v0", **options)
     report = check_goal_env(env)
@@ -117,7 +118,7 @@ def test_every_promise_is_kept(kind, continuous):
     assert (spec.max_episode_steps, spec.reward_low, spec.reward_high, spec.env_id) == (3, -1, 0, "BitFlipping-v0")
     assert reward_function(env) == env.unwrapped.compute_reward
     assert terminated_function(env) == env.unwrapped.compute_terminated
-    assert resets_exactly("BitFlipping-v0", options)
+    assert resets_exactly(env, gymnasium.make("BitFlipping-v0", **options))
     check_env(gymnasium.make("BitFlipping-v0", render_mode="rgb_array", **options).unwrapped)
 
 
@@ -138,7 +139,7 @@ def test_no_episode_begins_at_its_goal():
         ({}, {"start": [1, 1]}, "achieved_goal"),
     ],
 )
-def test_what_is_fixed_is_not_met_by_chance(options, fixed, key):
+def test_a_fixed_start_or_goal_is_not_drawn_for_the_other(options, fixed, key):
     env = BitFlipping(2, **options)
     for seed in range(50):
         observation, info = env.reset(seed=seed, options=fixed)
@@ -146,7 +147,7 @@ def test_what_is_fixed_is_not_met_by_chance(options, fixed, key):
         assert not info["is_success"]
 
 
-def test_a_start_at_the_goal_can_be_asked_for():
+def test_a_start_at_the_goal_can_be_given():
     assert BitFlipping(2).reset(seed=0, options={"start": [0, 1], "goal": [0, 1]})[1] == {"is_success": True}
     assert BitFlipping(2, goal="ones").reset(seed=0, options={"start": [1, 1]})[1] == {"is_success": True}
 
@@ -177,24 +178,24 @@ def test_the_picture_shows_the_state_above_the_goal():
         ({"n_bits": 2.5}, "n_bits"),
         ({"goal": "one"}, "random, ones, got 'one'. Did you mean 'ones'"),
         ({"observation": "bits"}, "multibinary, box, discrete, image, got 'bits'"),
-        ({"n_bits": 21, "observation": "discrete"}, "at most 20 .*got 21: use observation='multibinary'"),
+        ({"n_bits": 21, "observation": "discrete"}, "at most 20 .*got 21. Use observation='multibinary'"),
         ({"n_bits": 1297, "observation": "image"}, "at most 1296"),
         ({"max_steps": 0}, "max_steps"),
     ],
 )
-def test_options_out_of_range_are_refused(options, message):
+def test_options_out_of_range_are_errors(options, message):
     with pytest.raises(OptionError, match=message):
         BitFlipping(**options)
 
 
 @pytest.mark.parametrize("options", [{"goal": [0, 2]}, {"start": [0.5, 0]}, {"start": [0, 1, 0]}])
-def test_reset_options_that_are_no_bits_are_refused(options):
-    with pytest.raises(OptionError, match=r"must be in MultiBinary\(2\), of shape \(2,\), got \["):
+def test_reset_options_that_are_not_bits_are_errors(options):
+    with pytest.raises(OptionError, match=r"must be in MultiBinary\(2\), got \["):
         BitFlipping(2).reset(options=options)
 
 
 @pytest.mark.parametrize("action", [-1, 3, 0.5, np.nan])
-def test_an_action_that_is_no_bit_is_refused(action):
+def test_an_action_that_is_not_a_bit_is_an_error(action):
     env = started([0, 0, 0], [1, 1, 1])
-    with pytest.raises(InputError, match="number of a bit, 0 to 2, got"):
+    with pytest.raises(InputError, match="must be 0 to 2, got"):
         env.step(action)

@@ -1,12 +1,13 @@
-"""Every promise, broken once: the report names it, and nothing is raised."""
+"""Every rule, broken once: the report names it, and nothing is raised."""
 
 import gymnasium
 import numpy as np
 import pytest
+from docking_env import Docking
 from gymnasium import spaces
 from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
 
-from hindsight.envs.goal_env import check_goal_env
+from hindsight.envs.check import check_goal_env
 from hindsight.errors import UnknownNameError
 
 
@@ -16,8 +17,8 @@ def finding(env, name):
     return found.level, found.sentence
 
 
-def test_good_environments_have_nothing_but_ok():
-    for env in (Line(), Terminating(), "PointReach-v0", "BitFlipping-v0", lambda: Line()):
+def test_good_environments_have_only_ok_findings():
+    for env in (Line(), Terminating(), "PointReach-v0", "BitFlipping-v0", lambda: Line(), Docking):
         report = check_goal_env(env)
         assert {f.level for f in report.findings} == {"ok"}, str(report)
         assert report.ok
@@ -26,11 +27,11 @@ def test_good_environments_have_nothing_but_ok():
 def test_the_report_is_made_for_a_terminal():
     text = str(check_goal_env("PointReach-v0"))
     assert text.startswith("PointReach-v0\n  ok       spaces             observation (4,) float32")
-    assert text.endswith("PointReach-v0 is ready for hindsight: errors 0, warnings 0")
+    assert text.endswith("PointReach-v0 is ready for hindsight: errors 0, warnings 0, not seen 0")
 
 
 class WidelyCopied(Line):
-    """compute_reward pays 1 and 0, step pays 0 and -1, and the observations are float64 in a float32 space."""
+    """compute_reward returns 1 and 0, step 0 and -1, and the observations are float64 in a float32 space."""
 
     def observe(self):
         return {k: v.astype(np.float64) for k, v in super().observe().items()}
@@ -39,19 +40,14 @@ class WidelyCopied(Line):
         return near(achieved_goal, desired_goal).astype(np.float64)
 
 
-def test_a_widely_copied_mistake_is_caught():
-    report = check_goal_env(WidelyCopied())
-    assert not report.ok
-    assert finding(WidelyCopied(), "observations") == (
-        "warning",
-        "observation at step 0 of the episode with seed 1 is float64, but float32 is declared: declare what is given, "
-        "it is cast to the declaration",
-    )
-    assert finding(WidelyCopied(), "reward values") == (
-        "error",
-        "step 1 with seed 1 paid -1 and compute_reward says 0; 20 of 20 steps differ, by up to 1: let step pay what "
-        "compute_reward gives",
-    )
+def test_a_widely_copied_mistake_is_found():
+    assert not check_goal_env(WidelyCopied()).ok
+    level, sentence = finding(WidelyCopied(), "observations")
+    assert level == "warning"
+    assert_matches(r"observation at step 0 with seed 1 is float64 .*, which is not in Box.*float32\); it is cast", sentence)
+    level, sentence = finding(WidelyCopied(), "reward values")
+    assert level == "error"
+    assert_matches("step 1 with seed 1 has the reward -1, but compute_reward returns 0", sentence)
 
 
 def changed(base=Line, **methods):
@@ -65,14 +61,9 @@ def observing(change):
 @pytest.mark.parametrize(
     ("change", "level", "sentence"),
     [
-        (
-            lambda o: {**o, "observation": o["observation"][:1]},
-            "error",
-            r"observation at step 0 .* shape \(1,\), but \(2,\)",
-        ),
-        (lambda o: {**o, "achieved_goal": o["achieved_goal"] * np.nan}, "error", "achieved_goal .* not finite"),
-        (lambda o: {**o, "observation": o["observation"] + 1000}, "warning", "outside of its declared bounds"),
-        (lambda o: {**o, "observation": o["observation"].astype(np.float16)}, "warning", "is float16, but float32"),
+        (lambda o: {**o, "observation": o["observation"][:1]}, "error", r"step 0 .* shape \(1,\), but \(2,\)"),
+        (lambda o: {**o, "observation": o["observation"] * np.nan}, "error", "observation .* not finite"),
+        (lambda o: {**o, "observation": o["observation"] + 1000}, "warning", "which is not in Box"),
     ],
 )
 def test_observations_that_are_not_as_declared(change, level, sentence):
@@ -86,34 +77,57 @@ def assert_matches(pattern, text):
         raise AssertionError(text)
 
 
-def test_any_whole_number_will_do_for_a_discrete_observation():
+def test_any_integer_dtype_suits_a_discrete_observation():
     env = Line()
     env.observation_space = spaces.Dict({**env.observation_space.spaces, "observation": spaces.Discrete(3)})
     env.observe = lambda: {**Line.observe(env), "observation": np.int32(2)}
-    assert finding(env, "observations") == ("ok", "as declared")
+    assert finding(env, "observations")[0] == "ok"
+
+
+def test_further_keys_of_the_observation_are_named():
+    env = observing(lambda o: {**o, "fuel": np.ones(1, np.float32)})
+    env.observation_space = spaces.Dict({**env.observation_space.spaces, "fuel": spaces.Box(0, 1, (1,))})
+    level, sentence = finding(env, "spaces")
+    assert level == "warning"
+    assert "Not used: fuel. Append them with observation_keys" in sentence
+
+
+class Late(Line):
+    """The reward and the success of a step are those of the state before it."""
+
+    def step(self, action):
+        before = self.observe()
+        observation, _, terminated, truncated, _ = super().step(action)
+        info = self.info(before)
+        return observation, self.reward(before, info), terminated, truncated, info
+
+
+class Early(Line):
+    """The observation of a step is that of the state before it."""
+
+    def step(self, action):
+        before = self.observe()
+        return before, *super().step(action)[1:]
+
+
+@pytest.mark.parametrize(
+    ("env", "sentence"), [(Late(), "those of the state before the step"), (Early(), "the state after the next step")]
+)
+def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
+    level, found = finding(env, "reward timing")
+    assert level == "error"
+    assert sentence in found
 
 
 @pytest.mark.parametrize(
     ("env", "name", "level", "sentence"),
     [
-        (Scalar(), "reward form", "warning", "one goal at a time"),
+        (Scalar(), "reward form", "warning", "wrong for a batch"),
         (
-            changed(compute_reward=lambda self, a, d, info: np.nan * near(a, d), pay=lambda *_: 0.0),
-            "reward form",
-            "error",
-            "finite",
-        ),
-        (
-            changed(pay=lambda self, o, info: Line.pay(self, o, info) - 5 * (self.steps == 7)),
+            changed(max_steps=30, reward=lambda self, o, info: Line.reward(self, o, info) - 5 * (self.steps == 7)),
             "reward values",
             "warning",
-            "step 7 with seed 1 paid -6 and compute_reward says -1; 2 of 20 steps differ, by up to 5",
-        ),
-        (
-            changed(compute_reward=lambda self, a, d, info: near(a, d) - self.np_random.random(near(a, d).shape)),
-            "reward inputs",
-            "error",
-            "asked twice",
+            "step 7 with seed 1 has the reward -6, but compute_reward returns -1; .* differ, by up to 5",
         ),
         (
             changed(
@@ -122,41 +136,58 @@ def test_any_whole_number_will_do_for_a_discrete_observation():
             ),
             "reward inputs",
             "warning",
-            r"reads the info \(toll\)",
+            "needs these entries of info: toll. Set info_keys",
         ),
         (
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
             "reward inputs",
             "error",
-            "must look at the desired_goal",
+            "must use the desired_goal",
         ),
-        (changed(info=lambda self, o: {"won": True}), "success", "error", r"step 1 with seed 1 .* but \['won'\]"),
+        (changed(info=lambda self, o: {"won": True}), "success", "error", r"step 1 with seed 1 .* only \['won'\]"),
         (changed(info=lambda self, o: {"success": True}), "success", "warning", "disagree in"),
-        (TerminatingOneByOne(), "compute_terminated", "warning", "asked for each"),
+        (TerminatingOneByOne(), "termination", "warning", "called for each"),
         (
             changed(Terminating, compute_terminated=lambda self, a, d, info: 1 / 0),
-            "compute_terminated",
+            "termination",
             "warning",
-            "fails, so it is not used",
+            "failed, so it is not used",
         ),
         (
             changed(compute_terminated=lambda self, a, d, info: True),
-            "compute_terminated",
+            "termination",
             "warning",
-            "says True where step says False",
+            "contradicts a step with terminated=False",
         ),
-        (changed(ends=lambda self, o: self.steps == 3), "compute_terminated", "warning", "ended for good at step 3"),
         (
-            changed(Terminating, ends=lambda self, o: self.steps == 3),
-            "compute_terminated",
+            changed(compute_terminated=lambda self, a, d, info: near(a, d)),
+            "termination",
             "warning",
-            "step 3 with seed 1 has terminated=True and compute_terminated says the opposite; 2 of 6 steps differ",
+            r"0 of \d+ successes and 0 other steps .* but compute_terminated returns another number",
+        ),
+        (
+            changed(terminates=lambda self, o: self.steps == 3),
+            "termination",
+            "ok",
+            r"0 of \d+ successes and [1-9] other steps ended their episode",
+        ),
+        (
+            changed(Terminating, terminates=lambda self, o: Terminating.terminates(self, o) or self.steps == 3),
+            "termination",
+            "warning",
+            "On relabelling, only successes that compute_terminated or the reward shows end an episode",
+        ),
+        (
+            changed(terminates=lambda self, o: Terminating.terminates(self, o) and self.steps > 4),
+            "termination",
+            "warning",
+            "not clear which relabelled successes do",
         ),
         (
             changed(reset=lambda self, *, seed=None, options=None: Line.reset(self, seed=None)),
             "seeded resets",
             "warning",
-            "lead elsewhere, by up to",
+            "lead to other observations, by up to",
         ),
         (
             changed(step=lambda self, a: (setattr(self, "goal", self.goal + (self.steps == 4)), Line.step(self, a))[1]),
@@ -172,12 +203,76 @@ def test_any_whole_number_will_do_for_a_discrete_observation():
         ),
     ],
 )
-def test_a_broken_promise_is_named(env, name, level, sentence):
+def test_a_broken_rule_is_named(env, name, level, sentence):
     if name == "time limit":
         env.max_steps = np.inf
     found = finding(env, name)
-    assert found[0] == level
+    assert found[0] == level, found
     assert_matches(sentence, found[1])
+
+
+class Hidden(Line):
+    """A wide line with a goal that cannot be set, since no attribute holds it in the form of the observation."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.parts = 90.0, {"goal": self.goal}
+        del self.goal
+        return self.observe(), {}
+
+    def __getattr__(self, name):
+        if name == "goal":
+            return self.__dict__["parts"]["goal"]
+        raise AttributeError(name)
+
+
+def test_without_a_success_the_report_says_so():
+    report = check_goal_env(Hidden())
+    assert [f.name for f in report.of("not seen")] == ["reward timing", "success", "termination"], str(report)
+    assert_matches("0 successes in .* with random actions, since the goal cannot be set", str(report))
+    assert report.facts.terminates_on_success is None
+    assert report.ok
+
+
+@pytest.mark.parametrize(
+    ("env", "terminates", "settings"),
+    [
+        (Line(), False, {}),
+        (Terminating(), True, {}),
+        (TerminatingOneByOne(), True, {}),
+        (changed(terminates=Terminating.terminates), True, {"relabel_terminated": "success"}),
+        (changed(compute_terminated=lambda self, a, d, info: near(a, d)), False, {"relabel_terminated": "keep"}),
+        (
+            changed(
+                info=lambda self, o: {**Line.info(self, o), "toll": 0.5},
+                reward=lambda self, o, info: Line.reward(self, o, info) - info["toll"],
+                compute_reward=lambda self, a, d, info: near(a, d) - 1.0 - info.get("toll", 0.0),
+            ),
+            False,
+            {"info_keys": ("toll",)},
+        ),
+        (Docking(), True, {"relabel_terminated": "success"}),
+    ],
+)
+def test_the_facts_decide_settings(env, terminates, settings):
+    facts = check_goal_env(env).facts
+    assert facts.terminates_on_success is terminates
+    assert {name: value for name, (value, _) in facts.settings().items()} == settings
+
+
+def test_the_other_facts():
+    facts = check_goal_env(Line()).facts
+    assert (facts.time_limit, facts.action_bounds, facts.exact_resets) == (10, (-1.0, 1.0), True)
+
+
+def test_the_budget_is_a_number_of_steps():
+    counts = []
+    for _ in range(2):
+        env, steps = Hidden(), []
+        env.step = lambda action, env=env, steps=steps: (steps.append(1), Line.step(env, action))[1]
+        check_goal_env(env)
+        counts.append(len(steps))
+    assert counts[0] == counts[1] < 800
 
 
 def test_actions_without_bounds_are_an_error():
@@ -192,19 +287,28 @@ def test_an_environment_that_fails_is_reported_not_raised():
             raise RuntimeError("lost contact")
         return Line.step(self, action)
 
-    level, sentence = finding(changed(step=step), "episodes")
+    level, sentence = finding(changed(step=step), "first episodes")
     assert level == "error"
-    assert sentence == "step 4 of an episode with seed 1 fails (RuntimeError: lost contact)"
-    assert finding(changed(reset=lambda self, **_: 1 / 0), "episodes")[0] == "error"
-    assert finding(lambda: 1 / 0, "making") == ("error", "ZeroDivisionError: division by zero")
-    assert "Dict space" in finding(lambda: gymnasium.make("CartPole-v1"), "spaces")[1]
-    assert "Dict space" in finding(type("Bare", (gymnasium.Env,), {}), "spaces")[1]
+    assert sentence == "Step 4 of an episode with seed 1 failed (RuntimeError: lost contact)."
+    assert finding(changed(reset=lambda self, **_: 1 / 0), "first episodes")[0] == "error"
+    assert_matches("ZeroDivisionError: division by zero", finding(lambda: 1 / 0, "environment")[1])
+    assert "Dict observation space" in finding(lambda: gymnasium.make("CartPole-v1"), "environment")[1]
+    assert "Dict observation space" in finding(type("Bare", (gymnasium.Env,), {}), "environment")[1]
 
 
-def test_a_reward_that_fails_is_told_once():
-    report = check_goal_env(changed(compute_reward=lambda self, a, d, info: 1 / 0))
-    assert [f.name for f in report.of("error")] == ["reward form"]
-    assert "compute_reward of Changed fails for one goal of shape (2,) (ZeroDivisionError" in str(report)
+@pytest.mark.parametrize(
+    ("compute", "message"),
+    [
+        (lambda self, a, d, info: 1 / 0, r"compute_reward of Changed failed \(ZeroDivisionError"),
+        (lambda self, a, d, info: np.nan * near(a, d), "finite"),
+        (lambda self, a, d, info: near(a, d) - self.np_random.random(near(a, d).shape), "must not be random"),
+    ],
+)
+def test_a_reward_that_cannot_be_used_is_reported_once(compute, message):
+    report = check_goal_env(changed(compute_reward=compute))
+    assert [f.name for f in report.of("error")] == ["first episodes"]
+    assert_matches(message, str(report))
+    assert report.facts is None
 
 
 def test_an_unknown_id_is_raised():
@@ -212,7 +316,7 @@ def test_an_unknown_id_is_raised():
         check_goal_env("PointReach-v7")
 
 
-def test_an_environment_that_is_handed_over_stays_open_and_keeps_its_random_numbers():
+def test_a_given_environment_stays_open_and_keeps_its_random_state():
     env, other = Line(), Line()
     env.reset(seed=3)
     other.reset(seed=3)
@@ -221,7 +325,12 @@ def test_an_environment_that_is_handed_over_stays_open_and_keeps_its_random_numb
     assert np.array_equal(env.reset()[0]["observation"], other.reset()[0]["observation"])
 
 
-def test_an_episode_that_outlives_its_limit_is_an_error():
+def test_a_failing_close_is_a_warning():
+    with pytest.warns(UserWarning, match=r"close\(\) of Changed failed \(ZeroDivisionError"):
+        assert check_goal_env(lambda: changed(close=lambda self: 1 / 0)).ok
+
+
+def test_an_episode_longer_than_its_limit_is_an_error():
     class Endless(Line):
         max_episode_steps = 3
 
@@ -229,6 +338,6 @@ def test_an_episode_that_outlives_its_limit_is_an_error():
             observation, reward, *_, info = super().step(action)
             return observation, reward, False, False, info
 
-    level, sentence = finding(Endless(), "episode end")
+    level, sentence = finding(Endless(), "time limit")
     assert level == "error"
-    assert sentence.startswith("an episode went on after 3 steps")
+    assert sentence.startswith("an episode continued after 3 steps")

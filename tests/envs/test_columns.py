@@ -2,36 +2,35 @@ import numpy as np
 import pytest
 
 from hindsight import HER, AddColumns, BitFlipping, PointReach
-from hindsight.envs.goal_env import check_goal_env
+from hindsight.envs.check import check_goal_env
 from hindsight.errors import GoalEnvError
 
 
-def place(seen):
-    return seen[:2]
+def position(observation):
+    return observation[:2]
 
 
-def ahead(seen):
-    return seen[:2] + 0.1 * seen[2:]
+def ahead(observation):
+    return observation[:2] + 0.1 * observation[2:]
 
 
-def speed(seen):
-    return np.linalg.norm(seen[2:])
+def speed(observation):
+    return np.linalg.norm(observation[2:])
 
 
 def make():
-    return AddColumns(PointReach(max_steps=10), place, ahead, speed)
+    return AddColumns(PointReach(max_steps=10), position, ahead, speed)
 
 
-def test_columns_stand_behind_what_is_seen():
+def test_columns_follow_the_observation():
     env = make()
     first, _ = env.reset(seed=0)
     second, *_ = env.step(np.array([1.0, -1.0], np.float32))
-    for seen in (first["observation"], second["observation"]):
-        assert seen.dtype == np.float32
-        assert (
-            seen[4:].tolist() == np.concatenate([seen[:2], ahead(seen[:4]), [speed(seen[:4])]]).astype(np.float32).tolist()
-        )
-        assert seen in env.observation_space["observation"]
+    for row in (first["observation"], second["observation"]):
+        assert row.dtype == np.float32
+        columns = np.concatenate([row[:2], ahead(row[:4]), [speed(row[:4])]]).astype(np.float32)
+        assert row[4:].tolist() == columns.tolist()
+        assert row in env.observation_space["observation"]
     assert second["achieved_goal"].tolist() == second["observation"][:2].tolist()
     assert check_goal_env(make).ok
 
@@ -47,6 +46,6 @@ def test_a_subgoal_may_be_a_pair_of_functions():
         assert model.trainer.counts.updates == 40
 
 
-def test_bits_have_no_columns_to_add():
-    with pytest.raises(GoalEnvError, match="flat observation of floats alone"):
-        AddColumns(BitFlipping(4), place)
+def test_bits_cannot_have_columns():
+    with pytest.raises(GoalEnvError, match="needs a flat observation of floats"):
+        AddColumns(BitFlipping(4), position)

@@ -1,4 +1,3 @@
-import dataclasses
 import math
 
 import pytest
@@ -8,7 +7,6 @@ from hindsight.options import (
     AGENT_OPTIONS,
     CONTINUOUS_AGENTS,
     DISCRETE_AGENTS,
-    AgentOptions,
     DDPGOptions,
     DQNOptions,
     QRDQNOptions,
@@ -32,7 +30,7 @@ def test_every_agent_acts_in_one_kind_of_space():
     assert set(AGENT_OPTIONS) == set(CONTINUOUS_AGENTS) | set(DISCRETE_AGENTS)
 
 
-def test_random_actions_grow_fewer_in_a_straight_line():
+def test_random_actions_decrease_linearly():
     options = DQNOptions(initial_eps=1.0, random_eps=0.2, eps_steps=100)
     assert [options.eps_at(steps) for steps in (0, 25, 100, 999)] == pytest.approx([1.0, 0.8, 0.2, 0.2])
     assert DQNOptions(random_eps=0.3).eps_at(0) == 0.3
@@ -77,31 +75,23 @@ def test_random_actions_grow_fewer_in_a_straight_line():
         ("target_noise_clip", math.nan),
         ("goal_features", "distance"),
         ("observe_achieved_goal", "no"),
+        ("hidden_goal", (-1,)),
+        ("column_differences", (3,)),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(name, value):
-    with pytest.raises(OptionError, match=name) as caught:
+    with pytest.raises(OptionError, match=f"`{name}` must be") as caught:
         TD3Options(**{name: value})
-    assert repr(value) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("entropy_coefficient", 0.0),
-        ("entropy_learning_rate", -1.0),
-        ("target_entropy", math.inf),
-        ("target_entropy", "low"),
-    ],
-)
-def test_sac_refuses_what_only_it_has(name, value):
-    with pytest.raises(OptionError, match=name):
-        SACOptions(**{name: value})
+    assert f"{value!r}." in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("options", "name", "value"),
     [
+        (SACOptions, "entropy_coefficient", 0.0),
+        (SACOptions, "entropy_learning_rate", -1.0),
+        (SACOptions, "target_entropy", math.inf),
+        (SACOptions, "target_entropy", "low"),
         (DQNOptions, "initial_eps", 1.5),
         (DQNOptions, "eps_steps", -1),
         (DQNOptions, "double", 1),
@@ -113,24 +103,18 @@ def test_sac_refuses_what_only_it_has(name, value):
         (TQCOptions, "top_quantiles_to_drop_per_net", -1),
     ],
 )
-def test_the_other_agents_refuse_what_only_they_have(options, name, value):
-    with pytest.raises(OptionError, match=name):
+def test_options_of_one_agent_are_validated_too(options, name, value):
+    with pytest.raises(OptionError, match=f"`{name}` must be"):
         options(**{name: value})
 
 
-def test_values_at_the_edge_are_taken():
+def test_values_at_the_bounds_are_accepted():
     options = TD3Options(hidden=[], tau=1.0, n_critics=5, n_target_critics=5, random_eps=1.0, gradient_clip=1, noise=0)
-    assert options.hidden == ()  # a list, as TOML gives it, becomes a tuple
+    assert options.hidden == ()
     assert SACOptions(entropy_learning_rate=0.0, target_entropy=-1.5).target_entropy == -1.5
 
 
-def test_options_are_frozen_and_every_one_has_a_comment():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        AgentOptions().tau = 1.0
-    from pathlib import Path
-
-    from hindsight.options import agent
-
-    lines = Path(agent.__file__).read_text(encoding="utf-8").splitlines()
-    for option in {field.name for record in AGENT_OPTIONS.values() for field in dataclasses.fields(record)}:
-        assert all("  # " in line for line in lines if line.startswith(f"    {option}: ")), option
+@pytest.mark.parametrize("options", [{"exploration_decay": 0.5}, {"exploration_decay_start": 10}])
+def test_exploration_decay_needs_a_start(options):
+    with pytest.raises(OptionError, match="Give both or neither"):
+        TD3Options(**options)

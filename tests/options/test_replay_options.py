@@ -1,49 +1,128 @@
 import pytest
 
-from hindsight.errors import OptionError
-from hindsight.options import ReplayOptions
+from hindsight.errors import OptionError, UnknownNameError
+from hindsight.options import Relabel, ReplayOptions
 
 
-def test_goals_that_are_drawn_at_the_end_of_an_episode_are_for_one_step():
+def next_rows(rows, steps_done, steps_left, u):
+    return rows + 1
+
+
+def test_relabelling_at_the_end_of_an_episode_needs_single_steps():
     assert ReplayOptions(relabel_at="episode_end").n_steps == 1
-    with pytest.raises(OptionError, match="relabel_at is 'episode_end', which keeps the reward of one step"):
+    with pytest.raises(OptionError, match="Use n_steps=1 or relabel_at='sample'"):
         ReplayOptions(relabel_at="episode_end", n_steps=3)
 
 
-def test_a_mixture_stands_instead_of_the_strategy_and_its_count():
-    assert ReplayOptions(relabel="future=0.5,desired=0.3").n_sampled_goal == 4
-    for options, words in [
-        ({"n_sampled_goal": 2}, "n_sampled_goal is 2, but relabel .* says already"),
-        ({"strategy": "final"}, "strategy is 'final', but relabel .* says already"),
-        ({"relabel": "futur=1"}, "Did you mean 'future'"),
-    ]:
-        with pytest.raises(OptionError, match=words):
-            ReplayOptions(**{"relabel": "future=0.5", **options})
+@pytest.mark.parametrize(
+    ("options", "strategy", "fraction"),
+    [
+        ({}, "future", 0.8),
+        ({"n_sampled_goal": 1}, "future", 0.5),
+        ({"n_sampled_goal": 0}, "future", 0.0),
+        ({"strategy": "final"}, "final", 0.8),
+        ({"relabel": "future=0.5,desired=0.25"}, Relabel(future=0.5, desired=0.25), 0.75),
+        ({"strategy": Relabel(random=0.5)}, Relabel(random=0.5), 0.5),
+        ({"strategy": "random=0.5"}, Relabel(random=0.5), 0.5),
+        ({"strategy": next_rows}, next_rows, 0.8),
+    ],
+)
+def test_the_strategy_and_the_relabelled_fraction(options, strategy, fraction):
+    made = ReplayOptions(**options)
+    assert made.goal_strategy == strategy
+    assert made.relabelled_fraction == pytest.approx(fraction)
 
 
-def test_later_shares_come_with_the_step_from_which_they_hold():
-    first = {"relabel": "future=0.8"}
-    assert ReplayOptions(**first, relabel_later="future=0.3", relabel_later_from=100).relabel_later_from == 100
-    for options, words in [
-        ({"relabel_later": "future=0.3"}, "'future=0.3' and relabel_later_from 0, but .* belong together"),
-        ({"relabel_later_from": 5}, "relabel_later_from 5, but"),
-        ({"relabel_later": "future=0.3", "relabel_later_from": -1}, "relabel_later_from -1"),
-        ({"relabel_later": "futur=1", "relabel_later_from": 5}, "Did you mean 'future'"),
-        (
-            {"relabel_later": "future=1", "relabel_later_from": 5, "relabel_at": "episode_end"},
-            "relabel_later needs 'sample'",
-        ),
-        (
-            {"relabel": "", "relabel_later": "future=1", "relabel_later_from": 5},
-            "relabel is empty: give the first shares too",
-        ),
-    ]:
-        with pytest.raises(OptionError, match=words):
-            ReplayOptions(**first | options)
-
-
-@pytest.mark.parametrize("options", [{"energy_cap": 0.1}, {"energy_remaining": True}])
-def test_how_energy_draws_goes_with_energy(options):
-    assert ReplayOptions(energy_priority=True, **options).energy_priority
-    with pytest.raises(OptionError, match="set energy_priority=True with it"):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"relabel": "future=0.5", "n_sampled_goal": 4}, "`n_sampled_goal` is 4, but the fractions future=0.5 already"),
+        ({"strategy": Relabel(final=0.5), "n_sampled_goal": 4}, "`n_sampled_goal` is 4, but the fractions final=0.5"),
+        ({"relabel": "future=0.5", "strategy": "final"}, "`relabel` and `strategy` both choose the goals"),
+        ({"strategy": "futur"}, "Did you mean 'future'"),
+        ({"strategy": 3}, "a Relabel or a function, got 3"),
+        ({"prioritized": True, "energy_priority": True}, "Give one of them"),
+        ({"energy_cap": 0.1}, "`energy_cap` needs energy_priority=True"),
+        ({"energy_remaining": True}, "`energy_remaining` needs energy_priority=True"),
+        ({"energy_priority": True, "energy_cap": 0.0}, "`energy_cap` must be above 0 or None"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(options, message):
+    with pytest.raises(OptionError, match=message):
         ReplayOptions(**options)
+
+
+def test_a_function_becomes_its_name_and_is_not_read_back():
+    data = ReplayOptions(strategy=next_rows).to_dict()
+    assert data["strategy"].endswith("next_rows")
+    with pytest.raises(OptionError, match="`strategy` must be"):
+        ReplayOptions(**data)
+
+
+def test_the_schedule_sets_the_last_entry_that_is_due():
+    options = ReplayOptions(relabel_schedule=["100: future=0.5", "2_000: desired=0.25"])
+    steps = (0, 99, 100, 1_999, 2_000, 9_999)
+    first, second = Relabel(future=0.5), Relabel(desired=0.25)
+    assert [options.relabel_at_step(n) for n in steps] == [None, None, first, first, second, second]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        (["future=0.5"], "must be written as"),
+        (["later: future=0.5"], "must be written as"),
+        (["100: futur=0.5"], "Did you mean 'future'"),
+        (["100: future=0.5", "100: final=0.5"], "must be positive and increase"),
+        (["0: future=0.5"], "must be positive and increase"),
+    ],
+)
+def test_a_schedule_that_cannot_be_read_is_refused(schedule, message):
+    with pytest.raises(OptionError, match=message):
+        ReplayOptions(relabel_schedule=schedule)
+
+
+def test_a_schedule_needs_relabelling_at_sampling():
+    with pytest.raises(OptionError, match="needs relabel_at='sample'"):
+        ReplayOptions(relabel_schedule=["100: future=0.5"], relabel_at="episode_end")
+
+
+def test_a_mixture_is_written_as_it_is_read():
+    relabel = Relabel.parse("future=0.5, desired = 0.3,random=.1")
+    assert relabel == Relabel(future=0.5, desired=0.3, random=0.1)
+    assert str(relabel) == "future=0.5,random=0.1,desired=0.3"
+    assert Relabel.parse(str(relabel)) == relabel
+    assert (Relabel(future=0.7, final=0.2, random=0.1).fraction, Relabel().fraction) == (pytest.approx(1.0), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("relabel", "only"),
+    [
+        (Relabel(final=0.5), "final"),
+        (Relabel(), "future"),
+        (Relabel(desired=0.5), None),
+        (Relabel(future=0.5, final=0.1), None),
+    ],
+)
+def test_the_only_strategy_of_a_mixture(relabel, only):
+    assert relabel.only == only
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("futur=1", "Did you mean 'future'"),
+        ("future=a", "The fraction of 'future' must be a number, got 'a'"),
+        ("future=0.1,future=0.2", "must be given once"),
+        ("future=2", "`future` must be at least 0 and at most 1, got 2.0"),
+        ("future=nan", "`future` must be finite"),
+        ("future=0.7,final=0.4", "must sum to at most 1, got 1.1"),
+    ],
+)
+def test_a_mixture_that_cannot_be_read_is_refused(text, message):
+    with pytest.raises(OptionError, match=message):
+        Relabel.parse(text)
+
+
+def test_an_unknown_source_is_an_unknown_name():
+    with pytest.raises(UnknownNameError):
+        ReplayOptions(relabel="futur=1")

@@ -4,7 +4,7 @@ from hindsight.errors import OptionError
 from hindsight.options import RolloutOptions, named_values
 
 
-def test_values_are_read_as_toml_has_them():
+def test_values_are_read_as_toml():
     entries = (
         "n_bits=30",
         "continuous = true",
@@ -23,17 +23,26 @@ def test_values_are_read_as_toml_has_them():
 
 
 @pytest.mark.parametrize(
-    ("entries", "said"),
+    ("entries", "message"),
     [
-        (("n_bits",), "'n_bits', but name=value is needed"),
-        (("=3",), "name=value is needed"),
-        (("n_bits=",), "name=value is needed"),
-        (("a.b=3",), "name=value is needed"),
-        (("n_bits=1", "n_bits=2"), "names 'n_bits' twice"),
-        (("reward=dense",), "'dense' is no value of TOML.*in quotes"),
-        (("n_bits=1\nseed=2",), "no value of TOML"),
+        (("n_bits",), "must be name=value"),
+        (("=3",), "must be name=value"),
+        (("n_bits=",), "must be name=value"),
+        (("a.b=3",), "must be name=value"),
+        (("n_bits=1", "n_bits=2"), "must name 'n_bits' once"),
+        (("reward=dense",), "must have a value in TOML.*'reward=\"text\"'"),
+        (("n_bits=1\nseed=2",), "must have a value in TOML"),
     ],
 )
-def test_what_is_no_named_value_is_refused(entries, said):
-    with pytest.raises(OptionError, match=f"env_options .*{said}"):
+def test_an_entry_of_another_form_is_refused(entries, message):
+    with pytest.raises(OptionError, match=f"`env_options` {message}"):
         RolloutOptions(env_options=entries)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"workers": -1}, {"episodes_per_job": 0}, {"policy_lag": -1}, {"max_episode_steps": 0}, {"engine": "threads"}],
+)
+def test_values_out_of_range_are_refused(options):
+    with pytest.raises(OptionError, match=f"`{next(iter(options))}` must be"):
+        RolloutOptions(**options)

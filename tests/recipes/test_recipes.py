@@ -1,15 +1,16 @@
 import pytest
 
-from hindsight.errors import FileError, UnknownNameError
+from hindsight.errors import FileError, OptionError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS
 from hindsight.recipes import find_recipe, load_recipe, recipe_names
+from hindsight.recipes.files import save_recipe
 from hindsight.training.settings import resolve_settings
 
 
 @pytest.mark.parametrize("name", recipe_names())
 @pytest.mark.parametrize("agent", AGENT_OPTIONS)
-def test_every_recipe_holds_options_that_exist_for_every_agent(name, agent):
-    assert resolve_settings(load_recipe(name), agent, {}).recipe == name
+def test_every_recipe_holds_valid_options_for_every_agent(name, agent):
+    assert resolve_settings(load_recipe(name), None, agent, {}).recipe == name
 
 
 def test_the_recipe_follows_from_the_id():
@@ -19,10 +20,18 @@ def test_the_recipe_follows_from_the_id():
     assert find_recipe(None).name == "default"
 
 
-def test_the_agent_follows_from_the_actions_where_the_recipe_serves_both():
+def test_the_agent_follows_from_the_actions_if_the_recipe_serves_both_kinds():
     assert [load_recipe("default").agent_for(is_discrete) for is_discrete in (False, True)] == ["td3", "dqn"]
     assert [load_recipe("bit_flipping").agent_for(is_discrete) for is_discrete in (False, True)] == ["ddpg", "dqn"]
     assert load_recipe("fetch_reach").agent_for(True) == "sac"
+
+
+def test_the_environment_is_made_with_what_the_user_gives_or_else_the_recipe():
+    recipe = load_recipe("fetch_push")
+    assert recipe.environment_arguments({}) == {}
+    assert recipe.environment_arguments({"env_options": ["n_bits=3"]}) == {"n_bits": 3}
+    with pytest.raises(OptionError, match="name=value"):
+        recipe.environment_arguments({"env_options": ["n_bits"]})
 
 
 def test_an_unknown_recipe_names_the_nearest():
@@ -30,30 +39,54 @@ def test_an_unknown_recipe_names_the_nearest():
         load_recipe("fetch_rech")
 
 
-def test_a_file_of_ones_own(tmp_path):
+def test_a_file_is_laid_over_the_default_recipe(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('agent = "sac"\n[options]\ntau = 0.5\n[sac]\ntau = 0.25\n[td3]\ntau = 0.125\n')
     recipe = load_recipe(str(path))
-    assert (recipe.name, recipe.agent) == ("mine", "sac")
-    assert recipe.options_for("sac") == {"tau": 0.25}
-    assert recipe.options_for("ddpg") == {"tau": 0.5}
+    assert (recipe.name, recipe.agent, recipe.discrete_agent, recipe.automatic) == ("mine", "sac", None, True)
+    base = load_recipe("default")
+    assert recipe.options_for("sac") == base.options_for("sac") | {"tau": 0.25}
+    assert recipe.options_for("ddpg") == base.options_for("ddpg") | {"tau": 0.5}
+
+
+def test_a_file_that_is_not_automatic_stands_alone(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("automatic = false\n[options]\ntau = 0.5\n")
+    recipe = load_recipe(str(path))
+    assert (recipe.options_for("td3"), recipe.automatic, recipe.agent) == ({"tau": 0.5}, False, "td3")
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"tau = ", "TOML"),
-        (b"options = 3", "recipe holds"),
+        (b"options = 3", "is not a recipe. `options` must be a table, got 3"),
         (b"discrete_agent = 3", "discrete_agent"),
+        (b"tau = 3", "`tau` must be a table of options, or stand in .options., got 3"),
         (b"\xff\xfe", "UTF-8"),
         (b"#" * 1_000_001, "at most"),
         (b"a = 1\na = 2\n", "TOML"),
     ],
 )
-def test_a_file_that_is_no_recipe_is_refused(tmp_path, content, said):
+def test_a_file_that_is_no_recipe_is_refused(tmp_path, content, message):
     path = tmp_path / "bad.toml"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=said):
+    with pytest.raises(FileError, match=message):
         load_recipe(str(path))
-    with pytest.raises(FileError, match="there is no recipe file"):
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileError, match="There is no recipe file"):
         load_recipe(str(tmp_path / "absent.toml"))
+
+
+def test_saved_settings_are_a_recipe_that_gives_them_again(tmp_path):
+    given = {"hidden": [8], "subgoals": [], "relabel": "future=0.5", "steps": 3, "seed": 7}
+    settings = resolve_settings(load_recipe("fetch_push"), None, "td3", given)
+    path = tmp_path / "mine.toml"
+    save_recipe(settings, path)
+    again = resolve_settings(load_recipe(str(path)), None, None, {})
+    assert again.flat() == settings.flat() | {"seed": 0}
+    assert again.agent == "td3"
+    with pytest.raises(FileError, match="must end in"):
+        save_recipe(settings, tmp_path / "mine.json")

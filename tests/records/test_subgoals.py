@@ -1,4 +1,4 @@
-"""Goals on the way: how they are written, and whose turn it is."""
+"""Subgoals: how they are written, and for which one the policy acts."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ NEAR = "near achieved=0 goal=1 tolerance=0.5 switch_distance=2"
 THEN = "then achieved=2 goal=3 tolerance=0.5 switch_distance=1"
 
 
-def test_a_subgoal_is_read_and_measured():
+def test_a_subgoal_is_parsed_and_has_a_distance():
     subgoal = Subgoal.parse("reach achieved=0,1 goal=2,3 tolerance=0.03 switch_distance=1.5e-1")
     assert subgoal == Subgoal("reach", (0, 1), (2, 3), 0.03, 0.15)
     rows = np.array([[0.0, 0.0, 3.0, 4.0], [1.0, 1.0, 1.0, 1.0]])
@@ -22,25 +22,25 @@ def test_a_subgoal_is_read_and_measured():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("reach", "cannot be read: write it as in 'reach achieved"),
-        ("reach achieved=0, goal=1 tolerance=1 switch_distance=1", "cannot be read"),
-        ("reach achieved=0 goal=1 tolerance=1e switch_distance=1", "cannot be read"),
+        ("reach", "Cannot read the subgoal 'reach'. Write it as in 'reach achieved"),
+        ("reach achieved=0, goal=1 tolerance=1 switch_distance=1", "Cannot read"),
+        ("reach achieved=0 goal=1 tolerance=1e switch_distance=1", "Cannot read"),
         ("reach achieved=0 goal=1 tolerance=2 switch_distance=1", "switch_distance at least tolerance"),
         ("reach achieved=0 goal=1 tolerance=0 switch_distance=1", "above 0"),
         (
             "reach achieved=0,1 goal=2 tolerance=1 switch_distance=1",
-            r"achieved of the subgoal reach is \(0, 1\), but 1 columns",
+            r"`achieved` of the subgoal reach is \(0, 1\). Expected 1 columns",
         ),
         (
             "reach achieved=0 goal=4 tolerance=1 switch_distance=1",
-            r"goal of the subgoal reach is \(4,\), but 1 columns below 4",
+            r"`goal` of the subgoal reach is \(4,\). Expected 1 columns of the observation, below 4",
         ),
     ],
 )
-def test_what_is_no_subgoal_of_the_task_is_refused(text, said):
-    with pytest.raises(OptionError, match=said):
+def test_an_invalid_subgoal_is_refused(text, message):
+    with pytest.raises(OptionError, match=message):
         parse_subgoals((text,), SPEC)
 
 
@@ -51,27 +51,27 @@ def test_subgoals_need_flat_arrays():
     assert parse_subgoals((), image) == ()
 
 
-# observation: distances of the two subgoals are |0 - first| and |0 - third|; the task achieved 7 and is asked for 8
+# Distances of the subgoals are |column 0 - 1| and |column 2 - 3|. The task's achieved goal is 7, its desired goal 8.
 ROWS = np.array([[0, 3, 0, 3], [0, 1, 0, 3], [0, 1, 0, 0.75], [0, 0.25, 0, 0.75], [0, 0.25, 0, 0.25]], np.float32)
 
 
 @pytest.mark.parametrize(
-    ("led", "subgoal", "expected"),
+    ("guided", "subgoal", "expected"),
     [
-        (False, 0, [1, 2, 0, 0, 0]),  # farther off than the switch_distance
-        (True, 0, [1, 1, 1, 2, 0]),  # farther off than the tolerance
-        (False, 1, [1, 1, 1, 1, 1]),  # rows of the first subgoal heed no other
-        (True, 2, [1, 1, 1, 2, 2]),  # rows of the second heed the first
+        (False, 0, [1, 2, 0, 0, 0]),  # farther than switch_distance
+        (True, 0, [1, 1, 1, 2, 0]),  # farther than the tolerance
+        (False, 1, [1, 1, 1, 1, 1]),  # rows of the first subgoal consider no other
+        (True, 2, [1, 1, 1, 2, 2]),  # rows of the second subgoal consider the first
     ],
 )
-def test_whose_turn_it_is(led, subgoal, expected):
+def test_acting_goals(guided, subgoal, expected):
     subgoals = parse_subgoals((NEAR, THEN), SPEC)
     own = np.full(5, subgoal)
-    turn, achieved, goal = acting_goals(subgoals, ROWS, np.full((5, 1), 7.0), np.full((5, 1), 8.0), own, led)
-    assert turn.tolist() == expected
+    acting, achieved, goal = acting_goals(subgoals, ROWS, np.full((5, 1), 7.0), np.full((5, 1), 8.0), own, guided)
+    assert acting.tolist() == expected
     for i, number in enumerate(expected):
         is_own = number == subgoal
         assert achieved[i, 0] == (7 if is_own else ROWS[i, 2 * number - 2])
         assert goal[i, 0] == (8 if is_own else ROWS[i, 2 * number - 1])
-        one = acting_goals(subgoals, ROWS[i], np.array([7.0]), np.array([8.0]), np.array(subgoal), led)
-        assert [part.tolist() for part in one] == [turn[i].tolist(), achieved[i].tolist(), goal[i].tolist()]
+        one = acting_goals(subgoals, ROWS[i], np.array([7.0]), np.array([8.0]), np.array(subgoal), guided)
+        assert [part.tolist() for part in one] == [acting[i].tolist(), achieved[i].tolist(), goal[i].tolist()]

@@ -1,4 +1,4 @@
-"""What a world does not care about: the group that generators make, and what it does to rows."""
+"""The group that symmetry generators make, and what it does to rows."""
 
 import numpy as np
 import pytest
@@ -22,15 +22,15 @@ def test_the_group_is_closed_and_of_the_right_order(generators, order):
     group = Symmetries(generators, SPEC)
     assert len(group) == order
     rows = np.random.default_rng(0).standard_normal((5, 3))
-    seen = [group.transformed("observation", rows, element) for element in range(order)]
-    assert np.array_equal(seen[0], rows)
-    for first in seen:
+    observed = [group.transformed("observation", rows, element) for element in range(order)]
+    assert np.array_equal(observed[0], rows)
+    for first in observed:
         for element in range(order):
             again = group.transformed("observation", first, element)
-            assert sum(np.allclose(again, one) for one in seen) == 1
+            assert sum(np.allclose(again, one) for one in observed) == 1
 
 
-def test_a_quarter_turn_by_hand():
+def test_a_rotation_by_90_degrees_by_hand():
     group, row = Symmetries((QUARTER,), SPEC), np.array([[1.0, 2.0, 3.0]], np.float32)
     assert [group.transformed("observation", row, e).tolist() for e in range(4)] == [
         [[1, 2, 3]],
@@ -42,15 +42,15 @@ def test_a_quarter_turn_by_hand():
     assert group.transformed("goal", row[:, :2], 1).dtype == np.float32
 
 
-def test_a_mirror_may_stand_anywhere():
+def test_a_mirror_may_have_an_offset():
     group, row = Symmetries(("o1=1.5-o1", "g0=2-g1 g1=-1+g0"), SPEC), np.array([[1.0, 2.0, 3.0]])
-    assert len(group) == 8  # a mirror at 0.75, and a quarter turn of the goals around (1.5, 0.5)
+    assert len(group) == 8  # a mirror at 0.75, and a rotation of the goals by 90 degrees around (1.5, 0.5)
     assert group.transformed("observation", row, 1).tolist() == [[1, -0.5, 3]]
     around = [g for g in range(8) if np.allclose(group.transformed("goal", np.array([[1.5, 0.5]]), g), [[1.5, 0.5]])]
     assert len(around) == 8
 
 
-def test_an_episode_is_seen_from_every_side():
+def test_an_augmented_episode():
     generator = np.random.default_rng(0)
     rows = [generator.standard_normal((3, n)).astype(np.float32) for n in (3, 2, 2)]
     episode = Episode(*rows, rows[1][:2], np.zeros(2), number=7)
@@ -63,25 +63,25 @@ def test_an_episode_is_seen_from_every_side():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("o0=-p0", "holds 'o0=-p0': write column=column"),
-        ("o0=g0", "of the same array"),
-        ("o0=2o0", "write column=column"),
+        ("o0=-p0", "has the entry 'o0=-p0'. Write column=column"),
+        ("o0=g0", "both of one array"),
+        ("o0=2o0", "Write column=column"),
         ("o3=-o3", "the observation has 3 columns"),
         ("a0=a2", "the action has 2 columns"),
-        ("g0=g1", "takes a column twice"),
-        ("g0=-g0 g0=g0", "says twice what g0 becomes"),
-        ("o0=1+o0", "more than 64 maps and never back"),
+        ("g0=g1", "uses a column twice"),
+        ("g0=-g0 g0=g0", "maps g0 twice"),
+        ("o0=1+o0", "more than 64 maps"),
     ],
 )
-def test_what_is_no_symmetry_is_refused(text, said):
-    with pytest.raises(OptionError, match=said):
+def test_an_invalid_symmetry_is_refused(text, message):
+    with pytest.raises(OptionError, match=message):
         Symmetries((text,), SPEC)
 
 
-def test_only_flat_arrays_of_floats_have_symmetries():
+def test_symmetries_need_flat_arrays_of_floats():
     bits = GoalSpec(FLAT, ArraySpec((2,), "int8", (0.0,), (1.0,)), FLAT)
-    with pytest.raises(OptionError, match=r"the goal is \(2,\) of int8"):
+    with pytest.raises(OptionError, match=r"shape \(2,\) and dtype int8 for the goal"):
         Symmetries((MIRROR,), bits)
     assert len(Symmetries((), bits)) == 1

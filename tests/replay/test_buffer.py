@@ -1,5 +1,9 @@
+import copy
 import json
 import math
+import pickle
+import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,6 +11,7 @@ from gymnasium import spaces
 from tiny import (
     ACTION_SPACE,
     OBSERVATION_SPACE,
+    buffer_of,
     compute_reward,
     make_buffer,
     make_episode,
@@ -17,13 +22,13 @@ from tiny import (
 )
 
 from hindsight import HindsightBuffer, Relabel
-from hindsight.errors import FileError, GoalEnvError, NothingToSampleError, OptionError, UnknownNameError
+from hindsight.errors import FileError, GoalEnvError, InputError, NothingToSampleError, OptionError, UnknownNameError
 from hindsight.records import BATCH_FIELDS
 
 
 def test_steps_in_batches_out():
     buffer = make_buffer()
-    with pytest.raises(NothingToSampleError, match="0 finished episodes"):
+    with pytest.raises(NothingToSampleError, match="0 episodes have ended"):
         buffer.sample(4)
     buffer.add(*step(1, 0))
     with pytest.raises(NothingToSampleError):
@@ -39,7 +44,7 @@ def test_steps_in_batches_out():
 
 
 @pytest.mark.parametrize("options", [{}, {"relabel_at": "episode_end"}, {"strategy": Relabel(future=0.8)}])
-def test_open_episodes_can_be_sampled_with_what_happened_so_far(options):
+def test_open_episodes_can_be_sampled_with_the_goals_achieved_so_far(options):
     buffer = make_buffer(n_envs=2, **options)
     with pytest.raises(NothingToSampleError):
         buffer.sample_open(4)
@@ -49,9 +54,9 @@ def test_open_episodes_can_be_sampled_with_what_happened_so_far(options):
     batch = buffer.sample_open(400)
     number, t = batch.observation.astype(int).T
     assert set(zip(number, t, strict=True)) == {(1, 0), (1, 1), (2, 0), (2, 1)}
-    told = batch.is_relabelled
-    assert abs(told.mean() - 0.8) < 0.1
-    assert set(zip(number[told], t[told], batch.goal[told, 0] - 1000 * number[told], strict=True)) == {
+    here = batch.is_relabelled
+    assert abs(here.mean() - 0.8) < 0.1
+    assert set(zip(number[here], t[here], batch.goal[here, 0] - 1000 * number[here], strict=True)) == {
         (n, step, goal) for n in (1, 2) for step, goal in ((0, 1), (0, 2), (1, 2))
     }
     assert not batch.terminated.any()
@@ -64,8 +69,8 @@ def test_open_episodes_give_n_step_returns_too():
     for t in range(3):
         buffer.add(*step(1, t))
     batch = buffer.sample_open(50)
-    paid = np.array([0.5 * 1 / 8, 1 / 8 + 0.5 * 2 / 8, 2 / 8])
-    assert batch.reward.tolist() == paid[batch.observation[:, 1].astype(int)].tolist()
+    expected = np.array([0.5 * 1 / 8, 1 / 8 + 0.5 * 2 / 8, 2 / 8])
+    assert batch.reward.tolist() == expected[batch.observation[:, 1].astype(int)].tolist()
     assert set(batch.discount) == {0.25, 0.5}
 
 
@@ -81,49 +86,80 @@ def test_an_unusable_batch_size_is_refused(size):
     buffer = make_buffer()
     buffer.add_episode(make_episode(1, 3))
     for call in (lambda: buffer.sample(size), lambda: buffer.sample_many(size, 4), lambda: buffer.sample_many(4, size)):
-        with pytest.raises(ValueError, match=r"is .*, but a whole number|takes .* GB"):
+        with pytest.raises(ValueError, match=r"must be a whole number|takes .* GB"):
             call()
     assert len(buffer.sample(np.int64(2))) == 2
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
-        ({"capacity": 0}, "capacity is 0"),
-        ({"n_envs": 0}, "n_envs is 0"),
-        ({"n_sampled_goal": -1}, "n_sampled_goal is -1"),
-        ({"n_sampled_goal": 0.5}, "n_sampled_goal is 0.5"),
-        ({"n_sampled_goal": 4, "strategy": Relabel(future=0.5)}, "n_sampled_goal is 4, but the Relabel"),
-        ({"episode_length": 0}, "episode_length is 0"),
-        ({"dtype": "half"}, "dtype is 'half'"),
+        ({"capacity": 0}, "capacity must be a whole number of at least 1, got 0"),
+        ({"n_envs": 0}, "n_envs must be a whole number of at least 1, got 0"),
+        ({"n_sampled_goal": -1}, "`n_sampled_goal` must be at least 0 or None, got -1"),
+        ({"n_sampled_goal": 0.5}, "`n_sampled_goal` must be .*got 0.5"),
+        ({"n_sampled_goal": 4, "strategy": Relabel(future=0.5)}, "`n_sampled_goal` is 4, but the fractions"),
+        ({"episode_length": 0}, "episode_length must be a whole number of at least 1, got 0"),
+        ({"dtype": "half"}, "dtype must be .*, got 'half'"),
         ({"strategy": "futures"}, "Did you mean 'future'"),
     ],
 )
-def test_unusable_options_are_refused(options, words):
-    with pytest.raises(OptionError, match=words):
+def test_unusable_options_are_refused(options, message):
+    with pytest.raises(OptionError, match=message):
         make_buffer(**options)
 
 
+@pytest.mark.parametrize("reward", [None, 3, "reward"])
+def test_compute_reward_must_be_a_function(reward):
+    with pytest.raises(OptionError, match="compute_reward must be a function"):
+        buffer_of(10, OBSERVATION_SPACE, ACTION_SPACE, reward)
+
+
+@pytest.mark.parametrize("beta", ["x", None, True, -0.1, 1.5, float("nan")])
+def test_beta_must_be_a_fraction(beta):
+    buffer = make_buffer(prioritized=True)
+    with pytest.raises(OptionError, match="beta must be a number between 0 and 1"):
+        buffer.beta = beta
+    assert buffer.beta == 0.4
+
+
+def test_too_many_environments_for_the_memory_are_refused():
+    with pytest.raises(OptionError, match="Lower capacity or n_envs"):
+        make_buffer(n_envs=10**9)
+
+
+@pytest.mark.parametrize("action", [-2, 3, 200])
+def test_actions_outside_a_discrete_space_are_refused(action):
+    buffer = buffer_of(10, OBSERVATION_SPACE, spaces.Discrete(4, start=-1), compute_reward)
+    with pytest.raises(InputError, match=r"action (must be from -1 to 2|is stored as int8)"):
+        buffer.add(step(1, 0)[0], action, 0.0, *step(1, 0)[3:])
+    episode = make_episode(1, 3)
+    with pytest.raises(InputError, match=r"action (must be from -1 to 2|is stored as int8)"):
+        buffer.add_episode(replace(episode, action=np.array([0, 1, action])))
+    buffer.add_episode(replace(episode, action=np.array([-1, 0, 2])))
+    assert len(buffer) == 3
+
+
 def test_a_space_without_goals_is_refused():
-    with pytest.raises(GoalEnvError, match="Dict space"):
-        HindsightBuffer(10, ACTION_SPACE, ACTION_SPACE, compute_reward)
+    with pytest.raises(GoalEnvError, match="Expected a Dict observation space"):
+        buffer_of(10, ACTION_SPACE, ACTION_SPACE, compute_reward)
 
 
-def test_memory_counts_all_that_is_owned():
+def test_nbytes_counts_all_memory_of_a_buffer():
     buffer = make_buffer(capacity=10_000, n_envs=4, episode_length=50)
     buffer.add_episode(make_episode(1, 50))
     buffer.sample(256)
     parts = [
-        buffer._timeline.rows,
-        buffer._timeline._scratch,
-        buffer._open.rows,
-        buffer._open._incoming,
-        buffer._sampler.chance._u,
+        buffer.timeline.rows,
+        buffer.timeline._scratch,
+        buffer.open_episodes.rows,
+        buffer.open_episodes._incoming,
+        buffer._rng._u,
     ]
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
 
 
-def test_chance_is_handed_in():
+def test_the_seed_is_a_number_or_a_generator():
     buffers = [make_buffer(seed=seed) for seed in (3, np.random.default_rng(3), 4)]
     for buffer in buffers:
         buffer.add_episode(make_episode(1, 50))
@@ -132,7 +168,7 @@ def test_chance_is_handed_in():
 
 
 def filled(**options):
-    """A buffer of three environments that has been round its ring, with open episodes and one that has just ended."""
+    """A buffer of three environments whose ring has wrapped, with open episodes and one that has just ended."""
     buffer = make_buffer(capacity=20, n_envs=3, episode_length=5, **options)
     for number in range(6):
         buffer.add_episode(make_episode(number, 1 + number % 5))
@@ -142,8 +178,8 @@ def filled(**options):
     return buffer
 
 
-def assert_go_on_alike(*buffers):
-    """The same things happen to all; every batch and every byte must agree."""
+def assert_continue_equally(*buffers):
+    """Do the same with all buffers. Every batch and every byte must agree."""
     batches = []
     for buffer in buffers:
         mine = [buffer.sample(30)]
@@ -160,7 +196,7 @@ def assert_go_on_alike(*buffers):
 
 
 @pytest.mark.parametrize("seed", [5, np.random.Generator(np.random.MT19937(5))])
-def test_state_goes_through_json_and_back(seed):
+def test_the_state_survives_json(seed):
     first = filled(seed=seed)
     arrays, data = first.state_dict()
     arrays, data = {name: array.copy() for name, array in arrays.items()}, json.loads(json.dumps(data, allow_nan=False))
@@ -168,17 +204,81 @@ def test_state_goes_through_json_and_back(seed):
     play_over = make_episode(99, 5)
     second.add_episode(play_over)
     second.load_state_dict(arrays, data)
-    assert_go_on_alike(first, second)
+    assert_continue_equally(first, second)
 
 
-def test_a_saved_buffer_goes_on_to_the_same_bytes(tmp_path):
+def test_a_saved_buffer_continues_with_the_same_bytes(tmp_path):
     first = filled(strategy="episode", n_sampled_goal=2)
     first.save(tmp_path / "buffer")
     second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
     assert (second.her_probability, len(second), second.num_episodes) == (2 / 3, len(first), first.num_episodes)
     first.save(tmp_path / "buffer")
     third = HindsightBuffer.load(str(tmp_path / "buffer"), compute_reward=compute_reward)
-    assert_go_on_alike(first, second, third)
+    assert_continue_equally(first, second, third)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda buffer: pickle.loads(pickle.dumps(buffer))])
+@pytest.mark.parametrize("options", [{}, {"prioritized": True}, {"relabel_at": "episode_end", "strategy": "final"}])
+def test_a_copy_is_independent_and_continues_with_the_same_bytes(copied, options):
+    first = filled(**options)
+    second, third = copied(first), copied(first)
+    before = first.state_dict()[0]["rows"].copy()
+    third.add_episode(make_episode(50, 5))
+    third.sample(9)
+    assert (first.state_dict()[0]["rows"] == before).all()
+    assert np.shares_memory(second.timeline.steps_left, second.timeline.rows)
+    assert_continue_equally(first, second)
+
+
+def test_a_copy_shares_the_functions():
+    """They may be methods of an environment, which is not copied."""
+
+    class Environment:
+        def compute_reward(self, achieved_goal, goal, info):
+            return compute_reward(achieved_goal, goal, info)
+
+        def __deepcopy__(self, memo):
+            raise AssertionError
+
+    environment = Environment()
+    buffer = buffer_of(50, OBSERVATION_SPACE, ACTION_SPACE, environment.compute_reward)
+    buffer.add_episode(make_episode(1, 3))
+    assert copy.deepcopy(buffer).sample(4).row.tolist() == buffer.sample(4).row.tolist()
+
+
+def test_two_threads_get_whole_batches():
+    """One samples, one adds: each reward belongs to its goals."""
+    buffer = make_buffer(capacity=60, n_sampled_goal=20)
+    for number in range(1, 9):
+        buffer.add_episode(make_episode(number, 7))
+    faults, stop = [], threading.Event()
+
+    def sample():
+        while not stop.is_set():
+            batch = buffer.sample(64)
+            expected = compute_reward(batch.next_achieved_goal, batch.goal, {})
+            faults.append((batch.reward != expected)[batch.is_relabelled].any())
+
+    threads = [threading.Thread(target=sample) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for number in range(9, 600):
+        buffer.add_episode(make_episode(number, 1 + number % 7))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert len(faults) > 10
+    assert not any(faults)
+
+
+def test_n_sampled_goal_is_saved_beside_a_mixture(tmp_path):
+    first = filled(n_sampled_goal=8)
+    first.strategy = Relabel(future=0.5)
+    first.save(tmp_path / "buffer")
+    second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    assert second.her_probability == 0.5
+    second.strategy = "future"
+    assert second.her_probability == 8 / 9
 
 
 def test_a_mixture_is_saved_with_the_buffer(tmp_path):
@@ -187,14 +287,14 @@ def test_a_mixture_is_saved_with_the_buffer(tmp_path):
     first.save(tmp_path / "buffer")
     second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
     assert second.her_probability == 0.75
-    assert_go_on_alike(first, second)
+    assert_continue_equally(first, second)
 
 
 def test_another_strategy_may_be_set_at_any_time(tmp_path):
     first, second = filled(strategy=Relabel(final=0.8, random=0.1)), filled(strategy=Relabel(future=0.5, desired=0.25))
     first.strategy = second.strategy
     assert first.her_probability == 0.75
-    assert_go_on_alike(first, second)
+    assert_continue_equally(first, second)
     first.save(tmp_path / "buffer")
     assert HindsightBuffer.load(tmp_path / "buffer", compute_reward).strategy == second.strategy
     assert HindsightBuffer.load(tmp_path / "buffer", compute_reward, strategy="final").strategy == "final"
@@ -202,13 +302,13 @@ def test_another_strategy_may_be_set_at_any_time(tmp_path):
     third.load_state_dict(*first.state_dict())
     assert third.strategy == second.strategy
     third.strategy = "future"
-    assert third.her_probability == 0.9  # its own k again
+    assert third.her_probability == 0.9  # with its own n_sampled_goal
     first.strategy = "final"
     assert first.her_probability == 0.8
     with pytest.raises(UnknownNameError, match="Did you mean 'future'"):
         first.strategy = "futur"
     assert first.strategy == "final"
-    with pytest.raises(OptionError, match="'episode_end': goals are drawn already"):
+    with pytest.raises(OptionError, match="relabel_at='episode_end', because the goals are stored already"):
         filled(relabel_at="episode_end").strategy = "final"
 
 
@@ -217,12 +317,12 @@ def test_an_empty_buffer_can_be_saved(tmp_path):
     assert len(HindsightBuffer.load(tmp_path / "buffer", compute_reward)) == 0
 
 
-def test_a_strategy_of_ones_own_is_given_again(tmp_path):
+def test_a_custom_strategy_is_passed_again_when_loading(tmp_path):
     def near(rows, steps_done, steps_left, u):
         return rows + 1
 
     filled(strategy=near).save(tmp_path / "buffer")
-    with pytest.raises(FileError, match="strategy of its user's own"):
+    with pytest.raises(FileError, match="used a function as strategy"):
         HindsightBuffer.load(tmp_path / "buffer", compute_reward)
     buffer = HindsightBuffer.load(tmp_path / "buffer", compute_reward, strategy=near)
     batch = buffer.sample(50)
@@ -230,38 +330,38 @@ def test_a_strategy_of_ones_own_is_given_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
-        ({"capacity": 21}, "capacity 21 against 20"),
-        ({"episode_length": 4}, "episode_length 4 against 5"),
-        ({"n_envs": 2}, "n_envs 2 against 3"),
-        ({"dtype": "float64"}, "dtype 'float64' against 'float32'"),
-        ({"info_keys": ("wind",)}, r"info_keys \['wind'\] against \[\]"),
+        ({"capacity": 21}, "capacity 20 instead of 21"),
+        ({"episode_length": 4}, "episode_length 5 instead of 4"),
+        ({"n_envs": 2}, "n_envs 3 instead of 2"),
+        ({"dtype": "float64"}, "dtype 'float32' instead of 'float64'"),
+        ({"info_keys": ("wind",)}, r"info_keys \(\) instead of \('wind',\)"),
     ],
 )
-def test_a_state_of_another_kind_of_buffer_is_refused(options, words):
+def test_a_state_of_another_kind_of_buffer_is_refused(options, message):
     buffer = make_buffer(**{"capacity": 20, "n_envs": 3, "episode_length": 5, **options})
-    with pytest.raises(FileError, match=words):
+    with pytest.raises(FileError, match=message):
         buffer.load_state_dict(*filled().state_dict())
     assert len(buffer) == 0
 
 
 def test_a_state_of_another_task_is_refused():
     space = type(OBSERVATION_SPACE)(OBSERVATION_SPACE.spaces | {"observation": ACTION_SPACE})
-    buffer = HindsightBuffer(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
+    buffer = buffer_of(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
     with pytest.raises(FileError, match=r"observation \(1,\) float32 against \(2,\) float32"):
         buffer.load_state_dict(*filled().state_dict())
 
 
 def test_a_state_of_other_dtypes_is_refused():
     space = type(OBSERVATION_SPACE)(OBSERVATION_SPACE.spaces | {"observation": spaces.Box(-9, 9, (2,), np.int32)})
-    buffer = HindsightBuffer(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
-    with pytest.raises(FileError, match="of another kind: the dtypes of its spaces"):
+    buffer = buffer_of(20, space, ACTION_SPACE, compute_reward, n_envs=3, episode_length=5)
+    with pytest.raises(FileError, match="other dtypes of its spaces"):
         buffer.load_state_dict(*filled().state_dict())
 
 
-def spoilt_states():
-    """Each: what is done to the state of a sound buffer."""
+def invalid_states():
+    """Changes that make the state of a buffer invalid."""
 
     def array(name, value):
         return lambda arrays, data: arrays.__setitem__(name, value)
@@ -269,9 +369,11 @@ def spoilt_states():
     return [
         lambda arrays, data: arrays.pop("rows"),
         lambda arrays, data: arrays.pop("open_phase"),
-        lambda arrays, data: data.pop("settings"),
-        lambda arrays, data: data["settings"].pop("spec"),
-        lambda arrays, data: data.__setitem__("settings", 3),
+        lambda arrays, data: data.pop("options"),
+        lambda arrays, data: data.pop("spec"),
+        lambda arrays, data: data.__setitem__("options", 3),
+        lambda arrays, data: data.__setitem__("strategy", 3),
+        lambda arrays, data: data.__setitem__("beta", "x"),
         array("open_steps", np.zeros(2, np.int64)),
         array("open_steps", np.full(3, 2**40)),
         array("open_steps", np.full(3, -1)),
@@ -286,26 +388,25 @@ def spoilt_states():
     ]
 
 
-@pytest.mark.parametrize("spoil", spoilt_states())
-def test_a_spoilt_state_is_refused_and_changes_nothing(spoil):
+@pytest.mark.parametrize("spoil", invalid_states())
+def test_an_invalid_state_is_refused_and_changes_nothing(spoil):
     arrays, data = filled().state_dict()
     data = json.loads(json.dumps(data))
     spoil(arrays, data)
     buffer, twin = filled(), filled()
     with pytest.raises(FileError):
         buffer.load_state_dict(arrays, data)
-    assert_go_on_alike(buffer, twin)
+    assert_continue_equally(buffer, twin)
 
 
 def test_a_damaged_file_is_named(tmp_path):
     filled().save(tmp_path / "buffer")
-    file = tmp_path / "buffer" / "arrays.safetensors"
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-    with pytest.raises(FileError, match=r"arrays\.safetensors is damaged"):
+    file = tmp_path / "buffer"
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    with pytest.raises(FileError, match="damaged"):
         HindsightBuffer.load(tmp_path / "buffer", compute_reward)
-    with pytest.raises(FileError, match="no saved hindsight buffer"):
+    with pytest.raises(FileError, match="elsewhere"):
         HindsightBuffer.load(tmp_path / "elsewhere", compute_reward)
 
 
@@ -316,18 +417,23 @@ def test_a_damaged_file_is_named(tmp_path):
         {"capacity": -1},
         {"n_envs": 10**9},
         {"strategy": "none"},
+        {"strategy": None},
+        {"subgoals": 3},
+        {"success_reward": "much"},
         {"info_keys": 3},
         {"info_keys": ["a", "a"]},
         {"dtype": "O"},
     ],
 )
-def test_a_file_with_hostile_settings_is_refused_before_memory_is_asked_for(tmp_path, change):
+def test_a_file_with_hostile_arguments_is_refused_before_memory_is_allocated(tmp_path, change):
     from hindsight.replay.buffer import KIND
-    from hindsight.storage import save_folder
+    from hindsight.storage import save_arrays
 
     arrays, data = filled().state_dict()
-    save_folder(tmp_path / "buffer", KIND, arrays, data | {"settings": data["settings"] | change})
-    with pytest.raises(FileError, match="cannot be taken"):
+    options = {name: value for name, value in change.items() if name in data["options"]}
+    rest = {name: value for name, value in change.items() if name not in options}
+    save_arrays(tmp_path / "buffer", KIND, arrays, data | rest | {"options": data["options"] | options})
+    with pytest.raises(FileError, match="cannot be loaded"):
         HindsightBuffer.load(tmp_path / "buffer", compute_reward)
 
 
@@ -350,7 +456,7 @@ def test_every_kind_of_space(observation, goal, action, dtypes, n_envs):
     space = spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal)
     space.seed(0)
     action.seed(0)
-    buffer = HindsightBuffer(50, space, action, lambda a, g, info: np.zeros(len(a)), n_envs=n_envs)
+    buffer = buffer_of(50, space, action, lambda a, g, info: np.zeros(len(a)), n_envs=n_envs)
 
     def draw(from_):
         many = [from_.sample() for _ in range(n_envs)]
@@ -374,11 +480,11 @@ def test_every_kind_of_space(observation, goal, action, dtypes, n_envs):
             assert (got == np.asarray(want).astype(got.dtype)).all()
 
 
-def test_the_reward_keeps_to_the_widest_float():
+def test_the_reward_has_the_widest_float():
     buffer = make_buffer(dtype="float64")
     buffer.add_episode(make_episode(1, 3))
     assert buffer.sample(4).reward.dtype == np.float64
-    assert math.isclose(buffer._timeline.rows["reward"][1], 0.125)
+    assert math.isclose(buffer.timeline.rows["reward"][1], 0.125)
 
 
 def test_the_already_achieved_fraction_counts_relabelled_samples_that_were_at_their_goal():
@@ -396,7 +502,7 @@ def test_the_already_achieved_fraction_counts_relabelled_samples_that_were_at_th
 @pytest.mark.parametrize(
     "options", [{}, {"relabel_at": "episode_end"}, {"n_steps": 3}, {"relabel": "future=0.5,desired=0.4"}]
 )
-def test_what_a_step_pays_besides_compute_reward_is_kept_under_every_goal(options):
+def test_extra_reward_is_added_under_every_goal(options):
     buffer = make_buffer(extra_reward=True, **{k: v for k, v in options.items() if k != "relabel"} | relabelling(options))
     for number in (1, 2):
         play(buffer, number, 5)
@@ -408,8 +514,8 @@ def test_what_a_step_pays_besides_compute_reward_is_kept_under_every_goal(option
         for ahead in range(n_steps[i]):
             now = first + ahead
             extra = now / 8 + abs(place(each, now + 1) + each)
-            judged = -abs(place(each, now + 1) - batch.goal[i, 0]) + extra
-            expected[i] += 0.98**ahead * (judged if batch.is_relabelled[i] else now / 8)
+            recomputed = -abs(place(each, now + 1) - batch.goal[i, 0]) + extra
+            expected[i] += 0.98**ahead * (recomputed if batch.is_relabelled[i] else now / 8)
     assert np.allclose(batch.reward, expected, atol=1e-2)
     assert 50 < batch.is_relabelled.sum() < 200
 

@@ -1,7 +1,8 @@
-"""Each compiled loop equals the plain NumPy function beside it, on rows of many shapes."""
+"""Each compiled loop equals its slow model in slow_kernels, on rows of many shapes."""
 
 import numpy as np
 import pytest
+import slow_kernels
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ exactly = settings(max_examples=60, deadline=None, derandomize=True)
 
 @st.composite
 def rows_of_episodes(draw):
-    """A ring of some shape of row with random bytes, whole episodes and dead rows between them; and a random generator."""
+    """A ring with random bytes, whole episodes and dead rows between them, for some row dtype. And a random generator."""
     observation = draw(st.sampled_from([spaces.Box(0, 255, (3,), np.uint8), spaces.Box(-9, 9, (5,)), spaces.Discrete(7)]))
     goal = draw(st.sampled_from([spaces.Box(-9, 9, (2,), np.float64), spaces.MultiBinary(3)]))
     action = draw(st.sampled_from([spaces.Discrete(4), spaces.Box(-1, 1, (2, 2), np.float64)]))
@@ -39,7 +40,7 @@ def live_rows(rows, rng, size):
 def test_uniform_is_splitmix64():
     """The first words from seed 0, as the reference implementation in C prints them."""
     words = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
-    for fill in (kernels.uniform_plain, kernels.uniform):
+    for fill in (slow_kernels.fill_uniform, kernels.fill_uniform):
         state, u = np.zeros(1, np.uint64), np.zeros(3)
         fill(state, u)
         assert u.tolist() == [(word >> 11) / 2**53 for word in words]
@@ -48,18 +49,18 @@ def test_uniform_is_splitmix64():
 
 @exactly
 @given(st.integers(0, 2**64 - 1), st.integers(1, 50))
-def test_uniform(seed, size):
+def test_fill_uniform(seed, size):
     states, numbers = [np.array([seed], np.uint64) for _ in range(2)], [np.zeros(size) for _ in range(2)]
     for _ in range(2):
-        kernels.uniform_plain(states[0], numbers[0])
-        kernels.uniform(states[1], numbers[1])
+        slow_kernels.fill_uniform(states[0], numbers[0])
+        kernels.fill_uniform(states[1], numbers[1])
         assert states[0] == states[1]
         assert numbers[0].tolist() == numbers[1].tolist()
 
 
-def test_uniform_numbers_are_even():
+def test_uniform_numbers_are_uniform():
     u = np.zeros(100_000)
-    kernels.uniform(np.array([7], np.uint64), u)
+    kernels.fill_uniform(np.array([7], np.uint64), u)
     assert 0 <= u.min() < u.max() < 1
     assert stats.kstest(u, "uniform").pvalue > 1e-3
     assert abs(np.corrcoef(u[1:], u[:-1])[0, 1]) < 0.02
@@ -71,7 +72,7 @@ def test_draw_rows(ring, size, n_proposals):
     rows, rng = ring
     u, layout = rng.random(n_proposals), kernels.row_layout(rows.dtype)
     found, row = [], []
-    for draw in (kernels.draw_rows_plain, kernels.draw_rows):
+    for draw in (slow_kernels.draw_rows, kernels.draw_rows):
         row.append(np.full(size, -1))
         found.append(draw(rows.view(np.int32), layout, u, len(rows), row[-1]))
     assert found[0] == found[1]
@@ -85,11 +86,11 @@ def test_choose_goals(ring, size, probability, strategy):
     rows, rng = ring
     row, other, u = live_rows(rows, rng, size), live_rows(rows, rng, size), rng.random(size)
     results = []
-    for choose in (kernels.choose_goals_plain, kernels.choose_goals):
-        told, goal_at = np.zeros(size, bool), np.zeros(size, np.int64)
+    for choose in (slow_kernels.choose_goals, kernels.choose_goals):
+        is_relabelled, goal_at = np.zeros(size, bool), np.zeros(size, np.int64)
         layout = kernels.row_layout(rows.dtype)
-        choose(rows.view(np.int32), layout, u, probability, strategy, row, other, told, goal_at)
-        results.append((told.tolist(), goal_at.tolist()))
+        choose(rows.view(np.int32), layout, u, probability, strategy, row, other, is_relabelled, goal_at)
+        results.append((is_relabelled.tolist(), goal_at.tolist()))
     assert results[0] == results[1]
 
 
@@ -114,70 +115,54 @@ def test_gather(ring, size):
     goal_at = rng.integers(0, len(rows), size) * rows.itemsize + rows.dtype.fields["achieved_goal"][1]
     plan, end = plan_of(rows.dtype, size)
     blocks = [np.zeros(end, np.uint8) for _ in range(2)]
-    for gather, block in zip((kernels.gather_plain, kernels.gather), blocks, strict=True):
+    for gather, block in zip((slow_kernels.gather, kernels.gather), blocks, strict=True):
         gather(rows.view(np.uint8), rows.itemsize, row, goal_at, plan, block)
     assert blocks[0].tolist() == blocks[1].tolist()
 
 
 @exactly
-@given(st.integers(1, 4), st.integers(0, 30), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 99))
-def test_pick_entries(k, size, share, seed):
-    rng, entry = (
-        np.random.default_rng(seed),
-        np.dtype([("goal", "u1", 3), ("reward", "f8"), ("terminated", "?")], align=True),
-    )
-    entries, row, u = rng.integers(0, 256, 7 * k * entry.itemsize, np.uint8), rng.integers(0, 7, size), rng.random(size)
-    u[::5] = np.nextafter(share, 0)
-    parts = np.array([(entry.fields[name][1], entry[name].itemsize, entry.itemsize) for name in entry.names])
-    results = []
-    for pick in (kernels.pick_entries_plain, kernels.pick_entries):
-        told, into = np.zeros(size, bool), tuple(np.zeros(size * width, np.uint8) for width in parts[:, 1])
-        pick(entries, parts, k, share, u, row, told, into)
-        results.append([each.tolist() for each in (told, *into)])
-    assert results[0] == results[1]
-    assert results[0][0] == (u < share).tolist()
-
-
-@exactly
 @given(rows_of_episodes(), st.integers(1, 20), st.sampled_from(range(3)))
-def test_sample_is_the_three_in_one(ring, size, strategy):
+def test_sample_equals_the_separate_loops(ring, size, strategy):
     rows, rng = ring
     state, layout, n_proposals = rng.integers(2**64, size=1, dtype=np.uint64), kernels.row_layout(rows.dtype), 3 * size
     u, state_2, u_2 = np.zeros(5 * size), state.copy(), np.zeros(4 * size)
     plan, end = plan_of(rows.dtype, size)
     ring, counts = rows.view(np.uint8), rows.view(np.int32)
-    row, told, goal_at, block = (
+    row, is_relabelled, goal_at, block = (
         np.zeros(size, np.int64),
         np.zeros(size, bool),
         np.zeros(size, np.int64),
         np.zeros(end, np.uint8),
     )
     numbers = (state, u, n_proposals)
-    is_done = kernels.sample(ring, layout, *numbers, len(rows), 0.8, strategy, row, told, goal_at, plan, block)
-    kernels.uniform_plain(state_2, u_2)
+    is_done = kernels.sample(ring, layout, *numbers, len(rows), 0.8, strategy, row, is_relabelled, goal_at, plan, block)
+    slow_kernels.fill_uniform(state_2, u_2)
     assert state == state_2
-    row_2, told_2, goal_at_2, block_2 = (np.zeros_like(each) for each in (row, told, goal_at, block))
-    assert is_done == (kernels.draw_rows_plain(counts, layout, u_2[:-size], len(rows), row_2) == size)
+    row_2, relabelled_2, goal_at_2, block_2 = (np.zeros_like(each) for each in (row, is_relabelled, goal_at, block))
+    assert is_done == (slow_kernels.draw_rows(counts, layout, u_2[:-size], len(rows), row_2) == size)
     if is_done:
-        kernels.choose_goals_plain(counts, layout, u_2[-size:], 0.8, strategy, row_2, row_2, told_2, goal_at_2)
-        kernels.gather_plain(ring, rows.itemsize, row_2, goal_at_2, plan, block_2)
-        for one, other in ((row, row_2), (told, told_2), (goal_at, goal_at_2), (block, block_2)):
+        slow_kernels.choose_goals(counts, layout, u_2[-size:], 0.8, strategy, row_2, row_2, relabelled_2, goal_at_2)
+        slow_kernels.gather(ring, rows.itemsize, row_2, goal_at_2, plan, block_2)
+        for one, other in ((row, row_2), (is_relabelled, relabelled_2), (goal_at, goal_at_2), (block, block_2)):
             assert one.tolist() == other.tolist()
 
 
-@pytest.mark.parametrize("judged_dtype", [np.float32, np.float64, np.int64, np.bool_])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.bool_])
 @pytest.mark.parametrize("bad", [None, np.nan, np.inf, 1e39])
-def test_merge(judged_dtype, bad):
+def test_write_rewards(dtype, bad):
     rng = np.random.default_rng(3)
-    judged, told = rng.integers(0, 2, 50).astype(judged_dtype), rng.random(50) < 0.5
+    recomputed, is_relabelled = rng.integers(0, 2, 50).astype(dtype), rng.random(50) < 0.5
     rewards = [np.full(50, 7, np.float32) for _ in range(2)]
-    if bad is not None and judged_dtype == np.float64:
-        judged[[3, 4, 5]] = bad
+    if bad is not None and dtype == np.float64:
+        recomputed[[3, 4, 5]] = bad
     with np.errstate(over="ignore"):
-        is_finite = [merge(judged, r, told) for merge, r in zip((kernels.merge_plain, kernels.merge), rewards, strict=True)]
+        is_finite = [
+            merge(recomputed, r, is_relabelled)
+            for merge, r in zip((slow_kernels.write_rewards, kernels.write_rewards), rewards, strict=True)
+        ]
     assert is_finite[0] == is_finite[1] == bool(np.isfinite(rewards[0]).all())
     assert np.array_equal(*rewards, equal_nan=True)
-    assert (rewards[0][~told] == 7).all()
+    assert (rewards[0][~is_relabelled] == 7).all()
 
 
 def finite_rows(rows, rng):
@@ -193,11 +178,14 @@ def finite_rows(rows, rng):
 
 @exactly
 @given(rows_of_episodes())
-def test_seal(ring):
+def test_finish_rows(ring):
     rows = [finite_rows(*ring)]
     rows.append(rows[0].view(np.uint8).copy().view(rows[0].dtype))  # with the padding
     layout, floats = kernels.row_layout(rows[0].dtype), kernels.float_table(rows[0].dtype)
-    answers = [f(r.view(np.int32), layout, floats) for f, r in zip((kernels.seal_plain, kernels.seal), rows, strict=True)]
+    answers = [
+        f(r.view(np.int32), layout, floats)
+        for f, r in zip((slow_kernels.finish_rows, kernels.finish_rows), rows, strict=True)
+    ]
     names = [name for name in rows[0].dtype.names if rows[0].dtype[name].base.kind == "f"]
     assert answers[0] == answers[1] == all(np.isfinite(rows[0][name]).all() for name in names)
     assert np.array_equal(*(each.view(np.uint8) for each in rows))
@@ -205,31 +193,31 @@ def test_seal(ring):
 
 
 @exactly
-@given(rows_of_episodes(), st.integers(1, 4))
-def test_add_steps(ring, n):
+@given(rows_of_episodes(), st.integers(1, 4), st.booleans())
+def test_add_steps(ring, n, skips):
     rows, rng = ring
     copies = [(np.zeros((n, 4), rows.dtype), np.zeros(n, np.int64), np.zeros(n, np.int64)) for _ in range(2)]
     layout, floats = kernels.open_layout(rows.dtype), kernels.float_table(rows.dtype)
     for _ in range(12):
         incoming = np.zeros((2, n), rows.dtype)
         incoming[:] = finite_rows(np.zeros(2 * n, rows.dtype), rng).reshape(2, n)
-        for i in np.flatnonzero(rng.random(n) < 0.8):  # most go on from what was seen last
+        for i in np.flatnonzero(rng.random(n) < 0.8):  # most steps start from the last observation
             for name in ("observation", "achieved_goal", "desired_goal"):
                 incoming[0, i][name] = copies[0][0][i, copies[0][1][i]][name]
         truncated, codes = rng.random(n) < 0.2, []
-        for f, (open_rows, steps, phase) in zip((kernels.add_steps_plain, kernels.add_steps), copies, strict=True):
+        for f, (open_rows, steps, phase) in zip((slow_kernels.add_steps, kernels.add_steps), copies, strict=True):
             flat = (incoming.reshape(-1).view(np.uint8), open_rows.reshape(-1).view(np.uint8))
-            codes.append(f(*flat, layout, floats, steps, phase, truncated))
+            codes.append(f(*flat, layout, floats, steps, phase, truncated, skips))
         assert codes[0] == codes[1]
         for one, other in zip(*copies, strict=True):
             assert np.array_equal(one.view(np.uint8), other.view(np.uint8))
-        for _, steps, phase in copies:  # what the buffer does where an episode ended, or cannot go on
+        for _, steps, phase in copies:  # as the buffer does if an episode ended or does not continue
             is_over = (phase == kernels.ENDED) | (codes[0] == kernels.NEEDS_CARE)
-            phase[is_over & (phase == kernels.OPEN)] = kernels.FRESH
+            phase[is_over & ((phase == kernels.OPEN) | (codes[0] == kernels.NEEDS_CARE))] = kernels.FRESH
             steps[is_over] = 0
 
 
-def test_large_numbers_are_bad_where_they_are_watched():
+def test_large_numbers_are_refused_in_watched_fields():
     row = np.dtype([("goal", np.float32, (2,)), ("action", np.float32), ("steps_done", np.int32), ("steps_left", np.int32)])
     layout = np.array([5, 3, 4, 20, 0, 0])
     for watched, goal, action, is_good in [
@@ -241,22 +229,25 @@ def test_large_numbers_are_bad_where_they_are_watched():
     ]:
         rows = np.zeros(2, row)
         rows["goal"][1, 1], rows["action"] = goal, action
-        for seal in (kernels.seal_plain, kernels.seal):
+        for seal in (slow_kernels.finish_rows, kernels.finish_rows):
             assert seal(rows.view(np.int32), layout, kernels.float_table(row, watched, 2048.0)) == is_good
 
 
-def test_a_step_from_where_an_episode_ended_with_reward_0_is_a_reset():
+def test_the_step_after_an_end_is_skipped_if_it_is_a_reset():
     space = spaces.Dict({key: spaces.Box(-9, 9, (1,)) for key in ("observation", "achieved_goal", "desired_goal")})
     row = row_dtype(GoalSpec.from_spaces(space, spaces.Discrete(2)))
-    open_rows, steps, phase = np.zeros((1, 4), row), np.zeros(1, np.int64), np.full(1, kernels.ENDED)
-    incoming, truncated = np.zeros((2, 1), row), np.zeros(1, bool)
-    arguments = (kernels.open_layout(row), kernels.float_table(row), steps, phase, truncated)
-    bytes_of = [each.reshape(-1).view(np.uint8) for each in (incoming, open_rows)]
-    assert kernels.add_steps(*bytes_of, *arguments) == 0
-    assert (phase[0], steps[0]) == (kernels.FRESH, 0)
-    phase[0], incoming["reward"] = kernels.ENDED, -1
-    assert kernels.add_steps(*bytes_of, *arguments) == 0
-    assert (phase[0], steps[0]) == (kernels.OPEN, 1)
+    for skips, start, code, phase_after in [
+        (True, 0.0, 0, kernels.FRESH),
+        (True, 5.0, kernels.NEEDS_CARE, kernels.ENDED),
+        (False, 0.0, 0, kernels.OPEN),
+    ]:
+        open_rows, steps, phase = np.zeros((1, 4), row), np.zeros(1, np.int64), np.full(1, kernels.ENDED)
+        incoming, truncated = np.zeros((2, 1), row), np.zeros(1, bool)
+        incoming["observation"][0] = start
+        bytes_of = [each.reshape(-1).view(np.uint8) for each in (incoming, open_rows)]
+        layouts = (kernels.open_layout(row), kernels.float_table(row))
+        assert kernels.add_steps(*bytes_of, *layouts, steps, phase, truncated, skips) == code
+        assert (phase[0], steps[0]) == (phase_after, int(phase_after == kernels.OPEN))
 
 
 def test_strategies_have_their_codes():

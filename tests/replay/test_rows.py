@@ -5,14 +5,14 @@ from tiny import box
 
 from hindsight import GoalSpec
 from hindsight.errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from hindsight.replay.rows import Place, pick, put, refuse_non_finite, row_dtype, take_records, whole_number
+from hindsight.replay.rows import Field, refuse_non_finite, row_dtype, select, take_records, whole_number, write
 
 
 def spec_of(observation, goal, action):
     return GoalSpec.from_spaces(spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal), action)
 
 
-def test_a_row_of_fetch_push_in_the_order_in_which_it_is_read():
+def test_the_row_of_fetch_push():
     row = row_dtype(spec_of(box(25, np.float64), box(3, np.float64), box(4)))
     assert row.itemsize == 156
     assert list(row.fields) == [
@@ -22,7 +22,7 @@ def test_a_row_of_fetch_push_in_the_order_in_which_it_is_read():
     assert row.fields["achieved_goal"][1] == 100
 
 
-def test_floats_are_halved_unless_asked_and_the_rest_keeps_its_dtype():
+def test_float64_becomes_float32_by_default_and_other_dtypes_stay():
     image, bits = spaces.Box(0, 255, (4, 4, 1), np.uint8), spaces.MultiBinary(3)
     row = row_dtype(spec_of(image, bits, box(2, np.float64)))
     kept = row_dtype(spec_of(image, bits, box(2, np.float64)), dtype="float64")
@@ -31,7 +31,7 @@ def test_floats_are_halved_unless_asked_and_the_rest_keeps_its_dtype():
     ]
     assert (kept["action"].base, kept["reward"]) == (np.float64, np.float64)
     assert row_dtype(spec_of(box(1, np.float16), box(1), box(1)))["observation"].base == np.float32
-    with pytest.raises(OptionError, match="dtype is 'float16'"):
+    with pytest.raises(OptionError, match="dtype must be 'float32' or 'float64', got 'float16'"):
         row_dtype(spec_of(box(1), box(1), box(1)), dtype="float16")
 
 
@@ -43,32 +43,32 @@ def test_discrete_actions_take_the_smallest_integer(n, start, dtype):
 
 
 def refuse(value, dtype, shape=(2,)):
-    place = Place.of("thing", np.zeros(shape, dtype))
-    put([place], [value])
+    place = Field.of("thing", np.zeros(shape, dtype))
+    write([place], [value])
     refuse_non_finite([place], [value])
 
 
 @pytest.mark.parametrize(
-    ("error", "value", "dtype", "words"),
+    ("error", "value", "dtype", "message"),
     [
-        (ShapeError, [1.0, 2.0, 3.0], "float32", r"thing has shape \(3,\), but \(2,\)"),
-        (ShapeError, 1.0, "float32", r"thing has shape \(\)"),
-        (NonFiniteError, [1.0, np.nan], "float32", r"thing holds nan at index \(1,\)"),
-        (NonFiniteError, [-np.inf, 0.0], "float32", r"thing holds -inf at index \(0,\)"),
-        (CastError, [0.0, 1e39], "float32", r"thing holds 1e\+39 at index \(1,\), which becomes infinite as float32"),
-        (CastError, [7, 300], "uint8", "thing holds 300, which is lost as uint8"),
-        (CastError, [0.0, 0.5], "uint8", "thing holds 0.5, which is lost as uint8"),
-        (CastError, [0.0, np.nan], "uint8", "thing holds nan, which is lost as uint8"),
-        (CastError, [0, 2], "bool", "thing holds 2, which is lost as bool"),
-        (CastError, ["a", "b"], "float32", "not a number"),
-        (CastError, [1 + 1j, 2], "float32", "not a number"),
-        (CastError, [None, 1.0], "float32", "not a number"),
-        (InputError, [[1.0], [1.0, 2.0]], "float32", "cannot be read as an array"),
+        (ShapeError, [1.0, 2.0, 3.0], "float32", r"Expected shape \(2,\) for thing, got \(3,\)"),
+        (ShapeError, 1.0, "float32", r"for thing, got \(\)"),
+        (NonFiniteError, [1.0, np.nan], "float32", r"thing must be finite, got nan at index \(1,\)"),
+        (NonFiniteError, [-np.inf, 0.0], "float32", r"thing must be finite, got -inf at index \(0,\)"),
+        (CastError, [0.0, 1e39], "float32", r"thing is infinite as float32, got 1e\+39 at index \(1,\)"),
+        (CastError, [7, 300], "uint8", "thing is stored as uint8, .* cannot hold 300"),
+        (CastError, [0.0, 0.5], "uint8", "cannot hold 0.5"),
+        (CastError, [0.0, np.nan], "uint8", "cannot hold nan"),
+        (CastError, [0, 2], "bool", "stored as bool, .* cannot hold 2"),
+        (CastError, ["a", "b"], "float32", "Expected numbers of float32 for thing"),
+        (CastError, [1 + 1j, 2], "float32", "Expected numbers of float32 for thing"),
+        (CastError, [None, 1.0], "float32", "Expected numbers of float32 for thing"),
+        (InputError, [[1.0], [1.0, 2.0]], "float32", "cannot be converted to an array"),
         (InputError, np.ma.array([1.0, 2.0], mask=[0, 1]), "float32", "masked"),
     ],
 )
-def test_what_does_not_fit_is_refused(error, value, dtype, words):
-    with pytest.raises(error, match=words):
+def test_invalid_values_are_refused(error, value, dtype, message):
+    with pytest.raises(error, match=message):
         refuse(value, dtype)
 
 
@@ -82,29 +82,29 @@ def test_what_does_not_fit_is_refused(error, value, dtype, words):
         np.float64([1, 2]),
     ],
 )
-def test_what_can_be_read_is_copied(value):
-    place = Place.of("thing", np.zeros(2, np.float32))
-    put([place], [value])
+def test_valid_values_are_copied(value):
+    place = Field.of("thing", np.zeros(2, np.float32))
+    write([place], [value])
     assert place.array.tolist() == [1.0, 2.0]
     assert not np.shares_memory(place.array, value)
 
 
-def test_missing_keys_name_what_is_there_and_what_is_wanted():
-    assert pick({"a": 1, "b": 2, "c": 3}, ("a", "c"), "it") == [1, 3]
-    with pytest.raises(MissingKeyError, match="it has a, but a, c is needed"):
-        pick({"a": 1}, ("a", "c"), "it")
-    with pytest.raises(MissingKeyError, match="it has ndarray, but a, c is needed"):
-        pick(np.zeros(3), ("a", "c"), "it")
+def test_missing_keys_are_named():
+    assert select({"a": 1, "b": 2, "c": 3}, ("a", "c"), "it") == [1, 3]
+    with pytest.raises(MissingKeyError, match="it must have a, c, got a"):
+        select({"a": 1}, ("a", "c"), "it")
+    with pytest.raises(MissingKeyError, match="it must have a, c, got ndarray"):
+        select(np.zeros(3), ("a", "c"), "it")
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3", None])
 def test_whole_numbers(value):
     assert whole_number("it", np.int64(3), 1) == 3
-    with pytest.raises(OptionError, match=r"it is .*, but a whole number of at least 1 is needed"):
+    with pytest.raises(OptionError, match=r"it must be a whole number of at least 1, got"):
         whole_number("it", value, 1)
 
 
-def test_records_are_taken_as_they_are():
+def test_take_records_copies_whole_records():
     records = np.array([(1, [2.5, 3.5], True), (4, [5.5, 6.5], False)], [("a", "i2"), ("b", "f8", 2), ("c", "?")])
     taken = take_records(records, np.array([1, 0, 1]))
     assert [taken[name].tolist() for name in "abc"] == [records[name][[1, 0, 1]].tolist() for name in "abc"]

@@ -1,4 +1,4 @@
-"""Laws of the samples: which rows, which goals, how often, judged how. Fixed seeds; chi-square at one in a million."""
+"""Distribution of the samples: rows, goals, relabelling, rewards. Fixed seeds, chi-square tests at one in a million."""
 
 from collections import Counter
 
@@ -11,19 +11,24 @@ from hindsight import Relabel, Timeline
 from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
 from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS
-from hindsight.replay.ends import Termination
-from hindsight.replay.goals import future_rows
-from hindsight.replay.sampler import Sampler
+from hindsight.replay.sampler import GoalSampler, RandomState, RowSampler, Sampler
+from hindsight.replay.strategies import AS_STORED, Termination, future_rows
+from hindsight.replay.transforms import RewardTransform
 
 RARE = 1e-6
 
 
-def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, **functions):
+def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, reward=compute_reward, termination=AS_STORED):
     timeline = Timeline(SPEC, capacity, episode_length=3)
     for number, steps in enumerate(lengths, start=1):
         timeline.append(make_episode(number, steps, terminated=number % 2 == 0))
-    functions = {"compute_reward": compute_reward} | functions
-    return Sampler(timeline, n_sampled_goal=k, strategy=strategy, seed=seed, **functions)
+    return sampler_of(timeline, strategy, k, seed, RewardTransform(reward, termination))
+
+
+def sampler_of(timeline, strategy, k, seed, *transforms):
+    rng = RandomState(seed)
+    rows = RowSampler(timeline, rng)
+    return Sampler(timeline, rng, rows, GoalSampler(rows, rng, strategy, k), transforms)
 
 
 def arrays_of(batch):
@@ -31,7 +36,7 @@ def arrays_of(batch):
 
 
 def expected_goals(strategy, timeline):
-    """By hand: for each live transition (number, t), the places its hindsight goal may come from, all equally likely."""
+    """By hand: for each live transition (number, t) its possible relabelled goals, all equally likely."""
     episodes = list(live_episodes(timeline).values())
     anywhere = [place(number, t) for number, steps in episodes for t in range(1, steps + 1)]
     goals = {}
@@ -47,7 +52,7 @@ def expected_goals(strategy, timeline):
 
 
 def assert_law(counts, expected):
-    """counts: how often each thing was seen; expected: its probability."""
+    """counts: the number of each outcome. expected: its probability."""
     assert set(counts) <= set(expected)
     total = sum(counts.values())
     if len(expected) > 1:
@@ -57,7 +62,7 @@ def assert_law(counts, expected):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("capacity", range(3, 13))
-def test_laws_at_every_cursor_position_of_a_tiny_ring(strategy, capacity):
+def test_distributions_at_every_cursor_position_of_a_tiny_ring(strategy, capacity):
     lengths = np.random.default_rng(capacity).integers(1, min(capacity, 5) + 1, 12)
     sampler, cursors = make_sampler([], capacity, strategy, seed=capacity), set()
     for number, steps in enumerate(lengths, start=1):
@@ -66,9 +71,9 @@ def test_laws_at_every_cursor_position_of_a_tiny_ring(strategy, capacity):
         batch, goals = sampler.sample((3000,)), expected_goals(strategy, sampler.timeline)
         transitions = list(map(tuple, batch.observation.astype(int).tolist()))
         assert_law(Counter(transitions), dict.fromkeys(goals, 1 / len(goals)))
-        told = [(*transitions[i], float(batch.goal[i, 0])) for i in np.flatnonzero(batch.is_relabelled)]
+        here = [(*transitions[i], float(batch.goal[i, 0])) for i in np.flatnonzero(batch.is_relabelled)]
         law = {(*key, goal): 1 / len(goals) / len(options) for key, options in goals.items() for goal in options}
-        assert_law(Counter(told), law)
+        assert_law(Counter(here), law)
     assert len(cursors) > 2
 
 
@@ -82,22 +87,22 @@ def test_every_array_of_a_batch_belongs_to_its_row():
     real = ~batch.is_relabelled
     assert (batch.goal[real] == rows["desired_goal"][batch.row[real]]).all()
     assert (batch.reward[real] == rows["reward"][batch.row[real]]).all()
-    judged = compute_reward(batch.next_achieved_goal, batch.goal, {})
-    assert (batch.reward == judged)[batch.is_relabelled].all()
+    recomputed = compute_reward(batch.next_achieved_goal, batch.goal, {})
+    assert (batch.reward == recomputed)[batch.is_relabelled].all()
     assert 0 < real.sum() < 500
 
 
-@pytest.mark.parametrize(("k", "share"), [(0, 0.0), (1, 0.5), (4, 0.8), (9, 0.9)])
-def test_each_sample_is_relabelled_apart(k, share):
+@pytest.mark.parametrize(("k", "fraction"), [(0, 0.0), (1, 0.5), (4, 0.8), (9, 0.9)])
+def test_each_sample_is_relabelled_independently(k, fraction):
     sampler = make_sampler([5] * 10, k=k)
-    assert sampler.her_probability == share
-    told = sampler.sample((400, 50)).is_relabelled
-    assert_law(Counter(told.ravel().tolist()), {True: share, False: 1 - share} if k else {False: 1.0})
-    if k:  # independent within a batch: the number per batch spreads as a binomial does
-        assert 0.7 < told.sum(axis=1).var() / (50 * share * (1 - share)) < 1.3
+    assert sampler.goals.probability == fraction
+    here = sampler.sample((400, 50)).is_relabelled
+    assert_law(Counter(here.ravel().tolist()), {True: fraction, False: 1 - fraction} if k else {False: 1.0})
+    if k:  # independent within a batch: the number per batch has the variance of a binomial
+        assert 0.7 < here.sum(axis=1).var() / (50 * fraction * (1 - fraction)) < 1.3
 
 
-def test_sampling_leaves_the_store_alone_and_never_aliases_it():
+def test_sampling_neither_changes_nor_aliases_the_timeline():
     sampler = make_sampler([4, 2, 7, 3])
     before = sampler.timeline.rows.tobytes()
     for batch in (sampler.sample((64,)), sampler.sample((4, 16))):
@@ -136,28 +141,39 @@ def test_an_unfit_out_is_refused():
     parts = {name: getattr(good, name) for name in BATCH_FIELDS}
     read_only, wide = good.reward.copy(), np.zeros((8, 4), np.float32)
     read_only.flags.writeable = False
-    for name, array, words in [
-        ("reward", good.reward[:7], r"out.reward is \(7,\) of float32, but \(8,\) of float32"),
-        ("reward", good.reward.astype(np.float64), r"out.reward is \(8,\) of float64"),
-        ("reward", [0.0] * 8, "out.reward is list"),
-        ("reward", read_only, "out.reward is read-only or not contiguous"),
-        ("observation", wide[:, ::2], "out.observation is read-only or not contiguous"),
+    for name, array, message in [
+        ("reward", good.reward[:7], r"Expected shape \(8,\) of float32 for out.reward, got \(7,\) of float32"),
+        ("reward", good.reward.astype(np.float64), r"for out.reward, got \(8,\) of float64"),
+        ("reward", [0.0] * 8, "for out.reward, got list"),
+        ("reward", read_only, "out.reward must be writeable and contiguous"),
+        ("observation", wide[:, ::2], "out.observation must be writeable and contiguous"),
     ]:
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(InputError, match=message):
             sampler.sample((8,), type(good)(**(parts | {name: array})))
-    with pytest.raises(InputError, match=r"out\.observation is"):
+    with pytest.raises(InputError, match=r"for out\.observation"):
         sampler.sample((4,), good)
+
+
+def test_an_out_with_overlapping_arrays_is_refused():
+    sampler = make_sampler([4, 2])
+    good, memory = sampler.sample((8,)), np.zeros(12, np.float32)
+    parts = {name: getattr(good, name) for name in BATCH_FIELDS}
+    parts |= {"reward": memory[:8], "achieved_goal": memory[4:].reshape(8, 1)}
+    with pytest.raises(InputError, match="must not overlap"):
+        sampler.sample((8,), type(good)(**parts))
+    with pytest.raises(InputError, match=r"out must be a batch .* got int"):
+        sampler.sample((8,), 3)
 
 
 def test_nothing_to_sample_yet():
     sampler = make_sampler([])
-    with pytest.raises(NothingToSampleError, match="0 finished episodes"):
+    with pytest.raises(NothingToSampleError, match="0 episodes have ended"):
         sampler.sample((4,))
 
 
 def test_a_batch_beyond_all_memory_is_refused():
     sampler = make_sampler([3])
-    with pytest.raises(InputError, match=r"a batch of shape \(1000000000,\) takes .* GB"):
+    with pytest.raises(InputError, match=r"shape \(1000000000,\) takes .* GB"):
         sampler.sample((10**9,))
     assert len(sampler.sample((2,))) == 2
 
@@ -173,21 +189,21 @@ def test_few_live_rows_are_drawn_from_the_exact_list(strategy):
 
 def test_too_few_proposals_fall_back_to_the_exact_list(monkeypatch):
     sampler = make_sampler([1] * 50)
-    monkeypatch.setattr(sampler.chance, "count_proposals", lambda size: size // 2)
+    monkeypatch.setattr(sampler.rows, "count_proposals", lambda size: size // 2)
     batch = sampler.sample((3000,))
     assert_law(Counter(batch.row.tolist()), dict.fromkeys(range(0, 100, 2), 1 / 50))
 
 
-def test_a_strategy_of_ones_own():
-    asked = []
+def test_a_custom_strategy():
+    arguments = []
 
     def near(rows, steps_done, steps_left, u):
-        asked.append((rows, steps_done, steps_left, u))
+        arguments.append((rows, steps_done, steps_left, u))
         return rows + 1
 
     sampler = make_sampler([4, 2, 7], strategy=near)
     batch = sampler.sample((100,))
-    rows, steps_done, steps_left, u = asked[0]
+    rows, steps_done, steps_left, u = arguments[0]
     assert (batch.goal == batch.next_achieved_goal)[batch.is_relabelled].all()
     assert (rows == batch.row[batch.is_relabelled]).all()
     assert (steps_done == sampler.timeline.steps_done[rows]).all()
@@ -195,46 +211,46 @@ def test_a_strategy_of_ones_own():
     assert 0 <= u.min() <= u.max() < 1
 
 
-def test_a_strategy_written_out_has_the_law_of_the_built_in_one():
+def test_a_custom_future_strategy_has_the_distribution_of_the_built_in_one():
     def future(rows, steps_done, steps_left, u):
         return future_rows(rows, steps_left, u)
 
     sampler = make_sampler([4, 2, 7], strategy=future)
     batch, goals = sampler.sample((5000,)), expected_goals("future", sampler.timeline)
-    told = np.flatnonzero(batch.is_relabelled)
-    seen = Counter((*map(int, batch.observation[i]), float(batch.goal[i, 0])) for i in told)
+    here = np.flatnonzero(batch.is_relabelled)
+    seen = Counter((*map(int, batch.observation[i]), float(batch.goal[i, 0])) for i in here)
     assert_law(seen, {(*key, goal): 1 / 13 / len(options) for key, options in goals.items() for goal in options})
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "message"),
     [
-        (lambda rows: rows + 0.5, "the strategy returned .* of float64, but .* integers"),
-        (lambda rows: rows[:-1], "the strategy returned shape"),
-        (lambda rows: rows - 1000, "the strategy returned row -"),
-        (lambda rows: rows + 100, "which belongs to no episode"),
+        (lambda rows: rows + 0.5, "The strategy must return integers of shape .* of float64"),
+        (lambda rows: rows[:-1], "The strategy must return integers"),
+        (lambda rows: rows - 1000, "The strategy returned row -"),
+        (lambda rows: rows + 100, "which belongs to no stored episode"),
     ],
 )
-def test_a_strategy_that_leaves_the_buffer_is_refused(answer, words):
+def test_a_custom_strategy_must_return_stored_rows(answer, message):
     sampler = make_sampler([4, 2, 7], strategy=lambda rows, steps_done, steps_left, u: answer(rows))
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=message):
         sampler.sample((100,))
 
 
 def mixture_law(relabel, timeline):
-    """By hand: how likely each (number, t, goal) is; no goal is both achieved and asked in these episodes."""
-    law, chance = Counter(), {}
+    """By hand: the probability of each (number, t, goal). No goal is both achieved and desired in these episodes."""
+    law, goals_of = Counter(), {}
     for name in STRATEGIES:
-        chance[name] = expected_goals(name, timeline)
-    asked = [-float(number) for number, t in chance["future"]]
-    chance["desired"] = dict.fromkeys(chance["future"], asked)
-    for number, t in chance["future"]:
-        law[number, t, -float(number)] += 1 - relabel.share
-        for name, share in relabel.shares().items():
-            goals = chance[name][number, t]
+        goals_of[name] = expected_goals(name, timeline)
+    desired = [-float(number) for number, t in goals_of["future"]]
+    goals_of["desired"] = dict.fromkeys(goals_of["future"], desired)
+    for number, t in goals_of["future"]:
+        law[number, t, -float(number)] += 1 - relabel.fraction
+        for name, fraction in relabel.fractions().items():
+            goals = goals_of[name][number, t]
             for goal in goals:
-                law[number, t, goal] += share / len(goals)
-    return {key: p / len(asked) for key, p in law.items() if p}
+                law[number, t, goal] += fraction / len(goals)
+    return {key: p / len(desired) for key, p in law.items() if p}
 
 
 @pytest.mark.parametrize("lengths", [[4, 2, 3], [500, 3, 2]])
@@ -247,27 +263,27 @@ def mixture_law(relabel, timeline):
         Relabel(future=0.6),
     ],
 )
-def test_the_law_of_a_mixture(relabel, lengths):
+def test_the_distribution_of_a_mixture(relabel, lengths):
     sampler = make_sampler(lengths, capacity=500, k=None, strategy=relabel)
-    assert len(sampler.timeline) < 10  # of the second, the long episode has left: few rows are live
+    assert len(sampler.timeline) < 10  # the long episode of the second was evicted: few rows are live
     batch = sampler.sample((4000,))
     keys = np.column_stack([batch.observation, batch.goal]).tolist()
     assert_law(Counter((int(number), int(t), goal) for number, t, goal in keys), mixture_law(relabel, sampler.timeline))
-    assert sampler.her_probability == pytest.approx(relabel.share)
-    assert abs(batch.is_relabelled.mean() - relabel.share) < 0.04
-    judged = compute_reward(batch.next_achieved_goal, batch.goal, {})
-    assert (batch.reward == np.where(batch.is_relabelled, judged, batch.observation[:, 1] / 8)).all()
+    assert sampler.goals.probability == pytest.approx(relabel.fraction)
+    assert abs(batch.is_relabelled.mean() - relabel.fraction) < 0.04
+    recomputed = compute_reward(batch.next_achieved_goal, batch.goal, {})
+    assert (batch.reward == np.where(batch.is_relabelled, recomputed, batch.observation[:, 1] / 8)).all()
 
 
-def test_a_mixture_of_one_strategy_goes_the_quick_way():
+def test_a_mixture_of_one_strategy_gives_the_bytes_of_the_strategy():
     one, other = make_sampler([4, 2, 7], k=1), make_sampler([4, 2, 7], k=None, strategy=Relabel(future=0.5))
     assert all((a == b).all() for a, b in zip(*(arrays_of(s.sample((50,))) for s in (one, other)), strict=True))
 
 
-def test_an_evicted_row_is_no_goal():
+def test_an_evicted_row_is_not_a_goal():
     sampler = make_sampler([6, 2, 1], capacity=6, strategy=lambda rows, *_: np.zeros_like(rows) + 6)
-    assert live_episodes(sampler.timeline) == {0: (2, 2), 3: (3, 1)}  # row 6 was the fence post of the first
-    with pytest.raises(InputError, match="row 6, which belongs to no episode"):
+    assert live_episodes(sampler.timeline) == {0: (2, 2), 3: (3, 1)}  # row 6 was the last row of the first
+    with pytest.raises(InputError, match="row 6, which belongs to no stored episode"):
         sampler.sample((100,))
 
 
@@ -277,68 +293,68 @@ def test_an_unknown_strategy():
 
 
 @pytest.mark.parametrize(
-    ("judge", "words"),
+    ("function", "message"),
     [
-        (lambda a, g, i: -1.0, r"compute_reward returned shape \(\)"),
-        (lambda a, g, i: np.zeros((len(a), 1)), r"compute_reward returned shape \(8, 1\)"),
-        (lambda a, g, i: ["bad"] * len(a), "compute_reward returned shape .* of <U3"),
-        (lambda a, g, i: np.full(len(a), np.nan), "compute_reward returned NaN or infinity"),
-        (lambda a, g, i: np.full(len(a), 1e300), "compute_reward returned NaN or infinity"),
-        (lambda a, g, i: np.subtract(a, g, out=a)[:, 0], "compute_reward writes into its arguments"),
+        (lambda a, g, i: -1.0, r"compute_reward must return numbers .* got shape \(\)"),
+        (lambda a, g, i: np.zeros((len(a), 1)), r"got shape \(8, 1\)"),
+        (lambda a, g, i: ["bad"] * len(a), "got shape .* of <U3"),
+        (lambda a, g, i: np.full(len(a), np.nan), "compute_reward must return finite rewards"),
+        (lambda a, g, i: np.full(len(a), 1e300), "compute_reward must return finite rewards"),
+        (lambda a, g, i: np.subtract(a, g, out=a)[:, 0], "compute_reward must not write into its arguments"),
     ],
 )
-def test_an_unusable_reward_is_refused(judge, words):
-    with pytest.raises(GoalEnvError, match=words):
-        make_sampler([4, 3], compute_reward=judge).sample((8,))
+def test_an_unusable_reward_is_refused(function, message):
+    with pytest.raises(GoalEnvError, match=message):
+        make_sampler([4, 3], reward=function).sample((8,))
 
 
 @pytest.mark.parametrize("convert", [list, lambda r: r.astype(np.float64), lambda r: r.astype(np.int64), lambda r: r > -2])
-def test_a_reward_of_any_numbers_will_do(convert):
-    sampler = make_sampler([4, 3], compute_reward=lambda a, g, i: convert(compute_reward(a, g, i)))
+def test_rewards_may_be_any_numbers(convert):
+    sampler = make_sampler([4, 3], reward=lambda a, g, i: convert(compute_reward(a, g, i)))
     batch = sampler.sample((100,))
-    judged = np.asarray(convert(compute_reward(batch.next_achieved_goal, batch.goal, {})), np.float32)
-    assert (batch.reward == judged)[batch.is_relabelled].all()
+    recomputed = np.asarray(convert(compute_reward(batch.next_achieved_goal, batch.goal, {})), np.float32)
+    assert (batch.reward == recomputed)[batch.is_relabelled].all()
 
 
 def test_the_reward_gets_contiguous_flat_arrays():
     shapes = []
 
-    def judge(achieved_goal, goal, info):
+    def function(achieved_goal, goal, info):
         assert achieved_goal.flags.c_contiguous
         assert goal.flags.c_contiguous
         shapes.append((achieved_goal.shape, goal.shape, info))
         return compute_reward(achieved_goal, goal, info)
 
-    make_sampler([4, 3], compute_reward=judge).sample((3, 5))
+    make_sampler([4, 3], reward=function).sample((3, 5))
     assert set(map(str, shapes)) == {"((15, 1), (15, 1), {})"}
 
 
-def test_ends_stay_as_stored_or_are_judged_under_the_new_goal():
+def test_terminations_stay_as_stored_or_are_recomputed():
     kept = make_sampler([3, 3]).sample((200,))
     assert (kept.terminated == ((kept.observation[:, 0] == 2) & (kept.observation[:, 1] == 2))).all()
 
     def reached(achieved_goal, goal, info):
         return (achieved_goal == goal)[:, 0]
 
-    judged = make_sampler([3, 3], ends=Termination(reached)).sample((200,))
-    told = judged.is_relabelled
-    assert (judged.terminated == (judged.next_achieved_goal == judged.goal)[:, 0])[told].all()
-    assert (judged.terminated == ((judged.observation[:, 0] == 2) & (judged.observation[:, 1] == 2)))[~told].all()
-    assert 0 < judged.terminated[told].sum() < told.sum()
+    batch = make_sampler([3, 3], termination=Termination(reached)).sample((200,))
+    here = batch.is_relabelled
+    assert (batch.terminated == (batch.next_achieved_goal == batch.goal)[:, 0])[here].all()
+    assert (batch.terminated == ((batch.observation[:, 0] == 2) & (batch.observation[:, 1] == 2)))[~here].all()
+    assert 0 < batch.terminated[here].sum() < here.sum()
 
 
 @pytest.mark.parametrize("shape", [(50,), (5, 10)])
-def test_the_reward_reads_the_declared_info(shape):
+def test_the_reward_function_gets_the_info_keys(shape):
     timeline = Timeline(SPEC, 50, info_keys=("wind", "rain"))
     for number, steps in ((1, 4), (2, 6)):
         t = np.arange(steps)
         timeline.append(make_episode(number, steps, info={"wind": 10.0 * number + t, "rain": t / 3}))
 
-    def judge(achieved_goal, goal, info):
+    def function(achieved_goal, goal, info):
         assert set(info) == {"wind", "rain"}
         return info["wind"] + info["rain"]
 
-    sampler = Sampler(timeline, judge, 4, "future", 0)
+    sampler = sampler_of(timeline, "future", 4, 0, RewardTransform(function))
     out = sampler.sample(shape)
     for batch in (sampler.sample(shape), sampler.sample(shape, out)):
         number, t = batch.observation[..., 0].astype(np.float64), batch.observation[..., 1].astype(np.float64)

@@ -5,8 +5,9 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ACTION_SPACE, SPEC, box, compute_reward, live_episodes, make_episode, play
+from tiny import ACTION_SPACE, SPEC, box, buffer_of, compute_reward, live_episodes, make_episode, play
 
+import hindsight.replay.timeline as timeline_module
 from hindsight import Episode, GoalSpec, HindsightBuffer, Timeline
 from hindsight.errors import (
     EpisodeTooLongError,
@@ -24,7 +25,7 @@ def append_all(timeline, lengths):
         timeline.append(make_episode(number, steps))
 
 
-def test_an_episode_is_rows_with_a_fence_post():
+def test_an_episode_is_its_steps_and_a_last_row():
     timeline = Timeline(SPEC, 10)
     timeline.append(make_episode(7, 3, terminated=True))
     rows = timeline.rows[:4]
@@ -46,7 +47,7 @@ def test_full_length_episodes_fill_the_capacity_exactly():
     assert live_episodes(timeline) == {0: (8, 3), 4: (5, 3), 8: (6, 3), 12: (7, 3)}
 
 
-def test_an_episode_that_does_not_fit_behind_the_cursor_goes_to_the_start():
+def test_the_cursor_wraps_if_an_episode_does_not_fit_behind_it():
     timeline = Timeline(SPEC, 8, episode_length=4)  # 10 rows
     append_all(timeline, [3, 3, 2])  # rows 0-3, 4-7; two rows remain, the third needs three
     assert live_episodes(timeline) == {0: (2, 2), 4: (1, 3)}
@@ -60,12 +61,12 @@ def test_an_episode_as_long_as_the_capacity_can_be_sampled():
 
 
 def place_slowly(size, capacity, lengths):
-    """The ring as a list of episodes: those that are overwritten, jumped over or too many leave, the oldest first."""
+    """The ring as a list of episodes: those that are overwritten, passed or too many are evicted, the oldest first."""
     held, cursor = [], 0
     for number, steps in enumerate(lengths):
         start = cursor if cursor + steps + 1 <= size else 0
-        jumped = range(cursor, size) if start == 0 and cursor else range(0)
-        taken = {*range(start, start + steps + 1), *jumped}
+        passed = range(cursor, size) if start == 0 and cursor else range(0)
+        taken = {*range(start, start + steps + 1), *passed}
         while any(taken & set(range(s, s + n + 1)) for _, s, n in held) or sum(n for *_, n in held) + steps > capacity:
             held.pop(0)
         held.append((number, start, steps))
@@ -88,17 +89,17 @@ def test_the_ring_equals_a_list_of_episodes(capacity, episode_length, lengths):
     timeline.check(timeline.state())
 
 
-def test_rows_of_episodes_are_held_with_their_last_ones():
+def test_holds_includes_last_rows():
     timeline = Timeline(SPEC, 4, episode_length=2)
     timeline.append(make_episode(1, 2))
     timeline.append(make_episode(2, 1))
-    timeline.append(make_episode(3, 3))  # takes the place of the first, and of the second
+    timeline.append(make_episode(3, 3))  # evicts the first and the second
     assert live_episodes(timeline) == {0: (3, 3)}
     assert timeline.holds(np.arange(-1, 6)).tolist() == [False, True, True, True, True, False, False]
     assert timeline.holds(np.array([10**9])).tolist() == [False]
 
 
-def test_episodes_are_taken_together_or_not_at_all():
+def test_append_rows_adds_all_episodes_or_none():
     timeline = Timeline(SPEC, 6)
     rows = [np.zeros(steps + 1, timeline.rows.dtype) for steps in (2, 7)]
     with pytest.raises(EpisodeTooLongError):
@@ -114,18 +115,18 @@ def test_a_refused_episode_changes_nothing():
     before = {name: value.copy() for name, value in timeline.state().items()}
     good = make_episode(2, 3, info={"wind": np.zeros(3)})
     fields = {name: getattr(good, name) for name in ("observation", "achieved_goal", "desired_goal", "action", "reward")}
-    for error, changes, words in [
-        (NonFiniteError, {"reward": np.array([0, np.nan, 0])}, r"reward holds nan at index \(1,\)"),
-        (ShapeError, {"desired_goal": np.zeros((4, 2))}, r"desired_goal has shape \(4, 2\), but \(4, 1\) is needed"),
-        (ShapeError, {"action": np.zeros((3,))}, "action has shape"),
-        (MissingKeyError, {"info": {}}, "the info of the episode has nothing, but wind is needed"),
-        (NonFiniteError, {"info": {"wind": np.full(3, np.inf)}}, "info:wind holds inf"),
+    for error, changes, message in [
+        (NonFiniteError, {"reward": np.array([0, np.nan, 0])}, r"reward must be finite, got nan at index \(1,\)"),
+        (ShapeError, {"desired_goal": np.zeros((4, 2))}, r"Expected shape \(4, 1\) for desired_goal, got \(4, 2\)"),
+        (ShapeError, {"action": np.zeros((3,))}, "for action, got"),
+        (MissingKeyError, {"info": {}}, "the info of the episode must have wind, got nothing"),
+        (NonFiniteError, {"info": {"wind": np.full(3, np.inf)}}, "info:wind must be finite, got inf"),
     ]:
-        with pytest.raises(error, match=words):
+        with pytest.raises(error, match=message):
             timeline.append(Episode(**({**fields, "info": good.info} | changes)))
-    with pytest.raises(EpisodeTooLongError, match="an episode of 7 steps does not fit a buffer of 6 transitions"):
+    with pytest.raises(EpisodeTooLongError, match="Episode has 7 steps, but capacity is 6 transitions"):
         timeline.append(make_episode(3, 7))
-    with pytest.raises(InputError, match="without a step"):
+    with pytest.raises(InputError, match="at least 1 step"):
         timeline.append(make_episode(3, 0))
     assert all((timeline.state()[name] == value).all() for name, value in before.items())
     timeline.append(good)
@@ -140,15 +141,30 @@ def test_info_keys_are_columns():
 
 @pytest.mark.parametrize("value", [0, -3, 2.5, "many"])
 def test_sizes_are_whole_numbers(value):
-    with pytest.raises(OptionError, match="capacity is"):
+    with pytest.raises(OptionError, match="capacity must be a whole number"):
         Timeline(SPEC, value)
-    with pytest.raises(OptionError, match="episode_length is"):
+    with pytest.raises(OptionError, match="episode_length must be a whole number"):
         Timeline(SPEC, 10, episode_length=value)
 
 
 def test_a_ring_larger_than_the_memory_is_refused():
-    with pytest.raises(OptionError, match=r"GB, but this machine has .* lower capacity"):
+    with pytest.raises(OptionError, match=r"GB, but this machine has .* Lower capacity"):
         Timeline(SPEC, 10**13)
+
+
+def test_the_memory_limit_of_a_cgroup_counts(monkeypatch, tmp_path):
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(timeline_module, "CGROUP_LIMITS", [str(limit), str(tmp_path / "missing")])
+    limit.write_text("max\n")
+    assert Timeline(SPEC, 10**7).capacity == 10**7
+    limit.write_text("100_000_000\n")
+    with pytest.raises(OptionError, match=r"The rows take 0\.4 GB, but this machine has 0\.1 GB"):
+        Timeline(SPEC, 10**7)
+
+
+def test_info_keys_must_differ():
+    with pytest.raises(OptionError, match="info_keys must differ from each other, got a, b, a"):
+        Timeline(SPEC, 10, info_keys=["a", "b", "a"])
 
 
 def test_memory_per_transition_of_fetch_push():
@@ -161,8 +177,8 @@ def test_large_float64_goals_are_warned_of_once():
     space = spaces.Dict(observation=box(2), achieved_goal=box(1, np.float64), desired_goal=box(1, np.float64))
     spec = GoalSpec.from_spaces(space, ACTION_SPACE)
     timeline = Timeline(spec, 100)
-    timeline.append(make_episode(1, 3))  # 1003: known to within 0.00003
-    with pytest.warns(UserWarning, match="goals as large as 3003 are kept as float32, to within 0.0001 only"):
+    timeline.append(make_episode(1, 3))  # 1003: spacing 0.00006
+    with pytest.warns(UserWarning, match="Goals up to 3003 lose precision in float32 .spacing 0.0002"):
         timeline.append(make_episode(3, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -170,17 +186,36 @@ def test_large_float64_goals_are_warned_of_once():
         Timeline(spec, 100, dtype="float64").append(make_episode(3, 3))
 
 
-def test_a_warning_of_large_goals_comes_when_all_is_stored():
-    goal = box(1, np.float64)
+@pytest.mark.parametrize(
+    ("bound", "goal_dtype", "stored"),
+    [
+        (1e6, np.float64, "float64"),
+        (2000, np.float64, "float32"),
+        (np.inf, np.float64, "float32"),
+        (1e6, np.float32, "float32"),
+    ],
+)
+def test_the_bounds_of_the_goals_choose_the_dtype(bound, goal_dtype, stored):
+    """A goal near 1e6 with a threshold of 0.01: float32 has a spacing of 0.06 there."""
+    goal = spaces.Box(-bound, bound, (1,), goal_dtype)
     space = spaces.Dict(observation=box(2), achieved_goal=goal, desired_goal=goal)
     buffer = HindsightBuffer(100, space, ACTION_SPACE, compute_reward)
-    with pytest.warns(UserWarning, match="goals as large as 5002"):
+    assert buffer.timeline.rows["desired_goal"].dtype == stored
+    given = HindsightBuffer(100, space, ACTION_SPACE, compute_reward, dtype="float32")
+    assert given.timeline.rows["desired_goal"].dtype == np.float32
+
+
+def test_the_warning_about_large_goals_comes_after_the_episode_is_stored():
+    goal = box(1, np.float64)
+    space = spaces.Dict(observation=box(2), achieved_goal=goal, desired_goal=goal)
+    buffer = buffer_of(100, space, ACTION_SPACE, compute_reward)
+    with pytest.warns(UserWarning, match="Goals up to 5002"):
         play(buffer, 5, 2)
     play(buffer, 6, 2)
-    assert live_episodes(buffer._timeline) == {0: (5, 2), 3: (6, 2)}
+    assert live_episodes(buffer.timeline) == {0: (5, 2), 3: (6, 2)}
 
 
-def test_a_loaded_timeline_goes_on_like_the_first():
+def test_a_loaded_timeline_continues_like_the_first():
     first, second = Timeline(SPEC, 8, episode_length=4), Timeline(SPEC, 8, episode_length=4)
     append_all(first, [3, 3, 2])
     append_all(second, [4, 4, 4])
@@ -197,7 +232,7 @@ def test_a_loaded_timeline_goes_on_like_the_first():
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.data())
-def test_false_step_counts_and_counters_are_found(data):
+def test_wrong_step_counts_and_counters_are_refused(data):
     timeline = Timeline(SPEC, 8, episode_length=4)
     append_all(timeline, [3, 3, 2])
     state = {name: value.copy() for name, value in timeline.state().items()}
@@ -214,7 +249,7 @@ def test_false_step_counts_and_counters_are_found(data):
     if is_same:
         timeline.check(state)
     else:
-        with pytest.raises(FileError, match="no whole episodes"):
+        with pytest.raises(FileError, match="not whole episodes"):
             timeline.check(state)
 
 
@@ -228,5 +263,5 @@ def test_rows_of_another_size_are_refused():
         {"counters": np.zeros(5, np.int64)},
         {"counters": np.zeros(6)},
     ):
-        with pytest.raises(FileError, match="the stored rows"):
+        with pytest.raises(FileError, match=r"The stored (rows|counters) must be"):
             timeline.check(state | change)

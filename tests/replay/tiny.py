@@ -1,9 +1,10 @@
-"""A task so small that every number in a buffer says where it came from."""
+"""A tiny task in which every number in a buffer identifies its step."""
 
 import numpy as np
 from gymnasium import spaces
 
 from hindsight import Episode, GoalSpec, HindsightBuffer
+from hindsight.options import ReplayOptions, option_fields
 
 
 def box(size, dtype=np.float32):
@@ -16,21 +17,35 @@ SPEC = GoalSpec.from_spaces(OBSERVATION_SPACE, ACTION_SPACE)
 
 
 def compute_reward(achieved_goal, goal, info):
-    """0 where reached, else minus the distance: so that a reward says which two goals it was computed from."""
+    """Minus the distance: the value identifies the two goals."""
     return -np.abs(achieved_goal - goal)[:, 0]
 
 
+def split(options):
+    """Split keyword arguments into those of a HindsightBuffer and the options of its ReplayOptions."""
+    names = [field.name for field in option_fields(ReplayOptions)]
+    replay = {name: value for name, value in options.items() if name in names}
+    return {name: value for name, value in options.items() if name not in names} | {"options": ReplayOptions(**replay)}
+
+
+def buffer_of(capacity, observation_space, action_space, compute_reward, **options):
+    """A buffer, from its arguments and its replay options together. Several environments have autoreset "disabled"."""
+    if options.get("n_envs", 1) != 1:
+        options = {"autoreset": "disabled"} | options
+    return HindsightBuffer(capacity, observation_space, action_space, compute_reward, **split(options))
+
+
 def make_buffer(capacity=100, **options):
-    return HindsightBuffer(capacity, OBSERVATION_SPACE, ACTION_SPACE, compute_reward, **options)
+    return buffer_of(capacity, OBSERVATION_SPACE, ACTION_SPACE, compute_reward, **options)
 
 
 def place(number, t):
-    """What was achieved in episode `number` after t steps: unlike anything else."""
+    """The achieved goal of episode `number` after t steps, which is unique."""
     return 1000.0 * number + t
 
 
 def make_episode(number, steps, terminated=False, **more):
-    """Episode `number`: it sees (number, t), achieves place(number, t), is asked for -number, acts t, is paid t / 8."""
+    """Episode `number`: observation (number, t), achieved place(number, t), desired -number, action t, reward t / 8."""
     t = np.arange(steps + 1, dtype=np.float32)
     observation = np.stack([np.full(steps + 1, number, np.float32), t], axis=1)
     desired = np.full((steps + 1, 1), -number, np.float32)
@@ -38,7 +53,7 @@ def make_episode(number, steps, terminated=False, **more):
 
 
 def seen(number, t):
-    """What a single environment shows in episode `number` after t steps."""
+    """The observation of a single environment in episode `number` after t steps."""
     parts = {"observation": [number, t], "achieved_goal": [place(number, t)], "desired_goal": [-number]}
     return {key: np.array(value, np.float32) for key, value in parts.items()}
 
@@ -65,7 +80,7 @@ def vector_step(numbers, ts, terminated, truncated):
 
 
 def live_episodes(timeline):
-    """What the ring holds, read off its rows: {first row: (number, steps)}."""
+    """The episodes in the ring, read from its rows: {first row: (number, steps)}."""
     found, row = {}, 0
     while row < timeline.high_water:
         steps = int(timeline.steps_left[row])

@@ -1,23 +1,35 @@
-"""Run folders as training writes them, with chosen numbers."""
+"""Run folders with chosen numbers, in the format that training writes."""
 
 import json
 
 OPTIONS = {"seed": 0, "discount": 0.9, "solved_at": 0.95, "solved_evaluations": 2, "tau": 0.05, "hidden": [64, 64]}
 EXPLAINED = {
-    "seed": {"part": "training", "meaning": "every random number follows from it", "default": 0},
-    "discount": {"part": "agent", "meaning": "what a reward is worth one step later", "default": 0.98, "recipe": 0.95},
-    "tau": {"part": "agent", "meaning": "share taken over", "default": 0.005, "recipe": 0.05},
-    "hidden": {"part": "agent", "meaning": "sizes", "default": [64, 64]},
+    "seed": {"part": "training", "meaning": "seed of all random numbers", "default": 0, "source": "default"},
+    "discount": {"part": "agent", "meaning": "discount per step", "default": 0.98, "recipe": 0.95, "source": "given"},
+    "tau": {
+        "part": "agent",
+        "meaning": "Polyak rate of the target networks",
+        "default": 0.005,
+        "recipe": 0.05,
+        "source": "recipe",
+    },
+    "hidden": {"part": "agent", "meaning": "units of the hidden layers", "default": [64, 64], "source": "default"},
 }
 SPEC = {"env_id": "Task-v0", "reward_low": -1.0, "reward_high": 0.0, "max_episode_steps": 50}
 
 
-def write_run(path, rates=(0.0, 0.5, 1.0, 1.0), agent="td3", seed=0, spec=SPEC, **columns):
-    """A run with an evaluation of ten episodes each 100 steps. columns: further metrics, one value per record each."""
+def write_run(path, rates=(0.0, 0.5, 1.0, 1.0), agent="td3", seed=0, spec=SPEC, goals=None, **columns):
+    """Write a run with an evaluation of ten episodes every 100 steps, and a training episode before each.
+
+    rates: success rate of each evaluation.
+    goals: episode number -> desired goal of the evaluation episodes.
+    columns: further metrics, one value per record each.
+    """
     path.mkdir(parents=True)
     settings = {"agent": agent, "recipe": "mine", "options": OPTIONS | {"seed": seed}, "spec": spec, "explained": EXPLAINED}
     settings["machine"] = {"python": "3.11", "cores": 2, "versions": {"numpy": "2.0"}}
     (path / "settings.json").write_text(json.dumps(settings))
+    goals = goals or (lambda n: [n / 10, -n / 10, 0.425])
     metrics, evaluations, episodes = [], [], []
     for i, rate in enumerate(rates):
         steps = 100 * (i + 1)
@@ -28,11 +40,19 @@ def write_run(path, rates=(0.0, 0.5, 1.0, 1.0), agent="td3", seed=0, spec=SPEC, 
         record |= {"test/final_distance": 1 - rate, "train/critic_loss": 0.5, "train/q_mean": -5.0}
         metrics.append(record | {name: values[i] for name, values in columns.items()})
         for n in range(10):
-            goal = [n / 10, -n / 10, 0.5]
-            evaluations.append({"env_steps": steps, "success": n < 10 * rate, "desired_goal": goal, "final_distance": 0.1})
-        episodes += [
-            {"env_steps": steps, "success": True, "final_goal": [0.2, -0.2, 0.5], "desired_goal": [0.3, -0.3, 0.5]}
-        ]
+            line = {"env_steps": steps, "success": n < 10 * rate, "desired_goal": goals(n), "final_distance": 0.1}
+            evaluations.append(line)
+        goal = goals(3)
+        episodes.append({"env_steps": steps, "success": True, "final_goal": goals(2), "desired_goal": goal})
     for name, records in (("metrics", metrics), ("evaluations", evaluations), ("episodes", episodes)):
         (path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def change_settings(path, **changes):
+    """Change settings.json of a run. `options` are added to those that it has."""
+    place = path / "settings.json"
+    settings = json.loads(place.read_text())
+    settings["options"] |= changes.pop("options", {})
+    place.write_text(json.dumps(settings | changes))
     return path

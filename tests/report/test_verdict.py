@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from run_files import SPEC, write_run
+from run_files import SPEC, change_settings, write_run
 
 from hindsight.report.run import read_run
-from hindsight.report.verdict import duration, possible_returns, signs, solved_at, verdict
+from hindsight.report.verdict import duration, possible_returns, solved_at_step, verdict, warnings_of
 
 
 def run_of(tmp_path, *arguments, **more):
@@ -11,76 +11,118 @@ def run_of(tmp_path, *arguments, **more):
 
 
 @pytest.mark.parametrize(
-    ("rates", "level", "words", "solved"),
+    ("rates", "level", "title", "solved"),
     [
-        ((0.0, 0.5, 1.0, 1.0), "good", "It learnt the task: 100%", 300),
-        ((0.0, 0.8, 0.5, 0.7), "partly", "in part: 70%", None),
-        ((0.0, 0.9, 0.5), "bad", "It forgot: 50% of unseen episodes succeed, 90% did at best", None),
-        ((0.0, 0.2, 0.1), "bad", "little so far: 10%", None),
-        ((0.0, 0.0), "bad", "no evaluated episode has succeeded", None),
-        ((), "unknown", "cannot be told", None),
+        ((0.0, 0.5, 1.0, 1.0), "good", "Solved: 100% of the evaluation episodes succeed", 300),
+        ((0.0, 1.0, 1.0, 0.8), "partly", "Solved before, but now 80% of the evaluation episodes succeed", 200),
+        (
+            (0.0, 0.8, 0.5, 1.0),
+            "partly",
+            "Not solved yet: 100% of the evaluation episodes succeed, but not in 2 evaluations in a row",
+            None,
+        ),
+        ((0.0, 0.8, 0.5, 0.7), "partly", "Partly learnt: 70% of the evaluation episodes succeed", None),
+        ((0.0, 0.9, 0.5), "bad", "Success fell: 50% of the evaluation episodes succeed, 90% did at best", None),
+        ((1.0, 1.0, 0.5), "bad", "Success fell: 50% of the evaluation episodes succeed, 100% did at best", 100),
+        ((0.0, 0.2, 0.1), "bad", "Learnt little: 10% of the evaluation episodes succeed", None),
+        ((0.0, 0.0), "bad", "Not learnt: no evaluation episode has succeeded", None),
+        ((), "unknown", "Not evaluated yet", None),
     ],
 )
-def test_the_answer(tmp_path, rates, level, words, solved):
+def test_the_result(tmp_path, rates, level, title, solved):
     run = run_of(tmp_path, rates)
-    said = verdict(run)
-    assert said.level == level
-    assert words in said.title
-    assert solved_at(run) == solved
+    assert (verdict(run).level, verdict(run).title) == (level, title)
+    assert solved_at_step(run) == solved
 
 
-def test_the_text_says_when_and_how_sure(tmp_path):
-    text = verdict(run_of(tmp_path)).text
-    assert "First at 95% after 300 steps and 6 s, and held" in text
-    assert "100% of 10 unseen episodes (50% to 100% with 95% confidence)" in text
+def test_the_text_says_when_and_with_which_confidence(tmp_path):
+    assert verdict(run_of(tmp_path)).text == (
+        "Solved at 300 steps, after 6 s of collecting and updating: the first of 2 evaluations in a row with at least 95% "
+        "success. Last evaluation, at 400 steps: 100% of 10 episodes succeed (95 % interval 50% to 100%)."
+    )
 
 
-def test_the_best_is_named_where_it_is_past(tmp_path):
-    assert "Best so far: 90%, at 200 steps" in verdict(run_of(tmp_path, (0.0, 0.9, 0.5))).text
-
-
-def test_a_healthy_run_shows_no_signs(tmp_path):
-    assert signs(run_of(tmp_path, (0.1,) * 40, **{"train/entropy_coefficient": [0.1] * 40})) == []
-
-
-def test_returns_that_are_possible(tmp_path):
-    run = run_of(tmp_path)
-    assert possible_returns(run) == pytest.approx((-10.0, 0.0))
-    run.settings["options"]["extra_reward"] = True
-    assert possible_returns(run) == (-np.inf, np.inf)
+def test_the_best_evaluation_is_named_if_it_was_better_than_the_last(tmp_path):
+    assert "Best evaluation: 90%, at 200 steps." in verdict(run_of(tmp_path, (0.0, 0.9, 0.5))).text
 
 
 @pytest.mark.parametrize(
-    ("columns", "words"),
+    ("why", "text"), [("solved", "because it was solved"), ("steps", "all its"), ("stopped", "before all its steps")]
+)
+def test_the_text_says_why_the_run_ended(tmp_path, why, text):
+    path = write_run(tmp_path / "run")
+    (path / "ended.json").write_text(f'{{"why": "{why}"}}')
+    assert text in verdict(read_run(path)).text
+
+
+def test_a_run_without_updates_says_why(tmp_path):
+    path = change_settings(write_run(tmp_path / "run", (), seed=0), options={"random_steps": 1000})
+    (path / "metrics.jsonl").write_text('{"env_steps": 300, "updates": 0}\n')
+    assert "The first 1,000 steps are random, without updates." in verdict(read_run(path)).text
+
+
+def test_a_healthy_run_has_no_warning(tmp_path):
+    assert warnings_of(run_of(tmp_path, (0.1,) * 40, **{"train/entropy_coefficient": [0.1] * 40})) == []
+
+
+def test_possible_returns(tmp_path):
+    path = write_run(tmp_path / "run")
+    assert possible_returns(read_run(path)) == pytest.approx((-10.0, 0.0))
+    change_settings(path, options={"extra_reward": True})
+    assert possible_returns(read_run(path)) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
     [
-        ({"train/q_mean": np.linspace(-5, 4, 40)}, "Mean Q stands at 3.88, above the highest return"),
-        ({"train/q_mean": np.linspace(-5, -30, 40)}, "below the lowest return"),
         (
-            {"train/critic_loss": [1.0] * 30 + [2.0**n for n in range(1, 11)]},
-            "critic's loss has grown to 7",
+            {"train/q_mean": np.linspace(-5, 4, 40)},
+            "Mean Q is 3.88, above the highest possible return (0).",
         ),
-        ({"train/critic_loss": [1.0] * 39 + [np.inf]}, "train/critic_loss became infinite"),
-        ({"train/goals_already_achieved": [0.9] * 40}, "90% of the goals put in hindsight were achieved"),
-        ({"train/entropy_coefficient": [0.1] * 30 + [50.0] * 10}, "entropy coefficient has grown to 50"),
-        ({"refused_episodes": [0] * 39 + [7]}, "7 training episodes were refused"),
-        ({"failed_jobs": [2] * 40}, "2 jobs failed"),
+        ({"train/q_mean": np.linspace(-5, -30, 40)}, "below the lowest possible return (-10)"),
+        ({"train/critic_loss": [1.0] * 30 + [2.0**n for n in range(1, 11)]}, "train/critic_loss is 768 times its median."),
+        ({"train/critic_loss": [1.0] * 39 + [np.inf]}, "train/critic_loss became infinite."),
+        (
+            {"train/goals_already_achieved": [0.9] * 40},
+            "90% of the relabelled goals were already achieved before the step.",
+        ),
+        ({"train/entropy_coefficient": [0.1] * 30 + [50.0] * 10}, "train/entropy_coefficient is 500 times its median."),
+        (
+            {"refused_episodes": [0] * 39 + [7]},
+            "7 training episodes were refused, for example for NaN. Run `hindsight check`.",
+        ),
+        ({"failed_jobs": [2] * 40}, "The environment or a worker failed 2 times. The episodes were collected again."),
     ],
 )
-def test_each_sign_of_divergence_is_called_out(tmp_path, columns, words):
-    found = signs(run_of(tmp_path, (0.1,) * 40, **{name: list(map(float, values)) for name, values in columns.items()}))
-    assert len(found) == 1
-    assert words in found[0]
+def test_each_problem_is_a_warning(tmp_path, columns, text):
+    columns = {name: [value if np.isfinite(value) else "inf" for value in map(float, c)] for name, c in columns.items()}
+    [found] = warnings_of(run_of(tmp_path, (0.1,) * 40, **columns))
+    assert text in found
 
 
-def test_forgetting_is_called_out(tmp_path):
-    found = signs(run_of(tmp_path, (0.1, 0.5, 0.9, 0.9, 0.9, 0.9, 0.3, 0.2, 0.2)))
-    assert len(found) == 1
-    assert "Success fell: from 90%" in found[0]
+def test_problems_that_the_check_found_are_warnings(tmp_path):
+    path = change_settings(write_run(tmp_path / "run"), check=["the reward has the wrong sign."])
+    assert warnings_of(read_run(path)) == ["`hindsight check`: the reward has the wrong sign."]
 
 
-def test_where_rewards_have_no_bounds_values_are_not_judged(tmp_path):
+def test_damaged_lines_are_a_warning(tmp_path):
+    path = write_run(tmp_path / "run")
+    with (path / "episodes.jsonl").open("a") as file:
+        file.write("{\n")
+    assert warnings_of(read_run(path)) == ["1 damaged lines of episodes.jsonl were skipped."]
+
+
+def test_the_entropy_bonus_may_lift_values_above_the_possible_returns(tmp_path):
+    """By hand: the bonus is 0.1 * 3 per step, which is 3 in all with a discount of 0.9. 10 % of the range are 1."""
+    columns = {"train/entropy_coefficient": [0.1] * 4, "train/entropy": [3.0] * 4}
+    assert warnings_of(run_of(tmp_path / "a", **columns, **{"train/q_mean": [3.9] * 4})) == []
+    [found] = warnings_of(run_of(tmp_path / "b", **columns, **{"train/q_mean": [4.1] * 4}))
+    assert "above the highest possible return (0)" in found
+
+
+def test_values_are_not_compared_with_unknown_returns(tmp_path):
     spec = SPEC | {"reward_low": "-inf", "reward_high": "inf"}
-    assert signs(run_of(tmp_path, (0.1,) * 40, spec=spec, **{"train/q_mean": [1e6] * 40})) == []
+    assert warnings_of(run_of(tmp_path, (0.1,) * 40, spec=spec, **{"train/q_mean": [1e6] * 40})) == []
 
 
 def test_durations():

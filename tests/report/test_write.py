@@ -1,97 +1,112 @@
+import csv
 import json
+import os
 import re
 
 import pytest
-from run_files import write_run
+from run_files import change_settings, write_run
 
 from hindsight.errors import RunFolderError
-from hindsight.report import live, write
-from hindsight.report.live import LiveReport
-from hindsight.report.page import Form, run_page
+from hindsight.report import write
+from hindsight.report.page import run_page
 from hindsight.report.run import read_run
-from hindsight.report.write import write_report
+from hindsight.report.write import LiveReport, result_of, write_report, write_results
 
-SCRIPT = "var Plotly = 'of seven letters';"
+SCRIPT = "var Plotly = 'a short script';"
 
 
 @pytest.fixture(autouse=True)
 def plotly(monkeypatch):
-    """The page does not care what the script says; a browser does, and has a test of its own."""
-    monkeypatch.setattr(write, "_plotly", lambda: SCRIPT)
+    """The script itself has a test of its own, in a browser."""
+    monkeypatch.setattr(write, "_plotly_script", lambda: SCRIPT)
 
 
-def panels_of(page):
-    data = re.search(r"<script type='application/json' id='panels'>(.*?)</script>", page.read_text(), re.S).group(1)
-    return {panel["key"]: panel for panel in json.loads(data)}
+def plots_in(page):
+    """Return the plots that a page holds as JSON, by key."""
+    data = re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.S).group(1)
+    return {plot["key"]: plot for plot in json.loads(data)}
 
 
-def test_a_page_holds_every_plot(tmp_path):
+def plots_of(path):
+    return plots_in(path.read_text())
+
+
+def test_a_page_has_every_plot(tmp_path):
     run = write_run(tmp_path / "a", **{"train/goals_already_achieved": [0.1] * 4, "train/actor_loss": [1.0] * 4})
     page = write_report([run])
     assert page == run / "report.html"
-    curves = {"success-steps", "success-time", "return-steps", "return-time", "critic-loss", "actor-loss", "q"}
-    rest = {"goals-already-achieved", "goals-1", "goals-2", "coverage", "steps-per-second", "updates-per-second"}
-    assert set(panels_of(page)) == curves | rest
+    curves = {
+        "success-env_steps",
+        "success-seconds",
+        "return-env_steps",
+        "return-seconds",
+        "critic_loss",
+        "actor_loss",
+        "q",
+    }
+    assert set(plots_of(page)) == curves | {"goals_already_achieved", "goals-0-1"}
     assert (run / "plotly.min.js").read_text() == SCRIPT
-    assert "<script src='plotly.min.js'>" in page.read_text()
+    assert '<script src="plotly.min.js">' in page.read_text()
 
 
-def test_curves_hold_the_runs_numbers(tmp_path):
-    panels = panels_of(write_report([write_run(tmp_path / "a", **{"train/q_mean": [-9.0, -5.0, -2.0, -1.0]})]))
-    blue = next(t for t in panels["success-steps"]["traces"] if t.get("name") == "evaluation")
-    assert blue["x"] == [100, 200, 300, 400]
-    assert blue["y"] == [0.0, 0.5, 1.0, 1.0]
-    assert panels["success-time"]["traces"][-1]["x"] == [2.0, 4.0, 6.0, 8.0]
-    assert panels["steps-per-second"]["traces"][0]["y"] == [200.0] * 4
-    assert panels["updates-per-second"]["traces"][0]["y"] == pytest.approx([1000 / 1.5] * 4, rel=1e-4)
-    goals = panels["goals-2"]["goals"]
-    assert goals["steps"] == [100, 200, 300, 400]
-    assert goals["evaluated"]["x"][3] == pytest.approx(0.3, abs=0.05)  # few values are spread a little
-    assert goals["evaluated"]["success"][10:20] == [1] * 5 + [0] * 5
-    levels = [note["text"] for note in panels["q"]["layout"]["annotations"]]
-    assert "highest possible return" in levels
+def test_every_curve_has_the_numbers_of_the_run(tmp_path):
+    columns = {"train/q_mean": [-9.0, -5.0, -2.0, -1.0], "train/actor_loss": [4.0, 3.0, 2.0, 1.0]}
+    columns |= {"train/success_rate": [0.1, 0.2, 0.3, 0.4], "train/entropy_coefficient": [0.4, 0.3, 0.2, 0.1]}
+    columns |= {"test/mean_q": [-8.0, -4.0, -3.0, -2.0], "train/goals_already_achieved": [0.4, 0.3, 0.2, 0.1]}
+    plots = plots_of(write_report([write_run(tmp_path / "a", **columns)]))
+
+    def curves(key):
+        return {curve["name"]: (curve["x"], curve["y"]) for curve in plots[key]["curves"]}
+
+    steps, seconds = [100, 200, 300, 400], [2.0, 4.0, 6.0, 8.0]
+    for x, values in (("env_steps", steps), ("seconds", seconds)):
+        assert curves(f"success-{x}") == {
+            "training episodes": (values, [0.1, 0.2, 0.3, 0.4]),
+            "evaluation": (values, [0.0, 0.5, 1.0, 1.0]),
+        }
+        assert plots[f"success-{x}"]["bands"][0]["y"] == [0.5, 0.75, 1.0, 1.0, 0.5, 0.5, 0.25, 0.0]
+        assert plots[f"success-{x}"]["levels"] == [{"y": 0.95, "text": "solved_at = 95%"}]
+        assert plots[f"success-{x}"]["moments"] == [{"x": values[2], "text": "solved"}]
+        assert curves(f"return-{x}")["evaluation"] == (values, [-50.0, -25.0, 0.0, 0.0])
+        half = 1.96 / 10**0.5
+        band = plots[f"return-{x}"]["bands"][0]["y"]
+        assert band == pytest.approx([-50 + half, -25 + half, half, half, -half, -half, -25 - half, -50 - half], rel=1e-5)
+    assert curves("q") == {
+        "training batches": (steps, [-9.0, -5.0, -2.0, -1.0]),
+        "evaluation episodes": (steps, [-8.0, -4.0, -3.0, -2.0]),
+    }
+    bounds = [{"y": pytest.approx(-10.0), "text": "lowest possible return"}, {"y": 0.0, "text": "highest possible return"}]
+    assert plots["q"]["levels"] == bounds
+    assert curves("critic_loss") == {"critic loss": (steps, [0.5] * 4)}
+    assert curves("actor_loss") == {"actor loss": (steps, [4.0, 3.0, 2.0, 1.0])}
+    assert curves("entropy_coefficient") == {"entropy coefficient": (steps, [0.4, 0.3, 0.2, 0.1])}
+    assert curves("goals_already_achieved") == {"goals already achieved": (steps, [0.4, 0.3, 0.2, 0.1])}
+    assert plots["goals-0-1"]["goals"]["evaluated"]["x"] == [n / 10 for n in range(10)] * 4
 
 
-def test_options_say_who_chose_them_and_what_they_mean(tmp_path):
-    text = write_report([write_run(tmp_path / "a")]).read_text()
-    discount = re.search(r"<tr[^>]*><th><code>discount</code>.*?</tr>", text).group()
-    assert "<b>0.9</b>" in discount
-    assert "you" in discount
-    assert "default 0.98, recipe 0.95" in discount
-    assert "what a reward is worth one step later" in discount
-    tau = re.search(r"<tr[^>]*><th><code>tau</code>.*?</tr>", text).group()
-    assert ">recipe<" in tau
-    assert "changed" not in re.search(r"<tr[^>]*><th><code>hidden</code>", text).group()
-    assert "numpy" in text
-
-
-def test_a_page_that_stands_alone_names_no_other_file(tmp_path):
+def test_a_standalone_page_needs_no_other_file(tmp_path):
     run = write_run(tmp_path / "a")
     (run / "play.gif").write_bytes(b"GIF89a-frames")
     text = write_report([run], tmp_path / "alone.html", standalone=True).read_text()
     assert SCRIPT in text
     assert "data:image/gif;base64,R0lGODlhLWZyYW1lcw==" in text
-    assert not re.search(r"(?:src|href)='(?!data:|#)", text)
+    assert not re.search(r"""(?:src|href)=['"](?!data:|#)""", text)
     assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["alone.html"]
 
 
 def test_the_video_is_shown(tmp_path):
     run = write_run(tmp_path / "a")
+    assert "video" not in [link.key for link in run_page(read_run(run)).sections]
     (run / "play.gif").touch()
     (run / "play.mp4").touch()
-    assert "<video src='play.mp4'" in write_report([run]).read_text()
-
-
-def test_a_hostile_name_is_only_text(tmp_path):
-    spec = {"env_id": "</script><script>alert(1)</script>", "reward_low": 0.0, "reward_high": 1.0}
-    assert "<script>alert" not in write_report([write_run(tmp_path / "a", spec=spec)]).read_text()
+    assert '<video src="play.mp4"' in write_report([run]).read_text()
 
 
 def test_a_run_of_which_little_is_known_has_a_page(tmp_path):
     run = write_run(tmp_path / "a", ())
     (run / "episodes.jsonl").unlink()
-    assert "cannot be told yet" in write_report([run]).read_text()
-    assert panels_of(run / "report.html") == {}
+    assert "Not evaluated yet" in write_report([run]).read_text()
+    assert plots_of(run / "report.html") == {}
 
 
 def test_several_runs_share_a_page(tmp_path):
@@ -100,42 +115,44 @@ def test_several_runs_share_a_page(tmp_path):
     page = write_report(runs)
     assert page == tmp_path / "comparison.html"
     text = page.read_text()
-    assert "href='td3-0/report.html'" in text
-    assert "href='sac-0/report.html'" not in text
-    names = [trace.get("name") for trace in panels_of(page)["curves-1-test-success_rate-steps"]["traces"]]
-    assert "td3, median of 2" in names
-    assert "sac, median of 2" in names
+    assert 'href="td3-0/report.html"' in text
+    assert 'href="sac-0/report.html"' not in text
+
+
+def test_a_folder_in_another_encoding_has_a_report(tmp_path):
+    """A name that is not UTF-8, as every name with é is if the locale is not."""
+    runs = [write_run(tmp_path / os.fsdecode(name), seed=seed) for seed, name in enumerate((b"run-\xe9", "é".encode()))]
+    assert write_report(runs[:1]).exists()
+    assert 'href="run-%E9/report.html"' in write_report(runs).read_text()
 
 
 def test_no_run_is_an_error():
-    with pytest.raises(RunFolderError, match="no run is named"):
+    with pytest.raises(RunFolderError, match="Expected at least one run folder"):
         write_report([])
 
 
-def test_a_run_under_way_is_written_now_and_then(tmp_path):
+def test_the_page_of_a_run_that_trains_is_written_at_intervals(tmp_path):
     now, run = [0.0], write_run(tmp_path / "a")
     report = LiveReport(run, lambda: now[0])
     page, seen = run / "report.html", []
     for now[0] in (1.0, 9.0, 10.0, 15.0, 21.0):
         report.refresh()
-        seen.append(page.exists())
+        seen.append(page.exists() and 'http-equiv="refresh"' in page.read_text())
         page.unlink(missing_ok=True)
     assert seen == [False, False, True, False, True]
-    report._due = now[0]
-    report.refresh()
-    assert "http-equiv='refresh'" in page.read_text()
     assert report.finish() == page
     assert "http-equiv" not in page.read_text()
     assert list(run.glob("*tmp*")) == []
 
 
-def test_a_report_that_fails_stops_nothing(tmp_path, monkeypatch):
+def test_a_failing_report_does_not_stop_the_run(tmp_path, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError("by a curve of no length")
 
-    report = LiveReport(write_run(tmp_path / "a"), lambda: 0.0)
-    report._due = 0.0
-    monkeypatch.setattr(live, "write_page", fail)
+    now = [0.0]
+    report = LiveReport(write_run(tmp_path / "a"), lambda: now[0])
+    now[0] = 20.0
+    monkeypatch.setattr(write, "_write_page", fail)
     report.refresh()
     assert report.finish() is None
     assert "no length" in str(report.problem)
@@ -144,4 +161,54 @@ def test_a_report_that_fails_stops_nothing(tmp_path, monkeypatch):
 def test_the_page_of_a_long_run_is_small(tmp_path):
     rates = [0.5] * 2_000
     run = write_run(tmp_path / "a", rates, **{"train/actor_loss": [i * 1e-3 for i in range(2_000)]})
-    assert len(run_page(read_run(run), Form())) < 1_000_000  # bytes
+    assert len(run_page(read_run(run)).to_html()) < 1_000_000  # bytes
+
+
+def test_a_run_is_a_line_of_the_results(tmp_path):
+    path = write_run(tmp_path / "task" / "td3-seed3", (0.5, 1.0, 0.95, 0.9), seed=3)
+    versions = {"hindsight-rl": "0.1", "torch": "2.5", "numpy": "2.0"}
+    machine = {"python": "3.11", "cores": 2, "commit": "abc", "versions": versions}
+    change_settings(path, variant="relative", begun="2026-01-02T03:04:05+00:00", machine=machine)
+    write_results("mine", [read_run(path)], tmp_path, [])
+    [line] = csv.DictReader((tmp_path / "results.csv").read_text().splitlines())
+    assert line == {
+        "environment": "Task-v0",
+        "variant": "relative",
+        "agent": "td3",
+        "recipe": "mine",
+        "seed": "3",
+        "solved": "True",
+        "steps_to_solve": "200",
+        "updates_to_solve": "2000",
+        "seconds_to_solve": "4",
+        "final_success": "0.9",
+        "best_success": "1",
+        "eval_episodes": "10",
+        "env_steps": "400",
+        "updates": "4000",
+        "seconds": "8",
+        "version": "0.1",
+        "commit": "abc",
+        "python": "3.11",
+        "torch": "2.5",
+        "numpy": "2.0",
+        "processor": "",
+        "cores": "2",
+        "time": "2026-01-02T03:04:05+00:00",
+        "folder": "task/td3-seed3",
+    }
+
+
+def test_unknown_results_are_empty(tmp_path):
+    record = result_of(read_run(write_run(tmp_path / "a", (0.5, 0.5))))
+    assert (record["solved"], record["steps_to_solve"], record["seconds_to_solve"], record["time"]) == (False, "", "", "")
+
+
+def test_the_table_of_results_names_failures(tmp_path):
+    write_results("mine", [read_run(write_run(tmp_path / "a"))], tmp_path, ["Other-v0, seed 1: no such simulator"])
+    text = (tmp_path / "results.md").read_text()
+    assert text.startswith("# mine\n\n```text\ntd3 on Task-v0, plain\n  seeds             1\n")
+    assert "- Other-v0, seed 1: no such simulator\n" in text
+    write_results("mine", [], tmp_path, [])
+    assert (tmp_path / "results.md").read_text() == "# mine\n"
+    assert (tmp_path / "results.csv").read_text() == ""

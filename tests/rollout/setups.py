@@ -1,4 +1,4 @@
-"""Environments and weights for the tests of collecting, at the top of a module so that other processes can make them."""
+"""Environments and weights for the tests of rollouts. Functions of a module, so that worker processes can call them."""
 
 import os
 import signal
@@ -40,12 +40,15 @@ def setup(environment="PointReach-v0", **options):
 
 
 def short():
-    """Ten steps an episode."""
+    """Ten steps per episode."""
     return PointReach(max_steps=10)
 
 
 class Sabotaged(gymnasium.Wrapper):
-    """Calls `sabotage` at the third step of every episode while the marker file exists; removes it first, if told so."""
+    """Call `sabotage` at the third step of every episode while the marker file exists.
+
+    once: remove the marker file first.
+    """
 
     marker = Path(os.environ.get("HINDSIGHT_TEST_MARKER", "/nonexistent"))
 
@@ -67,7 +70,7 @@ class Sabotaged(gymnasium.Wrapper):
 
 
 class Slow(gymnasium.Wrapper):
-    """Takes `seconds` for a step."""
+    """Take `seconds` for a step."""
 
     def __init__(self, env, seconds):
         super().__init__(env)
@@ -79,7 +82,7 @@ class Slow(gymnasium.Wrapper):
 
 
 def slow():
-    """Three seconds an episode, so that what happens meanwhile happens in the middle of one."""
+    """Three seconds per episode, so that a test can act during one."""
     return Slow(short(), 0.3)
 
 
@@ -102,6 +105,19 @@ def dies_always():
 
 def hangs_once():
     return Sabotaged(short(), lambda: time.sleep(60), once=True)
+
+
+def never_made():
+    kill()
+
+
+def raises_when_made():
+    raise RuntimeError("no licence")
+
+
+def slow_to_make():
+    time.sleep(1.5)
+    return short()
 
 
 def fails():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import setups
 
+from hindsight import PointReach
 from hindsight.agents.policy import Exploration, PolicyWeights
-from hindsight.errors import GoalEnvError, MissingKeyError
+from hindsight.errors import CollectError, GoalEnvError, MissingKeyError
 from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup, environment_seed, play_episode
 
 NOISY = Exploration(random_eps=0.3, noise=0.2)
@@ -16,7 +17,7 @@ def same(first, second):
     return all(getattr(first, n).tobytes() == getattr(second, n).tobytes() for n in names)
 
 
-def test_a_job_gives_the_same_episodes_whatever_was_played_before():
+def test_a_job_gives_the_same_episodes_whatever_was_collected_before():
     job = Job(7, TRAINING, (3, 4), setups.weights(), NOISY)
     fresh, used = Collector(setups.setup()), Collector(setups.setup())
     used.collect(Job(1, EVALUATION, (0, 1, 2), setups.weights(1)))
@@ -27,36 +28,85 @@ def test_a_job_gives_the_same_episodes_whatever_was_played_before():
     assert not same(*first)
 
 
-def test_what_decides_an_episode():
-    def play(run_seed=0, stream=TRAINING, weights=0, exploration=NOISY):
+def test_seed_stream_weights_and_exploration_decide_an_episode():
+    def collect(run_seed=0, stream=TRAINING, weights=0, exploration=NOISY):
         return Collector(setups.setup()).collect(Job(run_seed, stream, (0,), setups.weights(weights), exploration))[0]
 
-    assert same(play(), play())
+    assert same(collect(), collect())
     for change in ({"run_seed": 1}, {"stream": EVALUATION}, {"weights": 1}, {"exploration": None}):
-        assert not same(play(), play(**change)), change
+        assert not same(collect(), collect(**change)), change
 
 
-def test_a_new_environment_per_episode_where_resets_are_not_exact():
-    made = []
+class Counted(PointReach):
+    """Counts the environments that are made and closed."""
 
-    def make():
-        made.append(setups.short())
-        return made[-1]
+    made, closed = 0, 0
 
-    Collector(setups.setup(make, remake_environment=True)).collect(Job(0, TRAINING, (0, 1, 2), setups.weights()))
-    assert len(made) == 3
+    def __init__(self):
+        super().__init__(max_steps=10)
+        Counted.made += 1
+
+    def close(self):
+        Counted.closed += 1
 
 
-def test_the_episode_holds_what_happened():
-    seen = []
+@pytest.fixture
+def counted():
+    Counted.made, Counted.closed = 0, 0
+    return Counted
+
+
+THREE = Job(0, TRAINING, (0, 1, 2), setups.weights())
+
+
+def test_remake_environment_makes_a_new_one_for_each_episode(counted):
+    collector = Collector(setups.setup(counted, remake_environment=True))
+    collector.collect(THREE)
+    assert (counted.made, counted.closed) == (3, 2)
+    collector.close()
+    assert (counted.made, counted.closed) == (3, 3)
+
+
+def test_a_given_environment_is_used_and_not_closed(counted):
+    collector = Collector(setups.setup(counted), counted())
+    episodes = collector.collect(THREE)
+    collector.close()
+    assert (counted.made, counted.closed) == (1, 0)
+    assert all(same(a, b) for a, b in zip(episodes, Collector(setups.setup(setups.short)).collect(THREE), strict=True))
+
+
+def test_a_given_environment_stays_open_if_each_episode_needs_a_new_one(counted):
+    collector = Collector(setups.setup(counted, remake_environment=True), counted())
+    collector.collect(THREE)
+    collector.close()
+    assert (counted.made, counted.closed) == (4, 3)
+
+
+def test_after_an_error_the_next_episode_gets_a_new_environment(counted):
+    given = counted()
+    given.step = None
+    collector = Collector(setups.setup(counted), given)
+    with pytest.raises(CollectError, match=r"Episode 0 failed in the environment \(TypeError"):
+        collector.collect(THREE)
+    assert len(collector.collect(THREE)) == 3
+    assert (counted.made, counted.closed) == (2, 0)
+
+
+def test_a_setup_without_environment_cannot_make_one():
+    with pytest.raises(GoalEnvError, match="Pass an id or a function"):
+        Collector(setups.setup(None)).collect(THREE)
+
+
+def test_the_episode_holds_every_step():
+    observed = []
 
     def act(observation):
-        seen.append(observation["observation"].copy())
+        observed.append(observation["observation"].copy())
         return np.array([1.0, -1.0], np.float32)
 
     episode = play_episode(setups.short(), act, seed=5, number=9)
     assert len(episode) == 10
-    assert np.array_equal(episode.observation[:-1], seen)
+    assert np.array_equal(episode.observation[:-1], observed)
     assert np.array_equal(episode.observation[:, :2], episode.achieved_goal)
     assert (episode.action == [1.0, -1.0]).all()
     distance = np.linalg.norm(episode.achieved_goal[1:] - episode.desired_goal[1:], axis=1)
@@ -65,7 +115,7 @@ def test_the_episode_holds_what_happened():
     assert episode.success is bool(distance[-1] <= 0.05)
 
 
-def test_the_limit_cuts_an_episode_as_truncated():
+def test_the_limit_truncates_an_episode():
     env = setups.Endless(max_steps=10)
     episode = play_episode(env, lambda o: np.zeros(2, np.float32), 0, limit=25, info_keys=("speed",))
     assert len(episode) == 25
@@ -73,14 +123,14 @@ def test_the_limit_cuts_an_episode_as_truncated():
     assert episode.info["speed"].tolist() == [2.0] * 25
 
 
-def test_an_endless_episode_names_the_cure(monkeypatch):
-    monkeypatch.setattr("hindsight.rollout.collect._OBVIOUSLY_ENDLESS", 100)
-    with pytest.raises(GoalEnvError, match="set max_episode_steps"):
+def test_an_endless_episode_is_an_error_that_names_the_fix(monkeypatch):
+    monkeypatch.setattr("hindsight.rollout.collect.LONGEST_EPISODE", 100)
+    with pytest.raises(GoalEnvError, match=r"did not end within 100 steps. Set max_episode_steps"):
         play_episode(setups.Endless(max_steps=10), lambda o: np.zeros(2, np.float32), 0)
 
 
 def test_a_missing_info_key_is_named():
-    with pytest.raises(MissingKeyError, match="info_keys asks for 'torque'"):
+    with pytest.raises(MissingKeyError, match="`info_keys` names 'torque', but the keys of info are: is_success"):
         play_episode(setups.short(), lambda o: np.zeros(2, np.float32), 0, info_keys=("torque",))
 
 
@@ -93,44 +143,58 @@ def test_seeds_of_the_streams_differ_and_fit_a_c_integer():
 NEAR = "near achieved=0,1 goal=2,3 tolerance=0.01 switch_distance=5"
 
 
-def test_some_episodes_are_led_and_say_so():
+def test_some_episodes_are_guided_and_marked_so():
     spec = replace(setups.policy_spec(), subgoals=(NEAR,))
     flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
     weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
-    where = RolloutSetup(setups.short, spec)
+    setup = RolloutSetup(setups.short, spec)
 
-    def play(guided_episodes, guided_fraction=1.0, numbers=range(40)):
+    def collect(guided_episodes, guided_fraction=1.0, numbers=range(40)):
         exploration = Exploration(0.2, 0.1, guided_episodes=guided_episodes, guided_fraction=guided_fraction)
-        return Collector(where).collect(Job(0, TRAINING, tuple(numbers), weights, exploration))
+        return Collector(setup).collect(Job(0, TRAINING, tuple(numbers), weights, exploration))
 
-    half = play(0.5)
+    half = collect(0.5)
     assert 10 < sum(e.is_guided for e in half) < 30
-    assert not any(e.is_guided for e in play(0.0, numbers=range(5)))
-    assert all(e.is_guided for e in play(1.0, numbers=range(5)))
-    assert all(same(a, b) and a.is_guided == b.is_guided for a, b in zip(half[7:9], play(0.5, numbers=(7, 8)), strict=True))
-    led = next(e.number for e in half if e.is_guided)
-    assert not same(half[led], play(0.5, guided_fraction=0.0, numbers=(led,))[0])
+    assert not any(e.is_guided for e in collect(0.0, numbers=range(5)))
+    assert all(e.is_guided for e in collect(1.0, numbers=range(5)))
+    assert all(
+        same(a, b) and a.is_guided == b.is_guided for a, b in zip(half[7:9], collect(0.5, numbers=(7, 8)), strict=True)
+    )
+    guided = next(e.number for e in half if e.is_guided)
+    assert not same(half[guided], collect(0.5, guided_fraction=0.0, numbers=(guided,))[0])
 
 
-def test_random_actions_are_held_for_one_to_so_many_steps():
-    episodes = play_sixty(Exploration(0.0, 0.0, is_random=True, random_action_repeat=9))
+def test_no_step_is_guided_without_guided_episodes():
+    spec = replace(setups.policy_spec(), subgoals=(NEAR,))
+    flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
+    weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
+    exploration = Exploration(0.2, 0.1, guided_episodes=0.0, guided_fraction=1.0)
+
+    def collect(exploration):
+        return Collector(RolloutSetup(setups.short, spec)).collect(Job(0, TRAINING, (0, 1), weights, exploration))
+
+    assert all(same(a, b) for a, b in zip(collect(exploration), collect(exploration.unguided()), strict=True))
+
+
+def test_random_actions_are_repeated_for_1_to_random_action_repeat_steps():
+    episodes = collect_sixty(Exploration(0.0, 0.0, is_random=True, random_action_repeat=9))
     changes = [np.flatnonzero((np.diff(e.action, axis=0) != 0).any(axis=1)) for e in episodes]
     lengths = np.concatenate([np.diff(each) for each in changes])
     assert (lengths.min(), lengths.max()) == (1, 9)
     assert lengths.mean() == pytest.approx(5, rel=0.1)
 
 
-def test_held_actions_are_as_large_a_share_of_all_as_random_ones_would_be():
+def test_random_eps_is_the_fraction_of_random_steps_with_repeats_too():
     exploration = Exploration(random_eps=0.3, noise=0.0, random_action_repeat=9)
-    assert exploration.burst_probability == pytest.approx(0.3 / (5 - 0.3 * 4))
+    assert exploration.repeat_start_probability == pytest.approx(0.3 / (5 - 0.3 * 4))
     collector = Collector(setups.setup())
     is_random = []
-    for e in play_sixty(exploration, collector):
+    for e in collect_sixty(exploration, collector):
         best = collector.policy.predict(e.observation[:-1], e.achieved_goal[:-1], e.desired_goal[:-1])
         is_random += (np.abs(best - e.action).max(axis=1) > 1e-5).tolist()
     assert np.mean(is_random) == pytest.approx(0.3, abs=0.04)
 
 
-def play_sixty(exploration, collector=None):
+def collect_sixty(exploration, collector=None):
     job = Job(0, TRAINING, tuple(range(60)), setups.weights(0), exploration)
     return (collector or Collector(setups.setup())).collect(job)

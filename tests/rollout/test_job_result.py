@@ -1,3 +1,4 @@
+import pickle
 from collections import Counter
 from dataclasses import replace
 
@@ -8,85 +9,102 @@ from test_collect import same
 
 from hindsight.agents.policy import Exploration
 from hindsight.errors import WorkerError
-from hindsight.records import Episode
+from hindsight.records import OBSERVATION_KEYS, Episode
 from hindsight.rollout.collect import TRAINING, Collector, Job
-from hindsight.rollout.job_result import deliver, pack
-from hindsight.rollout.workers import DEATHS_PER_JOB, WorkerSource
+from hindsight.rollout.job_result import JobResult, checksum, run_job
+from hindsight.rollout.workers import MOST_ATTEMPTS, WorkerSource
 
 JOB = Job(0, TRAINING, (3, 4), setups.weights(), Exploration(random_eps=0.3, noise=0.2))
 
 
 def episode(steps, number, success):
-    rows = {k: np.full((steps + 1, 2), number, np.float32) for k in ("observation", "achieved_goal", "desired_goal")}
+    rows = {k: np.full((steps + 1, 2), number, np.float32) for k in OBSERVATION_KEYS}
     info = {"speed": np.arange(steps) + number}
     return Episode(**rows, action=np.ones((steps, 1)), reward=-np.ones(steps), success=success, info=info, number=number)
 
 
-def test_episodes_travel_as_flat_arrays_and_come_out_as_they_were():
+def test_a_result_survives_pickling():
     sent = [replace(episode(3, 7, True), terminated=True, is_guided=True), episode(1, 8, None), episode(2, 9, False)]
-    delivery = pack(sent, "us", 5)
-    rows = {"observation": 9, "achieved_goal": 9, "desired_goal": 9, "action": 6, "reward": 6, "info/speed": 6}
-    assert {k: len(v) for k, v in delivery.arrays.items()} == rows
-    received = delivery.episodes()
-    assert all(same(a, b) for a, b in zip(sent, received, strict=True))
-    assert [e.info["speed"].tolist() for e in received] == [[7, 8, 9], [8], [9, 10]]
-    told = [(e.number, e.terminated, e.success, e.is_guided) for e in received]
-    assert told == [(7, True, True, True), (8, False, None, False), (9, False, False, False)]
+    result = pickle.loads(pickle.dumps(JobResult("us", 5, sent, checksum=checksum(sent))))
+    assert result.fault("us", 5, Job(0, TRAINING, (7, 8, 9), setups.weights())) is None
+    assert all(same(a, b) for a, b in zip(sent, result.episodes, strict=True))
+    assert [e.info["speed"].tolist() for e in result.episodes] == [[7, 8, 9], [8], [9, 10]]
+    facts = [(e.number, e.terminated, e.success, e.is_guided) for e in result.episodes]
+    assert facts == [(7, True, True, True), (8, False, None, False), (9, False, False, False)]
 
 
-def test_what_is_wrong_with_an_answer():
-    good = deliver(Collector(setups.setup(setups.short)), "us", 5, JOB)
+def test_the_faults_of_a_result():
+    good = run_job(Collector(setups.setup(setups.short)), "us", 5, JOB)
     assert good.fault("us", 5, JOB) is None
     assert good.fault("others", 5, JOB) == "foreign"
     assert good.fault("us", 6, JOB) == "duplicate"
     assert good.fault("us", 5, replace(JOB, episodes=(3,))) == "truncated"
-    for name, array in good.arrays.items():
-        assert replace(good, arrays=good.arrays | {name: array[:-1]}).fault("us", 5, JOB) == "truncated"
-        changed = array.copy()
-        changed.flat[-1] += 1
-        assert replace(good, arrays=good.arrays | {name: changed}).fault("us", 5, JOB) == "truncated"
-    assert replace(good, steps=(11, 9)).fault("us", 5, JOB) == "truncated"
+    assert replace(good, episodes=good.episodes[:1]).fault("us", 5, JOB) == "truncated"
 
 
-class Liar:
-    """An engine of one worker in this process, which changes its answers by the functions in `lies`, one after another."""
+def changed(name):
+    """An episode in which one field differs from `episode(3, 7, True)`."""
+    first = episode(3, 7, True)
+    value = getattr(first, name)
+    if name == "info":
+        return replace(first, info={"speed": value["speed"] + 1})
+    if isinstance(value, np.ndarray):
+        return replace(first, **{name: value + 1})
+    return replace(first, **{name: not value})
+
+
+@pytest.mark.parametrize("name", Episode.__dataclass_fields__)
+def test_the_checksum_covers_every_field(name):
+    assert checksum([changed(name)]) != checksum([episode(3, 7, True)]) == checksum([episode(3, 7, True)])
+
+
+def test_the_checksum_covers_shapes_and_dtypes():
+    first = episode(3, 7, True)
+    assert checksum([replace(first, action=first.action.reshape(3, 1, 1))]) != checksum([first])
+    assert checksum([replace(first, action=first.action.view(np.int64))]) != checksum([first])
+
+
+class FaultyPool:
+    """A pool of one worker in this process. Functions in `changes` change its results, one after another."""
 
     fix = "none"
     is_ready = True
+    process_id = 0
 
-    def __init__(self, lies):
-        self.lies, self.collector = list(lies), Collector(setups.setup(setups.short))
+    def __init__(self, changes):
+        self.changes, self.collector = list(changes), Collector(setups.setup(setups.short))
 
-    def hire(self):
+    def start_worker(self):
         return self
 
     def wait(self, workers, timeout):
         return workers
 
     def start(self, source, ticket, job):
-        self.answer = deliver(self.collector, source, ticket, job)
+        self.result = run_job(self.collector, source, ticket, job)
 
     def receive(self):
-        return self.lies.pop(0)(self.answer) if self.lies else self.answer
+        return self.changes.pop(0)(self.result) if self.changes else self.result
 
     def close(self):
         self.collector.close()
 
 
-def foreign(answer):
-    return replace(answer, source="others")
+def foreign(result):
+    return replace(result, source="others")
 
 
-def duplicate(answer):
-    return replace(answer, ticket=answer.ticket - 1)
+def duplicate(result):
+    return replace(result, ticket=result.ticket - 1)
 
 
-def truncated(answer):
-    return replace(answer, arrays=answer.arrays | {"reward": answer.arrays["reward"][:-1]})
+def truncated(result):
+    first, *others = result.episodes
+    return replace(result, episodes=[replace(first, terminated=True), *others])
 
 
-def test_bad_answers_are_dropped_and_counted_and_their_jobs_run_again():
-    with WorkerSource(Liar([foreign, truncated, lambda a: a, duplicate]), 1) as source:
+def test_faulty_results_are_counted_and_their_jobs_run_again():
+    with WorkerSource(FaultyPool([foreign, truncated, lambda a: a, duplicate]), 1) as source:
         for _ in range(2):
             episodes = source.result(source.submit(JOB))
             assert all(
@@ -96,9 +114,9 @@ def test_bad_answers_are_dropped_and_counted_and_their_jobs_run_again():
         assert not source.take_fault_counts()
 
 
-def test_answers_that_are_always_bad_end_the_job():
-    with WorkerSource(Liar([foreign] * DEATHS_PER_JOB), 1) as source:
+def test_a_job_with_only_faulty_results_fails():
+    with WorkerSource(FaultyPool([foreign] * MOST_ATTEMPTS), 1) as source:
         ticket = source.submit(JOB)
-        with pytest.raises(WorkerError, match="3 answers in a row were not to be used, the last one was foreign"):
+        with pytest.raises(WorkerError, match=r"Episodes \(3, 4\) could not .* 3 attempts. The last result was foreign"):
             source.result(ticket)
         assert len(source.result(ticket)) == 2

@@ -1,4 +1,4 @@
-"""What a Ray adds to the ways to run jobs: other machines, which come and go, and a network. The rest is in test_source."""
+"""What only Ray has: other machines, which join and leave, and a network. Other tests on Ray are in test_workers."""
 
 import os
 import signal
@@ -77,7 +77,7 @@ def alone(tmp_path_factory):
 
 @pytest.fixture
 def cluster():
-    """A head with one core, to which nodes may be added, on this machine."""
+    """A cluster on this machine: a head with one core, to which nodes can be added."""
     from ray.cluster_utils import Cluster
 
     os.environ.setdefault("RAY_AUTH_MODE", "token")
@@ -88,7 +88,7 @@ def cluster():
     cluster.shutdown()
 
 
-def test_a_local_ray_is_private_and_gives_the_same_run_and_leaves_nothing_behind(alone, tmp_path):
+def test_a_local_ray_is_private_gives_the_same_run_and_leaves_nothing_behind(alone, tmp_path):
     shared_memory = set(os.listdir("/dev/shm"))
     arguments = [*ARGUMENTS, "--workers", "2", "--engine", "ray", "--folder", str(tmp_path / "run")]
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL)
@@ -104,21 +104,21 @@ def test_a_local_ray_is_private_and_gives_the_same_run_and_leaves_nothing_behind
     assert_same_run(alone, tmp_path / "run")
 
 
-def test_a_stranger_without_the_token_is_refused():
+def test_a_process_without_the_token_is_refused():
     connect(1, None)
     try:
         code = f"import ray; ray.init({ray.get_runtime_context().gcs_address!r}); print('inside', flush=True)"
-        stranger = subprocess.Popen(
+        other = subprocess.Popen(
             [sys.executable, "-c", code],
             env=os.environ | {"RAY_AUTH_TOKEN": "f" * 64, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        with stranger:
-            said = next(line for line in stranger.stdout if "nauthenticated" in line or "inside" in line)
-            stranger.kill()
-        assert "InvalidAuthToken" in said
+        with other:
+            message = next(line for line in other.stdout if "nauthenticated" in line or "inside" in line)
+            other.kill()
+        assert "InvalidAuthToken" in message
         assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
     finally:
         ray.shutdown()
@@ -130,7 +130,7 @@ def test_nodes_join_and_leave_and_no_job_is_lost(cluster):
     expected = [Collector(setups.setup(setups.short)).collect(job(number))[0] for number in range(4)]
     with WorkerSource(pool, 2) as source:
         tickets = [source.submit(job(number)) for number in range(4)]
-        source.result(tickets[0])  # all is running
+        source.result(tickets[0])  # both workers are ready
         wait_until(lambda: source.submit(job(9)) and len(source._busy) == 2)
         cluster.remove_node(node, allow_graceful=False)
         for ticket, episode in zip(tickets[1:], expected[1:], strict=True):
@@ -142,33 +142,33 @@ def test_nodes_join_and_leave_and_no_job_is_lost(cluster):
         wait_until(lambda: source.submit(job(9)) and len(source._busy) == 2)
 
 
-def test_a_learner_that_is_killed_goes_on_to_the_same_bytes_while_the_cluster_lives(cluster, alone, tmp_path):
+def test_a_killed_run_resumes_to_the_same_bytes_on_the_same_cluster(cluster, alone, tmp_path):
     folder = tmp_path / "run"
-    where = ["--workers", "1", "--engine", "ray", "--ray-address", cluster.address, "--folder", str(folder)]
-    process = subprocess.Popen([*COMMAND, *ARGUMENTS, *where], stdout=subprocess.DEVNULL)
+    engine = ["--workers", "1", "--engine", "ray", "--ray-address", cluster.address, "--folder", str(folder)]
+    process = subprocess.Popen([*COMMAND, *ARGUMENTS, *engine], stdout=subprocess.DEVNULL)
     wait_until(lambda: (folder / "metrics.jsonl").exists() and (folder / "checkpoint").exists(), 60)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert timeless(folder)[-1]["env_steps"] < 1000
     resumed = subprocess.run(
-        [*COMMAND, *ARGUMENTS, *where, "--resume"], capture_output=True, text=True, timeout=120, check=False
+        [*COMMAND, *ARGUMENTS, *engine, "--resume"], capture_output=True, text=True, timeout=120, check=False
     )
     assert resumed.returncode == 0, resumed.stderr
     assert "resuming" in resumed.stdout
     assert_same_run(alone, folder)
 
 
-def test_what_cannot_work_is_refused_with_the_cure():
-    with pytest.raises(WorkerError, match=r"no Ray could be reached at 127.0.0.1:9"):
+def test_wrong_engine_options_are_errors_that_name_the_fix():
+    with pytest.raises(WorkerError, match=r"Ray could not be reached at 127.0.0.1:9"):
         RayPool(setups.setup(), 1, "127.0.0.1:9")
-    for arguments, said in ((["--engine", "ray"], "--workers 2"), (["--ray-address", "auto"], "add --engine ray")):
+    for arguments, message in ((["--engine", "ray"], "--workers 2"), (["--ray-address", "auto"], "add --engine ray")):
         assert subprocess.run([*COMMAND, *ARGUMENTS, *arguments], capture_output=True, text=True, check=False).stderr.count(
-            said
+            message
         )
 
 
-def test_sources_of_one_process_share_its_own_ray_which_the_last_one_ends(monkeypatch):
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")  # some other Ray, which nobody asked for
+def test_sources_of_one_process_share_a_local_ray_and_the_last_one_ends_it(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")  # another Ray, which is not to be used
     first = WorkerSource(RayPool(setups.setup(setups.short), 1), 1)
     second = WorkerSource(RayPool(setups.setup(setups.short), 2), 2)
     for source in (first, second):
@@ -179,7 +179,7 @@ def test_sources_of_one_process_share_its_own_ray_which_the_last_one_ends(monkey
     assert not ray.is_initialized()
 
 
-def test_what_cannot_be_sent_to_actors_is_refused():
+def test_an_environment_that_cannot_be_pickled_is_an_error():
     connect(1, None)
     lock = threading.Lock()
     try:

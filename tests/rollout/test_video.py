@@ -6,26 +6,26 @@ import pytest
 from hindsight import PointReach
 from hindsight.envs.goal_env import make_goal_env
 from hindsight.errors import GoalEnvError, MissingExtraError, OptionError
-from hindsight.rollout.video import Filmed, VideoFile, captioned
+from hindsight.rollout.video import RecordVideo, VideoFile, captioned
 
 Image = pytest.importorskip("PIL.Image")
 
 
-def filmed(path, episodes=2, steps=4):
+def record(path, episodes=2, steps=4):
     env = PointReach(max_steps=steps, render_mode="rgb_array")
     video = VideoFile(path, env)
     for number in range(episodes):
-        env_with_film = Filmed(env, video, number)
-        env_with_film.reset(seed=number)
+        recorded = RecordVideo(env, video, number)
+        recorded.reset(seed=number)
         for _ in range(steps):
-            *_, info = env_with_film.step(np.zeros(2, np.float32))
+            *_, info = recorded.step(np.zeros(2, np.float32))
     video.close()
     return video, info
 
 
 @pytest.mark.parametrize("ending", [".gif", ".webp"])
-def test_every_state_of_every_episode_is_shown_and_the_last_one_stays(tmp_path, ending):
-    video, _ = filmed(tmp_path / f"film{ending}")
+def test_every_state_is_a_frame_and_the_last_one_stays_longer(tmp_path, ending):
+    video, _ = record(tmp_path / f"film{ending}")
     with Image.open(video.path) as picture:
         assert picture.width == 240
         assert picture.height == 240 + 20  # the strip
@@ -38,32 +38,32 @@ def test_every_state_of_every_episode_is_shown_and_the_last_one_stays(tmp_path, 
     assert total == pytest.approx(2 * (4 + at_end) * (1000 // video.frames_per_second), rel=0.02)
 
 
-def test_mp4_is_written_where_there_is_an_ffmpeg(tmp_path):
+def test_mp4_is_written_with_ffmpeg(tmp_path):
     pytest.importorskip("imageio_ffmpeg")
-    filmed(tmp_path / "film.mp4")
+    record(tmp_path / "film.mp4")
     assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"
 
 
 def test_without_ffmpeg_the_error_names_the_gif(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(MissingExtraError, match=r"hindsight-rl\[video\].*name a .gif"):
-        filmed(tmp_path / "film.mp4")
-    filmed(tmp_path / "film.gif")
+        record(tmp_path / "film.mp4")
+    record(tmp_path / "film.gif")
 
 
-def test_the_caption_tells_success_by_word_and_colour():
+def test_the_caption_shows_success_by_word_and_colour():
     frame = np.full((240, 240, 3), 200, np.uint8)
     strips = {success: np.asarray(captioned(frame, "episode 1   step 3", success))[:20] for success in (True, False, None)}
     green = strips[True].reshape(-1, 3).astype(int)
     assert (green[:, 1] - green[:, 0]).max() > 100
     assert (strips[False][:, 120:] != strips[None][:, 120:]).any()
-    assert (strips[True][:, :120] == strips[None][:, :120]).all()  # the words on the left are the same
+    assert (strips[True][:, :120] == strips[None][:, :120]).all()  # the caption
     assert (np.asarray(captioned(frame, "episode 1", True))[20:] == frame).all()
 
 
-def test_other_endings_are_refused(tmp_path):
-    with pytest.raises(OptionError, match=r"ends in .gif, .webp, .mp4"):
-        filmed(tmp_path / "film.avi")
+def test_other_suffixes_are_an_error(tmp_path):
+    with pytest.raises(OptionError, match=r"must end in .gif, .webp, .mp4, got film.avi"):
+        record(tmp_path / "film.avi")
 
 
 class Dark(PointReach):
@@ -71,24 +71,24 @@ class Dark(PointReach):
         raise ImportError("Cannot initialize a EGL device display")
 
 
-def test_what_cannot_be_drawn_names_the_line_that_cures_it(tmp_path):
+def test_a_failing_render_names_the_command_that_fixes_it(tmp_path):
     env = Dark(max_steps=4, render_mode="rgb_array")
     with pytest.raises(GoalEnvError, match=r"Cannot initialize a EGL.*apt-get install -y libegl1"):
-        Filmed(env, VideoFile(tmp_path / "film.gif", env), 0).reset()
+        RecordVideo(env, VideoFile(tmp_path / "film.gif", env), 0).reset()
 
 
 @pytest.mark.simulator
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:gymnasium_robotics")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:mujoco")
-def test_a_simulator_is_filmed_without_a_display(tmp_path, monkeypatch):
+def test_a_simulator_is_recorded_without_a_display(tmp_path, monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     env = make_goal_env("FetchReach-v4", render_mode="rgb_array")
     video = VideoFile(tmp_path / "arm.webp", env)
-    with_film = Filmed(env, video, 0)
-    with_film.reset(seed=0)
+    recorded = RecordVideo(env, video, 0)
+    recorded.reset(seed=0)
     for _ in range(3):
-        with_film.step(np.ones(4, np.float32))
+        recorded.step(np.ones(4, np.float32))
     video.close()
     env.close()
     with Image.open(video.path) as picture:

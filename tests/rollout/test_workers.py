@@ -1,4 +1,4 @@
-"""The ways to run jobs. What holds for worker processes holds for a Ray too: every test that hires runs on both."""
+"""Sources of episodes. Every test with the fixture `start` runs with worker processes and on Ray."""
 
 import multiprocessing
 import os
@@ -8,6 +8,7 @@ import pytest
 import setups
 from test_collect import same
 
+from hindsight import PointReach
 from hindsight.agents.policy import Exploration
 from hindsight.errors import CollectError, OptionError, WorkerError
 from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job
@@ -47,8 +48,8 @@ def shared_ray(marker_path):
 
 
 @pytest.fixture(params=["processes", pytest.param("ray", marks=pytest.mark.ray)])
-def hire(request, marker_path):
-    """A source with workers of an engine."""
+def start(request, marker_path):
+    """A function that makes a source with workers of an engine."""
     if request.param == "processes":
         return lambda environment, workers, *options: WorkerSource(
             ProcessPool(setups.setup(environment)), workers, *options
@@ -69,10 +70,10 @@ def nothing_is_left_behind():
     assert set(os.listdir("/dev/shm")) <= before
 
 
-def test_workers_give_what_this_process_gives_in_any_order_of_asking(hire):
-    local = LocalSource(setups.setup(setups.short))
+def test_workers_return_the_same_episodes_as_this_process_in_any_order(start):
+    local = LocalSource(setups.setup(setups.short), setups.short())
     expected = [local.result(local.submit(job)) for job in jobs(5)]
-    with hire(setups.short, 2) as source:
+    with start(setups.short, 2) as source:
         tickets = [source.submit(job) for job in jobs(5)]
         for i in (4, 0, 1, 3, 2):
             assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
@@ -80,80 +81,144 @@ def test_workers_give_what_this_process_gives_in_any_order_of_asking(hire):
     local.close()
 
 
-def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(hire, marker):
+def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(start, marker):
     expected = Collector(setups.setup(setups.short)).collect(jobs(1)[0])
-    with hire(setups.dies_once, 1) as source:
-        first = source.process_ids
-        episodes = source.result(source.submit(jobs(1)[0]))
+    with start(setups.dies_once, 1) as source:
+        ticket = source.submit(jobs(1)[0])
+        while not source.workers[0].is_ready:
+            source.has_result(ticket)
+        first = source.workers[0].process_id
+        episodes = source.result(ticket)
         assert source.take_fault_counts() == {"lost_workers": 1}
-        assert source.process_ids != first
+        assert source.workers[0].process_id != first
     assert all(same(a, b) for a, b in zip(episodes, expected, strict=True))
 
 
-def test_an_idle_worker_that_dies_is_replaced(hire):
-    with hire(setups.short, 1) as source:
+def test_an_idle_worker_that_dies_is_replaced(start):
+    with start(setups.short, 1) as source:
         source.result(source.submit(jobs(1)[0]))
-        os.kill(source.process_ids[0], 9)
+        os.kill(source.workers[0].process_id, 9)
         time.sleep(0.2)
         assert len(source.result(source.submit(jobs(1)[0]))) == 2
 
 
-def test_a_job_that_kills_every_worker_is_given_up_with_the_signal_named(hire, marker):
+def test_a_job_that_kills_every_worker_fails_and_names_the_signal(start, marker):
     with (
-        hire(setups.dies_always, 1) as source,
+        start(setups.dies_always, 1) as source,
         pytest.raises(
-            WorkerError, match=r"3 workers died one after the other at episodes .*(SIGKILL|ActorUnavailableError)"
+            WorkerError, match=r"Episodes \(0, 1\) could not be collected in 3 attempts.*(SIGKILL|Actor\w*Error)"
         ),
     ):
         source.result(source.submit(jobs(1)[0]))
 
 
-def test_an_error_in_the_environment_comes_with_the_workers_traceback(hire, marker):
-    with hire(setups.fails, 2) as source:
+def test_an_error_of_the_environment_has_the_workers_traceback(start, marker):
+    with start(setups.fails, 2) as source:
         ticket = source.submit(jobs(1)[0])
         with pytest.raises(WorkerError, match=r"(?s)setups\.py.*RuntimeError: the simulator exploded"):
             source.result(ticket)
         marker.unlink()
-        assert len(source.result(ticket)) == 2  # a job that failed can be asked for again
+        assert len(source.result(ticket)) == 2  # a job that failed can be run again
 
 
-def test_what_cannot_be_sent_is_refused_with_the_cure():
+def test_an_environment_that_cannot_be_pickled_is_an_error_that_names_the_fix():
     with pytest.raises(OptionError, match="top of a module"):
         ProcessPool(setups.setup(lambda: setups.short()))
 
 
-def test_an_interrupted_job_can_be_asked_for_again(marker):
-    source = LocalSource(setups.setup(setups.fails))
+def test_a_failed_job_can_be_run_again_in_this_process(marker):
+    source = LocalSource(setups.setup(setups.fails), setups.fails())
     ticket = source.submit(jobs(1)[0])
     setups.Sabotaged.marker = marker
-    with pytest.raises(CollectError, match=r"episode 0 failed in the environment \(RuntimeError: the simulator exploded\)"):
+    with pytest.raises(CollectError, match=r"Episode 0 failed in the environment \(RuntimeError: the simulator exploded\)"):
         source.result(ticket)
     marker.unlink()
     assert len(source.result(ticket)) == 2
     source.close()
 
 
-def test_a_worker_that_hangs_is_replaced_and_its_job_run_again(hire, marker):
-    with hire(setups.hangs_once, 1, 1.5) as source:
+def test_a_worker_that_hangs_is_replaced_and_its_job_run_again(start, marker):
+    with start(setups.hangs_once, 1, 1.5) as source:
         assert len(source.result(source.submit(jobs(1)[0]))) == 2
         assert source.take_fault_counts() == {"lost_workers": 1}
 
 
-def test_dropped_jobs_are_forgotten(hire):
-    with hire(setups.short, 1) as source:
+def test_dropped_jobs_are_forgotten(start):
+    with start(setups.short, 1) as source:
         tickets = [source.submit(job) for job in jobs(4)]
         for ticket in tickets[:3]:
             source.drop(ticket)
-        source.result(tickets[3])
+        assert len(source.result(tickets[3])) == 2
         assert not source._jobs
-        assert not source._dropped
+        assert not source._results
 
 
-def test_an_environment_that_was_given_is_not_closed():
-    env = setups.short()
-    closed = []
-    env.close = lambda: closed.append(True)
-    source = LocalSource(setups.setup(None), env)
-    source.result(source.submit(jobs(1)[0]))
+def test_a_dropped_job_that_is_running_is_ignored(start):
+    with start(setups.slow, 1) as source:
+        first, second = source.submit(jobs(1)[0]), source.submit(jobs(2)[1])
+        while first in source._waiting:
+            source.has_result(first)
+        source.drop(first)
+        assert len(source.result(second)) == 2
+        assert not source._jobs
+
+
+def test_workers_that_end_before_they_are_ready_are_an_error(start):
+    with start(setups.never_made, 1) as source:
+        ticket = source.submit(jobs(1)[0])
+        with pytest.raises(WorkerError, match=r"3 workers ended before they were ready.*workers=0"):
+            source.result(ticket)
+
+
+def test_an_error_of_the_constructor_has_the_workers_traceback(start):
+    with start(setups.raises_when_made, 1) as source:
+        ticket = source.submit(jobs(1)[0])
+        with pytest.raises(WorkerError, match=r"(?s)setups\.py.*no licence"):
+            source.result(ticket)
+
+
+def test_the_job_timeout_does_not_count_the_start(start):
+    with start(setups.slow_to_make, 1, 1.0) as source:
+        assert len(source.result(source.submit(jobs(1)[0]))) == 2
+        assert not source.take_fault_counts()
+
+
+class Closable(PointReach):
+    closed = 0
+
+    def close(self):
+        self.closed += 1
+
+
+def play_both(source):
+    for job in jobs(2):
+        source.result(source.submit(job))
     source.close()
-    assert not closed
+
+
+def test_given_environments_are_used_and_not_closed():
+    training, evaluation = Closable(max_steps=10), Closable(max_steps=10)
+    play_both(LocalSource(setups.setup(setups.fails), training, evaluation))
+    assert (training.closed, evaluation.closed) == (0, 0)
+    assert training._steps == evaluation._steps == 10
+
+
+def test_the_setup_makes_the_evaluation_environment_at_its_first_job():
+    made = []
+
+    def make():
+        made.append(Closable(max_steps=10))
+        return made[-1]
+
+    source = LocalSource(setups.setup(make), training := Closable(max_steps=10))
+    source.result(source.submit(jobs(1)[0]))
+    assert not made
+    play_both(source)
+    assert [env.closed for env in made] == [1]
+    assert training.closed == 0
+
+
+def test_one_environment_serves_both_if_none_can_be_made():
+    env = Closable(max_steps=10)
+    play_both(LocalSource(setups.setup(None), env))
+    assert env.closed == 0

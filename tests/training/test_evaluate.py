@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from hindsight.errors import MissingKeyError
+from hindsight.errors import CollectError, MissingKeyError
 from hindsight.records import Episode
-from hindsight.training.evaluate import Evaluation, outcome_of, wilson_interval
+from hindsight.training.evaluate import ATTEMPTS, Evaluation, evaluate, outcome_of
 
 
 def episode(success, rewards=(-1.0, 0.0), number=0):
@@ -19,7 +19,7 @@ def episode(success, rewards=(-1.0, 0.0), number=0):
     )
 
 
-def test_an_outcome_tells_the_first_goal_and_the_last_distance():
+def test_an_outcome_has_the_first_goal_and_the_last_distance():
     outcome = outcome_of(episode(True, number=7), seed=11)
     assert (outcome.episode, outcome.seed, outcome.success, outcome.steps) == (7, 11, True, 2)
     assert outcome.achieved_goal == (0.0, 0.0)
@@ -33,14 +33,42 @@ def test_statistics_of_two_episodes():
     evaluation = Evaluation((outcome_of(episode(True), 0), outcome_of(episode(False, (-1.0, -1.0)), 1)))
     assert (evaluation.success_rate, evaluation.return_mean, evaluation.return_std) == (0.5, -1.5, 0.5)
     assert evaluation.final_distance == 4.0
+    assert evaluation.interval == pytest.approx((0.0945, 0.9055), abs=1e-4)
 
 
-def test_no_word_of_success_is_an_error_not_a_zero():
+def test_an_environment_that_reports_no_success_is_an_error():
     with pytest.raises(MissingKeyError, match="is_success"):
         outcome_of(episode(None), 0)
 
 
-def test_wilson_interval_against_published_values():
-    assert wilson_interval(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
-    assert wilson_interval(10, 10) == pytest.approx((0.7225, 1.0), abs=1e-4)
-    assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)  # Newcombe 1998, table I
+class Failing:
+    """A source in which every job fails `failures` times before it returns an episode."""
+
+    def __init__(self, failures):
+        self.failures, self.left, self.dropped = failures, {}, []
+
+    def submit(self, job):
+        [number] = job.episodes
+        self.left[number] = self.failures
+        return number
+
+    def result(self, ticket):
+        self.left[ticket] -= 1
+        if self.left[ticket] >= 0:
+            raise CollectError("the cable came off")
+        return [episode(True, number=ticket)]
+
+    def drop(self, ticket):
+        self.dropped.append(ticket)
+
+
+def test_an_evaluation_job_that_fails_runs_again():
+    outcomes = list(evaluate(Failing(ATTEMPTS - 1), None, 0, range(2)))
+    assert [outcome.episode for outcome in outcomes] == [0, 1]
+
+
+def test_an_evaluation_job_that_always_fails_raises_its_error_and_drops_the_jobs():
+    source = Failing(ATTEMPTS)
+    with pytest.raises(CollectError, match="cable"):
+        list(evaluate(source, None, 0, range(2)))
+    assert source.dropped == [0, 1]

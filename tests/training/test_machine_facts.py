@@ -1,37 +1,30 @@
 import re
+import subprocess
 
 from hindsight.training.machine import machine_facts, source_commit
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+def git(folder, *words):
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    command = ["git", "-C", str(folder), *identity, *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def repository(path, head, **files):
-    package = path / "src" / "hindsight"
+def test_the_commit_is_that_of_the_repository(tmp_path):
+    package = tmp_path / "src" / "hindsight"
     package.mkdir(parents=True)
-    for name, content in {"HEAD": head, **files}.items():
-        (path / ".git" / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / ".git" / name).write_text(content)
-    return package
+    git(tmp_path, "init", "-q")
+    assert source_commit(package) == ""
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "first")
+    assert source_commit(package) == git(tmp_path, "rev-parse", "HEAD")
 
 
-def test_the_commit_is_read_from_the_repositorys_files(tmp_path):
-    branch = "ref: refs/heads/main\n"
-    assert source_commit(repository(tmp_path / "a", COMMIT + "\n")) == COMMIT
-    assert source_commit(repository(tmp_path / "b", branch, **{"refs/heads/main": COMMIT + "\n"})) == COMMIT
-    packed = f"# packed\n{'1' * 40} refs/heads/other\n{COMMIT} refs/heads/main\n"
-    assert source_commit(repository(tmp_path / "c", branch, **{"packed-refs": packed})) == COMMIT
+def test_an_installed_package_has_no_commit(tmp_path):
+    git(tmp_path, "init", "-q")
+    assert source_commit(tmp_path / "site-packages" / "hindsight") == ""
 
 
-def test_where_it_cannot_be_told_it_is_empty(tmp_path):
-    assert source_commit(repository(tmp_path / "a", "ref: refs/heads/main")) == ""
-    site_packages = tmp_path / "lib" / "site-packages" / "hindsight"
-    site_packages.mkdir(parents=True)
-    (tmp_path / "lib" / ".git").mkdir()
-    (tmp_path / "lib" / ".git" / "HEAD").write_text(COMMIT)
-    assert source_commit(site_packages) == ""
-
-
-def test_the_machine_is_told():
+def test_facts_of_this_machine():
     facts = machine_facts()
     assert {"versions", "commit", "python", "system", "processor", "cores"} == set(facts)
     assert re.fullmatch("|[0-9a-f]{40}", facts["commit"])

@@ -1,44 +1,33 @@
-"""What learns and what acts. Importing this folder loads no torch; making an agent does."""
+"""The agents and their policies. Importing this folder loads no torch; making an agent does."""
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import OptionError, UnknownNameError, nearest
+from ..options import AGENT_OPTIONS
 from .agent import Agent
 
-__all__ = ["AGENT_NAMES", "Agent", "agent_class", "make_agent"]
+__all__ = ["AGENT_NAMES", "Agent", "make_agent"]
 
 if TYPE_CHECKING:
     from ..options import AgentOptions
     from ..records import GoalSpec
 
-_HOMES = {  # name: its file, its class
-    "dqn": ("dqn", "DQN"),
-    "qrdqn": ("qrdqn", "QRDQN"),
-    "ddpg": ("ddpg", "DDPG"),
-    "td3": ("td3", "TD3"),
-    "sac": ("sac", "SAC"),
-    "tqc": ("tqc", "TQC"),
-}
-
-AGENT_NAMES = tuple(_HOMES)
-
-
-def agent_class(name: str) -> Any:
-    """The class of the agent called `name`; raises UnknownNameError, with the nearest names, where there is none."""
-    if name not in _HOMES:
-        known = ", ".join(AGENT_NAMES)
-        raise UnknownNameError(f"there is no agent {name!r}: there are {known}.{nearest(name, AGENT_NAMES)}")
-    module, attribute = _HOMES[name]
-    return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
+AGENT_NAMES = tuple(AGENT_OPTIONS)
 
 
 def make_agent(name: str, spec: GoalSpec, options: AgentOptions, seed: int) -> Agent:
-    """The agent called `name` for a task, with options of the agent's own type; raises OptionError for any other."""
-    agent_type = agent_class(name)
-    if type(options) is not agent_type.options_type:
-        wanted = agent_type.options_type.__name__
-        raise OptionError(f"the agent {name!r} takes {wanted}, got {type(options).__name__}: make a {wanted}(...)")
-    return Agent(agent_type(spec, options, seed), options.policy_ema)
+    """Return an agent for a task.
+
+    name: one of AGENT_NAMES; UnknownNameError for any other.
+    options: a record of the agent's own type, such as TD3Options; OptionError for any other.
+    seed: of the initial weights and of all random numbers in updates.
+    """
+    if name not in AGENT_OPTIONS:
+        raise UnknownNameError(f"There is no agent {name!r}. Choose {', '.join(AGENT_NAMES)}.{nearest(name, AGENT_NAMES)}")
+    if type(options) is not AGENT_OPTIONS[name]:
+        raise OptionError(f"The agent {name!r} needs {AGENT_OPTIONS[name].__name__}, got {type(options).__name__}.")
+    algorithm = getattr(importlib.import_module(f"{__name__}.{name}"), name.upper())
+    return Agent(algorithm(spec, options, seed), options.policy_ema)

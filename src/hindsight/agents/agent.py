@@ -1,8 +1,8 @@
-"""Agent: an algorithm as the rest of the library sees it. Batches in, metrics and a policy out, its state as arrays."""
+"""Agent: what every algorithm offers to the rest of the library: updates, weights of its policy, its state as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,173 +13,158 @@ from ..errors import FileError
 from ..records import OBSERVATION_KEYS
 from .policy import Exploration, PolicySpec, PolicyWeights
 
-if TYPE_CHECKING:  # loading torch is left to the algorithms
+if TYPE_CHECKING:  # only the algorithms load torch
     import torch
     from torch import Tensor
 
     from ..records import Batch, Episode
-    from .inputs import Inputs, Transitions
-    from .networks import Adam
+    from .preprocessor import Preprocessor, Transitions
 
 Array = npt.NDArray[Any]
 
 
 class Algorithm(Protocol):
-    """What a file such as `td3` must provide; an Agent does the rest.
+    """What a file such as `td3` provides; Agent does the rest.
 
-    batches_per_update: how many batches one `learn` takes. weights: of all its networks that are not targets. tensors: all
-    that it must remember to go on bit for bit, besides normalizer and generator. optimizers: through which every gradient
-    reaches the weights.
+    batches_per_update: number of batches that one `learn` needs.
+    weights: all weights that are not targets, one flat vector.
+    tensors: everything that the next update depends on, besides normalizer and generator.
     """
 
     batches_per_update: int
     policy_spec: PolicySpec
-    inputs: Inputs
+    preprocessor: Preprocessor
     generator: torch.Generator
     weights: Tensor
     tensors: dict[str, Tensor]
-    optimizers: tuple[Adam, ...]
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """One update, always the same operations, all on the device: fit for a CUDA graph.
+        """Run one update: always the same operations, all on the device, so that a CUDA graph can capture it.
 
-        Returns metrics, () tensors, and where transitions are weighted "priority", (P, B): how far each value was off.
+        Returns metrics, () tensors. If transitions have weights, "priority" is the absolute TD error, (P, B).
         """
 
     def value(self, inputs: Tensor) -> Tensor:
-        """What the critics expect of acting as the policy does, without noise, (N,); inputs: (N, n), as networks see."""
+        """Return the critics' value of the greedy action, (N,), for network inputs (N, n)."""
 
     def policy(self) -> Tensor:
-        """The flat weights that acting needs."""
+        """Return the flat weights of the policy."""
 
     def exploration(self, env_steps: int) -> Exploration:
-        """How to act while collecting, after so many environment steps."""
+        """Return the exploration after this many environment steps."""
 
 
 class Agent:
-    """What every agent does, whatever its algorithm.
+    """One algorithm, with its update count and the EMA of its policy.
 
-    policy_ema: of the policy that its running mean takes over at each update; with 1 there is none. The mean wavers less
-    from update to update; it is what is evaluated and kept, while the policy itself goes on collecting.
+    policy_ema: rate of the exponential moving average, ema += rate * (policy - ema) per update; 1 disables it. Evaluation
+        and saved policies use the EMA, which varies less between updates. Collection uses the policy itself.
     """
 
     def __init__(self, algorithm: Algorithm, policy_ema: float = 1.0) -> None:
         self.algorithm = algorithm
-        self.n_updates = 0  # critic steps so far
+        self.policy_spec = algorithm.policy_spec
+        self.batches_per_update = algorithm.batches_per_update
+        self.n_updates = 0  # critic updates so far
         self.policy_ema = policy_ema
-        self._mean = algorithm.policy().clone() if policy_ema < 1 else None
-
-    @property
-    def batches_per_update(self) -> int:
-        """How many batches one update takes."""
-        return self.algorithm.batches_per_update
-
-    @property
-    def policy_spec(self) -> PolicySpec:
-        """Everything about its policy but the numbers."""
-        return self.algorithm.policy_spec
+        self._ema = algorithm.policy().clone() if policy_ema < 1 else None
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
-        """Learn from arrays (batches_per_update, B, ...), or (B, ...) where that is 1, actions in the environment's units.
+        """Run one update and return its metrics, () tensors, which are not finite once the weights are not.
 
-        Returns metrics, () tensors; they are not finite once the weights are not. Where the batch has weights, "priority"
-        is among them, (batches_per_update, B): how far each value was off its target.
+        batch: arrays (batches_per_update, B, ...), or (B, ...) if batches_per_update is 1; actions in the environment's
+            units. If it has weights, the metric "priority" is the absolute TD error, (batches_per_update, B).
         """
-        metrics = self.algorithm.learn(self.algorithm.inputs.transitions(batch, self.batches_per_update))
+        return self._learn(self.algorithm.preprocessor.transitions(batch, self.batches_per_update))
+
+    def updates(self, batch: Batch) -> list[dict[str, Tensor]]:
+        """Run n updates and return their metrics. This is faster than n calls of `update`, with the same result.
+
+        batch: arrays (n * batches_per_update, B, ...), otherwise as for `update`.
+        """
+        size = self.batches_per_update
+        transitions = self.algorithm.preprocessor.transitions(batch, max(1, len(batch) // size) * size)
+        return [self._learn(transitions[first : first + size]) for first in range(0, len(batch), size)]
+
+    def _learn(self, transitions: Transitions) -> dict[str, Tensor]:
+        metrics = self.algorithm.learn(transitions)
         self.n_updates += self.batches_per_update
-        if self._mean is not None:
-            self._mean.lerp_(self.algorithm.policy(), self.policy_ema)
+        if self._ema is not None:
+            self._ema.lerp_(self.algorithm.policy(), self.policy_ema)
         return metrics
 
     def observe(self, episode: Episode) -> None:
-        """Take an episode up into the statistics that inputs are normalised by."""
-        self.algorithm.inputs.observe(episode)
-
-    def moments_of(self, episodes: Sequence[Episode]) -> Array:
-        """What episodes add to those statistics, as one float64 vector, without taking them up."""
-        return self.algorithm.inputs.moments_of(episodes)
-
-    def observe_moments(self, moments: Array) -> None:
-        """Take up what `moments_of` gave, here or elsewhere."""
-        self.algorithm.inputs.observe_moments(moments)
-
-    def share_gradients(self, average: Callable[[Tensor], None]) -> None:
-        """Let `average` change every gradient, in place, before it is used."""
-        for optimizer in self.algorithm.optimizers:
-            optimizer.average = average
+        """Add an episode to the statistics that normalize the inputs."""
+        self.algorithm.preprocessor.observe(episode)
 
     def exploration(self, is_random: bool, env_steps: int = 0) -> Exploration:
-        """How to act while collecting; `is_random` for the warm-up. env_steps: how many the run has made."""
-        options, exploration = self.algorithm.inputs.options, self.algorithm.exploration(env_steps)
+        """Return the exploration for collecting.
+
+        is_random: whether all actions are random (before the first update).
+        env_steps: environment steps of the run so far.
+        """
+        options, exploration = self.algorithm.preprocessor.options, self.algorithm.exploration(env_steps)
         if env_steps >= options.exploration_decay_start:
-            exploration = exploration.less(options.exploration_decay)
+            exploration = exploration.scaled(options.exploration_decay)
         return replace(exploration, is_random=is_random, random_action_repeat=options.random_action_repeat)
 
     def values(self, episode: Episode) -> Array:
-        """What the critics expected before each step of an episode, if the policy acted without noise, (T,).
-
-        With subgoals, of acting for the task's own goal.
-        """
+        """Return the critics' value of the greedy action before each step of an episode, (T,), for the task's own goal."""
         rows = (getattr(episode, key)[:-1] for key in OBSERVATION_KEYS)
-        return np.asarray(self.algorithm.value(self.algorithm.inputs.rows(*rows)).cpu().numpy())
+        return np.asarray(self.algorithm.value(self.algorithm.preprocessor.policy_inputs(*rows)).cpu().numpy())
 
     def policy_weights(self) -> PolicyWeights:
-        """Copies of what acting as well as it can needs: of the running mean, where there is one."""
-        return self._published(self.algorithm.policy() if self._mean is None else self._mean)
+        """Return copies of the weights for evaluation: the EMA if there is one, otherwise the policy."""
+        return self._copy(self.algorithm.policy() if self._ema is None else self._ema)
 
     def collecting_weights(self) -> PolicyWeights:
-        """Copies of what collecting needs: of the policy as it is."""
-        return self._published(self.algorithm.policy())
+        """Return copies of the weights for collecting: the policy."""
+        return self._copy(self.algorithm.policy())
 
-    def _published(self, flat: Tensor) -> PolicyWeights:
-        return PolicyWeights(flat.cpu().numpy().copy(), *self.algorithm.inputs.normalizer.mean_and_scale())
+    def _copy(self, flat: Tensor) -> PolicyWeights:
+        return PolicyWeights(flat.cpu().numpy().copy(), *self.algorithm.preprocessor.normalizer.mean_and_scale())
 
     def input_statistics(self) -> dict[str, float]:
-        """Means over the numbers of an observation (`stats_o`) and of a goal (`stats_g`) of their running mean and std."""
-        return self.algorithm.inputs.normalizer.summary()
+        """Return running mean and standard deviation, averaged over observation (`stats_o`) and goal (`stats_g`)."""
+        return self.algorithm.preprocessor.normalizer.summary()
 
     def is_finite(self) -> bool:
-        """Whether no weight is NaN or infinite; waits for the device."""
+        """Return whether no weight is NaN or infinite. This waits for the device."""
         return bool(self.algorithm.weights.isfinite().all())
 
     def state_dict(self) -> dict[str, Array]:
-        """Copies of everything needed to go on bit for bit."""
+        """Return copies of everything that the next updates depend on, bit for bit."""
         return {
             **{name: tensor.cpu().numpy().copy() for name, tensor in self._tensors().items()},
-            **self.algorithm.inputs.normalizer.state_dict(),
+            **self.algorithm.preprocessor.normalizer.state_dict(),
             "generator": self.algorithm.generator.get_state().numpy().copy(),
             "n_updates": np.array(self.n_updates, np.int64),
         }
 
-    def _tensors(self) -> dict[str, Tensor]:
-        return self.algorithm.tensors | ({} if self._mean is None else {"mean_policy": self._mean})
-
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
-        """Take a `state_dict` back; raises FileError, naming the difference, before anything is changed."""
-        _check_same_form(state, self.state_dict())
-        generator, inputs = self.algorithm.generator, self.algorithm.inputs
+        """Restore a `state_dict`. Raises FileError if it does not fit; nothing is changed then."""
+        _check_state(state, self.state_dict())
+        generator, preprocessor = self.algorithm.generator, self.algorithm.preprocessor
         try:
             generator.set_state(generator.get_state().new_tensor(state["generator"]))
         except RuntimeError as problem:
-            raise FileError(f"the state of the random generator is damaged ({problem})") from None
+            raise FileError(f"The state of the random generator is damaged ({problem}).") from None
         for name, tensor in self._tensors().items():
             tensor.copy_(tensor.new_tensor(state[name]))
-        inputs.normalizer.load_state_dict(state)
-        inputs.refresh()
+        preprocessor.normalizer.load_state_dict(state)
+        preprocessor.refresh()
         self.n_updates = int(state["n_updates"])
 
+    def _tensors(self) -> dict[str, Tensor]:
+        return self.algorithm.tensors | ({} if self._ema is None else {"policy_ema": self._ema})
 
-def _check_same_form(state: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
-    missing, foreign = sorted(expected.keys() - state.keys()), sorted(state.keys() - expected.keys())
-    if missing or foreign:
-        raise FileError(
-            f"this is not the state of such an agent: it lacks {', '.join(missing) or 'nothing'} and has "
-            f"{', '.join(foreign) or 'nothing'} besides; was it saved by another agent?"
-        )
-    for name, wanted in expected.items():
-        got = state[name]
-        if got.shape != wanted.shape or got.dtype != wanted.dtype:
-            raise FileError(
-                f"{name} is {got.shape} {got.dtype}, but this agent needs {wanted.shape} {wanted.dtype}: "
-                f"the options or the task differ from those it was saved with"
-            )
+
+def _check_state(state: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    shapes, expected_shapes = ({n: f"{a.shape} {a.dtype}" for n, a in arrays.items()} for arrays in (state, expected))
+    wrong = [
+        f"{name} (expected {expected_shapes.get(name, 'nothing')}, got {shapes.get(name, 'nothing')})"
+        for name in sorted(expected_shapes.keys() | shapes.keys())
+        if expected_shapes.get(name) != shapes.get(name)
+    ]
+    if wrong:
+        raise FileError(f"The state is of another agent, other options or another task: {', '.join(wrong)}.")

@@ -1,4 +1,4 @@
-"""DDPG: deep deterministic policy gradient (Lillicrap et al. 2016), as hindsight was first used with."""
+"""DDPG: deep deterministic policy gradient (Lillicrap et al. 2016), the agent of the first HER paper."""
 
 from __future__ import annotations
 
@@ -7,86 +7,80 @@ from torch import Tensor
 
 from ..options import DDPGOptions
 from ..records import GoalSpec
-from .inputs import Inputs, Transitions, actor_architecture, choose_device, critic_architecture, policy_spec, value_range
-from .losses import absolute_error, deterministic_policy_loss, lowest, mean_value, squared_error, td_target
-from .networks import Adam, TargetStep, allocate, initialize
+from . import losses
+from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
+from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class DDPG:
-    """The critic learns towards the target networks' value; the actor climbs the critic, or the mean of several."""
+    """Critics learn the minimum of the target critics; the actor maximizes the mean of the critics."""
 
-    options_type = DDPGOptions
     batches_per_update = 1
 
     def __init__(self, spec: GoalSpec, options: DDPGOptions, seed: int) -> None:
         self.options = options
         device = choose_device(options.device)
-        self.policy_spec = policy_spec(spec, options, "deterministic", options.actor_layer_norm)
-        self.inputs = Inputs(self.policy_spec, options, device)
+        self.policy_spec = make_policy_spec(spec, options, "deterministic", options.actor_layer_norm)
+        self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec, options)
+        self.value_range = losses.value_range(spec, options)
 
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.targets, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
-        initialize(self.actor, self.generator, last_layer_scale=0.1)
-        initialize(self.critics, self.generator)
+        self.actor.initialize(self.generator, last_layer_scale=0.1)
+        self.critics.initialize(self.generator)
         self.targets.copy_(self.weights)
 
-        actor_rate = options.actor_learning_rate or options.learning_rate
-        self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
+        self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
-        self.optimizers = (self.actor_adam, self.critic_adam)
-        self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
+        self.target_update = TargetUpdate(self.targets, self.weights, options.tau, options.target_period)
+        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """One step of the critic, of the actor and of the targets."""
+        """Update critics, actor and targets."""
         batch = transitions[0]
         target = self._target(batch)
-        critic_loss, value = self._update_critics(batch, target)
+        value, tape = self.critics.forward(batch.critic_inputs)
+        critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
+        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
+        del tape, gradient  # the actor's update reuses their memory while it is in the cache
         actor_loss = self._update_actor(batch.inputs)
-        self.target_step.step()
+        self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         if batch.weight is not None:
-            metrics["priority"] = absolute_error(value, target)[None]
+            metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
     def _target(self, batch: Transitions) -> Tensor:
-        """What the critics should say, (B, 1)."""
-        action = self.target_actor(batch.next_acting_inputs)[0].tanh_()
+        """Return the target of the critics, (B, 1)."""
+        action = self.target_actor(batch.next_policy_inputs)[0].tanh_()
         values = self.target_critics(torch.cat((batch.next_inputs, action), 1))
-        next_value = lowest(values, self.options.n_target_critics, self.generator)
-        return td_target(batch.reward, batch.discount, next_value, *self.value_range)
-
-    def _update_critics(self, batch: Transitions, target: Tensor) -> tuple[Tensor, Tensor]:
-        value, tape = self.critics.record(batch.critic_inputs)
-        loss, gradient = squared_error(value, target, batch.weight)
-        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
-        return loss, value
+        next_value = losses.ensemble_min(values, self.options.n_target_critics, self.generator)
+        return losses.td_target(batch.reward, batch.discount, next_value, *self.value_range)
 
     def _update_actor(self, inputs: Tensor) -> Tensor:
-        output, tape = self.actor.record(inputs)
+        output, tape = self.actor.forward(inputs)
         action = output[0].tanh()
-        values, critic_tape = self.critics.record(torch.cat((inputs, action), 1))
-        value, of_values = mean_value(values)
-        value_gradient = self.critics.input_gradient(critic_tape, of_values, self.inputs.size).sum(0)
-        loss, gradient = deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
+        values, critic_tape = self.critics.forward(torch.cat((inputs, action), 1))
+        value, of_values = losses.mean_value(values)
+        value_gradient = self.critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
+        loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
 
     def value(self, inputs: Tensor) -> Tensor:
-        """What the critics expect of the policy's action, on average; inputs: (N, n). (N,)."""
+        """Return the mean of the critics for the actor's action, (N,), for network inputs (N, n)."""
         action = self.actor(inputs)[0].tanh_()
         return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
 
     def policy(self) -> Tensor:
-        """The flat weights that acting needs."""
+        """Return the flat weights of the actor."""
         return self.actor.flat
 
     def exploration(self, env_steps: int) -> Exploration:
-        """How to act while collecting: always alike."""
+        """Return the exploration, which is the same at every step."""
         return Exploration(self.options.random_eps, self.options.noise)

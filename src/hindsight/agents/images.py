@@ -1,6 +1,6 @@
-"""A small stack of convolutions through which images go before the hidden layers: its shape, and how to act through it.
+"""The convolutions that images pass before the hidden layers: their shapes, and their forward pass in NumPy.
 
-NumPy only; `encoder` is the same in torch, for learning.
+`encoder` is the same in torch, for learning.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Encoding:
-    """Convolutions of 3 x 3 pixels with a stride of 2 and a border of zeros, ReLU after each, over all images at once.
+class ImageEncoding:
+    """Shapes of a stack of 3 x 3 convolutions with stride 2, zero padding and ReLU.
 
-    pixel_columns: (channels, height, width), where in a network's input each pixel lies; the images of an input are stacked
-    as channels, so that the first convolution compares state and goal pixel by pixel. other_columns: what is no pixel.
-    channels: of the convolutions. What comes out: the features, flat, then the other columns.
+    All images of an input are stacked as channels: the first convolution compares state and goal pixel by pixel. The output
+    is the flat features, then the columns that are no pixels.
+
+    pixel_columns: (channels, height, width), the input column of each pixel.
+    other_columns: the input columns that are no pixels.
+    channels: output channels of each convolution.
     """
 
     pixel_columns: Array
@@ -32,33 +35,33 @@ class Encoding:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The channels of the image and of each convolution."""
+        """Return the channels of the image and of each convolution."""
         return (self.pixel_columns.shape[0], *self.channels)
 
     @property
     def n_features(self) -> int:
-        """How many numbers the images become; each convolution halves height and width, rounded up."""
-        halved = 2 ** len(self.channels)
-        height, width = (math.ceil(side / halved) for side in self.pixel_columns.shape[1:])
+        """Return the number of features; each convolution halves height and width, rounded up."""
+        stride = 2 ** len(self.channels)
+        height, width = (math.ceil(length / stride) for length in self.pixel_columns.shape[1:])
         return int(self.sizes[-1] * height * width)
 
     @property
     def output_size(self) -> int:
-        """How many numbers the hidden layers see."""
+        """Return the number of inputs of the first hidden layer."""
         return self.n_features + len(self.other_columns)
 
     @property
     def n_weights(self) -> int:
-        """How many numbers the convolutions have."""
+        """Return the number of weights and biases of all convolutions."""
         return sum((9 * n_in + 1) * n_out for n_in, n_out in itertools.pairwise(self.sizes))
 
-    def place_after_images(self, column: int) -> int:
-        """Where a column of the input that lies behind all pixels is in the output."""
+    def output_column(self, column: int) -> int:
+        """Return the output column of an input column that comes after all pixels."""
         return column - self.pixel_columns.size + self.n_features
 
 
 def convolution_views(flat: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
-    """Each convolution's weight (outputs, inputs, 3, 3) and bias (outputs,): views of a flat vector, of NumPy or torch."""
+    """Return each convolution's weight (outputs, inputs, 3, 3) and bias (outputs,) as views of a flat array or tensor."""
     views, start = [], 0
     for n_in, n_out in itertools.pairwise(sizes):
         middle, stop = start + 9 * n_in * n_out, start + (9 * n_in + 1) * n_out
@@ -67,14 +70,14 @@ def convolution_views(flat: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
     return views
 
 
-def encode(encoding: Encoding, convolutions: Sequence[tuple[Array, Array]], x: Array) -> Array:
-    """What the hidden layers see of inputs (*leading, columns): (*leading, output_size)."""
+def encode(encoding: ImageEncoding, convolutions: Sequence[tuple[Array, Array]], x: Array) -> Array:
+    """Return the inputs of the first hidden layer, (*leading, output_size), for network inputs (*leading, columns)."""
     image = x[..., encoding.pixel_columns].reshape(-1, *encoding.pixel_columns.shape)
     for weight, bias in convolutions:
         rows, channels, height, width = image.shape
-        bordered = np.zeros((rows, channels, height + 2, width + 2), x.dtype)
-        bordered[:, :, 1:-1, 1:-1] = image
-        windows = np.lib.stride_tricks.sliding_window_view(bordered, (3, 3), (2, 3))[:, :, ::2, ::2]
+        padded = np.zeros((rows, channels, height + 2, width + 2), x.dtype)
+        padded[:, :, 1:-1, 1:-1] = image
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::2, ::2]
         outputs = np.tensordot(windows, weight, ((1, 4, 5), (1, 2, 3))) + bias  # (rows, height, width, channels)
         image = np.moveaxis(np.maximum(outputs, 0.0), 3, 1)
     features = image.reshape(*x.shape[:-1], encoding.n_features)

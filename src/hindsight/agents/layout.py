@@ -1,8 +1,12 @@
-"""Which columns of a network's input hold what: the one place that says so, for learning and for acting. NumPy only."""
+"""The columns of a network's input and their normalization. Learning, acting and the export assemble inputs here.
+
+NumPy only.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -12,17 +16,18 @@ import numpy.typing as npt
 
 from ..errors import GoalEnvError, OptionError
 from ..options import GoalFeatures
-from ..records import ArraySpec
-from .images import Encoding
+from ..records import ArraySpec, Episode
+from ..records.subgoals import Subgoal
+from .images import ImageEncoding
 
 Array = npt.NDArray[Any]
-Coding = Literal["numbers", "bits", "one_hot", "image", "difference", "agreement"]
+Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement"]
 Source = Literal["observation", "goal"]
-_Kind = tuple[Coding, Source, int, tuple[int, ...] | None]  # of a part: coding, source, the source's columns, those kept
+Columns = tuple[int, ...]
 
-MOST_VALUES = 4096  # of a Discrete space: each takes a column
-FIXED_MEAN_AND_SCALE: dict[Coding, tuple[float, float]] = {  # what is no plain number is not normalised by statistics
-    "bits": (0.5, 2.0),  # 0 and 1 become -1 and 1
+LARGEST_DISCRETE = 4096  # values of a Discrete space: each one is a column
+FIXED_MEAN_AND_SCALE: dict[Feature, tuple[float, float]] = {  # these features are not normalized by statistics
+    "bit": (0.5, 2.0),  # 0 and 1 become -1 and 1
     "one_hot": (0.0, 1.0),
     "image": (0.0, 1.0 / 255.0),
     "agreement": (0.0, 1.0),
@@ -30,228 +35,318 @@ FIXED_MEAN_AND_SCALE: dict[Coding, tuple[float, float]] = {  # what is no plain 
 
 
 @dataclass(frozen=True)
-class Part:
+class Block:
     """Neighbouring columns of a network's input.
 
-    source: the array whose kind of numbers they hold. kept: which of its columns are seen; None for all.
+    source: the array that the columns come from.
+    size: number of columns.
+    visible: the columns of the source that the networks see, None for all.
     """
 
-    coding: Coding
+    feature: Feature
     source: Source
-    columns: slice
-    kept: tuple[int, ...] | None = None
+    size: int
+    visible: Columns | None = None
 
 
-def coding_of(array: ArraySpec) -> Coding:
-    """How networks see an array: Discrete values one-hot, MultiBinary and 0-1 integers as bits, all else as numbers.
+def feature_of(array: ArraySpec) -> Feature:
+    """Return how networks see an array.
 
-    But for images: uint8 boxes of three axes and values from 0 to 255.
+    Discrete values are one-hot, MultiBinary values and integers from 0 to 1 are bits, uint8 boxes of three axes from 0 to
+    255 are images, everything else is numbers.
     """
     if array.n_values is not None:
         return "one_hot"
     bounds = set(array.low), set(array.high)
     if array.dtype == "uint8" and len(array.shape) == 3 and bounds == ({0.0}, {255.0}):
         return "image"
-    return "bits" if np.dtype(array.dtype).kind in "bui" and bounds == ({0.0}, {1.0}) else "numbers"
+    return "bit" if np.dtype(array.dtype).kind in "bui" and bounds == ({0.0}, {1.0}) else "number"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The input of a network: observation, goal, the achieved goal where it is seen, the goal features, the subgoal.
+    """The input of a network: observation, goal, achieved goal, goal features, column differences, subgoal.
 
-    Raises GoalEnvError for a Discrete space of more values than one-hot inputs are sensible for, and OptionError for goal
-    features that the goals cannot have and columns that are not there.
+    observe_achieved_goal: whether the input has the achieved goal.
+    goal_features: "relative" adds goal - achieved_goal, in standard deviations of the goal. "agreement" adds, for goals of
+        two values, 1 where both agree and -1 where they differ; for Discrete goals, the agreement of their binary digits.
+    hidden_observation, hidden_goal: columns that the networks do not see (absolute positions), if goals are "relative".
+    n_subgoals: each subgoal adds a column that is 1 while it is the goal.
+    column_differences: "6-0" adds column 6 minus column 0 of the observation, in standard deviations of column 6.
 
-    goal_features "relative" adds goal - achieved_goal: in deviations of the goal, zero at the goal. "agreement" adds the
-    product of both where the lower bound of each number is coded as -1 and the upper as 1: for goals of two values 1 where
-    they agree and -1 where they differ; for Discrete goals that of their binary digits.
-    hidden_observation, hidden_goal: columns that say where in the world things are, left out where goals are
-    "relative": what is learnt in one place is then known in all. n_subgoals: each has a column that says it is its turn.
-    column_differences: "6-0" adds column 6 of the observation less column 0, in deviations of column 6: where things are
-    from each other, in a world that tells only where each is.
+    Raises GoalEnvError for Discrete spaces of more than LARGEST_DISCRETE values and images of different sizes. Raises
+    OptionError for goal features that the goals cannot have and for columns that do not exist.
     """
 
     observation: ArraySpec
     goal: ArraySpec
     observe_achieved_goal: bool = False
     goal_features: GoalFeatures = "none"
-    hidden_observation: tuple[int, ...] = ()
-    hidden_goal: tuple[int, ...] = ()
+    hidden_observation: Columns = ()
+    hidden_goal: Columns = ()
     n_subgoals: int = 0
     column_differences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, array in (("observation", self.observation), ("goal", self.goal)):
-            if array.n_values is not None and array.n_values > MOST_VALUES:
-                raise GoalEnvError(
-                    f"the {name} is Discrete({array.n_values}), but networks take at most {MOST_VALUES} values one-hot: "
-                    f"wrap the environment so that it gives a Box or MultiBinary array, such as the number's binary digits"
-                )
-        augmented = {_sides(array) for array in (self.observation, self.goal) if coding_of(array) == "image"}
-        if len(augmented) > 1:
-            both = " and ".join(f"{height} x {width}" for height, width in sorted(augmented))
-            raise GoalEnvError(
-                f"observation and goal are images of different sizes, {both}: "
-                f"wrap the environment so that they have one size, for they are compared pixel by pixel"
-            )
+        _check_arrays(self.observation, self.goal)
         if self.goal_features == "relative" and self.goal.n_values is not None:
-            raise OptionError("goal_features is 'relative', but Discrete goals have no distance: use 'agreement' or 'none'")
+            raise OptionError("Discrete goals have no difference: goal_features is 'relative'. Use 'agreement' or 'none'.")
         if self.goal_features == "agreement" and not self.goal.is_bounded:
-            raise OptionError(
-                "goal_features is 'agreement', but the goals have no bounds to code as -1 and 1: use 'relative'"
-            )
-        for name, array in (("observation", self.observation), ("goal", self.goal)):
-            absolute = getattr(self, f"hidden_{name}")
-            if absolute and (coding_of(array) != "numbers" or max(absolute) >= array.size or min(absolute) < 0):
-                raise OptionError(
-                    f"hidden_{name} is {absolute}, but these must be columns of numbers, and the {name} is "
-                    f"{array.shape} of {array.dtype}: name those below {array.size}, or none"
-                )
-        _ = self.differences  # which says what is wrong with them
+            raise OptionError("goal_features is 'agreement', but the goals have no bounds. Use 'relative'.")
+        _check_hidden("observation", self.hidden_observation, self.observation)
+        _check_hidden("goal", self.hidden_goal, self.goal)
+        _ = self.differences  # raises if they are wrong
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """What lies where, from the first column to the last."""
-        observation, goal = coding_of(self.observation), coding_of(self.goal)
-        kinds: list[_Kind] = [(observation, "observation", _n_columns(self.observation), self.kept["observation"])]
-        kinds += [(goal, "goal", _n_columns(self.goal), self.kept["goal"])] * (2 if self.observe_achieved_goal else 1)
-        if self.goal_features == "relative":
-            kinds.append(("difference", "goal", self.goal.size, None))
-        if self.goal_features == "agreement":
-            kinds.append(("agreement", "goal", len(self._digits) or self.goal.size, None))
-        kinds.append(("difference", "observation", 0, self.differences[0]))
-        kinds.append(("one_hot", "observation", self.n_subgoals, None))
-        sizes = [n if kept is None else len(kept) for _, _, n, kept in kinds]
-        columns = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
-        parts = [Part(k, s, where, kept) for (k, s, _, kept), where in zip(kinds, columns, strict=True)]
-        return tuple(part for part, size in zip(parts, sizes, strict=True) if size)
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the blocks of the input in their order; empty ones are left out."""
+        observation = _block(self.observation, "observation", self.visible["observation"])
+        goal = _block(self.goal, "goal", self.visible["goal"])
+        agreement = (len(self._digit_values) or self.goal.size) if self.goal_features == "agreement" else 0
+        blocks = (
+            observation,
+            goal,
+            *([goal] if self.observe_achieved_goal else []),
+            Block("difference", "goal", self.goal.size if self.goal_features == "relative" else 0),
+            Block("agreement", "goal", agreement),
+            Block("difference", "observation", len(self.differences[0]), self.differences[0]),
+            Block("one_hot", "observation", self.n_subgoals),
+        )
+        return tuple(block for block in blocks if block.size)
 
     @cached_property
-    def differences(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Of `column_differences`: the columns, and those that are taken off them."""
+    def differences(self) -> tuple[Columns, Columns]:
+        """Return the first and the second columns of `column_differences`."""
         found = [re.fullmatch(r"(\d+)-(\d+)", text) for text in self.column_differences]
         pairs = [(int(each[1]), int(each[2])) for each in found if each]
-        is_good = len(pairs) == len(found) and all(max(pair) < self.observation.size for pair in pairs)
-        if found and not (is_good and coding_of(self.observation) == "numbers"):
+        is_valid = len(pairs) == len(found) and all(max(pair) < self.observation.size for pair in pairs)
+        if found and not (is_valid and feature_of(self.observation) == "number"):
             raise OptionError(
-                f"column_differences is {self.column_differences}, but each must name two columns of numbers, as in 6-0, "
-                f"and the observation is {self.observation.shape} of {self.observation.dtype}: name those below "
-                f"{self.observation.size}, or none"
+                f"column_differences is {self.column_differences}. Expected pairs such as 6-0 of numeric columns of the "
+                f"observation, below {self.observation.size}."
             )
         return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
 
     @cached_property
-    def kept(self) -> dict[str, tuple[int, ...] | None]:
-        """Which columns of observation and goals are seen; None for all."""
-        absolute = {"observation": self.hidden_observation, "goal": self.hidden_goal}
-        sizes = {"observation": self.observation.size, "goal": self.goal.size}
-        is_relative = self.goal_features == "relative"
+    def visible(self) -> dict[str, Columns | None]:
+        """Return the columns of observation and goal that the networks see, None for all."""
+        hidden = {"observation": self.hidden_observation, "goal": self.hidden_goal}
+        if self.goal_features != "relative":
+            return dict.fromkeys(hidden)
         return {
-            name: tuple(i for i in range(sizes[name]) if i not in columns) if columns and is_relative else None
-            for name, columns in absolute.items()
+            name: tuple(i for i in range(getattr(self, name).size) if i not in columns) if columns else None
+            for name, columns in hidden.items()
         }
 
-    def encoding(self, channels: tuple[int, ...], n_others: int = 0) -> Encoding | None:
-        """How the images of an input become numbers, None where it has none; `n_others` columns come after the layout's."""
-        images = [
-            _channels_first(np.arange(part.columns.start, part.columns.stop).reshape(array.shape))
-            for part in self.parts
-            if coding_of(array := getattr(self, part.source)) == "image"
-        ]
+    def encoding(self, channels: tuple[int, ...], n_others: int = 0) -> ImageEncoding | None:
+        """Return the shapes of the convolutions, None if the input has no images.
+
+        channels: output channels of each convolution.
+        n_others: number of input columns after those of the layout.
+        """
+        images, start = [], 0
+        for block in self.blocks:
+            array = self.observation if block.source == "observation" else self.goal
+            if feature_of(array) == "image":
+                image = np.arange(start, start + block.size).reshape(array.shape)
+                images.append(np.moveaxis(image, -1, 0) if _is_channels_last(array) else image)
+            start += block.size
         if not images:
             return None
         pixels = np.concatenate(images)
-        return Encoding(pixels, np.setdiff1d(np.arange(self.size + n_others), pixels), channels)
+        return ImageEncoding(pixels, np.setdiff1d(np.arange(self.size + n_others), pixels), channels)
 
     @cached_property
     def size(self) -> int:
-        """How many numbers a network sees."""
-        return int(self.parts[-1].columns.stop)
+        """Return the number of columns."""
+        return sum(block.size for block in self.blocks)
 
     def assemble(
         self,
-        leading: tuple[int, ...],
-        observation: Array,
-        achieved_goal: Array,
-        goal: Array,
-        *others: Array,
-        subgoal: Array | int = 0,
-    ) -> Array:
-        """The input, (*leading, size) float32, from arrays (*leading, *shape) of any dtype; `others`, flat, come after.
+        leading: Columns,
+        observation: Any,
+        achieved_goal: Any,
+        goal: Any,
+        *others: Any,
+        subgoal: Any = 0,
+        xp: Any = np,
+    ) -> Any:
+        """Return the input, (*leading, size) float32, with `others` after it.
 
-        subgoal: (*leading,), or one for all.
+        observation, achieved_goal, goal: (*leading, *shape), any dtype.
+        others: (*leading, n), further columns.
+        subgoal: (*leading,), or one number for all rows.
+        xp: the namespace of the array functions, `numpy` by default.
         """
-        seen, achieved, asked = (
-            np.asarray(values).reshape((*leading, size))
-            for values, size in zip((observation, achieved_goal, goal), self._sizes, strict=True)
-        )
-        columns = [_coded(self.observation, seen, self.kept["observation"]), _coded(self.goal, asked, self.kept["goal"])]
+        observation = xp.asarray(observation).reshape((*leading, self.observation.size))
+        achieved, desired = (xp.asarray(goals).reshape((*leading, self.goal.size)) for goals in (achieved_goal, goal))
+        columns = [_visible(self.observation, observation, self.visible["observation"], xp)]
+        columns.append(_visible(self.goal, desired, self.visible["goal"], xp))
         if self.observe_achieved_goal:
-            columns.append(_coded(self.goal, achieved, self.kept["goal"]))
-        if self.goal_features == "relative":
-            columns.append(self._difference(achieved, asked))
+            columns.append(_visible(self.goal, achieved, self.visible["goal"], xp))
+        if self.goal_features == "relative":  # float32 first, as the buffer stores goals: learning and acting see the same
+            columns.append(xp.asarray(desired, xp.float32) - xp.asarray(achieved, xp.float32))
         if self.goal_features == "agreement":
-            columns.append(self._agreement(achieved, asked))
+            columns.append(self._agreement(achieved, desired, xp))
         if self.column_differences:
-            columns.append(self._column_difference(seen))
+            first, second = (xp.asarray(xp.take(observation, at, -1), xp.float32) for at in self.differences)
+            columns.append(first - second)
         if self.n_subgoals:
-            is_turn = np.asarray(subgoal)[..., None] == np.arange(1, self.n_subgoals + 1)
-            columns.append(np.broadcast_to(is_turn, (*leading, self.n_subgoals)))
-        return np.concatenate((*columns, *others), -1, dtype=np.float32, casting="unsafe")
+            is_goal = xp.asarray(subgoal)[..., None] == xp.arange(1, self.n_subgoals + 1)
+            columns.append(xp.broadcast_to(is_goal, (*leading, self.n_subgoals)))
+        return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
 
-    def _difference(self, achieved_goal: Array, goal: Array) -> Array:
-        """Of the values as the store keeps them, so that learning and acting see the same bits."""
-        return np.subtract(goal, achieved_goal, dtype=np.float32, casting="same_kind")
-
-    def _column_difference(self, observation: Array) -> Array:
-        """In single precision from the start, as the store keeps the columns."""
-        first, second = (np.take(observation, at, -1).astype(np.float32) for at in self.differences)
-        return first - second
-
-    def _agreement(self, achieved_goal: Array, goal: Array) -> Array:
+    def _agreement(self, achieved: Any, desired: Any, xp: Any) -> Any:
         if self.goal.n_values is not None:
-            return np.asarray(1 - 2 * (((achieved_goal - self._start) ^ (goal - self._start)) >> self._digits & 1))
-        middle, slope = self._unit_coding
-        achieved_goal, goal = (values.astype(np.float32) * slope - middle for values in (achieved_goal, goal))
-        return achieved_goal * goal
+            places, start = xp.asarray(self._digit_values, xp.int64), int(self.goal.low[0])
+            return 1 - 2 * ((achieved - start) // places % 2 != (desired - start) // places % 2)
+        middle, slope = (xp.asarray(values, xp.float32) for values in self._unit_scaling)
+        achieved, desired = (xp.asarray(goals, xp.float32) * slope - middle for goals in (achieved, desired))
+        return achieved * desired
 
     @cached_property
-    def _sizes(self) -> tuple[int, int, int]:
-        return self.observation.size, self.goal.size, self.goal.size
+    def _digit_values(self) -> Any:
+        """Return the values of the binary digits that distinguish Discrete goals: 1, 2, 4, ..."""
+        return 2 ** np.arange((self.goal.n_values - 1).bit_length() if self.goal.n_values else 0)
 
     @cached_property
-    def _digits(self) -> Array:
-        """The places of the binary digits that tell a Discrete goal's values apart."""
-        return np.arange((self.goal.n_values - 1).bit_length() if self.goal.n_values else 0)
-
-    @cached_property
-    def _start(self) -> int:
-        return int(self.goal.low[0])
-
-    @cached_property
-    def _unit_coding(self) -> tuple[Array, Array]:
-        """What bounds are coded as -1 and 1 by: x * slope - middle."""
+    def _unit_scaling(self) -> tuple[Any, Any]:
+        """Return (middle, slope) with which goals * slope - middle is -1 and 1 at the bounds."""
         low, high = (bound.ravel() for bound in self.goal.bounds())
         width = np.where(high > low, high - low, 1.0)
         return ((high + low) / width).astype(np.float32), (2.0 / width).astype(np.float32)
 
 
-def _channels_first(image: Array) -> Array:
-    """The shorter of the first and the last axis is the one of channels."""
-    return np.moveaxis(image, -1, 0) if image.shape[-1] <= image.shape[0] else image
+def _check_arrays(observation: ArraySpec, goal: ArraySpec) -> None:
+    for name, array in (("observation", observation), ("goal", goal)):
+        if array.n_values is not None and array.n_values > LARGEST_DISCRETE:
+            raise GoalEnvError(
+                f"The {name} is Discrete({array.n_values}), but one-hot inputs have at most {LARGEST_DISCRETE} values. Use "
+                f"a wrapper that returns the binary digits."
+            )
+    sizes = {a.shape[:2] if _is_channels_last(a) else a.shape[1:] for a in (observation, goal) if feature_of(a) == "image"}
+    if len(sizes) > 1:
+        both = " and ".join(f"{height} x {width}" for height, width in sorted(sizes))
+        raise GoalEnvError(f"Observation and goal must be images of the same size, got {both}. Resize them in a wrapper.")
 
 
-def _sides(array: ArraySpec) -> tuple[int, int]:
-    """Height and width of an image."""
-    height, width = array.shape[:2] if array.shape[-1] <= array.shape[0] else array.shape[1:]
-    return height, width
+def _check_hidden(name: str, hidden: Columns, array: ArraySpec) -> None:
+    if hidden and (feature_of(array) != "number" or max(hidden) >= array.size or min(hidden) < 0):
+        raise OptionError(f"hidden_{name} is {hidden}. Expected numeric columns of the {name}, below {array.size}.")
 
 
-def _n_columns(array: ArraySpec) -> int:
-    return array.n_values or array.size
+def _block(array: ArraySpec, source: Source, visible: Columns | None) -> Block:
+    n_columns = array.n_values or array.size
+    return Block(feature_of(array), source, n_columns if visible is None else len(visible), visible)
 
 
-def _coded(array: ArraySpec, values: Array, kept: tuple[int, ...] | None) -> Array:
-    if kept is not None:
-        return np.take(values, kept, -1)
-    return values if array.n_values is None else values == np.arange(array.low[0], array.low[0] + array.n_values)
+def _visible(array: ArraySpec, values: Any, visible: Columns | None, xp: Any) -> Any:
+    """Return the visible columns; Discrete values one-hot."""
+    if visible is not None:
+        return xp.take(values, visible, -1)
+    return values if array.n_values is None else values == xp.arange(array.low[0], array.low[0] + array.n_values)
+
+
+def _is_channels_last(array: ArraySpec) -> bool:
+    """Return whether the last axis of an image holds its channels: it is not longer than the first axis then."""
+    return array.shape[-1] <= array.shape[0]
+
+
+class RunningMoments:
+    """Mean and variance of each column over all rows so far, in float64.
+
+    Batches are merged as in Chan, Golub and LeVeque 1979, which never subtracts two large sums of squares.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.count = np.zeros((), np.float64)
+        self.mean = np.zeros(size, np.float64)
+        self.squares = np.zeros(size, np.float64)  # sum of squared differences from the mean
+
+    def update(self, rows: Array) -> None:
+        """Add rows, (N, size), any dtype."""
+        if len(rows) == 0:
+            return
+        mean = rows.mean(axis=0, dtype=np.float64)
+        difference, total = mean - self.mean, self.count + len(rows)
+        self.mean += difference * (len(rows) / total)
+        self.squares += np.square(rows - mean).sum(axis=0) + np.square(difference) * (self.count * len(rows) / total)
+        self.count[...] = total
+
+    def standard_deviation(self) -> Array:
+        """Return the standard deviation of each column, (size,); 0 before the first row."""
+        return np.asarray(np.sqrt(self.squares / max(float(self.count), 1.0)))
+
+
+class Normalizer:
+    """Running moments of the numeric observations, and of all goals together, those of subgoals included.
+
+    Networks see x as clip((x - mean) * scale) with scale = 1 / max(standard deviation, eps). Before the first episode mean
+    is 0 and scale is 1. Bits, one-hot values and images have a fixed mean and scale (see `layout`).
+    """
+
+    def __init__(self, layout: Layout, eps: float, subgoals: Sequence[Subgoal] = ()) -> None:
+        self.layout, self.eps, self.subgoals = layout, eps, subgoals
+        self.moments = {
+            name: RunningMoments(array.size if feature_of(array) == "number" else 0)
+            for name, array in (("observation", layout.observation), ("goal", layout.goal))
+        }
+
+    def update(self, episode: Episode) -> None:
+        """Add every row of an episode, the last one included."""
+        self._add("observation", episode.observation)
+        self._add("goal", episode.achieved_goal)
+        self._add("goal", episode.desired_goal)
+        for subgoal in self.subgoals:
+            self._add("goal", episode.observation[:, subgoal.achieved])
+            self._add("goal", episode.observation[:, subgoal.goal])
+
+    def mean_and_scale(self) -> tuple[Array, Array]:
+        """Return float32 mean and scale of the network input, (layout.size,) each."""
+        pairs = [(self._mean_and_scale(block), block.size) for block in self.layout.blocks]
+        means = [np.broadcast_to(np.asarray(mean, np.float32), size) for (mean, _), size in pairs]
+        scales = [np.broadcast_to(np.asarray(scale, np.float32), size) for (_, scale), size in pairs]
+        return np.concatenate(means), np.concatenate(scales)
+
+    def summary(self) -> dict[str, float]:
+        """Return stats_o/mean, stats_o/std, stats_g/mean and stats_g/std: means over the columns of observation and goal.
+
+        The names are those of OpenAI baselines. Arrays that are not numeric or have no rows yet are left out.
+        """
+        known = {f"stats_{n[0]}": m for n, m in self.moments.items() if m.mean.size and m.count}
+        means = {f"{name}/mean": float(moments.mean.mean()) for name, moments in known.items()}
+        return means | {f"{name}/std": float(moments.standard_deviation().mean()) for name, moments in known.items()}
+
+    def state_dict(self) -> dict[str, Array]:
+        """Return copies of all moments, under "normalizer/..."."""
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Restore the moments of `state_dict`; the caller has checked names and shapes."""
+        for name, array in self._arrays().items():
+            array[...] = state[name]
+
+    def _add(self, name: str, values: Array) -> None:
+        moments = self.moments[name]
+        if moments.mean.size:
+            moments.update(np.asarray(values, np.float64).reshape(len(values), moments.mean.size))
+
+    def _mean_and_scale(self, block: Block) -> tuple[Array | float, Array | float]:
+        is_difference = block.feature == "difference"
+        array = self.layout.observation if block.source == "observation" else self.layout.goal
+        mean, scale = self._statistics(block, feature_of(array) if is_difference else block.feature)
+        return 0.0 if is_difference else mean, scale  # without its mean subtracted, a difference is 0 at the goal
+
+    def _statistics(self, block: Block, feature: Feature) -> tuple[Array | float, Array | float]:
+        if feature in FIXED_MEAN_AND_SCALE:
+            return FIXED_MEAN_AND_SCALE[feature]
+        moments, visible = self.moments[block.source], slice(None) if block.visible is None else list(block.visible)
+        scale = 1.0 / np.maximum(moments.standard_deviation(), self.eps) if moments.count else np.ones_like(moments.mean)
+        return moments.mean[visible], scale[visible]
+
+    def _arrays(self) -> dict[str, Array]:
+        return {
+            f"normalizer/{name}_{kind}": getattr(moments, kind)
+            for name, moments in self.moments.items()
+            for kind in ("count", "mean", "squares")
+        }

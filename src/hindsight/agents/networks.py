@@ -1,58 +1,114 @@
-"""Networks whose weights are slices of one flat vector: ensembles of MLPs, Adam, and the step of the targets.
+"""Networks with weights in one flat vector: ensembles of MLPs, Adam, and the update of target networks.
 
-Gradients are computed here by hand rather than by torch's autograd, for its bookkeeping takes a third of the time of an
-update of small networks. A network's backward pass is a loop of matrix products that writes into one flat gradient.
+Gradients are computed by hand, because the bookkeeping of torch's autograd takes a third of an update of small networks. A
+backward pass is a loop of matrix products that writes into one flat gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from .encoder import Encoder, EncoderTape
-from .images import Encoding
-from .policy import LAYER_NORM_EPS, count_weights, layer_views
+from ..errors import OptionError
+from ..options import AgentOptions
+from .images import ImageEncoding, convolution_views
+from .policy import LAYER_NORM_EPS, PolicySpec, count_weights, layer_views
+
+MOST_WEIGHTS = 1 << 28  # 1 GiB of float32; with targets, gradients and moments of Adam an agent needs about six times that
+
+
+@dataclass(slots=True)
+class EncoderTape:
+    """What the backward pass needs: the features, and the weights that autograd tracked."""
+
+    features: Tensor
+    weights: Tensor
+
+
+class Encoder:
+    """Convolutions over the pixels of the inputs, shared by all members of an ensemble.
+
+    Autograd computes their gradients; its overhead is small beside them.
+
+    flat: the weights, a slice of the network's flat vector.
+    gradient: the memory of their gradient, summed over all members.
+    """
+
+    def __init__(self, encoding: ImageEncoding, flat: Tensor, gradient: Tensor) -> None:
+        self.encoding, self.flat, self.gradient = encoding, flat, gradient
+        self.convolutions = convolution_views(flat, encoding.sizes)
+        self._pixels = torch.from_numpy(encoding.pixel_columns).to(flat.device)
+        self._others = torch.from_numpy(encoding.other_columns).to(flat.device)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the inputs of the first hidden layer, (B, output_size), for network inputs (B, columns)."""
+        return torch.cat((self._features(x, self.flat), x[:, self._others]), 1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, EncoderTape]:
+        """Return the same outputs, and the tape for `weight_gradient`."""
+        weights = self.flat.detach().requires_grad_()
+        with torch.enable_grad():
+            features = self._features(x, weights)
+        return torch.cat((features.detach(), x[:, self._others]), 1), EncoderTape(features, weights)
+
+    def weight_gradient(self, tape: EncoderTape, of_features: Tensor) -> None:
+        """Write the gradient of the weights, given that of the features, (B, features)."""
+        self.gradient.copy_(torch.autograd.grad(tape.features, tape.weights, of_features)[0])
+
+    def _features(self, x: Tensor, weights: Tensor) -> Tensor:
+        image = x[:, self._pixels]
+        for weight, bias in convolution_views(weights, self.encoding.sizes):
+            image = torch.nn.functional.conv2d(image, weight, bias, stride=2, padding=1).relu()
+        return image.flatten(1)
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """An ensemble of `n_members` equal MLPs with ReLU between the layers, LayerNorm before each ReLU where asked.
+    """An ensemble of `n_members` equal MLPs with ReLU.
 
-    Where inputs hold images, one encoder comes before all members.
+    sizes: of the MLP's input, the hidden layers and the output.
+    layer_norm: whether LayerNorm (without scale and shift) comes before each ReLU.
+    encoding: with images, the convolutions before the MLPs, shared by all members.
     """
 
-    sizes: tuple[int, ...]  # of the MLP's input, the hidden layers and the output
+    sizes: tuple[int, ...]
     n_members: int = 1
     layer_norm: bool = False
-    encoding: Encoding | None = None
+    encoding: ImageEncoding | None = None
 
     @property
     def n_weights(self) -> int:
-        """The length of the flat vector."""
+        """Return the length of the flat vector."""
         return count_weights(self.sizes, self.n_members) + self.n_encoder_weights
 
     @property
     def n_encoder_weights(self) -> int:
-        """How many of them, the first ones, are the encoder's."""
+        """Return how many of them, the first ones, belong to the encoder."""
         return self.encoding.n_weights if self.encoding else 0
 
 
 @dataclass(slots=True)
 class Tape:
-    """What a backward pass needs of the forward pass: each layer's input, and where there is LayerNorm what it saw."""
+    """What the backward pass needs from the forward pass.
 
-    inputs: list[Tensor]  # (E, B, layer's inputs) each
-    norms: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list)  # before LayerNorm, mean, 1 / deviation
+    inputs: each layer's input, (E, B, inputs).
+    norms: for each LayerNorm its input, its mean and 1 / standard deviation.
+    """
+
+    inputs: list[Tensor]
+    norms: list[tuple[Tensor, Tensor, Tensor]] = field(default_factory=list)
     encoder: EncoderTape | None = None
 
 
 class Network:
-    """An ensemble of E MLPs over the flat vector `flat`, which is shared and never replaced.
+    """An ensemble of E MLPs; its weights are views of the vector `flat`.
 
-    members: which of the architecture's members take part; all by default.
+    flat: (n_weights,), shared with the optimizer and never replaced.
+    members: the members of the ensemble that take part, all by default.
+
     x: (B, inputs), the same for all members, or without images (E, B, inputs). Outputs: (E, B, outputs).
     """
 
@@ -67,16 +123,33 @@ class Network:
         self._hidden = [(weight.transpose(1, 2), bias.unsqueeze(1)) for weight, bias in self.layers[:-1]]
         self._last_weight, self._last_bias = self.layers[-1][0], self.layers[-1][1].unsqueeze(2)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """The outputs, (E, B, outputs)."""
-        return self.record(x)[0]
+    def initialize(self, generator: torch.Generator, last_layer_scale: float = 1.0) -> None:
+        """Draw weights and biases uniformly within 1 / sqrt(inputs of the layer), as torch.nn.Linear does.
 
-    def record(self, x: Tensor) -> tuple[Tensor, Tape]:
-        """The outputs, and the tape from which `weight_gradient` and `input_gradient` work."""
-        encoder_tape = None
-        if self.encoder:
-            x, encoder_tape = self.encoder.record(x)
-        tape = Tape([x.expand(len(self._last_weight), *x.shape[-2:])], encoder=encoder_tape)
+        last_layer_scale: factor of the last layer; a small one starts an actor near 0, where tanh has a slope.
+        """
+        convolutions = self.encoder.convolutions if self.encoder else []
+        for weight, bias in convolutions + self.layers:
+            bound = weight[0, 0].numel() ** -0.5 if weight.dim() == 3 else weight[0].numel() ** -0.5
+            weight.uniform_(-bound, bound, generator=generator)
+            bias.uniform_(-bound, bound, generator=generator)
+        for tensor in self.layers[-1]:
+            tensor.mul_(last_layer_scale)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the outputs, (E, B, outputs). Without a tape, each layer reuses the memory of the last but one."""
+        x = self._expanded(self.encoder(x) if self.encoder else x)
+        for weight, bias in self._hidden:
+            x = torch.baddbmm(bias, x, weight)
+            if self.architecture.layer_norm:
+                x = torch.native_layer_norm(x, x.shape[-1:], None, None, LAYER_NORM_EPS)[0]
+            x = x.relu_()
+        return self._outputs(x)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tape]:
+        """Return the outputs, and the tape for `weight_gradient` and `input_gradient`."""
+        x, encoder_tape = self.encoder.forward(x) if self.encoder else (x, None)
+        tape = Tape([self._expanded(x)], encoder=encoder_tape)
         for weight, bias in self._hidden:
             hidden = torch.baddbmm(bias, tape.inputs[-1], weight)
             if self.architecture.layer_norm:
@@ -84,76 +157,96 @@ class Network:
                 hidden, mean, scale = torch.native_layer_norm(before, before.shape[-1:], None, None, LAYER_NORM_EPS)
                 tape.norms.append((before, mean, scale))
             tape.inputs.append(hidden.relu_())
-        # The outputs are few: as wide rows they take BLAS a third of the time that they take as narrow columns.
-        rows = torch.baddbmm(self._last_bias, self._last_weight, tape.inputs[-1].transpose(1, 2))
-        return rows.transpose(1, 2), tape
+        return self._outputs(tape.inputs[-1]), tape
+
+    def _expanded(self, x: Tensor) -> Tensor:
+        """Return the input of each member, (E, B, inputs)."""
+        return x.expand(len(self._last_weight), *x.shape[-2:])
+
+    def _outputs(self, x: Tensor) -> Tensor:
+        # There are few outputs. BLAS computes them as long rows in a third of the time of narrow columns.
+        return torch.baddbmm(self._last_bias, self._last_weight, x.transpose(1, 2)).transpose(1, 2)
 
     def weight_gradient(self, tape: Tape, gradient: Tensor) -> Tensor:
-        """The gradient of all weights, flat, given that of the outputs; overwritten by the next call."""
+        """Return the gradient of all weights, flat, given that of the outputs. The next call overwrites it."""
         for i, of_output in self._output_gradients(tape, gradient):
             weight, bias = self._gradients[i]
             torch.sum(of_output, 1, out=bias)
             torch.bmm(of_output.transpose(1, 2), tape.inputs[i], out=weight)
         if self.encoder and tape.encoder:
-            of_features = _times(of_output, self.layers[0][0][:, :, : self.encoder.encoding.n_features])
+            of_features = _matmul(of_output, self.layers[0][0][:, :, : self.encoder.encoding.n_features])
             self.encoder.weight_gradient(tape.encoder, of_features.sum(0))
         return self.gradient
 
     def input_gradient(self, tape: Tape, gradient: Tensor, start: int = 0) -> Tensor:
-        """The gradient of the inputs from column `start` on, (E, B, inputs - start), given that of the outputs.
+        """Return the gradient of the inputs from column `start` on, (E, B, inputs - start), given that of the outputs.
 
-        Where there are images, `start` is a column behind all of them.
+        start: with images, a column after all pixels.
         """
         *_, (_, of_first_layer) = self._output_gradients(tape, gradient)
-        start = self.encoder.encoding.place_after_images(start) if self.encoder else start
-        return _times(of_first_layer, self.layers[0][0][:, :, start:])
+        start = self.encoder.encoding.output_column(start) if self.encoder else start
+        return _matmul(of_first_layer, self.layers[0][0][:, :, start:])
 
     def _output_gradients(self, tape: Tape, gradient: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Each layer's number and the gradient of its outputs, from the last layer to the first."""
+        """Yield each layer's index and the gradient of its outputs, from the last layer to the first."""
         for i in range(len(self.layers) - 1, 0, -1):
             yield i, gradient
-            gradient = _times(gradient, self.layers[i][0])
-            gradient = torch.ops.aten.threshold_backward(gradient, tape.inputs[i], 0)
+            gradient = _matmul(gradient, self.layers[i][0])
+            torch.ops.aten.threshold_backward.grad_input(gradient, tape.inputs[i], 0, grad_input=gradient)
             if self.architecture.layer_norm:
-                gradient = _through_layer_norm(gradient, *tape.norms[i - 1])
+                before, mean, scale = tape.norms[i - 1]
+                gradient = torch.ops.aten.native_layer_norm_backward(
+                    gradient, before, before.shape[-1:], mean, scale, None, None, [True, False, False]
+                )[0]
         yield 0, gradient
 
 
+def actor_architecture(spec: PolicySpec) -> Architecture:
+    """Return the architecture of the network that acts."""
+    return Architecture(spec.layer_sizes, 1, spec.layer_norm, spec.encoding)
+
+
+def critic_architecture(spec: PolicySpec, options: AgentOptions, n_outputs: int, n_members: int = 1) -> Architecture:
+    """Return the architecture of critics: their input is the policy's and, unless it is an index, the action."""
+    action_size = 0 if spec.n_actions else spec.action.size
+    encoding = spec.layout.encoding(spec.image_channels, action_size)
+    n_inputs = encoding.output_size if encoding else spec.layout.size + action_size
+    return Architecture((n_inputs, *options.hidden, n_outputs), n_members, options.critic_layer_norm, encoding)
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of the option `device`. Raises OptionError for "cuda" without a GPU."""
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
+        raise OptionError("device is 'cuda', but torch finds no GPU. Use device='auto' or 'cpu'.")
+    return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")
+
+
 def allocate(architectures: Sequence[Architecture], device: torch.device) -> tuple[Tensor, list[Network]]:
-    """A flat vector of zeros that holds the weights of several networks one after another, and those networks."""
-    flat = torch.zeros(sum(a.n_weights for a in architectures), device=device)
+    """Return a flat vector of zeros for the weights of several networks, one after another, and those networks.
+
+    Raises OptionError for more than MOST_WEIGHTS.
+    """
+    n_weights = sum(a.n_weights for a in architectures)
+    if n_weights > MOST_WEIGHTS:
+        raise OptionError(f"The networks would have {n_weights:,} weights; at most {MOST_WEIGHTS:,}. Reduce `hidden`.")
+    flat = torch.zeros(n_weights, device=device)
     parts: tuple[Tensor, ...] = torch.split(flat, [a.n_weights for a in architectures])
     return flat, [Network(a, part) for a, part in zip(architectures, parts, strict=True)]
 
 
-def initialize(network: Network, generator: torch.Generator, last_layer_scale: float = 1.0) -> None:
-    """Weights and biases uniform within 1 / sqrt(inputs of the layer), as torch.nn.Linear; the last layer's scaled.
-
-    A small last layer starts an actor near the middle of its range, where tanh still has a slope.
-    """
-    convolutions = network.encoder.convolutions if network.encoder else []
-    for weight, bias in convolutions + network.layers:
-        bound = weight[0, 0].numel() ** -0.5 if weight.dim() == 3 else weight[0].numel() ** -0.5
-        weight.uniform_(-bound, bound, generator=generator)
-        bias.uniform_(-bound, bound, generator=generator)
-    for tensor in network.layers[-1]:
-        tensor.mul_(last_layer_scale)
-
-
-def with_outputs(network: Network, matrix: Tensor) -> Tensor:
-    """The flat weights of a network, one member, whose outputs are `matrix` (new, old) times those of `network`."""
+def combine_outputs(network: Network, matrix: Tensor) -> Tensor:
+    """Return flat weights of a network with the outputs `matrix` (new, old) times those of `network`, one member."""
     weight, bias = network.layers[-1]
-    before = network.flat[: -weight.numel() - bias.numel()]
-    return torch.cat((before, (matrix @ weight[0]).flatten(), matrix @ bias[0]))
+    others = network.flat[: -weight.numel() - bias.numel()]
+    return torch.cat((others, (matrix @ weight[0]).flatten(), matrix @ bias[0]))
 
 
 class Adam:
-    """Adam (Kingma and Ba 2015) on one flat vector of weights: a step is one fused operation.
+    """Adam (Kingma and Ba 2015) on one flat vector of weights; a step is one fused operation.
 
-    average: what is done to each gradient first, in place, where several learn together.
+    gradient_clip: largest norm of the gradient, None for no limit.
     """
-
-    average: Callable[[Tensor], None] | None = None
 
     def __init__(self, weights: Tensor, learning_rate: float, gradient_clip: float | None = None) -> None:
         self.weights = weights
@@ -162,9 +255,7 @@ class Adam:
         self.n_steps = torch.zeros((), device=self.weights.device)
 
     def step(self, gradient: Tensor) -> None:
-        """Move the weights against `gradient`, whose norm is first cut to `gradient_clip` in place."""
-        if self.average is not None:
-            self.average(gradient)
+        """Update the weights. The gradient is clipped in place."""
         if self.gradient_clip is not None:
             gradient.mul_((self.gradient_clip / gradient.norm()).clamp_(max=1.0))
         self.n_steps.add_(1)
@@ -174,25 +265,25 @@ class Adam:
         )  # fmt: skip
 
     def tensors(self, name: str) -> dict[str, Tensor]:
-        """The live moments and step count, under "name/..."."""
+        """Return the live moments and step count, under "name/..."."""
         return {f"{name}/first": self.first, f"{name}/second": self.second, f"{name}/n_steps": self.n_steps}
 
 
-class TargetStep:
-    """Moves target weights towards the online ones: target += tau * (online - target), at every `period`-th call."""
+class TargetUpdate:
+    """Polyak update of target weights, target += tau * (online - target), at every `period`-th call."""
 
     def __init__(self, target: Tensor, online: Tensor, tau: float, period: int) -> None:
         self.target, self.online, self.tau, self.period = target, online, tau, period
         self.n_calls = torch.zeros((), dtype=torch.int64, device=target.device)
 
     def step(self) -> None:
-        """Count one call, and move if it is the turn; the turn is a tensor, so that no call runs other operations."""
+        """Count one call and update at the period. The rate is a tensor, so that every call runs the same operations."""
         if self.period == 1:
             self.target.lerp_(self.online, self.tau)
             return
         self.n_calls.add_(1)
-        share = torch.where(self.n_calls % self.period == 0, self.tau, 0.0)
-        self.target.lerp_(self.online, share)
+        rate = (self.n_calls % self.period == 0) * self.tau
+        self.target.lerp_(self.online, rate)
 
 
 def _member_views(architecture: Architecture, flat: Tensor, members: slice) -> list[tuple[Tensor, Tensor]]:
@@ -200,13 +291,6 @@ def _member_views(architecture: Architecture, flat: Tensor, members: slice) -> l
     return [(weight[members], bias[members]) for weight, bias in views]
 
 
-def _times(gradient: Tensor, weight: Tensor) -> Tensor:
-    """(E, B, n) times (E, n, m); where n is 1 that is an outer product, faster by broadcasting."""
+def _matmul(gradient: Tensor, weight: Tensor) -> Tensor:
+    """Return (E, B, n) times (E, n, m). If n is 1 this is an outer product, which broadcasting computes faster."""
     return gradient * weight if gradient.shape[2] == 1 else torch.bmm(gradient, weight)
-
-
-def _through_layer_norm(gradient: Tensor, before: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
-    result: tuple[Tensor, ...] = torch.ops.aten.native_layer_norm_backward(
-        gradient, before, before.shape[-1:], mean, scale, None, None, [True, False, False]
-    )
-    return result[0]

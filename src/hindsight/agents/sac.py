@@ -1,4 +1,4 @@
-"""SAC: soft actor-critic with a learnt entropy coefficient (Haarnoja et al. 2018, both papers)."""
+"""SAC: soft actor-critic with a learnt entropy coefficient (Haarnoja et al. 2018a and 2018b)."""
 
 from __future__ import annotations
 
@@ -9,108 +9,92 @@ from torch import Tensor
 
 from ..options import SACOptions
 from ..records import GoalSpec
-from .inputs import Inputs, Transitions, actor_architecture, choose_device, critic_architecture, policy_spec, value_range
-from .losses import (
-    absolute_error,
-    entropy_coefficient_gradient,
-    lowest,
-    lowest_value,
-    mean_value,
-    sample_squashed_gaussian,
-    soft_policy_loss,
-    squared_error,
-    td_target,
-)
-from .networks import Adam, TargetStep, allocate, initialize
+from . import losses
+from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
+from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class SAC:
-    """Critics learn the value of acting well and unpredictably; the actor is a squashed Gaussian that climbs the lowest."""
+    """Critics learn the sum of return and entropy. The actor, a squashed Gaussian, maximizes their minimum."""
 
-    options_type = SACOptions
     batches_per_update = 1
 
     def __init__(self, spec: GoalSpec, options: SACOptions, seed: int) -> None:
         self.options = options
         device = choose_device(options.device)
-        self.policy_spec = policy_spec(spec, options, "squashed_gaussian", options.actor_layer_norm)
-        self.inputs = Inputs(self.policy_spec, options, device)
+        self.policy_spec = make_policy_spec(spec, options, "squashed_gaussian", options.actor_layer_norm)
+        self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec, options)
+        self.value_range = losses.value_range(spec, options)
         self.target_entropy = -float(spec.action.size) if options.target_entropy is None else options.target_entropy
 
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.targets, (self.target_critics,) = allocate([critics], device)
-        initialize(self.actor, self.generator, last_layer_scale=0.1)
-        initialize(self.critics, self.generator)
+        self.actor.initialize(self.generator, last_layer_scale=0.1)
+        self.critics.initialize(self.generator)
         self.targets.copy_(self.critics.flat)
         self.log_coefficient = torch.full((1,), math.log(options.entropy_coefficient), device=device)
 
-        actor_rate = options.actor_learning_rate or options.learning_rate
         entropy_rate = options.learning_rate if options.entropy_learning_rate is None else options.entropy_learning_rate
-        self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
+        self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
         self.entropy_adam = Adam(self.log_coefficient, entropy_rate)
-        self.optimizers = (self.actor_adam, self.critic_adam, self.entropy_adam)
-        self.target_step = TargetStep(self.targets, self.critics.flat, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
+        self.target_update = TargetUpdate(self.targets, self.critics.flat, options.tau, options.target_period)
+        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
         self.tensors |= {"log_coefficient": self.log_coefficient} | self.entropy_adam.tensors("entropy_adam")
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """One step of the critics, of the actor, of the entropy coefficient and of the targets."""
+        """Update critics, actor, entropy coefficient and targets."""
         batch, coefficient = transitions[0], self.log_coefficient.exp()[0]
         target = self._target(batch, coefficient)
-        critic_loss, value = self._update_critics(batch, target)
+        value, tape = self.critics.forward(batch.critic_inputs)
+        critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
+        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
+        del tape, gradient  # the actor's update reuses their memory while it is in the cache
         actor_loss, log_density = self._update_actor(batch.inputs, coefficient)
-        self.entropy_adam.step(entropy_coefficient_gradient(log_density, self.target_entropy))
-        self.target_step.step()
+        self.entropy_adam.step(losses.entropy_coefficient_gradient(log_density, self.target_entropy))
+        self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         metrics |= {"entropy_coefficient": coefficient, "entropy": -log_density.mean()}
         if batch.weight is not None:
-            metrics["priority"] = absolute_error(value, target)[None]
+            metrics["priority"] = losses.absolute_td_error(value, target)[None]
         return metrics
 
     def _target(self, batch: Transitions, coefficient: Tensor) -> Tensor:
-        """What the critics should say, (B, 1).
+        """Return the target of the critics, (B, 1).
 
-        The range of returns bounds the next value before the entropy is added, which no reward bounds (as REDQ with
-        hindsight does, Hiraoka 2023).
+        The next value is clipped before the entropy is added, because rewards do not bound the entropy (as in REDQ with
+        HER, Hiraoka 2023).
         """
-        sample = sample_squashed_gaussian(self.actor(batch.next_acting_inputs)[0], self.generator)
+        sample = losses.sample_squashed_gaussian(self.actor(batch.next_policy_inputs)[0], self.generator)
         values = self.target_critics(torch.cat((batch.next_inputs, sample.action), 1))
-        next_value = lowest(values, self.options.n_target_critics, self.generator).clamp_(*self.value_range)
+        next_value = losses.ensemble_min(values, self.options.n_target_critics, self.generator).clamp_(*self.value_range)
         soft_value = torch.addcmul(next_value, coefficient, sample.log_density, value=-1.0)
-        return td_target(batch.reward, batch.discount, soft_value, -math.inf, math.inf)
-
-    def _update_critics(self, batch: Transitions, target: Tensor) -> tuple[Tensor, Tensor]:
-        value, tape = self.critics.record(batch.critic_inputs)
-        loss, gradient = squared_error(value, target, batch.weight)
-        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
-        return loss, value
+        return losses.td_target(batch.reward, batch.discount, soft_value, -math.inf, math.inf)
 
     def _update_actor(self, inputs: Tensor, coefficient: Tensor) -> tuple[Tensor, Tensor]:
-        output, tape = self.actor.record(inputs)
-        sample = sample_squashed_gaussian(output[0], self.generator)
-        values, critic_tape = self.critics.record(torch.cat((inputs, sample.action), 1))
-        value, of_values = lowest_value(values) if self.options.n_target_critics is None else mean_value(values)
-        value_gradient = self.critics.input_gradient(critic_tape, of_values, self.inputs.size).sum(0)
-        loss, gradient = soft_policy_loss(sample, value, value_gradient, coefficient, self.options.action_l2)
+        output, tape = self.actor.forward(inputs)
+        sample = losses.sample_squashed_gaussian(output[0], self.generator)
+        values, critic_tape = self.critics.forward(torch.cat((inputs, sample.action), 1))
+        value, of_values = losses.min_value(values) if self.options.n_target_critics is None else losses.mean_value(values)
+        value_gradient = self.critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
+        loss, gradient = losses.soft_policy_loss(sample, value, value_gradient, coefficient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss, sample.log_density
 
     def value(self, inputs: Tensor) -> Tensor:
-        """What the critics expect of the policy's middle action, on average; inputs: (N, n). (N,)."""
+        """Return the mean of the critics for the actor's mean action, (N,), for network inputs (N, n)."""
         action = self.actor(inputs)[0].chunk(2, -1)[0].tanh()
         return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
 
     def policy(self) -> Tensor:
-        """The flat weights that acting needs."""
+        """Return the flat weights of the actor."""
         return self.actor.flat
 
     def exploration(self, env_steps: int) -> Exploration:
-        """How to act while collecting: always alike."""
+        """Return the exploration, which is the same at every step."""
         return Exploration(self.options.random_eps, self.options.noise, samples=True)

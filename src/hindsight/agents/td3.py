@@ -7,92 +7,85 @@ from torch import Tensor
 
 from ..options import TD3Options
 from ..records import GoalSpec
-from .inputs import Inputs, Transitions, actor_architecture, choose_device, critic_architecture, policy_spec, value_range
-from .losses import absolute_error, deterministic_policy_loss, lowest, smoothed_action, squared_error, td_target
-from .networks import Adam, Network, TargetStep, allocate, initialize
+from . import losses
+from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
+from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class TD3:
-    """Critics learn towards the lower of two smoothed target values; the actor follows, once in `policy_period` updates."""
-
-    options_type = TD3Options
+    """Critics learn the minimum of smoothed target values. The actor is updated once per `policy_period` critic updates."""
 
     def __init__(self, spec: GoalSpec, options: TD3Options, seed: int) -> None:
         self.options = options
         device = choose_device(options.device)
         self.batches_per_update = options.policy_period
-        self.policy_spec = policy_spec(spec, options, "deterministic", options.actor_layer_norm)
-        self.inputs = Inputs(self.policy_spec, options, device)
+        self.policy_spec = make_policy_spec(spec, options, "deterministic", options.actor_layer_norm)
+        self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = value_range(spec, options)
+        self.value_range = losses.value_range(spec, options)
 
         actor = actor_architecture(self.policy_spec)
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.targets, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
         self.first_critic = Network(critics, self.critics.flat, slice(0, 1))
-        initialize(self.actor, self.generator, last_layer_scale=0.1)
-        initialize(self.critics, self.generator)
+        self.actor.initialize(self.generator, last_layer_scale=0.1)
+        self.critics.initialize(self.generator)
         self.targets.copy_(self.weights)
 
-        actor_rate = options.actor_learning_rate or options.learning_rate
-        self.actor_adam = Adam(self.actor.flat, actor_rate, options.gradient_clip)
+        self.actor_adam = Adam(self.actor.flat, options.actor_learning_rate or options.learning_rate, options.gradient_clip)
         self.critic_adam = Adam(self.critics.flat, options.learning_rate, options.gradient_clip)
-        self.optimizers = (self.actor_adam, self.critic_adam)
-        self.target_step = TargetStep(self.targets, self.weights, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_step.n_calls}
+        self.target_update = TargetUpdate(self.targets, self.weights, options.tau, options.target_period)
+        self.tensors = {"weights": self.weights, "targets": self.targets, "target_calls": self.target_update.n_calls}
         self.tensors |= self.actor_adam.tensors("actor_adam") | self.critic_adam.tensors("critic_adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """One critic step on each of `policy_period` batches, then a step of the actor, on the last, and of the targets.
+        """Update the critics on each of `policy_period` batches, then the actor (on the last batch) and the targets.
 
-        The metrics are those of the last batch.
+        Returns the metrics of the last batch.
         """
         errors = []
         for i, target in enumerate(self._targets(transitions)):
             batch = transitions[i]
-            critic_loss, value = self._update_critics(batch, target)
+            value, tape = self.critics.forward(batch.critic_inputs)
+            critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
+            self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
+            del tape, gradient  # the actor's update reuses their memory while it is in the cache
             if batch.weight is not None:
-                errors.append(absolute_error(value, target))
+                errors.append(losses.absolute_td_error(value, target))
         actor_loss = self._update_actor(batch.inputs)
-        self.target_step.step()
+        self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         return metrics | ({"priority": torch.stack(errors)} if errors else {})
 
     def _targets(self, transitions: Transitions) -> Tensor:
-        """What the critics should say, (P, B, 1), for all batches at once: the target networks stand still meanwhile."""
+        """Return the targets of the critics, (P, B, 1), for all batches at once: target networks change only after them."""
         options, next_inputs = self.options, transitions.next_inputs.flatten(0, 1)
-        action = self.target_actor(transitions.next_acting_inputs.flatten(0, 1))[0].tanh_()
-        action = smoothed_action(action, options.target_noise, options.target_noise_clip, self.generator)
+        action = self.target_actor(transitions.next_policy_inputs.flatten(0, 1))[0].tanh_()
+        action = losses.smoothed_action(action, options.target_noise, options.target_noise_clip, self.generator)
         values = self.target_critics(torch.cat((next_inputs, action), 1))
-        next_value = lowest(values, options.n_target_critics, self.generator).view_as(transitions.reward)
-        return td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
-
-    def _update_critics(self, batch: Transitions, target: Tensor) -> tuple[Tensor, Tensor]:
-        value, tape = self.critics.record(batch.critic_inputs)
-        loss, gradient = squared_error(value, target, batch.weight)
-        self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
-        return loss, value
+        next_value = losses.ensemble_min(values, options.n_target_critics, self.generator).view_as(transitions.reward)
+        return losses.td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
 
     def _update_actor(self, inputs: Tensor) -> Tensor:
-        output, tape = self.actor.record(inputs)
+        output, tape = self.actor.forward(inputs)
         action = output[0].tanh()
-        value, critic_tape = self.first_critic.record(torch.cat((inputs, action), 1))
-        value_gradient = self.first_critic.input_gradient(critic_tape, torch.ones_like(value), self.inputs.size)
-        loss, gradient = deterministic_policy_loss(action, value, value_gradient[0], self.options.action_l2)
+        value, critic_tape = self.first_critic.forward(torch.cat((inputs, action), 1))
+        value_gradient = self.first_critic.input_gradient(critic_tape, torch.ones_like(value), self.preprocessor.size)
+        loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient[0], self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
 
     def value(self, inputs: Tensor) -> Tensor:
-        """What the critics expect of the policy's action, on average; inputs: (N, n). (N,)."""
+        """Return the mean of the critics for the actor's action, (N,), for network inputs (N, n)."""
         action = self.actor(inputs)[0].tanh_()
         return self.critics(torch.cat((inputs, action), 1)).mean((0, 2))
 
     def policy(self) -> Tensor:
-        """The flat weights that acting needs."""
+        """Return the flat weights of the actor."""
         return self.actor.flat
 
     def exploration(self, env_steps: int) -> Exploration:
-        """How to act while collecting: always alike."""
+        """Return the exploration, which is the same at every step."""
         return Exploration(self.options.random_eps, self.options.noise)

@@ -1,84 +1,121 @@
-"""What a step is to cpprb: the fields of `env_dict`, any names, shapes and dtypes, one record per step."""
+"""The fields of a step in cpprb's `env_dict`: any names, shapes and dtypes; one NumPy record per step."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import CastError, InputError, MissingKeyError, OptionError, ShapeError
+from ..errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
 from ..records import Array
+from ..replay.rows import whole_number
 
-OURS = ("rew", "goal", "weights", "indexes")  # what comes back beside the fields of env_dict
-NUMBERS = "biuf"
+RESERVED = ("rew", "goal", "weights", "indexes")  # keys of a sample that env_dict may not define
+NUMERIC_KINDS = "biuf"
 
 
 class MissingFieldError(MissingKeyError, KeyError):
-    """A field that is needed is not there."""
+    """A required field is missing."""
 
-    __str__ = Exception.__str__
+    __str__ = Exception.__str__  # KeyError would print the repr of the message
 
 
-def step_dtype(env_dict: Mapping[str, Mapping[str, Any]], default: np.dtype[Any], needed: Iterable[str]) -> np.dtype[Any]:
-    """The record of one step. env_dict: {name: {"shape": 1, "dtype": default}}. Raises OptionError or MissingFieldError."""
-    missing = [name for name in needed if name not in env_dict]
+class StepFields(NamedTuple):
+    """The record dtype of a step, the dtype of rewards, and the names of the fields that relabelling reads."""
+
+    dtype: np.dtype[Any]
+    reward: np.dtype[Any]
+    state: str
+    action: str
+    next_state: str
+
+
+def step_fields(
+    env_dict: Mapping[str, Mapping[str, Any]], default_dtype: Any, state: str, action: str, next_state: str
+) -> StepFields:
+    """Return the fields of a step.
+
+    env_dict: {name: {"shape": 1, "dtype": default_dtype}}.
+    default_dtype: also of the rewards; None is float32.
+    state, action, next_state: names of fields that must be there.
+    Raises MissingFieldError, or OptionError for a reserved name, an unusable dtype or a bad shape.
+    """
+    missing = [name for name in (state, action, next_state) if name not in env_dict]
     if missing:
-        raise MissingFieldError(f"env_dict has {', '.join(env_dict) or 'nothing'}, but {', '.join(missing)} is missing")
-    fields = []
-    for name, entry in env_dict.items():
-        dtype = np.dtype(entry.get("dtype") or default)
-        if name in OURS or dtype.hasobject:
-            why = f"is of {dtype}" if dtype.hasobject else "has the name of something that the buffer makes itself"
-            raise OptionError(f"the field {name!r} of env_dict {why}: leave it out, or change it")
-        fields.append((name, dtype, as_shape(entry.get("shape", 1), f"shape of {name}")))
-    return np.dtype(fields)
+        raise MissingFieldError(f"env_dict lacks {', '.join(missing)}. It has {', '.join(env_dict) or 'no fields'}.")
+    default = np.dtype(default_dtype or np.float32)
+    if default.kind not in NUMERIC_KINDS:
+        raise OptionError(f"`default_dtype` must be numeric, since the rewards have it, got {default}.")
+    fields = [_field(name, entry, default) for name, entry in env_dict.items()]
+    return StepFields(np.dtype(fields), default, state, action, next_state)
+
+
+def _field(name: str, entry: Mapping[str, Any], default: np.dtype[Any]) -> tuple[str, np.dtype[Any], tuple[int, ...]]:
+    """Return name, dtype and shape of a field."""
+    dtype = np.dtype(entry.get("dtype") or default)
+    if name in RESERVED:
+        raise OptionError(f"The field name {name!r} in env_dict is reserved for samples. Rename the field.")
+    if dtype.hasobject:
+        raise OptionError(f"The field {name!r} in env_dict has dtype {dtype}. Use a dtype of fixed size.")
+    return name, dtype, as_shape(entry.get("shape", 1), f"shape of {name}")
 
 
 def as_shape(shape: Any, name: str) -> tuple[int, ...]:
-    """A number or numbers, each at least 1, as a tuple; raises OptionError."""
-    numbers = tuple(shape) if isinstance(shape, Iterable) else (shape,)
-    return tuple(as_count(name, number, 1) for number in numbers)
+    """Return a number or a sequence of numbers, each at least 1, as a tuple; raise OptionError for others."""
+    sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+    return tuple(as_count(name, size, 1) for size in sizes)
 
 
 def as_count(name: str, value: Any, lowest: int) -> int:
-    """A whole number, such as 1e6, as an int; raises OptionError for another, or one below `lowest`."""
-    try:
-        is_whole = not isinstance(value, bool) and int(value) == value and value >= lowest
-    except (TypeError, ValueError, OverflowError):
-        is_whole = False
-    if not is_whole:
-        raise OptionError(f"{name} is {value!r}, but a whole number of at least {lowest} is needed")
-    return int(value)
+    """Return a whole number of at least `lowest`, such as 1e6, as an int; raise OptionError for others."""
+    is_whole_float = isinstance(value, float) and value.is_integer()
+    return whole_number(name, int(value) if is_whole_float else value, lowest)
 
 
 def as_steps(name: str, value: Any, field: np.dtype[Any]) -> Array:
-    """The values of one step or several, (n, shape), in the dtype of the field. Raises ShapeError or CastError."""
+    """Return the values of one or several steps in the dtype of `field`, shape (n, *field.shape).
+
+    Raises ShapeError, and what `as_array` and `cast` raise.
+    """
     array = as_array(name, value)
-    size = math.prod(field.shape)
-    if not array.size or array.size % size:
-        raise ShapeError(f"{name} has shape {array.shape}, but {field.shape}, or that of several steps, is needed")
+    if not array.size or array.size % math.prod(field.shape):
+        raise ShapeError(f"Expected shape {field.shape} for `{name}`, or (n, ...) for n steps, got {array.shape}.")
     return cast(name, array.reshape(-1, *field.shape), field.base)
 
 
 def as_array(name: str, value: Any) -> Array:
-    """An array of whatever holds numbers; raises InputError."""
+    """Return an array of anything that holds numbers; raise InputError for others."""
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as problem:
-        raise InputError(f"{name} cannot be read as an array ({problem}): give a NumPy array") from None
+        raise InputError(f"`{name}` cannot be read as an array ({problem}). Give a NumPy array.") from None
 
 
 def cast(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
-    """`array` in `dtype`; raises CastError where that is no number, or an integer that cannot hold it."""
-    if array.dtype == dtype:
-        return array
-    if dtype.kind in NUMBERS and array.dtype.kind not in NUMBERS:
-        raise CastError(f"{name} has dtype {array.dtype}, which is not a number: {dtype} is needed")
-    with np.errstate(invalid="ignore", over="ignore"):
-        stored = array.astype(dtype)
-        lost = stored != array if dtype.kind in "biu" else np.zeros(0, np.bool_)
-    if lost.any():
-        raise CastError(f"{name} holds {array[lost].flat[0]}, which is lost as {dtype}: scale it, or give it another dtype")
+    """Return `array` in `dtype`.
+
+    Raises NonFiniteError for NaN and infinity, and CastError for values that `dtype` cannot hold.
+    """
+    if dtype.kind in NUMERIC_KINDS and array.dtype.kind not in NUMERIC_KINDS:
+        raise CastError(f"`{name}` has dtype {array.dtype}, which is not numeric. Give values for dtype {dtype}.")
+    stored = array
+    if array.dtype != dtype:
+        with np.errstate(invalid="ignore", over="ignore"):
+            stored = array.astype(dtype)
+        if dtype.kind in "biu":
+            _refuse(name, array, stored != array, dtype)
+    if dtype.kind == "f" and np.count_nonzero(np.isfinite(stored)) < stored.size:  # faster than isfinite(stored).all()
+        _refuse(name, array, ~np.isfinite(stored), dtype)
     return stored
+
+
+def _refuse(name: str, array: Array, is_lost: Array, dtype: np.dtype[Any]) -> None:
+    """Raise for the first value of `array` that `dtype` cannot hold, if there is one."""
+    if not is_lost.any():
+        return
+    value = array[is_lost].flat[0]
+    if not np.isfinite(value):
+        raise NonFiniteError(f"`{name}` holds {value}, but the values must be finite.")
+    raise CastError(f"`{name}` holds {value}, which dtype {dtype} cannot hold. Rescale it or declare another dtype.")

@@ -1,4 +1,4 @@
-"""What Stable-Baselines3's environments and spaces are to our buffer: who judges, and what its arrays hold."""
+"""Environments of Stable-Baselines3: rewards, normalization, time limit."""
 
 from __future__ import annotations
 
@@ -8,109 +8,81 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from ..errors import GoalEnvError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 
-NUMBER = "number"  # the column that says which info belongs to a row, where infos are kept
+STEP_NUMBER = "number"  # the info key under which a step's number is stored, if infos are kept
 
 
 class GoalVecNormalize(VecNormalize):
-    """VecNormalize in which achieved and desired goals share their statistics, as one stands in for the other.
+    """VecNormalize with one set of statistics for achieved and desired goals, since relabelling exchanges them.
 
-    Raises OptionError where only one of the two is normalised.
+    Raises OptionError if only one of the two is normalized.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not self.norm_obs:
             return
-        normalised = [key for key in OBSERVATION_KEYS[1:] if key in self.obs_rms]
-        if len(normalised) == 1:
-            raise OptionError(f"norm_obs_keys has {normalised[0]} alone of the two goals: normalise both, or none")
-        if normalised:
+        normalized = [key for key in OBSERVATION_KEYS[1:] if key in self.obs_rms]
+        if len(normalized) == 1:
+            raise OptionError(f"`norm_obs_keys` has {normalized[0]} only. Normalize both goals, or none.")
+        if normalized:
             self.obs_rms["desired_goal"] = self.obs_rms["achieved_goal"]
 
 
-class RewardFunction:
-    """Asks an SB3 environment for the rewards of steps under new goals, as SB3 does, and makes an array of the answer.
+class EnvReward:
+    """Compute rewards with the `compute_reward` of an SB3 environment.
 
-    env: where to ask. infos: the info of each kept step by its number; None where none are kept.
+    env: the environment; set it before a call.
+    keep_infos: pass `compute_reward` the info of each step; otherwise it gets empty dicts, as in SB3.
     """
 
-    def __init__(self, observation_space: spaces.Dict, keeps_infos: bool) -> None:
+    def __init__(self, keep_infos: bool) -> None:
         self.env: VecEnv | None = None
-        self.infos: dict[int, dict[str, Any]] | None = {} if keeps_infos else None
-        self._dtype = observation_space["desired_goal"].dtype
-        self._goes_row_by_row = False
+        self.keep_infos = keep_infos
+        self.infos: dict[int, dict[str, Any]] = {}  # by step number
+        self.is_scalar = False  # whether `compute_reward` takes one goal at a time
 
-    def forget(self) -> None:
-        """Another environment is to be asked: it may well take many goals at once."""
-        self._goes_row_by_row = False
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: everything but the environment, as in SB3."""
+        return vars(self) | {"env": None}
 
     def __call__(self, achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
-        """The rewards, (B,), of achieving `achieved_goal` where `goal` is asked, both (B, ...).
-
-        Raises GoalEnvError without an environment. One that answers with a single number is asked goal by goal.
-        """
-        if self.env is None:
-            raise GoalEnvError(
-                "the buffer has no environment to compute the rewards of new goals with: give it one, set_env(env)"
-            )
-        if self.infos is None:
-            infos: list[dict[str, Any]] = [{}] * len(goal)
-        else:
-            infos = [dict(self.infos[number]) for number in info[NUMBER].astype(np.int64).tolist()]
-        goals = as_declared(achieved_goal, self._dtype), as_declared(goal, self._dtype)
-        if not self._goes_row_by_row:
-            reward = np.asarray(_ask(self.env, *goals, infos))
-            if reward.size != 1 or len(goal) == 1:
-                return reward.reshape(len(goal)) if reward.size == len(goal) else reward
-            self._goes_row_by_row = True
+        """Return the rewards, (B,). achieved_goal, goal: (B, ...). Raises GoalEnvError without an environment."""
+        infos: list[dict[str, Any]] = [{}] * len(goal)
+        if self.keep_infos:
+            infos = [dict(self.infos[number]) for number in info[STEP_NUMBER].astype(np.int64).tolist()]
+        if not self.is_scalar:
+            reward = np.asarray(self._compute(achieved_goal, goal, infos))
+            if reward.size == len(goal):
+                return reward.reshape(len(goal))
+            if reward.size != 1:
+                return reward  # of a wrong shape, which the buffer reports
+            self.is_scalar = True
             warnings.warn(
-                f"compute_reward returned one number for {len(goal)} goals: it is asked goal by goal from now on, which is "
-                f"slow; let it take arrays with a leading axis and return a number for each",
+                f"compute_reward returned one number for {len(goal)} goals. It is called for each goal now, which is slow. "
+                f"Let it take arrays with a leading axis and return one number for each goal.",
                 stacklevel=2,
             )
-        rewards = [_ask(self.env, *each) for each in zip(*goals, infos, strict=True)]
+        rewards = [self._compute(*each) for each in zip(achieved_goal, goal, infos, strict=True)]
         return np.array(rewards, np.float64).reshape(len(goal))
 
-
-def _ask(env: VecEnv, achieved_goal: Array, goal: Array, info: Any) -> Any:
-    return env.env_method("compute_reward", achieved_goal, goal, info, indices=[0])[0]
-
-
-def is_small(kept: np.dtype[Any], declared: Any) -> bool:
-    """Whether values are integers that are kept smaller than their space says."""
-    return kept.kind in "iu" and kept != declared
-
-
-def as_declared(values: Array, dtype: Any) -> Array:
-    """Integers that are kept smaller than their space says, as their space says."""
-    return values.astype(dtype) if is_small(values.dtype, dtype) else values
-
-
-def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
-    """A box of the values that a space has in SB3's arrays, of the smallest integer that holds them where they are few."""
-    if isinstance(space, spaces.Box):
-        return spaces.Box(space.low.reshape(shape), space.high.reshape(shape), shape, space.dtype.type)
-    if isinstance(space, spaces.MultiBinary):
-        return spaces.Box(0, 1, shape, np.int8)
-    low = np.asarray(space.start)
-    high = low + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
-    dtype = np.result_type(np.min_scalar_type(low.min()), np.min_scalar_type(high.max()))
-    return spaces.Box(low.reshape(shape), high.reshape(shape), shape, dtype.type if dtype.itemsize < 8 else np.int64)
+    def _compute(self, achieved_goal: Array, goal: Array, info: Any) -> Any:
+        if self.env is None:
+            raise GoalEnvError("The buffer has no environment to compute rewards with. Call set_env(env).")
+        return self.env.env_method("compute_reward", achieved_goal, goal, info, indices=[0])[0]
 
 
 def as_vec_env(env: Any) -> VecEnv | None:
-    """`env` as a vector environment."""
+    """Return `env` as a vector environment."""
     return DummyVecEnv([lambda: env]) if isinstance(env, gymnasium.Env) else env
 
 
 def time_limit(env: VecEnv | None) -> int | None:
-    """The time limit that an environment of this process was registered with; others cannot be asked without risk."""
+    """Return the time limit that an environment was registered with, if it runs in this process."""
     if env is None or not isinstance(env.unwrapped, DummyVecEnv):
         return None
     return getattr(env.unwrapped.envs[0].spec, "max_episode_steps", None)

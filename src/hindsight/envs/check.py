@@ -1,42 +1,34 @@
-"""Whether an environment keeps the promises that hindsight rests on: a few episodes are played and compared with them."""
+"""Check whether an environment keeps the rules that hindsight relies on, by playing it within a fixed budget of steps."""
 
 from __future__ import annotations
 
 import functools
-import itertools
-from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
 
-from ..errors import GoalEnvError
-from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
+from ..errors import GoalEnvError, MissingExtraError, OptionError
+from ..records import OBSERVATION_KEYS, Array
 from ..records.symmetries import Symmetries
-from .probe import (
-    Environment,
-    GoalFunction,
-    Played,
-    Probe,
-    measured_reward,
-    measured_terminated,
-    name_of,
-    own_function,
-    play,
-    probe,
-    random_state_kept,
-    read_success,
-)
-from .symmetry_check import compare_rewards, compare_steps
+from .evidence import MAX_STEPS, Evidence, gather_evidence
+from .goal_env import EnvSource, close_env, make_goal_env, read_spec
+from .goal_functions import read_success
+from .random_play import Environment, name_of, random_state_kept
 
-MAX_STEPS = 300  # of each of the two episodes that are played
-MAX_REPLAYED = 100  # of the first one again
+RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
+Check = Callable[[Evidence], tuple[str, str]]  # returns a level and a sentence that names its evidence
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. level: "ok", "warning" (works, at a price) or "error" (learning would go wrong)."""
+    """The result of one check, with its evidence.
+
+    level: "ok", "not seen" (nothing that was played shows it), "warning" (works, with a loss) or "error" (learning would
+        go wrong).
+    """
 
     level: str
     name: str
@@ -44,75 +36,99 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class EnvironmentFacts:
+    """What was found out about an environment.
+
+    terminates_on_success: None: no success was seen, or some successes ended their episode and others did not.
+    relabel_terminated: the option that ends relabelled episodes as real ones; None: compute_terminated is right, or
+        nothing was seen.
+    info_keys: entries of info that compute_reward needs.
+    time_limit: steps of an episode; None: no limit was found.
+    action_bounds: the lowest and the highest action.
+    exact_resets: whether a reset with the same seed gives the same observations.
+    """
+
+    terminates_on_success: bool | None
+    relabel_terminated: str | None
+    info_keys: tuple[str, ...]
+    time_limit: int | None
+    action_bounds: tuple[float, float]
+    exact_resets: bool
+
+    def settings(self) -> dict[str, tuple[Any, str]]:
+        """Return the options of a run that follow from the facts: name -> (value, reason)."""
+        ends = "end" if self.terminates_on_success else "do not end"
+        found = {
+            "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
+            "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
+        }
+        return {name: choice for name, choice in found.items() if choice[0]}
+
+
+@dataclass(frozen=True)
 class CheckReport:
-    """What was found out about an environment, in the order in which it was looked at; `str()` is made for a terminal."""
+    """The findings about an environment. `str(report)` is a table for a terminal.
+
+    facts: None if the environment could not be played.
+    """
 
     env: str
     findings: tuple[Finding, ...]
+    facts: EnvironmentFacts | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is an error."""
+        """Whether there is no error."""
         return not self.of("error")
 
     def of(self, level: str) -> list[Finding]:
-        """The findings of one level."""
-        return [f for f in self.findings if f.level == level]
+        """Return the findings of one level."""
+        return [finding for finding in self.findings if finding.level == level]
 
     def __str__(self) -> str:
         lines = [f"  {f.level:<8} {f.name:<18} {f.sentence}" for f in self.findings]
-        errors, warnings = len(self.of("error")), len(self.of("warning"))
+        counts = f"errors {len(self.of('error'))}, warnings {len(self.of('warning'))}, not seen {len(self.of('not seen'))}"
         verdict = "ready for hindsight" if self.ok else "not ready for hindsight"
-        return "\n".join([self.env, *lines, f"{self.env} is {verdict}: errors {errors}, warnings {warnings}"])
+        return "\n".join([self.env, *lines, f"{self.env} is {verdict}: {counts}"])
 
 
-@dataclass(frozen=True, eq=False)
-class Facts:
-    """What the checks look at. reward: the reward of N goals, whatever it took to get it."""
+def check_goal_env(
+    env: EnvSource, env_options: Mapping[str, Any] | None = None, symmetries: Sequence[str] = ()
+) -> CheckReport:
+    """Return what an environment does right and wrong.
 
-    env: Environment
-    spec: GoalSpec
-    episodes: list[Played]
-    replay: Played
-    seen: Probe
-    reward: GoalFunction
+    It plays random episodes, and it looks for a success: by setting the desired goal to an achieved one if the environment
+    allows it, else by playing on. The budget is a number of steps, so that every machine finds the same.
 
-    @property
-    def paid(self) -> Array:
-        """The reward of each step of each episode."""
-        return np.concatenate([e.rewards for e in self.episodes])
-
-    def ask(self, function: GoalFunction) -> Array:
-        """What a function says of the goals of each step."""
-        return np.concatenate([np.asarray(function(*e.goals()), np.float64) for e in self.episodes])
-
-    def place(self, i: int | np.integer[Any]) -> str:
-        """The name of step i of all."""
-        return [f"step {t + 1} with seed {e.seed}" for e in self.episodes for t in range(len(e.rewards))][i]
-
-
-def examine(env: Environment, spec: GoalSpec, symmetries: Sequence[str] = ()) -> CheckReport:
-    """Play and look. Raises nothing for what the environment does wrong; its random generator is given back.
-
-    symmetries: what is declared of the environment, to be tried too.
+    env, env_options: as for `make_goal_env`. An environment that exists is reset; reset it again before the next step.
+    symmetries: to check too, on rewards and, where that is possible, on steps; see `hindsight.records.symmetries`.
+    Raises only OptionError and MissingExtraError, for wrong arguments. Everything that the environment does wrong is in
+    the report.
     """
-    looked, stage = _read(spec), "episodes"
-    with random_state_kept(env):
-        try:
-            episodes, replay = [play(env, seed, MAX_STEPS) for seed in (1, 2)], play(env, 1, MAX_REPLAYED)
-            looked.append(_run("observations", lambda: _observations(spec, episodes)))
-            seen, stage = probe(env), "reward form"
-            reward, complaint = measured_reward(env, seen)
-        except GoalEnvError as problem:
-            return CheckReport(name_of(env), (*looked, Finding("error", stage, str(problem))))
-        good = "takes N goals at once and gives N finite numbers"
-        looked.append(Finding("warning" if complaint else "ok", stage, complaint or good))
-        facts = Facts(env, spec, episodes, replay, seen, reward)
-        looked += [_run(name, functools.partial(check, facts)) for name, check in CHECKS.items()]
-        if symmetries:
-            looked.append(_run("turned rewards", lambda: _turned_rewards(facts, symmetries)))
-            looked.append(_run("turned steps", lambda: compare_steps(env, spec, Symmetries(symmetries, spec))))
-    return CheckReport(name_of(env), tuple(looked))
+    try:
+        made = make_goal_env(env, None, env_options)
+    except (OptionError, MissingExtraError):
+        raise
+    except GoalEnvError as problem:
+        name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
+        return CheckReport(name, (Finding("error", "environment", str(problem)),))
+    with random_state_kept(made):
+        report = _check(made, symmetries)
+    if made is not env:
+        close_env(made)
+    return report
+
+
+def _check(env: Environment, symmetries: Sequence[str]) -> CheckReport:
+    spec = read_spec(env)
+    try:
+        evidence = gather_evidence(env, spec)
+    except GoalEnvError as problem:
+        return CheckReport(name_of(env), (Finding("error", "first episodes", str(problem)),))
+    findings = [_run(name, functools.partial(check, evidence)) for name, check in CHECKS.items()]
+    if symmetries:
+        findings.append(_run("symmetries", lambda: check_symmetries(evidence, symmetries)))
+    return CheckReport(name_of(env), tuple(findings), _facts(evidence))
 
 
 def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
@@ -120,184 +136,232 @@ def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
         level, sentence = check()
         return Finding(level, name, sentence)
     except Exception as problem:
-        return Finding("error", name, f"could not be looked at ({type(problem).__name__}: {problem})")
+        return Finding("error", name, f"could not be checked ({type(problem).__name__}: {problem})")
 
 
-def _read(spec: GoalSpec) -> list[Finding]:
-    """What is known before anything is played."""
-    action, limit = spec.action, spec.max_episode_steps
-    parts = (("observation", spec.observation), ("goals", spec.goal), ("action", action))
-    looked = [Finding("ok", "spaces", ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts))]
-    if action.is_bounded:
-        looked.append(Finding("ok", "action bounds", f"{min(action.low):g} to {max(action.high):g}"))
-    else:
-        sentence = "not all are finite, so actions cannot be scaled: wrap with gymnasium.wrappers.TransformAction"
-        looked.append(Finding("error", "action bounds", sentence))
-    if limit is not None:
-        return [*looked, Finding("ok", "time limit", f"{limit} steps")]
-    sentence = "none was found, an episode may never end: wrap with gymnasium.wrappers.TimeLimit"
-    return [*looked, Finding("warning", "time limit", sentence)]
-
-
-def _observations(spec: GoalSpec, episodes: list[Played]) -> tuple[str, str]:
-    """Shape and finiteness are needed; a dtype or a bound that is not as declared is only told."""
-    parts = zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True)
-    found = [
-        (*_against(value, part), f"{key} at step {step} of the episode with seed {episode.seed}")
-        for (key, part), episode in itertools.product(parts, episodes)
-        for step, value in enumerate(episode.seen[key])
-    ]
-    for level, fix in (("error", ""), ("warning", ": declare what is given, it is cast to the declaration")):
-        for _, problem, where in (f for f in found if f[0] == level):
-            return level, f"{where} {problem}{fix}"
-    return "ok", "as declared"
-
-
-def _against(value: Array, part: ArraySpec) -> tuple[str, str]:
-    if value.shape != part.shape:
-        return "error", f"has shape {value.shape}, but {part.shape} is declared"
-    if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
-        return "error", f"is not finite: {value.tolist()}"
-    low, high = part.bounds()
-    outside = (value < low) | (value > high)
-    if outside.any():
-        return "warning", f"has the value {value[outside].flat[0]:g}, outside of its declared bounds"
-    is_whole = value.dtype.kind in "biu" and part.dtype.startswith("int")  # of Discrete and MultiBinary any will do
-    is_same = value.dtype == part.dtype or is_whole
-    return ("ok", "") if is_same else ("warning", f"is {value.dtype}, but {part.dtype} is declared")
-
-
-def _reward_values(facts: Facts) -> tuple[str, str]:
-    said, paid = facts.ask(facts.reward), facts.paid
-    wrong = np.flatnonzero(~np.isclose(said, paid, rtol=1e-5, atol=1e-6))
-    if not len(wrong):
-        return "ok", f"compute_reward gives what the {len(paid)} steps paid"
-    first, worst = wrong[0], np.abs(said - paid)[wrong].max()
-    sentence = (
-        f"{facts.place(first)} paid {paid[first]:g} and compute_reward says {said[first]:g}; "
-        f"{len(wrong)} of {len(paid)} steps differ, by up to {worst:g}: "
+def _facts(evidence: Evidence) -> EnvironmentFacts:
+    spec, terminates, is_right = evidence.spec, evidence.terminates_on_success, evidence.has_right_termination
+    needs_rule = terminates and not is_right and np.isfinite(spec.reward_high)
+    return EnvironmentFacts(
+        terminates_on_success=terminates,
+        relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
+        info_keys=evidence.info_keys,
+        time_limit=spec.max_episode_steps,
+        action_bounds=(min(spec.action.low), max(spec.action.high)),
+        exact_resets=evidence.resets_are_exact,
     )
-    if len(wrong) <= 0.1 * len(paid):
+
+
+def check_spaces(evidence: Evidence) -> tuple[str, str]:
+    """Name shapes and dtypes, and the keys of the observation that are not used."""
+    spec = evidence.spec
+    parts = (("observation", spec.observation), ("goals", spec.goal), ("action", spec.action))
+    sentence = ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts)
+    declared: Any = evidence.env.observation_space
+    unused = [key for key in declared if key not in OBSERVATION_KEYS]
+    if unused:
+        return "warning", f"{sentence}. Not used: {', '.join(unused)}. Append them with observation_keys if they are needed"
+    return "ok", sentence
+
+
+def check_action_bounds(evidence: Evidence) -> tuple[str, str]:
+    """Actions are scaled by their bounds, so these must be finite."""
+    action = evidence.spec.action
+    if action.is_bounded:
+        return "ok", f"{min(action.low):g} to {max(action.high):g}"
+    return "error", "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
+
+
+def check_time_limit(evidence: Evidence) -> tuple[str, str]:
+    """An episode should end after a known number of steps, and not later."""
+    limit, longest = evidence.spec.max_episode_steps, max(map(len, evidence.random))
+    if limit is None:
+        return "warning", "none was found, so an episode may never end. Set max_episode_steps"
+    if longest > limit:
+        return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
+    level = "not seen" if limit > MAX_STEPS else "ok"
+    return level, f"{limit} steps; the longest of {len(evidence.random)} episodes had {longest}"
+
+
+def check_observations(evidence: Evidence) -> tuple[str, str]:
+    """Shape and finiteness are required. Another dtype or bound than declared is a warning."""
+    spaces: Any = evidence.env.observation_space
+    warning = ""
+    for key, episode in ((key, episode) for key in OBSERVATION_KEYS for episode in evidence.random):
+        for step, value in enumerate(episode.observations[key]):
+            name = f"{key} at step {step} with seed {episode.seed}"
+            if value.shape != spaces[key].shape:
+                return "error", f"{name} has shape {value.shape}, but {spaces[key].shape} is declared"
+            if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
+                return "error", f"{name} is not finite: {value.tolist()}"
+            if not spaces[key].contains(value):
+                warning = warning or f"{name} is {value.dtype} {value.tolist()}, which is not in {spaces[key]}; it is cast"
+    return ("warning", warning) if warning else ("ok", f"{sum(map(len, evidence.random))} steps are in the declared spaces")
+
+
+def check_batches(evidence: Evidence) -> tuple[str, str]:
+    """compute_reward should accept N goals at once."""
+    fault = evidence.reward_fault
+    return ("warning", fault) if fault else ("ok", "a batch of goals has the same finite rewards as single goals")
+
+
+def check_reward_values(evidence: Evidence) -> tuple[str, str]:
+    """The reward of a step must be compute_reward of the goals after that step."""
+    computed, rewards = evidence.values(evidence.reward), evidence.rewards
+    wrong = np.flatnonzero(~_is_close(computed, rewards))
+    if not len(wrong):
+        return "ok", f"compute_reward returns the rewards of all {len(rewards)} steps"
+    first, worst = int(wrong[0]), np.abs(computed - rewards)[wrong].max()
+    sentence = (
+        f"{evidence.step_name(first)} has the reward {rewards[first]:g}, but compute_reward returns {computed[first]:g}; "
+        f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
+    )
+    if len(wrong) <= RARE * len(rewards) and not _explaining_shift(evidence):
+        return "warning", sentence + "What step adds to compute_reward is lost on relabelling, unless extra_reward keeps it"
+    return "error", sentence + "Let step return what compute_reward returns"
+
+
+def check_reward_timing(evidence: Evidence) -> tuple[str, str]:
+    """The reward must belong to the state after the step, not to the one before it."""
+    if shift := _explaining_shift(evidence):
+        state = {-1: "the state before the step", 1: "the state after the next step"}[shift]
+        return "error", f"the rewards are those of {state}. Return compute_reward of the achieved_goal that step returns"
+    at, before = (_rewards_at(evidence, shift) for shift in (0, -1))
+    n_different = int((~_is_close(at, before)).sum())
+    if n_different:
+        return "ok", f"in {n_different} of {len(at)} steps, the state before the step would have another reward"
+    return "not seen", f"no step of {len(at)} changed the reward, so a reward of the state before the step would not show"
+
+
+def _explaining_shift(evidence: Evidence) -> int:
+    """Return by how many steps achieved goals must be shifted to explain all rewards: -1, 1, or 0 if no shift does."""
+    for shift in (0, -1, 1):
+        rewards = [np.asarray(each.rewards)[: len(each) - max(shift, 0)] for each in evidence.episodes]
+        if _is_close(_rewards_at(evidence, shift), np.concatenate(rewards)).all():
+            return shift
+    return 0
+
+
+def _rewards_at(evidence: Evidence, shift: int) -> Array:
+    """Return compute_reward of each step with the achieved goal before it (-1), after it (0) or one step later (1)."""
+    computed = []
+    for episode in evidence.episodes:
+        steps = slice(0, len(episode) - max(shift, 0))
+        _, desired, info = episode.goals()
+        achieved = np.stack(episode.observations["achieved_goal"])[1 + shift :][steps]
+        computed.append(evidence.reward(achieved, desired[steps], {key: values[steps] for key, values in info.items()}))
+    return np.concatenate(computed).astype(np.float64)
+
+
+def _is_close(first: Array, second: Array) -> Array:
+    return np.isclose(first, second, rtol=1e-5, atol=1e-6)
+
+
+def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
+    """compute_reward must depend on its arguments only."""
+    achieved, _, info = evidence.random[0].goals()
+    highest = evidence.spec.reward_high
+    same = np.asarray(evidence.reward(achieved, achieved.copy(), info), np.float64)
+    if np.isfinite(highest) and (same != highest).any():
+        return "error", (
+            f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
+            f"must use the desired_goal that it is given, not the environment's own"
+        )
+    if evidence.info_keys:
+        return "warning", f"compute_reward needs these entries of info: {', '.join(evidence.info_keys)}. Set info_keys"
+    return "ok", f"{len(same)} rewards are the same without info, and depend on the desired_goal that is given"
+
+
+def check_success(evidence: Evidence) -> tuple[str, str]:
+    """Each step must report success, and success must have the highest reward."""
+    infos, highest = [info for episode in evidence.episodes for info in episode.infos], evidence.spec.reward_high
+    success = [read_success(info) for info in infos]
+    if None in success:
+        first = success.index(None)
+        keys = sorted(infos[first])
+        return "error", f"the info of {evidence.step_name(first)} needs is_success or success, but has only {keys}"
+    n_wrong = int((np.asarray(success) != (evidence.rewards == highest)).sum())
+    if n_wrong and np.isfinite(highest):
+        return "warning", f"success and the reward {highest:g} disagree in {n_wrong} of {len(success)} steps"
+    setter = evidence.goal_setter
+    how = f"with goals set by {setter.name}" if setter else "with random actions, since the goal cannot be set"
+    sentence = f"{sum(map(bool, success))} successes in {len(success)} steps of {len(evidence.episodes)} episodes, {how}"
+    return ("ok" if any(success) else "not seen"), sentence
+
+
+def check_termination(evidence: Evidence) -> tuple[str, str]:
+    """Relabelled successes must end an episode exactly if real ones do."""
+    terminated, success = evidence.is_terminated, evidence.is_success
+    n_success, n_ended, n_others = (int(each.sum()) for each in (success, success & terminated, terminated & ~success))
+    seen = f"{n_ended} of {n_success} successes and {n_others} other steps ended their episode"
+    if evidence.terminated_fault:
+        return "warning", f"{seen}. {evidence.terminated_fault}"
+    if evidence.has_right_termination is False:
+        return "warning", f"{seen}, but compute_terminated returns another number"
+    if evidence.has_right_termination and not n_others:
+        return ("ok" if n_success else "not seen"), f"{seen}, as compute_terminated says"
+    if not n_ended:
+        return ("ok" if n_success else "not seen"), seen
+    if n_ended < n_success:
+        return "warning", f"{seen}, so it is not clear which relabelled successes do"
+    if n_others or not np.isfinite(evidence.spec.reward_high):
         return (
             "warning",
-            sentence + "under a new goal, what the step adds to compute_reward is lost unless extra_reward keeps it",
+            f"{seen}. On relabelling, only successes that compute_terminated or the reward shows end an episode",
         )
-    return "error", sentence + "let step pay what compute_reward gives"
+    return "ok", f"{seen}; relabelled successes do too"
 
 
-def _reward_repeats(facts: Facts) -> tuple[str, str]:
-    achieved, desired, info = facts.episodes[0].goals()
-    first, again = (np.asarray(facts.reward(achieved, desired, info)) for _ in range(2))
-    if not np.array_equal(first, again):
-        worst = np.abs(first - again).max()
-        return "error", f"asked twice, compute_reward differs by up to {worst:g}: leave chance out of it"
-    try:
-        without = np.asarray(facts.reward(achieved, desired, {}))
-    except Exception:  # it cannot do without the info
-        without = np.full(len(first), np.nan)
-    if not np.array_equal(first, without):
-        read = ", ".join(_keys_read(facts, achieved[0], desired[0])) or "unknown keys"
-        return "warning", f"compute_reward reads the info ({read}): name these keys as info_keys, so that they are stored"
-    same = np.asarray(facts.reward(achieved, achieved.copy(), info), np.float64)
-    if np.isfinite(facts.spec.reward_high) and (same != facts.spec.reward_high).any():
-        return "error", (
-            f"where the goal asked is the goal achieved, compute_reward gives {same.min():g} instead of "
-            f"{facts.spec.reward_high:g}: it must look at the desired_goal it is given, not at the environment's own"
-        )
-    return "ok", "compute_reward depends on the two goals alone"
-
-
-def _keys_read(facts: Facts, achieved: Array, desired: Array) -> list[str]:
-    compute, read = own_function(facts.env, "compute_reward"), []
-
-    class Noted(UserDict[str, Any]):
-        def __getitem__(self, key: str) -> Any:
-            read.append(key)
-            return super().__getitem__(key)
-
-    if compute is not None:
-        compute(achieved, desired, Noted(facts.episodes[0].infos[0]))
-    return sorted(set(read))
-
-
-def _success(facts: Facts) -> tuple[str, str]:
-    infos, best = [info for episode in facts.episodes for info in episode.infos], facts.spec.reward_high
-    told = [read_success(info) for info in infos]
-    if None in told:
-        first = told.index(None)
-        return "error", (
-            f"{facts.place(first)} has neither is_success nor success in its info, but {sorted(infos[first])}: without it "
-            f"no success rate can be told"
-        )
-    n_wrong = int((np.asarray(told) != (facts.paid == best)).sum())
-    if n_wrong and np.isfinite(best):
-        return "warning", f"success and the reward {best:g} disagree in {n_wrong} of {len(told)} steps"
-    return "ok", f"told at each of {len(told)} steps"
-
-
-def _terminated(facts: Facts) -> tuple[str, str]:
-    function, complaint = measured_terminated(facts.env, facts.seen)
-    ended = np.concatenate([episode.terminated for episode in facts.episodes])
-    if complaint:
-        return "warning", complaint
-    if function is None and ended.any():
-        return "warning", (
-            f"an episode ended for good at {facts.place(ended.argmax())}, and no compute_terminated says which goals do "
-            f"that: under a new goal the end cannot be recomputed"
-        )
-    if function is None:
-        return "ok", "no goal ends an episode"
-    wrong = np.flatnonzero(facts.ask(function) != ended)
-    if not len(wrong):
-        return "ok", f"compute_terminated takes N goals at once and says how the {len(ended)} steps ended"
+def check_resets(evidence: Evidence) -> tuple[str, str]:
+    """A reset with a seed should lead to the same episode."""
+    if evidence.resets_are_exact:
+        return "ok", f"a reset with the same seed leads to the same {len(evidence.replay)} steps, bit by bit"
+    episodes = (evidence.random[0], evidence.replay)
+    pairs = zip(*(each.observations["observation"] for each in episodes), strict=False)
+    worst = max(float(np.abs(np.subtract(a, b, dtype=np.float64)).max()) for a, b in pairs)
     return "warning", (
-        f"{facts.place(wrong[0])} has terminated={bool(ended[wrong[0]])} and compute_terminated says the opposite; "
-        f"{len(wrong)} of {len(ended)} steps differ: under a new goal, what else ends an episode is lost"
+        f"after a reset with the same seed, the same actions lead to other observations, by up to {worst:g}. The "
+        f"environment is made anew for each episode, so that a run can be repeated"
     )
 
 
-def _resets(facts: Facts) -> tuple[str, str]:
-    first, again = facts.episodes[0], facts.replay
-    if first.rows()[: len(again.rows())] == again.rows():
-        return "ok", f"a reset with the same seed gives the same {len(again.rewards)} steps, bit by bit"
-    pairs = [(a, b) for key in OBSERVATION_KEYS for a, b in zip(first.seen[key], again.seen[key], strict=False)]
-    worst = max(float(np.abs(np.subtract(a, b, dtype=np.float64)).max(initial=0)) for a, b in pairs)
-    return "warning", (
-        f"after a reset with the same seed the same actions lead elsewhere, by up to {worst:g}: the environment must be "
-        f"made anew for each episode, where a run is to be repeatable"
-    )
+def check_desired_goal(evidence: Evidence) -> tuple[str, str]:
+    """The desired goal may change within an episode, but usually does not."""
+    for episode in evidence.random:
+        goals = episode.observations["desired_goal"]
+        changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
+        if changed is not None:
+            return "warning", f"changes at step {changed} with seed {episode.seed}. Each step keeps its own goal"
+    return "ok", f"stays the same throughout {len(evidence.random)} episodes"
 
 
-def _goal_constant(facts: Facts) -> tuple[str, str]:
-    for episode in facts.episodes:
-        goals = episode.seen["desired_goal"]
-        moved = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
-        if moved is not None:
-            return "warning", f"desired_goal changes at step {moved} with seed {episode.seed}: each step keeps its own goal"
-    return "ok", "desired_goal stays the same throughout an episode"
+def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str, str]:
+    """Transformed goals must have the same rewards. Goals achieved one step before are tried as well."""
+    group = Symmetries(symmetries, evidence.spec)
+    n_wrong = n_rewards = 0
+    for achieved, desired, info in (episode.goals() for episode in evidence.random):
+        for goal in (desired, np.roll(achieved, 1, axis=0)):
+            rewards = np.asarray(evidence.reward(achieved, goal, info))
+            for element in range(1, len(group)):
+                other = [group.transformed("goal", values, element) for values in (achieved, goal)]
+                n_wrong += int((~np.isclose(np.asarray(evidence.reward(other[0], other[1], info)), rewards)).sum())
+                n_rewards += len(rewards)
+    if n_wrong:
+        return "error", f"{n_wrong} of {n_rewards} rewards differ for transformed goals. Correct or remove the symmetries"
+    return "ok", f"{n_rewards} rewards are the same under the {len(group)} elements of the group"
 
 
-def _end(facts: Facts) -> tuple[str, str]:
-    limit, longest = facts.spec.max_episode_steps, max(len(episode.rewards) for episode in facts.episodes)
-    if limit is None or limit > MAX_STEPS or longest <= limit:
-        return "ok", f"the longest of {len(facts.episodes)} episodes had {longest} steps"
-    return "error", (
-        f"an episode went on after {limit} steps, which the environment names as its limit: let step return truncated=True "
-        f"there, or wrap it in gymnasium.wrappers.TimeLimit"
-    )
-
-
-def _turned_rewards(facts: Facts, symmetries: Sequence[str]) -> tuple[str, str]:
-    goals = [episode.goals() for episode in facts.episodes]
-    return compare_rewards(facts.reward, goals, Symmetries(symmetries, facts.spec))
-
-
-CHECKS: Mapping[str, Callable[[Facts], tuple[str, str]]] = {
-    "reward values": _reward_values,
-    "reward inputs": _reward_repeats,
-    "success": _success,
-    "compute_terminated": _terminated,
-    "seeded resets": _resets,
-    "desired goal": _goal_constant,
-    "episode end": _end,
+CHECKS: Mapping[str, Check] = {
+    "spaces": check_spaces,
+    "action bounds": check_action_bounds,
+    "time limit": check_time_limit,
+    "observations": check_observations,
+    "reward form": check_batches,
+    "reward values": check_reward_values,
+    "reward timing": check_reward_timing,
+    "reward inputs": check_reward_inputs,
+    "success": check_success,
+    "termination": check_termination,
+    "seeded resets": check_resets,
+    "desired goal": check_desired_goal,
 }

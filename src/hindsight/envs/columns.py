@@ -1,4 +1,4 @@
-"""Further columns of the observation: what functions make of it, so that subgoals can name it."""
+"""Append computed columns to the observation, so that subgoals can name them."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from gymnasium import spaces
 
 from ..errors import GoalEnvError
 from ..records import Array
-from .probe import Environment, name_of
+from .random_play import Environment, name_of
 
 Function = Callable[[Array], Any]
 
 
 class AddColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """A goal environment that shows what `functions` say of its observation too, behind what it shows itself.
+    """Append the values of functions to the observation of a goal environment.
 
-    functions: observation (n,) -> (k,) or a number, in the order of their columns. A subgoal is so a pair of functions: of an
-    observation of 10 columns and two functions of three, "reach achieved=10,11,12 goal=13,14,15 ...". Raises GoalEnvError
-    where the observation is not one flat array of floats.
+    env: its observation must be a flat array of floats.
+    functions: observation (n,) -> (k,) or a number; their columns follow in this order. With an observation of 10 columns
+        and two functions of three, a subgoal can be "reach achieved=10,11,12 goal=13,14,15 ...".
+    Raises GoalEnvError if the observation is not a flat array of floats.
     """
 
     def __init__(self, env: Environment, *functions: Function) -> None:
         super().__init__(env)
         self.functions = functions
         parts: Any = getattr(env.observation_space, "spaces", {})
-        seen = parts.get("observation")
-        if not isinstance(seen, spaces.Box) or len(seen.shape) != 1 or seen.dtype.kind != "f":
-            raise GoalEnvError(
-                f"columns can be added to a flat observation of floats alone, but that of {name_of(env)} is {seen}"
-            )
-        added = len(self._all_of(seen.sample())) - seen.shape[0]
-        low, high = (np.append(bound, np.full(added, end)) for bound, end in ((seen.low, -np.inf), (seen.high, np.inf)))
-        box = spaces.Box(low.astype(seen.dtype), high.astype(seen.dtype), dtype=seen.dtype.type)
-        self.observation_space = spaces.Dict({**parts, "observation": box})
+        box = parts.get("observation")
+        if not isinstance(box, spaces.Box) or len(box.shape) != 1 or box.dtype.kind != "f":
+            raise GoalEnvError(f"AddColumns needs a flat observation of floats, but that of {name_of(env)} is {box}.")
+        n_added = len(self._with_columns(box.sample())) - box.shape[0]
+        low, high = np.append(box.low, np.full(n_added, -np.inf)), np.append(box.high, np.full(n_added, np.inf))
+        extended = spaces.Box(low.astype(box.dtype), high.astype(box.dtype), dtype=box.dtype.type)
+        self.observation_space = spaces.Dict({**parts, "observation": extended})
 
     def observation(self, observation: Any) -> Any:
-        """The observation with its columns added."""
-        return {**observation, "observation": self._all_of(np.asarray(observation["observation"]))}
+        """Return the observation with its columns appended."""
+        return {**observation, "observation": self._with_columns(np.asarray(observation["observation"]))}
 
-    def _all_of(self, seen: Array) -> Array:
-        return np.concatenate([seen, *(np.atleast_1d(function(seen)) for function in self.functions)]).astype(seen.dtype)
+    def _with_columns(self, values: Array) -> Array:
+        columns = [np.atleast_1d(function(values)) for function in self.functions]
+        return np.concatenate([values, *columns]).astype(values.dtype)

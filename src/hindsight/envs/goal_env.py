@@ -1,163 +1,142 @@
-"""Any Gymnasium goal environment: made from an id or a function, its task read, its promises checked."""
+"""Make any Gymnasium goal environment from an id or a function, and read its task."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import math
-import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
-from ..errors import GoalEnvError, MissingExtraError, OptionError
-from ..records import OBSERVATION_KEYS, GoalSpec
-from .check import CheckReport, Finding, examine
-from .ids import APT_GL, make_by_id, prepare_rendering
-from .probe import (
-    Environment,
-    Probe,
-    measured_reward,
-    name_of,
-    own_function,
-    play,
-    probe,
-    random_state_kept,
-    read_success,
-    reward_function,
-    terminated_function,
-)
-
-__all__ = [
-    "CheckReport",
-    "Finding",
-    "check_goal_env",
-    "make_goal_env",
-    "read_spec",
-    "read_success",
-    "resets_exactly",
-    "reward_function",
-    "terminated_function",
-]
+from ..errors import GoalEnvError, HindsightError, OptionError
+from ..records import GoalSpec
+from .flatten import FlattenGoalEnv
+from .goal_functions import find_reward, own_function, sample_goals
+from .ids import make_by_id
+from .random_play import Environment, name_of, play_actions, random_actions
+from .rendering import prepare_rendering, render_once
 
 EnvSource = str | Callable[..., Environment] | Environment
+LIMIT_NAMES = ("_max_episode_steps", "max_episode_steps", "max_steps")  # attributes of environments and wrappers
 
 
 def make_goal_env(
-    env: EnvSource, render_mode: str | None = None, env_options: Mapping[str, Any] | None = None
+    env: EnvSource,
+    render_mode: str | None = None,
+    env_options: Mapping[str, Any] | None = None,
+    observation_keys: Sequence[str] = (),
 ) -> Environment:
-    """A goal environment from a registered id ("module:id" imports the module first), a function, or an environment.
+    """Return a goal environment.
 
-    render_mode: the environment is reset and drawn once, so that a machine that cannot draw says so here; a function gets
-    it where it has a parameter of that name. env_options: keyword arguments for the id's constructor, or for the function.
-    Raises UnknownNameError (the nearest names, the current one of a retired id), MissingExtraError (the line that installs
-    what is missing) and GoalEnvError (what is not as a goal environment must be).
+    env: a registered id ("module:id" imports the module first), a function that makes an environment, or an environment.
+    render_mode: passed to the id's constructor, or to a function with a parameter of that name. "rgb_array" renders one
+        frame, so that a machine that cannot render fails here.
+    env_options: keyword arguments of the id's constructor, or of the function.
+    observation_keys: further keys of the observation to append to it.
+    Raises UnknownNameError for an unknown or retired id, MissingExtraError for a missing package (with the line that
+    installs it), GoalEnvError for what is not a goal environment, OptionError for wrong arguments.
     """
-    made = make_env(env, render_mode, env_options)
+    prepare_rendering(render_mode)
+    made = _make(env, render_mode, dict(env_options or {}))
     try:
-        _require_goals(made)
+        wrapped = FlattenGoalEnv(made, observation_keys) if observation_keys else made
+        require_goals(wrapped)
+        if render_mode is not None and made.render_mode != render_mode:
+            raise OptionError(f"render_mode must be {render_mode!r}, but {name_of(made)} has {made.render_mode!r}.")
         if render_mode == "rgb_array":
-            _draw_once(made)
+            render_once(wrapped)
     except Exception:
         if made is not env:
-            with contextlib.suppress(Exception):  # what cannot draw may not close either; the first problem is told
+            with contextlib.suppress(Exception):  # the first error is the one to report
                 made.close()
         raise
+    return wrapped
+
+
+def _make(env: EnvSource, render_mode: str | None, options: dict[str, Any]) -> Environment:
+    if isinstance(env, str):
+        return make_by_id(env, render_mode, options)
+    if isinstance(env, gymnasium.Env):
+        if options:
+            raise OptionError(f"env_options {sorted(options)} need an id or a function, got an environment that exists.")
+        return env
+    if not callable(env):
+        raise OptionError(f"An environment must be an id, a function that makes one, or a gymnasium.Env, got {env!r}.")
+    if render_mode is not None and "render_mode" in inspect.signature(env).parameters:
+        options["render_mode"] = render_mode
+    try:
+        made = env(**options)
+    except HindsightError:
+        raise
+    except Exception as problem:
+        raise GoalEnvError(f"{env!r} failed to make an environment ({type(problem).__name__}: {problem}).") from problem
+    if not isinstance(made, gymnasium.Env):
+        raise GoalEnvError(f"{env!r} must return a gymnasium.Env, got {type(made).__name__}.")
     return made
 
 
-def make_env(env: EnvSource, render_mode: str | None, env_options: Mapping[str, Any] | None) -> Environment:
-    """As `make_goal_env`, without a look at the goals."""
-    prepare_rendering(render_mode)
-    options = dict(env_options or {})
-    if isinstance(env, str):
-        return make_by_id(env, render_mode, options)
-    if not isinstance(env, gymnasium.Env):
-        if not callable(env):
-            raise OptionError(f"an environment is an id, a function that makes one or a gymnasium.Env, got {env!r}")
-        if render_mode is not None and "render_mode" in inspect.signature(env).parameters:
-            options["render_mode"] = render_mode
-        made = _call(env, options)
-        if not isinstance(made, gymnasium.Env):
-            raise GoalEnvError(f"{env!r} made a {type(made).__name__}, but a gymnasium.Env is needed")
-        env = made
-    elif options:
-        raise OptionError(
-            f"env_options {sorted(options)} cannot be given to an environment that exists: give its id, or a function"
-        )
-    if render_mode is not None and env.render_mode != render_mode:
-        raise OptionError(
-            f"{name_of(env)} has render_mode={env.render_mode!r} where {render_mode!r} is wanted: make it with that, or "
-            f"give its id, or a function with a parameter render_mode"
-        )
-    return env
-
-
-def _call(function: Callable[..., Environment], options: Mapping[str, Any]) -> Any:
-    if not options:
-        return function()
+def require_goals(env: Environment) -> None:
+    """Raise GoalEnvError unless the spaces are those of a goal environment and it has a compute_reward."""
+    spaces: list[Any] = [getattr(env, name, None) for name in ("observation_space", "action_space")]
     try:
-        inspect.signature(function).bind(**options)
-    except TypeError as problem:
-        raise OptionError(
-            f"{getattr(function, '__name__', function)} cannot be called with env_options {dict(options)} ({problem}): "
-            f"name what it takes"
-        ) from None
-    return function(**options)
+        GoalSpec.from_spaces(spaces[0], spaces[1])
+    except GoalEnvError as problem:
+        raise GoalEnvError(f"{name_of(env)} is not a goal environment: {problem}") from None
+    if own_function(env, "compute_reward") is None:
+        raise GoalEnvError(
+            f"{name_of(env)} is not a goal environment: it has no compute_reward(achieved_goal, desired_goal, info), which "
+            f"relabelling needs."
+        )
 
 
 def read_spec(env: Environment) -> GoalSpec:
-    """The task of a goal environment: shapes, dtypes, bounds, time limit, reward range, id.
+    """Return the task of a goal environment: shapes, dtypes, bounds, time limit, reward range, id.
 
-    The time limit is the smallest of what TimeLimit, the spec, `max_episode_steps`, `max_steps` and highway-env's duration
-    say. The reward range is known where `compute_reward` gives exactly two values for goals from reached to far off, as -1
-    and 0, and infinite otherwise. The environment is reset with a fixed seed and stepped once; it must be reset before it
-    goes on, and draws the same random numbers as if nothing had happened.
+    The reward range is known if `compute_reward` returns exactly two values, such as -1 and 0, for goals from reached to
+    far away; otherwise it is infinite. The environment is reset with a fixed seed and stepped once. Its random state is
+    kept; reset it before the next step.
     """
-    _require_goals(env)
-    try:
-        reward_range = _reward_range(env, probe(env))
-    except GoalEnvError:  # the shapes are known all the same; reward_function tells what is wrong
-        reward_range = (-np.inf, np.inf)
+    require_goals(env)
     spec = env.unwrapped.spec
     env_id = spec.id if spec is not None else None
-    return GoalSpec.from_spaces(env.observation_space, env.action_space, time_limit(env), reward_range, env_id)
+    return GoalSpec.from_spaces(env.observation_space, env.action_space, time_limit(env), _reward_range(env), env_id)
 
 
-def check_goal_env(
-    env: EnvSource, env_options: Mapping[str, Any] | None = None, symmetries: Sequence[str] = ()
-) -> CheckReport:
-    """What an environment keeps of the promises that hindsight rests on, found by playing two seeded random episodes.
-
-    Takes what `make_goal_env` takes, and raises only for an unknown id, a missing package or a wrong option; whatever the
-    environment does wrong stands in the report. symmetries: turns and mirrors that are said to change nothing, as
-    `hindsight.records.symmetries` writes them: tried on rewards, and on steps where that can be. An environment that is
-    handed over is left reset, and must be reset again.
-    """
+def _reward_range(env: Environment) -> tuple[float, float]:
+    """Return the two values of a sparse reward, or infinities."""
     try:
-        made = make_env(env, None, env_options)
-    except (OptionError, MissingExtraError):
-        raise
+        samples = sample_goals(env)
+        reward, _ = find_reward(env, samples)
+        rewards = np.asarray(reward(samples.achieved.copy(), samples.desired.copy(), samples.info), np.float64)
+    except Exception:  # it rejects made-up goals; `reward_function` reports other errors
+        return -np.inf, np.inf
+    values = np.unique(rewards + 0.0)  # -0.0 becomes 0.0
+    return (float(values[0]), float(values[1])) if len(values) == 2 else (-np.inf, np.inf)
+
+
+def close_env(env: Environment) -> None:
+    """Close an environment. If that raises, warn: what was collected is not affected."""
+    try:
+        env.close()
     except Exception as problem:
-        return CheckReport(str(env), (Finding("error", "making", f"{type(problem).__name__}: {problem}"),))
-    try:
-        return examine(made, read_spec(made), symmetries)
-    except GoalEnvError as problem:
-        return CheckReport(name_of(made), (Finding("error", "spaces", str(problem)),))
-    finally:
-        if made is not env:
-            made.close()
+        message = f"close() of {name_of(env)} failed ({type(problem).__name__}: {problem})."
+        warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def time_limit(env: Environment) -> int | None:
-    """The smallest limit on the steps of an episode that the environment or a wrapper names, None without one."""
+    """Return the smallest limit of steps per episode that the environment or a wrapper names; None if there is none.
+
+    env: of a vector environment, the first one counts.
+    """
     limits: list[Any] = []
-    layer: Any = env
+    layer: Any = getattr(env.unwrapped, "envs", [env])[0]
     while layer is not None:
-        limits += [getattr(layer, name, None) for name in ("_max_episode_steps", "max_episode_steps", "max_steps")]
+        limits += [getattr(layer, name, None) for name in LIMIT_NAMES]
         layer = layer.env if isinstance(layer, gymnasium.Wrapper) else None
     if env.unwrapped.spec is not None:
         limits.append(env.unwrapped.spec.max_episode_steps)
@@ -167,63 +146,13 @@ def time_limit(env: Environment) -> int | None:
     return min((int(n) for n in limits if isinstance(n, int | np.integer) and n > 0), default=None)
 
 
-def resets_exactly(
-    env: str | Callable[..., Environment], env_options: Mapping[str, Any] | None = None, max_steps: int = 100
-) -> bool:
-    """Whether a reset with a seed makes a used environment the same, bit by bit, as a fresh one.
+def resets_exactly(first: Environment, second: Environment, max_steps: int = 100) -> bool:
+    """Return whether a reset with a seed makes a used environment equal to a new one, bit by bit.
 
-    Two environments are made; one plays an episode first, then both play one of up to `max_steps` seeded random actions.
-    False for panda-gym's tasks with objects, whose contacts outlive a reset.
+    first, second: two environments made alike; `second` is new.
+    `first` plays an episode. Then both play the same one, of up to `max_steps` seeded random actions. False for panda-gym's
+    tasks with objects, because their contacts outlast a reset. Reset both before the next step.
     """
-    fresh, used = make_goal_env(env, env_options=env_options), make_goal_env(env, env_options=env_options)
-    try:
-        play(used, 2, max_steps)
-        return play(used, 1, max_steps).rows() == play(fresh, 1, max_steps).rows()
-    finally:
-        fresh.close()
-        used.close()
-
-
-def _require_goals(env: Environment) -> None:
-    name = name_of(env)
-    space: Any = getattr(env, "observation_space", None)
-    action: Any = getattr(env, "action_space", None)
-    parts = space.spaces if isinstance(space, spaces.Dict) else {}
-    for key in OBSERVATION_KEYS:
-        if isinstance(part := parts.get(key), spaces.Dict | spaces.Tuple):
-            raise GoalEnvError(
-                f"{key} of {name} is itself a {type(part).__name__} space, but one array is needed: wrap the environment "
-                f"in a gymnasium.Wrapper that flattens its goals with gymnasium.spaces.flatten, in the observations and in "
-                f"a compute_reward of its own"
-            )
-    try:
-        GoalSpec.from_spaces(space, action)
-    except GoalEnvError as problem:
-        raise GoalEnvError(f"{name} is no goal environment: {problem}") from None
-    if own_function(env, "compute_reward") is None:
-        raise GoalEnvError(
-            f"{name} is no goal environment: it has no compute_reward(achieved_goal, desired_goal, info), without which a "
-            f"goal cannot be put in hindsight"
-        )
-
-
-def _draw_once(env: Environment) -> None:
-    with random_state_kept(env):
-        try:
-            env.reset(seed=0)
-            if env.render() is None:
-                raise GoalEnvError("render() gives None")
-        except Exception as problem:
-            said = f"{name_of(env)} cannot draw ({type(problem).__name__}: {problem})"
-            if "mujoco" in sys.modules:
-                raise MissingExtraError(f"{said}: {APT_GL}") from problem
-            raise GoalEnvError(said) from problem
-
-
-def _reward_range(env: Environment, seen: Probe) -> tuple[float, float]:
-    reward, _ = measured_reward(env, seen)
-    try:
-        values = np.unique(np.asarray(reward(seen.achieved.copy(), seen.desired.copy(), seen.info), np.float64) + 0.0)
-    except Exception:  # it refuses invented goals, and the few that were seen do not tell sparse from dense
-        values = np.zeros(0)
-    return (float(values[0]), float(values[1])) if len(values) == 2 else (-np.inf, np.inf)  # + 0.0: -0.0 is 0.0
+    play_actions(first, 2, islice(random_actions(first, 2), max_steps))
+    used, new = (play_actions(env, 1, islice(random_actions(env, 1), max_steps)) for env in (first, second))
+    return used.to_bytes() == new.to_bytes()

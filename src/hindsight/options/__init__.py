@@ -15,15 +15,17 @@ from .agent import (
     TD3Options,
     TQCOptions,
 )
-from .relabel import Relabel
-from .replay import ReplayOptions
+from .record import OptionField, OptionRecord, option_fields
+from .relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
+from .replay import RelabelAt, RelabelTerminated, ReplayOptions, StrategyFunction
 from .rollout import RolloutOptions, named_values
-from .settings import Settings, build_settings, coerce, option_types, refuse_unknown
+from .settings import Settings, build_settings, refuse_unknown, run_options
 from .training import TrainingOptions
 
 __all__ = [
     "AGENT_OPTIONS",
     "CONTINUOUS_AGENTS",
+    "DEFAULT_N_SAMPLED_GOAL",
     "DISCRETE_AGENTS",
     "ActorCriticOptions",
     "AgentOptions",
@@ -31,18 +33,23 @@ __all__ = [
     "DDPGOptions",
     "DQNOptions",
     "GoalFeatures",
+    "OptionField",
+    "OptionRecord",
     "QRDQNOptions",
     "Relabel",
+    "RelabelAt",
+    "RelabelTerminated",
     "ReplayOptions",
     "RolloutOptions",
     "SACOptions",
     "Settings",
+    "StrategyFunction",
     "TD3Options",
     "TQCOptions",
     "TrainingOptions",
     "build_settings",
-    "coerce",
     "named_values",
-    "option_types",
+    "option_fields",
     "refuse_unknown",
+    "run_options",
 ]

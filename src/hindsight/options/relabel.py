@@ -1,91 +1,82 @@
-"""Where relabelled goals come from, as an option: names of strategies, and mixtures of them."""
+"""The sources of relabelled goals and their fractions of a batch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
 
 from ..errors import OptionError, UnknownNameError, nearest
+from .record import Fraction, OptionRecord
 
-RelabelAt = Literal["sample", "episode_end"]
+Strategy = Literal["future", "final", "episode", "random"]
 STRATEGIES = ("future", "final", "episode", "random")
 DEFAULT_N_SAMPLED_GOAL = 4
-_SLACK = 1e-9  # by which shares written as decimals may exceed 1 in sum
+_TOLERANCE = 1e-9  # decimal fractions such as 0.7 + 0.2 + 0.1 may sum to a little more than 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Relabel:
-    """A mixture of goals by shares of the batch; what is missing to 1 keeps the goal that was asked.
+class Relabel(OptionRecord, title="Relabelling"):
+    """Fractions of the batch per source of goals. The rest keeps the desired goal of the episode.
 
-    future, final, episode, random: as the strategies of that name. desired: goals that were really asked, the desired_goal
-    of a live row drawn apart, of any episode ("futureactual" in published code where it goes with future). Each sample is
-    decided apart. Raises OptionError for a share below 0, or where they exceed 1 together.
+    future, final, episode, random: goals of the strategies with these names. desired: the desired goal of a row of any
+    episode ("futureactual" in published code, together with future). Each sample is relabelled independently.
+    Raises OptionError if a fraction is below 0 or if they sum to more than 1.
     """
 
-    future: float = 0.0
-    final: float = 0.0
-    episode: float = 0.0
-    random: float = 0.0
-    desired: float = 0.0
+    future: Fraction = Field(0.0, description="goals achieved later in the same episode")
+    final: Fraction = Field(0.0, description="goals achieved at the end of the same episode")
+    episode: Fraction = Field(0.0, description="goals achieved at any time in the same episode")
+    random: Fraction = Field(0.0, description="goals achieved at any time in any episode")
+    desired: Fraction = Field(0.0, description="desired goals of any episode")
 
-    def __post_init__(self) -> None:
-        for name, share in self.shares().items():
-            if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-                raise OptionError(f"the share {name} of a Relabel is {share!r}, but a number from 0 to 1 is needed")
-        if sum(self.shares().values()) > 1 + _SLACK:
-            raise OptionError(
-                f"the shares {self} are {sum(self.shares().values()):g} together, but 1 is the most: lower one"
-            )
+    @model_validator(mode="after")
+    def _at_most_all(self) -> Self:
+        total = sum(self.fractions().values())
+        if total > 1 + _TOLERANCE:
+            raise OptionError(f"The fractions of a Relabel must sum to at most 1, got {total:g} ({self}).")
+        return self
 
     @classmethod
     def parse(cls, text: str) -> Relabel:
-        """The mixture written as "future=0.5,desired=0.3". Raises OptionError and UnknownNameError."""
-        shares: dict[str, float] = {}
+        """Return the mixture written as "future=0.5,desired=0.3". Raises OptionError and UnknownNameError."""
+        fractions: dict[str, float] = {}
         for part in text.split(","):
-            name, _, share = (piece.strip() for piece in part.partition("="))
+            name, _, written = (piece.strip() for piece in part.partition("="))
             if name not in SOURCES:
                 raise UnknownNameError(
-                    f"there is no source {name!r} of goals in relabel {text!r}: write shares as in future=0.5,desired=0.3, "
-                    f"of {', '.join(SOURCES)}.{nearest(name, SOURCES)}"
+                    f"There is no source {name!r} of goals (in {text!r}). Write fractions of {', '.join(SOURCES)}, as in "
+                    f"future=0.5,desired=0.3.{nearest(name, SOURCES)}"
                 )
-            try:
-                number = float(share)
-            except ValueError:
-                raise OptionError(f"relabel {text!r} gives {name} the share {share!r}, but a number is needed") from None
-            if name in shares:
-                raise OptionError(f"relabel {text!r} names {name} twice: give it one share")
-            shares[name] = number
-        return cls(**shares)
+            if name in fractions:
+                raise OptionError(f"The source {name!r} must be given once, got {text!r}.")
+            fractions[name] = _number(text, name, written)
+        return cls(**fractions)
 
     def __str__(self) -> str:
-        return ",".join(f"{name}={share}" for name, share in self.shares().items() if share)
+        return ",".join(f"{name}={fraction}" for name, fraction in self.fractions().items() if fraction)
 
-    def shares(self) -> dict[str, float]:
-        """The share of every source by its name."""
+    def fractions(self) -> dict[str, float]:
+        """Return the fraction of each source by its name."""
         return {name: getattr(self, name) for name in SOURCES}
 
     @property
-    def share(self) -> float:
-        """The share of samples whose goal is not their own."""
-        return min(float(sum(self.shares().values())), 1.0)
+    def fraction(self) -> float:
+        """Fraction of the samples that are relabelled: the sum of all sources, at most 1."""
+        return min(float(sum(self.fractions().values())), 1.0)
 
     @property
     def only(self) -> str | None:
-        """The strategy that alone has a share, the first where none has; None where several have, or `desired` does."""
-        used = [name for name, share in self.shares().items() if share] or [STRATEGIES[0]]
+        """The strategy that alone has a fraction, "future" if none has one, None if several have or `desired` has."""
+        used = [name for name, fraction in self.fractions().items() if fraction] or [STRATEGIES[0]]
         return used[0] if len(used) == 1 and used[0] in STRATEGIES else None
 
 
-SOURCES = tuple(field.name for field in fields(Relabel))
+def _number(text: str, name: str, written: str) -> float:
+    try:
+        return float(written)
+    except ValueError:
+        raise OptionError(f"The fraction of {name!r} must be a number, got {written!r} (in {text!r}).") from None
+
+
+SOURCES = tuple(Relabel.model_fields)
 DESIRED, REAL = SOURCES.index("desired"), len(SOURCES)
-
-
-def check_relabel_at(relabel_at: str, n_steps: int) -> None:
-    """Raise OptionError for a time of relabelling that is not known, or that does not go with n-step returns."""
-    if relabel_at not in get_args(RelabelAt):
-        raise OptionError(f"relabel_at is {relabel_at!r}, but one of {', '.join(get_args(RelabelAt))} is needed")
-    if relabel_at == "episode_end" and n_steps > 1:
-        raise OptionError(
-            f"relabel_at is 'episode_end', which keeps the reward of one step per goal, but n_steps is {n_steps}: "
-            f"choose n_steps=1, or relabel_at='sample'"
-        )

@@ -1,88 +1,141 @@
-"""How steps are kept and retold."""
+"""The options of the replay buffer: relabelling and sampling."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Self
+
+from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
 
 from ..errors import OptionError
-from .relabel import DEFAULT_N_SAMPLED_GOAL, Relabel, RelabelAt, check_relabel_at
+from ..records import Array
+from .record import Fraction, OptionRecord
+from .relabel import DEFAULT_N_SAMPLED_GOAL, Relabel, Strategy
 
-Rule = Literal["success", "keep", "never"]
+RelabelAt = Literal["sample", "episode_end"]
+RelabelTerminated = Literal["success", "keep", "never"]
+StrategyFunction = Callable[[Array, Array, Array, Array], Array]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReplayOptions:
+class RelabelOptions(OptionRecord, title="Relabelling"):
+    """Where relabelled goals come from."""
+
+    strategy: Strategy | Relabel | StrategyFunction = Field(
+        "future", description="source of relabelled goals: future, final, episode or random"
+    )
+    n_sampled_goal: NonNegativeInt | None = Field(None, description="k: k/(k+1) of a batch is relabelled; None: 4")
+    relabel: str = Field(
+        "", description="fractions of the batch by source, instead of strategy and n_sampled_goal: future=0.5,desired=0.3"
+    )
+    relabel_schedule: tuple[str, ...] = Field(
+        (), description='later fractions by environment steps, as in "100000: future=0.35,desired=0.15"'
+    )
+    relabel_at: RelabelAt = Field("sample", description="when goals are relabelled: at sampling, or once after the episode")
+    relabel_terminated: RelabelTerminated | None = Field(
+        None,
+        description="termination under a relabelled goal: at success, as stored, or never; None: as the environment does",
+    )
+    extra_reward: bool = Field(
+        False,
+        description="add the part of the reward that compute_reward leaves out, such as a crash penalty, to every goal",
+    )
+    info_keys: tuple[str, ...] = Field((), description="numeric entries of info that compute_reward needs")
+
+    @field_validator("strategy", mode="before")
+    @classmethod
+    def _mixture_from_text(cls, value: Any) -> Any:
+        return Relabel.parse(value) if isinstance(value, str) and "=" in value else value
+
+    @model_validator(mode="after")
+    def _one_source_of_goals(self) -> Self:
+        if self.relabel:
+            Relabel.parse(self.relabel)
+            if self.strategy != "future":
+                raise OptionError("`relabel` and `strategy` both choose the goals. Give one of them.")
+        if self.n_sampled_goal is not None and isinstance(self.goal_strategy, Relabel):
+            raise OptionError(
+                f"`n_sampled_goal` is {self.n_sampled_goal}, but the fractions {self.goal_strategy} already say how many "
+                f"goals are relabelled. Give one of them."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _valid_schedule(self) -> Self:
+        starts = [start for start, _ in self._schedule()]
+        if starts != sorted(set(starts)) or min(starts, default=1) < 1:
+            raise OptionError(f"The steps of `relabel_schedule` must be positive and increase, got {starts}.")
+        if starts and self.relabel_at != "sample":
+            raise OptionError(
+                "`relabel_schedule` needs relabel_at='sample': at the end of an episode goals are chosen once."
+            )
+        return self
+
+    @property
+    def goal_strategy(self) -> str | Relabel | StrategyFunction:
+        """What chooses goals at the start: the mixture of `relabel` if given, else `strategy`."""
+        return Relabel.parse(self.relabel) if self.relabel else self.strategy
+
+    @property
+    def relabelled_fraction(self) -> float:
+        """Fraction of the samples that are relabelled at the start: k/(k+1), or the sum of the mixture's fractions."""
+        strategy = self.goal_strategy
+        if isinstance(strategy, Relabel):
+            return strategy.fraction
+        k = DEFAULT_N_SAMPLED_GOAL if self.n_sampled_goal is None else self.n_sampled_goal
+        return k / (k + 1)
+
+    def relabel_at_step(self, env_steps: int) -> Relabel | None:
+        """Return the mixture that `relabel_schedule` sets at this environment step; None before its first entry."""
+        return next((mixture for start, mixture in reversed(list(self._schedule())) if env_steps >= start), None)
+
+    def _schedule(self) -> Iterator[tuple[int, Relabel]]:
+        for entry in self.relabel_schedule:
+            start, _, mixture = entry.partition(":")
+            if not start.strip().replace("_", "").isdecimal():
+                raise OptionError(
+                    f'An entry of `relabel_schedule` must be written as "100000: future=0.35,desired=0.15", got {entry!r}.'
+                )
+            yield int(start), Relabel.parse(mixture)
+
+
+class SamplingOptions(OptionRecord, title="Sampling"):
+    """Which transitions are sampled, and what becomes of them."""
+
+    n_steps: PositiveInt = Field(1, description="rewards summed before bootstrapping (n-step return), discounted")
+    prioritized: bool = Field(False, description="sample in proportion to the TD error (Schaul et al. 2016)")
+    alpha: Fraction = Field(0.6, description="exponent of the priority with prioritized; 0 samples uniformly")
+    beta: Fraction = Field(0.4, description="initial exponent of the importance weights; it rises to 1 during the run")
+    energy_priority: bool = Field(False, description="sample by how far the achieved goal moved (Zhao and Tresp 2018)")
+    energy_cap: PositiveFloat | None = Field(None, description="with energy_priority: largest distance that counts")
+    energy_remaining: bool = Field(False, description="with energy_priority: count the distance still to come")
+    symmetries: tuple[str, ...] = Field(
+        (), description='rotations and mirrors under which the task is the same, as in "o0=-o0 g0=-g0 a0=-a0"'
+    )
+
+    @model_validator(mode="after")
+    def _one_priority(self) -> Self:
+        if self.prioritized and self.energy_priority:
+            raise OptionError("`prioritized` and `energy_priority` both choose the transitions. Give one of them.")
+        for name in ("energy_cap", "energy_remaining"):
+            if getattr(self, name) and not self.energy_priority:
+                raise OptionError(f"`{name}` needs energy_priority=True.")
+        return self
+
+
+class SubgoalSamplingOptions(OptionRecord, title="Subgoals"):
+    """Sampling for subgoals."""
+
+    subgoal_fraction: Fraction = Field(0.2, description="fraction of each batch relabelled with subgoals, if there are any")
+
+
+class ReplayOptions(SubgoalSamplingOptions, SamplingOptions, RelabelOptions):
     """Options of the replay buffer."""
 
-    capacity: int = 1_000_000  # transitions kept; the oldest episodes leave first
-    n_sampled_goal: int = DEFAULT_N_SAMPLED_GOAL  # k hindsight goals per real one: k/(k+1) of every batch; 0 for none
-    strategy: str = "future"  # where a hindsight goal comes from: future, final, episode or random
-    relabel: str = ""  # instead of strategy and n_sampled_goal: shares of the batch, as in future=0.5,desired=0.3
-    relabel_later: str = ""  # other shares, from relabel_later_from on: with some success, near misses teach more than luck
-    relabel_later_from: int = 0  # environment steps after which goals come by relabel_later
-    relabel_at: RelabelAt = "sample"  # when goals are put in hindsight: at every sample, or once, when an episode ends
-    relabel_terminated: Rule | None = None  # whether a hindsight goal ends the episode; None: as the environment says
-    extra_reward: bool = False  # what a step pays besides compute_reward, as for a crash, it pays under every goal
-    n_steps: int = 1  # rewards of so many steps are summed before a value is asked, discounted as the agent does
-    batch_size: int = 256  # transitions per update
-    info_keys: tuple[str, ...] = ()  # numeric entries of the environment's info that its reward needs
-    prioritized: bool = False  # draw transitions more often where their value was wrong (Schaul et al. 2016)
-    alpha: float = 0.6  # with prioritized: the power of the error that counts; 0 draws all alike
-    beta: float = 0.4  # with prioritized: how far weights make up for it at first; rises to 1, wholly, over the run
-    energy_priority: bool = False  # draw episodes more often where the achieved goal moved far (Zhao and Tresp 2018)
-    energy_cap: float | None = None  # with energy: a longer way counts no more than this, in the goal's units
-    energy_remaining: bool = False  # with energy: each step counts by the way still ahead of it in its episode
-    subgoal_fraction: float = 0.2  # with subgoals: share of a batch that is learnt under their goals
-    symmetries: tuple[str, ...] = ()  # turns and mirrors that change nothing, as in "o0=-o0 g0=-g0 a0=-a0"
-
-    def __post_init__(self) -> None:
-        for name, lowest in (("capacity", 1), ("n_sampled_goal", 0), ("batch_size", 1), ("n_steps", 1)):
-            if getattr(self, name) < lowest:
-                raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least {lowest}")
-        check_relabel_at(self.relabel_at, self.n_steps)
-        for name in ("alpha", "beta", "subgoal_fraction"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")
-        check_drawing(self.prioritized, self.energy_priority, self.energy_cap, self.energy_remaining)
-        self._check_later()
-        if not self.relabel:
-            return
-        Relabel.parse(self.relabel)
-        for name in ("n_sampled_goal", "strategy"):
-            if getattr(self, name) != getattr(ReplayOptions, name):
-                raise OptionError(
-                    f"{name} is {getattr(self, name)!r}, but relabel ({self.relabel}) says already where goals come from: "
-                    f"give one of the two"
-                )
-
-    def _check_later(self) -> None:
-        if self.relabel_later_from < 0 or bool(self.relabel_later) != bool(self.relabel_later_from):
+    @model_validator(mode="after")
+    def _one_step_if_relabelled_once(self) -> Self:
+        if self.relabel_at == "episode_end" and self.n_steps > 1:
             raise OptionError(
-                f"relabel_later is {self.relabel_later!r} and relabel_later_from {self.relabel_later_from}, but shares and "
-                f"a number of steps above 0 belong together: give both or neither"
+                f"relabel_at='episode_end' keeps rewards of single steps, but `n_steps` is {self.n_steps}. "
+                f"Use n_steps=1 or relabel_at='sample'."
             )
-        if self.relabel_later:
-            Relabel.parse(self.relabel_later)
-            if not self.relabel:
-                raise OptionError(
-                    f"relabel_later is {self.relabel_later!r}, but relabel is empty: give the first shares too"
-                )
-            if self.relabel_at != "sample":
-                raise OptionError(
-                    f"relabel_at is {self.relabel_at!r}, where goals are drawn once: relabel_later needs 'sample'"
-                )
-
-
-def check_drawing(prioritized: bool, energy: bool, energy_cap: float | None, energy_remaining: bool) -> None:
-    """Raise OptionError where these do not say together how transitions are drawn."""
-    if prioritized and energy:
-        raise OptionError("prioritized and energy are two ways to draw transitions: choose one")
-    if energy_cap is not None and not (energy and 0 < energy_cap < math.inf):
-        raise OptionError(
-            f"energy_cap is {energy_cap!r}, but it must be a number above 0, with energy_priority=True, or None: leave it out, "
-            f"or set energy_priority=True with it"
-        )
-    if energy_remaining and not energy:
-        raise OptionError("energy_remaining is True, but it says how energy draws: set energy_priority=True with it")
+        return self

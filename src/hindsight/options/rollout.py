@@ -1,88 +1,92 @@
-"""How episodes are collected."""
+"""The options of collecting episodes."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self
+
+from annotated_types import Ge
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from ..errors import OptionError
-
-Engine = Literal["processes", "ray"]
-Schedule = Literal["deterministic", "free"]
+from .record import Fraction, OptionRecord
 
 
-@dataclass(frozen=True, kw_only=True)
-class RolloutOptions:
-    """Options of collecting. Workers and their engine are free of consequences: the others decide what is learnt."""
+class EnvironmentOptions(OptionRecord, title="Environment"):
+    """How the environment is made."""
 
-    env_options: tuple[str, ...] = ()  # what the environment is made with, as in n_bits=30 or 'reward_type="dense"' (TOML)
-    workers: int = 0  # processes that collect while this one learns; 0 collects in this one; the result is the same
-    engine: Engine = "processes"  # what runs the workers; ray may place them on other machines
-    ray_address: str | None = None  # of a Ray cluster, auto for one on this machine; None starts a Ray for this run
-    schedule: Schedule = "deterministic"  # free takes episodes as they come: for uneven workers; no two runs are the same
-    episodes_per_job: int = 1  # episodes collected with the same weights before the learner sees them
-    policy_lag: int = (
-        0  # how many jobs old weights may be, so that policy_lag + 1 jobs run at once; older episodes are dropped
+    env_options: tuple[str, ...] = Field(
+        (), description="keyword arguments of the environment in TOML, as in n_bits=30 or 'reward_type=\"dense\"'"
     )
-    job_timeout: float = 600.0  # seconds after which a worker that is still busy with one job is replaced
-    max_episode_steps: int | None = None  # cut episodes here; needed where the environment has no time limit of its own
-    guided_episodes: float = (
-        0.8  # with subgoals: share of the episodes led to them, times 1 - the recent success of the others
-    )
-    guided_fraction: float = 0.5  # with subgoals: share of a led episode's steps that act for the first subgoal not met
-    remake_environment: bool | None = None  # a new environment per episode; None: only where a reset is not exact
+    observation_keys: tuple[str, ...] = Field((), description="further keys of the observation, appended to it")
+    env_module: str | None = Field(None, description="module that registers the environment; dock of dock:Dock-v0")
+    max_episode_steps: PositiveInt | None = Field(None, description="time limit; needed if the environment has none")
+    remake_environment: bool | None = Field(None, description="new environment per episode; None: if resets are inexact")
 
     @property
     def env_arguments(self) -> dict[str, Any]:
-        """`env_options` as keyword arguments of what makes the environment."""
+        """`env_options` as keyword arguments of the environment's constructor."""
         return named_values("env_options", self.env_options)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _readable_env_options(self) -> Self:
         named_values("env_options", self.env_options)
-        for name, known in (("engine", get_args(Engine)), ("schedule", get_args(Schedule))):
-            if getattr(self, name) not in known:
-                raise OptionError(f"{name} is {getattr(self, name)!r}, but it must be one of {', '.join(known)}")
-        for name in ("guided_episodes", "guided_fraction"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise OptionError(f"{name} is {getattr(self, name)}, but it must lie between 0 and 1")
-        for name, lowest in (
-            ("workers", 0),
-            ("episodes_per_job", 1),
-            ("policy_lag", 0),
-            ("max_episode_steps", 1),
-            ("job_timeout", 1),
-        ):
-            value = getattr(self, name)
-            if value is not None and value < lowest:
-                raise OptionError(f"{name} is {value}, but it must be at least {lowest}")
+        return self
+
+
+class WorkerOptions(OptionRecord, title="Workers"):
+    """Where episodes are collected. The number of workers and the engine do not change the result."""
+
+    workers: NonNegativeInt = Field(0, description="processes that collect episodes; 0: the learner's own process does")
+    engine: Literal["processes", "ray"] = Field(
+        "processes", description="what runs the workers; ray may use other machines"
+    )
+    ray_address: str | None = Field(None, description="of a Ray cluster; auto: on this machine; None: start one")
+    schedule: Literal["deterministic", "free"] = Field(
+        "deterministic", description="order of the episodes; free: as they finish, for uneven workers, not reproducible"
+    )
+    episodes_per_job: PositiveInt = Field(1, description="episodes collected with the same weights")
+    policy_lag: NonNegativeInt = Field(0, description="age of the weights in jobs; policy_lag + 1 jobs run at once")
+    job_timeout: Annotated[float, Ge(1)] = Field(600.0, description="seconds after which a worker is replaced")
+
+
+class GuideOptions(OptionRecord, title="Subgoals"):
+    """Guided episodes of relay HER."""
+
+    guided_episodes: Fraction = Field(0.8, description="fraction of guided episodes, times 1 - success of the others")
+    guided_fraction: Fraction = Field(0.5, description="fraction of their steps that act for a subgoal")
+
+
+class RolloutOptions(GuideOptions, WorkerOptions, EnvironmentOptions):
+    """Options of collecting episodes."""
 
 
 def named_values(option: str, entries: Sequence[str]) -> dict[str, Any]:
-    """The values of entries such as "n_bits=30", each written as in TOML, by their names.
+    """Return the values of entries such as "n_bits=30" by their names. Values are written as in TOML.
 
-    option: what errors call the entries. Raises OptionError for an entry that is not of this form, and for a name twice.
+    option: the name of the entries in errors. Raises OptionError for an entry of another form and for a repeated name.
     """
     values: dict[str, Any] = {}
     for entry in entries:
-        name, _, value = (part.strip() for part in entry.partition("="))
-        if not name.isidentifier() or not value:
-            raise OptionError(f"{option} holds {entry!r}, but name=value is needed, as in n_bits=30")
+        name, _, written = (part.strip() for part in entry.partition("="))
+        if not name.isidentifier() or not written:
+            raise OptionError(f"An entry of `{option}` must be name=value, as in n_bits=30, got {entry!r}.")
         if name in values:
-            raise OptionError(f"{option} names {name!r} twice: leave one of them out")
-        values[name] = _toml_value(option, entry, value)
+            raise OptionError(f"`{option}` must name {name!r} once, got it twice.")
+        values[name] = _toml_value(option, entry, written)
     return values
 
 
-def _toml_value(option: str, entry: str, value: str) -> Any:
+def _toml_value(option: str, entry: str, written: str) -> Any:
     try:
-        read = tomllib.loads(f"value = {value}")
+        read = tomllib.loads(f"value = {written}")
     except tomllib.TOMLDecodeError:
         read = {}
     if list(read) != ["value"]:
         raise OptionError(
-            f"{option} holds {entry!r}, but {value!r} is no value of TOML: write true, 30, 0.5, [1, 2], {{ key = 1 }} or, "
-            f'for text, "in quotes" (which a shell takes away unless it stands in quotes of the other kind)'
+            f"An entry of `{option}` must have a value in TOML: true, 30, 0.5, [1, 2], {{ key = 1 }} or "
+            f'"text", got {entry!r}. '
+            f"A shell removes quotes: write '{entry.partition('=')[0].strip()}=\"text\"'."
         )
     return read["value"]

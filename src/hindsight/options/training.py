@@ -1,38 +1,45 @@
-"""How a run is made of episodes, updates and evaluations."""
+"""The options of a training run: its length, memory, updates, evaluations and files."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
 
-from ..errors import OptionError
+from annotated_types import Gt, Lt
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from .record import OptionRecord, Rate
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
-    """Options of a run."""
+class RunOptions(OptionRecord, title="Run"):
+    """How long a run lasts, and how fast it learns."""
 
-    seed: int = 0  # every random number of the run follows from it
-    steps: int = 100_000  # environment steps at most; the episode under way is finished
-    random_steps: int = 1_000  # uniformly random actions before the policy acts and learning begins
-    updates_per_step: float = 1.0  # critic updates per environment step, owed at the end of each job
-    eval_every: int = 5_000  # environment steps between evaluations; 0 for none
-    eval_episodes: int = 50  # episodes per evaluation, on seeds of their own
-    solved_at: float = 0.95  # success rate that counts as solved
-    solved_evaluations: int = 2  # evaluations in a row at that rate that end the run; 0 never ends it early
-    log_every: int = 1_000  # environment steps between records in metrics.jsonl
-    checkpoint_every: int = 20_000  # environment steps between checkpoints (one is also written when the run stops)
-    keep_every: int = 10  # keep the policy of every so many evaluations under its step count; 0 keeps none
-    learners: int = 1  # processes that learn together, each from batches and episodes of its own, by averaged gradients
-    threads: int = 1  # threads of torch while learning; one is the fastest for networks of this size
+    seed: NonNegativeInt = Field(0, description="seed of every random number of the run")
+    steps: PositiveInt = Field(100_000, description="environment steps at most; the episode under way is finished")
+    random_steps: NonNegativeInt = Field(1_000, description="uniformly random actions before the policy acts and learns")
+    updates_per_step: Annotated[float, Gt(0), Lt(1_000)] = Field(1.0, description="critic updates per environment step")
+    batch_size: PositiveInt = Field(256, description="transitions per update")
+    capacity: PositiveInt = Field(1_000_000, description="transitions in the replay buffer")
+    threads: PositiveInt = Field(1, description="threads of torch; one is the fastest for small networks")
 
-    def __post_init__(self) -> None:
-        for name in ("seed", "random_steps", "eval_every", "solved_evaluations", "checkpoint_every", "keep_every"):
-            if getattr(self, name) < 0:
-                raise OptionError(f"{name} is {getattr(self, name)}, but it must not be negative")
-        for name in ("steps", "eval_episodes", "log_every", "learners", "threads"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} is {getattr(self, name)}, but it must be at least 1")
-        if not 0 < self.updates_per_step < 1_000:
-            raise OptionError(f"updates_per_step is {self.updates_per_step}, but it must lie between 0 and 1,000")
-        if not 0 < self.solved_at <= 1:
-            raise OptionError(f"solved_at is {self.solved_at}, but a success rate lies between 0 and 1")
+
+class EvaluationOptions(OptionRecord, title="Evaluation"):
+    """How the policy is evaluated, and when it counts as solved."""
+
+    eval_every: NonNegativeInt = Field(5_000, description="environment steps between evaluations; 0: none")
+    eval_episodes: PositiveInt = Field(50, description="episodes per evaluation, on seeds that training never uses")
+    solved_at: Rate = Field(0.95, description="success rate that counts as solved")
+    solved_evaluations: NonNegativeInt = Field(
+        2, description="consecutive evaluations at solved_at that end the run; 0: none"
+    )
+
+
+class FileOptions(OptionRecord, title="Files"):
+    """What a run writes, and when."""
+
+    log_every: PositiveInt = Field(1_000, description="environment steps between records in metrics.jsonl")
+    checkpoint_every: NonNegativeInt = Field(20_000, description="environment steps between checkpoints; 0: one at the end")
+    keep_every: NonNegativeInt = Field(10, description="keep the policy of every n-th evaluation as a file; 0: none")
+
+
+class TrainingOptions(FileOptions, EvaluationOptions, RunOptions):
+    """Options of a training run."""

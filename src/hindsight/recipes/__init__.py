@@ -1,86 +1,89 @@
-"""Tuned settings per environment family, as TOML: one file a family, chosen by the environment's id."""
+"""Recipes: sets of tuned hyperparameters, one TOML file per family of environments."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
-from ..errors import FileError
+from pydantic import Field
+
+from ..errors import FileError, OptionError
+from ..options import OptionRecord, RolloutOptions
 from .files import RECIPES, names_in, read_toml
 
+_KEYS = ("environments", "agent", "discrete_agent", "automatic", "options")  # in a file; all others are tables of agents
 
-@dataclass(frozen=True)
-class Recipe:
-    """Settings for a family of environments.
 
-    environments: patterns of ids it is chosen for. agent: the one it was tuned for. options: for every agent that has them.
-    agent_options: by agent, on top. A value given by the user overrides both. discrete_agent: instead of `agent` where the
-    actions are Discrete, for a recipe that serves tasks of both kinds. from_spec: what it leaves open is chosen from the
-    task's sizes and time limit (see `recipes.fit`). reasons: of options that were chosen so, their value and why, in words.
+class Recipe(OptionRecord):
+    """Tuned hyperparameters for a family of environments. Values that the user gives override them.
+
+    environments: patterns of the ids that it is chosen for.
+    agent: the agent that it was tuned for; discrete_agent: instead of it for Discrete actions.
+    options: for every agent that has them; agent_options: by agent, above `options`.
+    automatic: options that it leaves open are chosen from the task (see `recipes.fit`).
+    base: the recipe whose options hold where this one says nothing.
     """
 
     name: str
-    environments: tuple[str, ...]
-    agent: str
-    options: Mapping[str, Any]
-    agent_options: Mapping[str, Mapping[str, Any]]
+    environments: tuple[str, ...] = ()
+    agent: str = "td3"
+    options: dict[str, Any] = Field(default_factory=dict)
+    agent_options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     discrete_agent: str | None = None
-    from_spec: bool = False
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def env_options(self) -> Sequence[str]:
-        """What the environment is made with, unless the user says."""
-        chosen: Sequence[str] = self.options.get("env_options", ())
-        return chosen
+    automatic: bool = False
+    base: Recipe | None = None
 
     def agent_for(self, is_discrete: bool) -> str:
-        """The agent to take for a task, whose actions are Discrete or not."""
+        """Return the agent for a task with or without Discrete actions."""
         return self.discrete_agent if self.discrete_agent and is_discrete else self.agent
 
     def options_for(self, agent: str) -> dict[str, Any]:
-        """The recipe's options with those of `agent` on top."""
-        return dict(self.options) | dict(self.agent_options.get(agent, {}))
+        """Return the options for `agent`: those of the base, then `options`, then the agent's own."""
+        below = self.base.options_for(agent) if self.base else {}
+        return below | self.options | self.agent_options.get(agent, {})
+
+    def environment_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the keyword arguments of the environment: the user's `env_options`, or else the recipe's."""
+        return RolloutOptions(env_options=given.get("env_options", self.options.get("env_options", ()))).env_arguments
 
 
 def recipe_names() -> list[str]:
-    """The built-in recipes."""
+    """Return the names of the built-in recipes."""
     return names_in(RECIPES)
 
 
 def choose_recipe(name_or_path: str | None, environment_id: str | None) -> Recipe:
-    """The recipe that is named, or without a name the one for this environment."""
+    """Return the recipe with this name or path; without one, the recipe for this environment."""
     return load_recipe(name_or_path) if name_or_path else find_recipe(environment_id)
 
 
 def find_recipe(environment_id: str | None) -> Recipe:
-    """The recipe whose patterns match the id, whatever module stands before it as in "module:id"; "default" without one."""
-    written = (environment_id or "").rpartition(":")[2]
+    """Return the recipe whose patterns match the id, "module:" before it left out; "default" if none does."""
+    env_id = (environment_id or "").rpartition(":")[2]
     for name in recipe_names():
         recipe = load_recipe(name)
-        if any(fnmatch.fnmatchcase(written, pattern) for pattern in recipe.environments):
+        if any(fnmatch.fnmatchcase(env_id, pattern) for pattern in recipe.environments):
             return recipe
     return load_recipe("default")
 
 
 def load_recipe(name_or_path: str) -> Recipe:
-    """A built-in recipe by its name, or a TOML file of your own by its path."""
+    """Return a built-in recipe by its name, or the recipe in a .toml file by its path.
+
+    A file is laid over the recipe "default" and its automatic settings unless it has `automatic = false`.
+    Raises UnknownNameError and FileError.
+    """
     name, data = read_toml("recipe", name_or_path, RECIPES)
-    environments, agent, options = data.pop("environments", []), data.pop("agent", "td3"), data.pop("options", {})
-    discrete_agent, from_spec = data.pop("discrete_agent", None), data.pop("from_spec", False)
-    tables = {"options": options, **data}
-    if (
-        not isinstance(environments, list)
-        or not isinstance(agent, str)
-        or not isinstance(discrete_agent, str | None)
-        or not isinstance(from_spec, bool)
-        or not all(isinstance(t, dict) for t in tables.values())
-    ):
-        raise FileError(
-            f"{name_or_path}: a recipe holds `environments` (a list of patterns), `agent` and perhaps `discrete_agent` "
-            f"(names), perhaps `from_spec` (true or false), and the tables [options] and [<agent>] with options; found "
-            f"{', '.join(data) or 'something else'}"
-        )
-    return Recipe(name, tuple(environments), agent, options, data, discrete_agent, from_spec)
+    known = {key: data.pop(key) for key in _KEYS if key in data}
+    if name_or_path.endswith(".toml") and known.get("automatic") is not False:
+        base = load_recipe("default")
+        agents = {} if "agent" in known else {"agent": base.agent, "discrete_agent": base.discrete_agent}
+        known = {"automatic": True, "base": base} | agents | known
+    for key, table in data.items():
+        if not isinstance(table, dict):
+            raise FileError(f"{name_or_path}: `{key}` must be a table of options, or stand in [options], got {table!r}.")
+    try:
+        return Recipe(name=name, agent_options=data, **known)
+    except OptionError as problem:
+        raise FileError(f"{name_or_path} is not a recipe. {problem}") from None

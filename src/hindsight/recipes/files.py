@@ -1,7 +1,9 @@
-"""Data in TOML: one that is built in, by its name, or a file of one's own, by its path."""
+"""Read recipes and suites: built-in TOML files by name, files of your own by path."""
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -9,21 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileError, UnknownNameError, nearest
+from ..options import Settings, run_options
 
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
-_LARGEST_FILE = 1_000_000  # bytes; a recipe has a few hundred
+_MAX_BYTES = 1_000_000  # a recipe has a few hundred
+_OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
+_MAX_DOTS = 10  # in a key: tomllib needs quadratic time and a frame of the stack for each
+_LONG_KEY = re.compile(rf"^[^#\n=]*(?:\.[^#\n=.]*){{{_MAX_DOTS}}}", re.MULTILINE)
 
 
 def names_in(folder: Traversable) -> list[str]:
-    """What is built in."""
+    """Return the names of the built-in files in a folder."""
     return sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 def read_toml(kind: str, name_or_path: str, folder: Traversable) -> tuple[str, dict[str, Any]]:
-    """The name and the content of a built-in file of `folder`, or of a file whose path ends in .toml.
+    """Return the name and the content of a built-in file of `folder`, or of a file whose path ends in .toml.
 
-    kind: what errors call it. Raises UnknownNameError with the nearest names, and FileError for what is no TOML.
+    kind: "recipe" or "suite", for errors. Raises UnknownNameError with the nearest names, and FileError.
     """
     if name_or_path.endswith(".toml"):
         place, text = Path(name_or_path), _read(kind, Path(name_or_path))
@@ -32,21 +38,46 @@ def read_toml(kind: str, name_or_path: str, folder: Traversable) -> tuple[str, d
         text = (folder / place.name).read_text(encoding="utf-8")
     else:
         raise UnknownNameError(
-            f"there is no {kind} {name_or_path!r}.{nearest(name_or_path, names_in(folder))} The built-in ones are "
-            f"{', '.join(names_in(folder))}; a file of your own ends in .toml"
+            f"There is no {kind} {name_or_path!r}.{nearest(name_or_path, names_in(folder))} The built-in ones: "
+            f"{', '.join(names_in(folder))}. The path of an own file ends in .toml."
         )
     try:
         return place.stem, tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
         raise FileError(f"{place} is not valid TOML: {problem}") from None
+
+
+def save_recipe(settings: Settings, path: Path) -> None:
+    """Write settings as a recipe: every option that differs from its default. Raises FileError for another suffix."""
+    if path.suffix != ".toml":
+        raise FileError(f"The path of a recipe must end in .toml, got {path}.")
+    options = run_options(settings.agent)
+    changed = {name: value for name, value in settings.flat().items() if value not in (None, options[name].default)}
+    lines = [
+        f"# {settings.recipe}, as resolved for a run",
+        f'agent = "{settings.agent}"',
+        "automatic = false",
+        "",
+        "[options]",
+    ]
+    lines += [f"{name} = {_toml(value)}" for name, value in changed.items() if name not in _OF_ONE_RUN]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML. Text, numbers and lists are written as in JSON."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _read(kind: str, path: Path) -> str:
     if not path.is_file():
-        raise FileError(f"there is no {kind} file {path}")
-    if path.stat().st_size > _LARGEST_FILE:
-        raise FileError(f"{path} has {path.stat().st_size} bytes, a {kind} at most {_LARGEST_FILE}: it is not a {kind}")
+        raise FileError(f"There is no {kind} file {path}.")
+    if path.stat().st_size > _MAX_BYTES:
+        raise FileError(f"A {kind} must have at most {_MAX_BYTES} bytes, {path} has {path.stat().st_size}.")
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
-        raise FileError(f"{path} is not UTF-8 text ({problem})") from None
+        raise FileError(f"{path} is not UTF-8 text: {problem}") from None
+    if _LONG_KEY.search(text):
+        raise FileError(f"A key of a {kind} must have at most {_MAX_DOTS - 1} dots ({path}).")
+    return text

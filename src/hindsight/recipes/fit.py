@@ -1,73 +1,61 @@
-"""Settings for a task that nobody has tuned: chosen from its sizes and its time limit, and the choices explained."""
+"""Automatic settings: options chosen from the sizes of a task and its time limit, for a task that nobody has tuned."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..records import ArraySpec, GoalSpec
-from . import Recipe
 
-SMALL, MIDDLE = 20, 100  # numbers that a network sees and does (of a Discrete space each value), up to which it is enough
-EPISODES_TO_START = 10  # random ones, which set the normaliser
-LONGEST_DISCOUNT = 0.99  # beyond it values are too large to be learnt from few samples
+SMALL, MEDIUM = 20, 100  # largest number of inputs and outputs for networks of 2x64 and of 2x128
+WARM_UP_EPISODES = 10  # random episodes at the start, from which the normalizer is estimated
+FITTED = ("discount", "hidden", "updates_per_step", "critic_layer_norm", "random_steps", "goal_features")
+LARGEST_DISCOUNT = 0.99  # beyond it, values are too large to be learned from few samples
 
 
 class Choice(NamedTuple):
-    """A value of an option; in words what it is and why, where that is worth telling."""
+    """The value of an option and the reason for it."""
 
     option: str
     value: Any
-    reason: str = ""
+    reason: str
 
 
-def fit(recipe: Recipe, spec: GoalSpec) -> Recipe:
-    """The recipe with what it leaves open chosen for this task, where it says `from_spec`; else as it is."""
-    if not recipe.from_spec:
-        return recipe
-    chosen = [choice for choice in _choices(spec) if choice.option not in recipe.options]
-    options = {choice.option: choice.value for choice in chosen} | dict(recipe.options)
-    return replace(recipe, options=options, reasons={choice.option: choice.reason for choice in chosen if choice.reason})
+def fit(spec: GoalSpec) -> tuple[Choice, ...]:
+    """Return the options chosen for a task."""
+    return (_discount(spec), *_networks(spec), _random_steps(spec), *_goal_features(spec.goal))
 
 
-def _choices(spec: GoalSpec) -> Iterator[Choice]:
-    yield _horizon(spec)
-    yield from _networks(spec)
-    yield _start(spec)
-    yield from _goal_features(spec.goal)
-
-
-def _horizon(spec: GoalSpec) -> Choice:
-    """As Plappert et al. (2018): 1 - 1/T, for an episode of T steps."""
+def _discount(spec: GoalSpec) -> Choice:
+    """Return 1 - 1/T for episodes of T steps, after Plappert et al. (2018)."""
     limit = spec.max_episode_steps
     if limit is None:
-        return Choice("discount", 0.98, "discount 0.98, since there is no time limit")
-    discount = round(min(max(1 - 1 / limit, 0.9), LONGEST_DISCOUNT), 3)
-    return Choice("discount", discount, f"discount {discount:g} for episodes of {limit} steps")
+        return Choice("discount", 0.98, "no time limit")
+    discount = round(min(max(1 - 1 / limit, 0.9), LARGEST_DISCOUNT), 3)
+    return Choice("discount", discount, f"episodes of {limit} steps")
 
 
 def _networks(spec: GoalSpec) -> Iterator[Choice]:
-    """The smallest networks that serve tasks of this size, and as many updates as their speed affords."""
+    """Yield the smallest networks that suffice for the size of the task, and as many updates as their speed allows."""
     observation, goal, action = (part.n_values or part.size for part in (spec.observation, spec.goal, spec.action))
     size = observation + 2 * goal + action
-    hidden, updates = ([64, 64], 4) if size <= SMALL else ([128, 128], 2) if size <= MIDDLE else ([256, 256], 1)
-    asked = f"observation {observation}, goal {goal}, action {action}"
-    yield Choice("hidden", hidden, f"networks of {'x'.join(map(str, hidden))} for {asked}")
-    yield Choice("updates_per_step", updates, f"{updates} update{'s' * (updates > 1)} per step")
-    yield Choice("critic_layer_norm", updates > 1)
+    hidden, updates = ((64, 64), 4) if size <= SMALL else ((128, 128), 2) if size <= MEDIUM else ((256, 256), 1)
+    sizes = f"observation {observation}, goal {goal}, action {action}"
+    yield Choice("hidden", hidden, sizes)
+    yield Choice("updates_per_step", updates, "the smaller the networks, the more updates")
+    yield Choice("critic_layer_norm", updates > 1, "for more than one update per step")
 
 
-def _start(spec: GoalSpec) -> Choice:
-    steps = min(max(EPISODES_TO_START * (spec.max_episode_steps or 100), 200), 1_000)
-    return Choice("random_steps", steps, f"{steps:,} random steps first")
+def _random_steps(spec: GoalSpec) -> Choice:
+    steps = min(max(WARM_UP_EPISODES * (spec.max_episode_steps or 100), 200), 1_000)
+    return Choice("random_steps", steps, f"about {WARM_UP_EPISODES} episodes, for the normalizer")
 
 
 def _goal_features(goal: ArraySpec) -> Iterator[Choice]:
-    """Places are compared by their difference, bits and listed numbers by whether they agree; pictures are not."""
+    """Yield how goals are compared: vectors by their difference, bits and indices by equality, images not at all."""
     if goal.dtype.startswith("float"):
-        yield Choice("goal_features", "relative", "networks also see goal - achieved_goal")
+        yield Choice("goal_features", "relative", "goals are vectors")
     elif goal.n_values is not None or (goal.is_bounded and np.ptp(goal.bounds(), axis=0).max() == 1):
-        yield Choice("goal_features", "agreement", "networks also see where goal and achieved_goal agree")
+        yield Choice("goal_features", "agreement", "goals are bits or indices")

@@ -1,71 +1,67 @@
-"""Suites: lists of tasks to measure on, as TOML. An entry is a task with what a run of it is given besides its recipe."""
+"""Suites: lists of tasks for benchmarks, as TOML. An entry is a task with its options besides the recipe's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from ..errors import FileError
+from pydantic import Field
+
+from ..errors import FileError, OptionError
+from ..options import OptionRecord
 from .files import SUITES, names_in, read_toml
 
-WORDS = ("environment", "agent", "recipe", "name")  # of an entry; all others are options
+_KEYS = ("environment", "agent", "recipe", "name")  # of an entry; all others are options
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One task. agent, recipe: chosen by the environment where None. name: of the variant, where a task stands twice."""
+class Entry(OptionRecord):
+    """One task. agent, recipe: None: by the environment. name: of the variant, if a task occurs more than once."""
 
     environment: str
-    agent: str | None
-    recipe: str | None
-    name: str | None
-    options: Mapping[str, Any]
+    agent: str | None = None
+    recipe: str | None = None
+    name: str | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Suite:
-    """What a benchmark runs, each entry with every seed."""
+class Suite(OptionRecord):
+    """The tasks of a benchmark. Each is run with every seed."""
 
     name: str
     entries: tuple[Entry, ...]
 
 
 def suite_names() -> list[str]:
-    """The built-in suites."""
+    """Return the names of the built-in suites."""
     return names_in(SUITES)
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """A built-in suite by its name, or a TOML file of your own by its path."""
+    """Return a built-in suite by its name, or the suite in a .toml file by its path. Raises FileError."""
     name, data = read_toml("suite", name_or_path, SUITES)
     tables, included = data.pop("entry", []), data.pop("include", [])
     are_tables = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
     if data or not are_tables or not isinstance(included, list) or not tables + included:
         raise FileError(
-            f"suite {name!r} holds {', '.join(data) or 'nothing to run'}, but a suite has a table [[entry]] for each task, "
-            f"or `include`, a list of other suites"
+            f"Suite {name!r} must hold a table [[entry]] per task, or `include`, a list of other suites. "
+            f"Found {', '.join(data) or 'nothing to run'}."
         )
     entries = [_entry(name, number, table) for number, table in enumerate(tables, 1)]
     for other in included:
         entries += [entry for entry in _included(name, str(other)) if entry not in entries]
-    return Suite(name, tuple(entries))
+    return Suite(name=name, entries=tuple(entries))
 
 
 def _included(name: str, other: str) -> tuple[Entry, ...]:
     _, data = read_toml("suite", other, SUITES)
-    if "include" in data:  # which may lead back here
-        raise FileError(f"suite {name!r} includes {other!r}, which includes others itself: name those")
+    if "include" in data:  # it could lead back here
+        raise FileError(f"Suite {name!r} includes {other!r}, which includes others itself. Name those.")
     return load_suite(other).entries
 
 
 def _entry(suite: str, number: int, table: Mapping[str, Any]) -> Entry:
-    words = {word: table.get(word) for word in WORDS}
-    if not words["environment"] or not all(isinstance(value, str | None) for value in words.values()):
-        found = ", ".join(f"{word} = {value!r}" for word, value in words.items() if value is not None) or "none of them"
-        raise FileError(
-            f"entry {number} of suite {suite!r} has {found}, but it needs an environment (its id), and perhaps agent, "
-            f"recipe and name, all in quotes"
-        )
-    options = {name: value for name, value in table.items() if name not in WORDS}
-    return Entry(str(words["environment"]), words["agent"], words["recipe"], words["name"], options)
+    known = {key: table[key] for key in _KEYS if key in table}
+    try:
+        return Entry(**known, options={name: value for name, value in table.items() if name not in _KEYS})
+    except OptionError as problem:
+        raise FileError(f"Entry {number} of suite {suite!r} is not valid. {problem}") from None

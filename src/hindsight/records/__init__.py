@@ -1,27 +1,34 @@
-"""What travels between the folders: GoalSpec (the task), Episode (what happened), Batch (what is learnt from)."""
+"""Plain data that crosses folders: GoalSpec (a task), Episode (one rollout), Batch (sampled transitions)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
 from ..errors import FileError, GoalEnvError, InputError
+from .definitions import first_solved as first_solved
+from .definitions import return_range as return_range
+from .definitions import wilson_interval as wilson_interval
 
 Array = npt.NDArray[Any]
+Record = TypeVar("Record")
 OBSERVATION_KEYS = ("observation", "achieved_goal", "desired_goal")
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """One array of a task: its shape, its dtype and the values it can take.
+    """Shape, dtype and bounds of one array of a task.
 
-    shape: () for a Discrete space. dtype: NumPy's name. low, high: one number when all elements share it, else one per
-    element, flat, in C order. n_values: how many values a Discrete space has (they start at `low`), None for any other.
+    shape: () for a Discrete space.
+    dtype: NumPy's name of the dtype.
+    low, high: the bounds: one number if all elements share it, otherwise one per element, flat, in C order.
+    n_values: number of values of a Discrete space (the first one is `low`), None for other spaces.
     """
 
     shape: tuple[int, ...]
@@ -30,18 +37,21 @@ class ArraySpec:
     high: tuple[float, ...] = (np.inf,)
     n_values: int | None = None
 
+    def __post_init__(self) -> None:
+        np.dtype(self.dtype)  # raises TypeError for a name that is no dtype
+
     @property
     def size(self) -> int:
-        """How many numbers the array holds."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        """Return the number of elements."""
+        return math.prod(self.shape)
 
     @property
     def is_bounded(self) -> bool:
-        """Whether every element has a finite lower and upper bound."""
+        """Return whether every element has a finite lower and upper bound."""
         return bool(np.isfinite(self.low).all() and np.isfinite(self.high).all())
 
     def bounds(self) -> tuple[Array, Array]:
-        """low and high as float64 arrays of the full shape."""
+        """Return low and high as float64 arrays of the full shape."""
         low, high = np.asarray(self.low, np.float64), np.asarray(self.high, np.float64)
         if low.size == 1:
             return np.full(self.shape, low.item()), np.full(self.shape, high.item())
@@ -49,7 +59,7 @@ class ArraySpec:
 
     @classmethod
     def from_space(cls, space: spaces.Space[Any], name: str) -> ArraySpec:
-        """Read a Box, Discrete or MultiBinary space; raises GoalEnvError, naming the wrapper to use, for any other."""
+        """Return the spec of a Box, Discrete, MultiBinary or MultiDiscrete space. Raises GoalEnvError for other spaces."""
         if isinstance(space, spaces.Box):
             low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
             if low.size and (low == low.flat[0]).all() and (high == high.flat[0]).all():
@@ -60,36 +70,23 @@ class ArraySpec:
             return cls((), "int64", (float(start),), (float(start + n_values - 1),), n_values)
         if isinstance(space, spaces.MultiBinary):
             return cls(tuple(space.shape), "int8", (0.0,), (1.0,))
+        if isinstance(space, spaces.MultiDiscrete):
+            low, high = space.start.ravel(), (space.start + space.nvec - 1).ravel()
+            return cls(space.shape, "int64", tuple(low.astype(float).tolist()), tuple(high.astype(float).tolist()))
         raise GoalEnvError(
-            f"{name} is a {type(space).__name__} space, but a Box, Discrete or MultiBinary space is needed: "
-            f"flatten it first, with gymnasium.wrappers.FlattenObservation or a TransformObservation of your own"
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data; infinities become strings, so that the text is strict JSON."""
-        data = {f.name: getattr(self, f.name) for f in fields(self)}
-        return data | {"low": [_to_text(x) for x in self.low], "high": [_to_text(x) for x in self.high]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ArraySpec:
-        """The inverse of `to_json`."""
-        n_values = data["n_values"]
-        return cls(
-            tuple(int(n) for n in data["shape"]),
-            np.dtype(str(data["dtype"])).name,
-            tuple(float(x) for x in data["low"]),
-            tuple(float(x) for x in data["high"]),
-            None if n_values is None else int(n_values),
+            f"Expected a Box, Discrete, MultiBinary or MultiDiscrete space for {name}, got a {type(space).__name__} space. "
+            f"Wrap the environment in hindsight.envs.flatten.FlattenGoalEnv."
         )
 
 
 @dataclass(frozen=True)
 class GoalSpec:
-    """The shape of a goal-conditioned task: what is seen, what is asked, what can be done, and for how long.
+    """Spaces, time limit and reward range of a goal-conditioned task.
 
-    observation, goal, action: an ArraySpec each (achieved and desired goals share one). max_episode_steps: the time limit
-    in steps, None without one. reward_low, reward_high: the range of the reward, infinite where it is not known; a sparse
-    reward of -1 and 0 reads (-1, 0). env_id: the registered name, where there is one.
+    observation, goal, action: one ArraySpec each; achieved and desired goals share one.
+    max_episode_steps: time limit in steps, None without a limit.
+    reward_low, reward_high: range of the reward, infinite if unknown; (-1, 0) for a sparse reward of -1 and 0.
+    env_id: the registered name of the environment, None if it has none.
     """
 
     observation: ArraySpec
@@ -109,80 +106,58 @@ class GoalSpec:
         reward_range: tuple[float, float] = (-np.inf, np.inf),
         env_id: str | None = None,
     ) -> GoalSpec:
-        """Read the spaces of a goal environment; raises GoalEnvError where they are not those of one."""
-        if not isinstance(observation_space, spaces.Dict):
+        """Return the spec of a goal environment with these spaces. Raises GoalEnvError if they are not those of one."""
+        found = observation_space.spaces if isinstance(observation_space, spaces.Dict) else {}
+        if missing := [key for key in OBSERVATION_KEYS if key not in found]:
             raise GoalEnvError(
-                f"the observation space is a {type(observation_space).__name__}, but hindsight needs a Dict space with "
-                f"the keys {', '.join(OBSERVATION_KEYS)}: wrap the environment so that it names what it achieved and what "
-                f"it was asked"
+                f"Expected a Dict observation space with the keys {', '.join(OBSERVATION_KEYS)}, got {observation_space}: "
+                f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing. Use a wrapper that returns them."
             )
-        missing = [k for k in OBSERVATION_KEYS if k not in observation_space.spaces]
-        if missing:
-            raise GoalEnvError(
-                f"the observation space has the keys {', '.join(observation_space.spaces)}, but {', '.join(missing)} "
-                f"{'is' if len(missing) == 1 else 'are'} missing: hindsight needs {', '.join(OBSERVATION_KEYS)}"
-            )
-        parts = {k: ArraySpec.from_space(observation_space.spaces[k], k) for k in OBSERVATION_KEYS}
-        achieved, desired = parts["achieved_goal"], parts["desired_goal"]
+        arrays = {k: ArraySpec.from_space(found[k], k) for k in OBSERVATION_KEYS}
+        achieved, desired = arrays["achieved_goal"], arrays["desired_goal"]
         if achieved.shape != desired.shape:
             raise GoalEnvError(
-                f"achieved_goal has shape {achieved.shape} and desired_goal {desired.shape}: they must be the same, "
-                f"since what was achieved stands in for what was asked"
+                f"achieved_goal has shape {achieved.shape} and desired_goal {desired.shape}, but they must be the same: "
+                f"relabelling replaces a desired goal by an achieved goal."
             )
         action = ArraySpec.from_space(action_space, "the action space")
-        low, high = reward_range
-        return cls(parts["observation"], desired, action, max_episode_steps, float(low), float(high), env_id)
+        low, high = map(float, reward_range)
+        return cls(arrays["observation"], desired, action, max_episode_steps, low, high, env_id)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, strict JSON."""
-        return {
-            "observation": self.observation.to_json(),
-            "goal": self.goal.to_json(),
-            "action": self.action.to_json(),
-            "max_episode_steps": self.max_episode_steps,
-            "reward_low": _to_text(self.reward_low),
-            "reward_high": _to_text(self.reward_high),
-            "env_id": self.env_id,
-        }
+        """Return plain data for strict JSON."""
+        return dict(to_plain(self))
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GoalSpec:
-        """The inverse of `to_json`; raises FileError where something is missing or malformed."""
-        try:
-            return cls(
-                ArraySpec.from_json(data["observation"]),
-                ArraySpec.from_json(data["goal"]),
-                ArraySpec.from_json(data["action"]),
-                None if data["max_episode_steps"] is None else int(data["max_episode_steps"]),
-                float(data["reward_low"]),
-                float(data["reward_high"]),
-                None if data["env_id"] is None else str(data["env_id"]),
-            )
-        except (KeyError, TypeError, ValueError) as problem:
-            raise FileError(
-                f"the description of a task is malformed ({problem!r}): the file is not ours, or damaged"
-            ) from None
+        """Return the spec that `to_json` wrote. Raises FileError if something is missing or malformed."""
+        return read_record(cls, data, "task")
 
     def difference(self, other: GoalSpec) -> str:
-        """What differs between two tasks in shape or kind, in words; "" where a policy of one can act in the other."""
-        parts = [
+        """Return what differs in shapes, numbers of values or action bounds, in words; "" if a policy of one fits both."""
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in ("observation", "goal", "action")}
+        differences = [
             f"{name} {mine.shape} {mine.dtype} against {theirs.shape} {theirs.dtype}"
-            for name in ("observation", "goal", "action")
-            if (mine := getattr(self, name)) != (theirs := getattr(other, name))
-            and (mine.shape, mine.n_values) != (theirs.shape, theirs.n_values)
+            for name, (mine, theirs) in pairs.items()
+            if (mine.shape, mine.n_values) != (theirs.shape, theirs.n_values)
         ]
-        return "; ".join(parts)
+        mine, theirs = pairs["action"]
+        if mine.shape == theirs.shape and not np.array_equal(mine.bounds(), theirs.bounds()):
+            differences.append(f"action bounds {mine.low} to {mine.high} against {theirs.low} to {theirs.high}")
+        return "; ".join(differences)
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """One whole episode of T steps.
+    """One whole episode of T steps. Raises InputError if the lengths of its arrays do not fit.
 
-    observation (T+1, ...), achieved_goal (T+1, ...), desired_goal (T+1, ...): what was seen before each step, and at last
-    after the final one. action (T, ...), reward (T,). terminated: whether the last step ended the episode for good (a time
-    limit does not). success: whether the last step reported success; None where the environment does not say. info: numeric
-    values that the reward needs, (T, ...) each, of the step that led to row t + 1. number: its place in the run. is_guided:
-    whether it was led to the task's subgoals.
+    observation, achieved_goal, desired_goal: (T+1, ...), before each step; the last row is after the final step.
+    action: (T, ...). reward: (T,).
+    terminated: whether the last step terminated the episode (a time limit truncates it instead).
+    success: `is_success` of the last step; None if the environment does not report it.
+    info: numeric values that the reward needs, (T, ...) each; row t belongs to the step from row t to row t + 1.
+    number: number of the episode in the run.
+    is_guided: whether the exploration followed the subgoals of the task.
     """
 
     observation: Array
@@ -198,30 +173,31 @@ class Episode:
 
     def __post_init__(self) -> None:
         steps = len(self.action)
-        for name in OBSERVATION_KEYS:
-            if len(getattr(self, name)) != steps + 1:
-                raise InputError(
-                    f"an episode of {steps} actions needs {steps + 1} rows of {name}, got {len(getattr(self, name))}"
-                )
-        for name, values in {"reward": self.reward, **self.info}.items():
-            if len(values) != steps:
-                raise InputError(f"an episode of {steps} actions needs {steps} values of {name}, got {len(values)}")
+        expected = {name: (getattr(self, name), steps + 1) for name in OBSERVATION_KEYS}
+        expected |= {name: (values, steps) for name, values in {"reward": self.reward, **self.info}.items()}
+        for name, (values, length) in expected.items():
+            if len(values) != length:
+                raise InputError(f"Expected {length} rows of {name} for an episode of {steps} actions, got {len(values)}.")
 
     def __len__(self) -> int:
-        """The number of steps."""
+        """Return the number of steps."""
         return len(self.action)
 
 
-@dataclass(eq=False, slots=True)  # not frozen, which would take six times as long to make
+@dataclass(eq=False, slots=True)  # not frozen: a frozen one takes six times as long to construct
 class Batch:
-    """B transitions with the goals they are learnt under; every array may carry further leading axes, (n, B, ...).
+    """B transitions. Every array may have further leading axes: (n, B, ...).
 
-    observation, achieved_goal: before the step. goal: the one used here, asked or put in hindsight. action, reward: of the
-    step, under `goal`. next_observation, next_achieved_goal: after it. terminated: whether the step ended the episode for
-    good, so that no value follows. is_relabelled: whether `goal` was put in hindsight. row: where in the timeline it came
-    from. discount: what the value after the step counts, 0 where terminated; None leaves it to the agent, for one-step
-    returns. weight: how much a sample counts; None where all count alike. subgoal: whose goals these are, 0 for those of the
-    task, else the number of a subgoal; None where there are no subgoals.
+    observation, achieved_goal: before the step.
+    goal: the original desired goal or the one that replaced it.
+    action: of the step. reward: of the step under `goal`.
+    next_observation, next_achieved_goal: after the step.
+    terminated: whether the step terminated the episode, so that its target does not bootstrap.
+    is_relabelled: whether `goal` replaced the original goal.
+    row: row of the timeline.
+    discount: factor of the next value, 0 if terminated; None: the agent uses its own, for one-step returns.
+    weight: weight of each sample in the loss; None: all the same.
+    subgoal: 0 if `goal` is the task's goal, otherwise the number of the subgoal; None without subgoals.
     """
 
     observation: Array
@@ -239,18 +215,35 @@ class Batch:
     subgoal: Array | None = None
 
     def __len__(self) -> int:
-        """The length of the leading axis."""
+        """Return the length of the leading axis."""
         return len(self.reward)
 
     def __getitem__(self, index: Any) -> Batch:
-        """The same index into every array: views, for slices and integers."""
+        """Return every array at this index; slices and integers give views."""
         arrays = [getattr(self, name)[index] for name in BATCH_FIELDS]
-        others = (self.discount, self.weight, self.subgoal)
-        return Batch(*arrays, *(None if array is None else array[index] for array in others))
+        optional = (self.discount, self.weight, self.subgoal)
+        return Batch(*arrays, *(None if array is None else array[index] for array in optional))
 
 
-BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.default is MISSING)  # those that are always there
+BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.default is MISSING)  # the fields that are never None
 
 
-def _to_text(value: float) -> float | str:
-    return value if np.isfinite(value) else str(value)
+def read_record(record_class: type[Record], data: Mapping[str, Any], name: str) -> Record:
+    """Return the dataclass that `to_json` wrote, validated by pydantic. Raises FileError if `data` is malformed."""
+    from pydantic import TypeAdapter  # only files need it
+
+    try:
+        return TypeAdapter(record_class).validate_python(data)
+    except (TypeError, ValueError) as problem:
+        raise FileError(
+            f"The description of the {name} is malformed: {problem}. The file is damaged, or hindsight did not write it."
+        ) from None
+
+
+def to_plain(value: Any) -> Any:
+    """Return dataclasses as dictionaries, tuples as lists and infinities as strings, recursively."""
+    if is_dataclass(value):
+        return {f.name: to_plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [to_plain(each) for each in value]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value

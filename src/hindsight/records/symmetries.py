@@ -1,9 +1,9 @@
-"""What a world does not care about, such as a turn or a mirror: a finite group of maps on the columns of a row.
+"""Symmetries of a task, such as a rotation or a mirror: a finite group of maps on the columns of a row.
 
-A family of tasks declares a few of them, its generators, as text. "o0=-o1 o1=o0 g0=-g1 g1=g0 a0=-a1 a1=a0" is a quarter
-turn: column 0 of the observation becomes minus its column 1, and so on; `g` is a column of the goals, achieved and desired,
-`a` one of the action. "o1=1.5-o1" is a mirror that stands at 0.75. Columns that are not named stay as they are. A buffer
-shows each sample from a side drawn at random, so that one step teaches as much as one from every side.
+A recipe declares generators of the group as text. "o0=-o1 o1=o0 g0=-g1 g1=g0 a0=-a1 a1=a0" is a rotation by 90 degrees:
+column 0 of the observation becomes minus column 1, and so on. `o` is a column of the observation, `g` of the achieved and
+desired goals, `a` of the action. "o1=1.5-o1" is a mirror at 0.75. Columns that are not named stay as they are. The buffer
+transforms each sample by a random element of the group (data augmentation).
 """
 
 from __future__ import annotations
@@ -11,127 +11,123 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..errors import OptionError
 from . import Array, ArraySpec, Episode, GoalSpec
 
-LARGEST_ORDER = 64  # maps in a group; more are made by generators that never lead back
+LARGEST_ORDER = 64  # elements of a group; generators that exceed it never return to the identity
 PARTS = {"o": "observation", "g": "goal", "a": "action"}
+_PART_OF_ARRAY = {"observation": "observation", "achieved_goal": "goal", "desired_goal": "goal", "action": "action"}
 _ENTRY = re.compile(r"([oga])(\d+)=(?:([+-]?\d+(?:\.\d*)?)(?=[+-]))?([+-]?)\1(\d+)")
-_SAME = 1e-6  # by which the offsets of two maps may differ, for numbers are written with few digits
+_OFFSET_TOLERANCE = 1e-6  # largest difference between equal offsets: texts have few digits
 
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """G maps of rows of n columns: x becomes sign * x[source] + offset. All (G, n), but for one map alone (n,)."""
+    """G maps of rows of n columns: x becomes sign * x[source] + offset. All arrays are (G, n), or (n,) for one map."""
 
     source: Array
     sign: Array
     offset: Array
 
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def of(self, columns: slice) -> Maps:
-        """What the maps do to some neighbouring columns, which they keep among themselves."""
-        return Maps(*(np.ascontiguousarray(a[:, columns]) for a in (self.source - columns.start, self.sign, self.offset)))
+    def select(self, columns: slice) -> Maps:
+        """Return the maps of some neighbouring columns. The maps must not mix them with other columns."""
+        arrays = (self.source - columns.start, self.sign, self.offset)
+        return Maps(*(np.ascontiguousarray(array[:, columns]) for array in arrays))
 
     def after(self, first: Maps) -> Maps:
-        """The map that does `first`, then this one; of one map each."""
+        """Return the composition: `first`, then this map. Both are single maps."""
         sign, offset = self.sign * first.sign[self.source], self.sign * first.offset[self.source] + self.offset
         return Maps(first.source[self.source], sign, offset)
 
     def is_same(self, other: Maps) -> bool:
-        """Whether two maps do the same."""
+        """Return whether two maps are equal, up to rounding of the offsets."""
         same = np.array_equal(self.source, other.source) and np.array_equal(self.sign, other.sign)
-        return same and bool(np.abs(self.offset - other.offset).max(initial=0.0) < _SAME)
+        return same and bool(np.abs(self.offset - other.offset).max(initial=0.0) < _OFFSET_TOLERANCE)
 
 
 class Symmetries:
-    """The group that the generators make for a task. Element 0 changes nothing; without generators it is the only one.
+    """The group that the generators make for a task. Element 0 is the identity, the only element without generators.
 
-    generators: as the module says. Raises OptionError for what is no such text, names a column that the task does not have,
-    is no one-to-one map, or leads to more than LARGEST_ORDER maps; and for arrays that are not flat and of floats.
+    generators: texts, as the module describes them.
+
+    Raises OptionError if a text cannot be read, names a column that the task lacks or is not one-to-one, if the group has
+    more than LARGEST_ORDER elements, or if the arrays of the task are not flat floats.
     """
 
     def __init__(self, generators: Sequence[str], spec: GoalSpec) -> None:
-        parts = {"observation": spec.observation, "goal": spec.goal, "action": spec.action}
+        arrays = {"observation": spec.observation, "goal": spec.goal, "action": spec.action}
         if generators:
-            for name, part in parts.items():
-                _require_numbers(name, part)
-        stops = np.cumsum([part.size for part in parts.values()]).tolist()
-        columns = {n: slice(stop - p.size, stop) for (n, p), stop in zip(parts.items(), stops, strict=True)}
-        maps = _close([_parse(text, columns) for text in generators], stops[-1])
+            for name, array in arrays.items():
+                _require_flat_floats(name, array)
+        stops = np.cumsum([array.size for array in arrays.values()]).tolist()
+        columns = {name: slice(stop - a.size, stop) for (name, a), stop in zip(arrays.items(), stops, strict=True)}
+        maps = _generate_group([_parse(text, columns) for text in generators], stops[-1])
         self.generators = tuple(generators)
-        self.maps = {name: maps.of(part) for name, part in columns.items()}
+        self.maps = {name: maps.select(part) for name, part in columns.items()}
 
     def __len__(self) -> int:
-        """How many maps there are, the one that changes nothing too."""
-        return len(self.maps["goal"])
+        """Return the number of elements, the identity included."""
+        return len(self.maps["goal"].source)
 
-    def transformed(self, name: str, values: Array, element: int) -> Array:
-        """`values` (N, n) as seen from another side, fresh memory. name: "observation", "goal" or "action"."""
-        maps = self.maps[name]
+    def transformed(self, part: str, values: Array, element: int) -> Array:
+        """Return `values` (N, n) transformed by an element, as a copy. part: "observation", "goal" or "action"."""
+        maps = self.maps[part]
         return np.asarray(maps.sign[element] * values[:, maps.source[element]] + maps.offset[element]).astype(values.dtype)
 
     def augmented(self, episode: Episode) -> Iterator[Episode]:
-        """The episode as it was, then as it would have been on each other side."""
+        """Yield the episode as it is, then transformed by each other element."""
         yield episode
         for element in range(1, len(self)):
-            yield replace(
-                episode,
-                observation=self.transformed("observation", episode.observation, element),
-                achieved_goal=self.transformed("goal", episode.achieved_goal, element),
-                desired_goal=self.transformed("goal", episode.desired_goal, element),
-                action=self.transformed("action", episode.action, element),
-            )
+            arrays: dict[str, Any] = {
+                name: self.transformed(part, getattr(episode, name), element) for name, part in _PART_OF_ARRAY.items()
+            }
+            yield replace(episode, **arrays)
 
 
-def _require_numbers(name: str, part: ArraySpec) -> None:
-    if len(part.shape) != 1 or np.dtype(part.dtype).kind != "f":
-        raise OptionError(
-            f"symmetries need flat arrays of floats, but the {name} is {part.shape} of {part.dtype}: set symmetries=()"
-        )
+def _require_flat_floats(name: str, array: ArraySpec) -> None:
+    if len(array.shape) != 1 or np.dtype(array.dtype).kind != "f":
+        given = f"shape {array.shape} and dtype {array.dtype} for the {name}"
+        raise OptionError(f"Symmetries need flat arrays of floats, got {given}. Set symmetries=().")
 
 
 def _parse(text: str, columns: dict[str, slice]) -> Maps:
-    """One generator over all columns of a row: observation, goal, action."""
+    """Return the map of one generator over all columns of a row: observation, goal, action."""
     n = max(part.stop for part in columns.values())
     source, sign, offset, named = np.arange(n), np.ones(n), np.zeros(n), set()
     for entry in text.split():
         found = _ENTRY.fullmatch(entry)
         if found is None:
             raise OptionError(
-                f"the symmetry {text!r} holds {entry!r}: write column=column, as in o0=-o1 or g1=1.5-g1, of the same array "
-                f"on both augmented (o: observation, g: goals, a: action)"
+                f"The symmetry {text!r} has the entry {entry!r}. Write column=column, both of one array (o, g or a), as in "
+                f"o0=-o1 or g1=1.5-g1."
             )
         letter, to, constant, minus, taken = found.groups()
         part = columns[PARTS[letter]]
         at, size = part.start + int(to), part.stop - part.start
         if max(int(to), int(taken)) >= size:
-            raise OptionError(f"the symmetry {text!r} holds {entry!r}, but the {PARTS[letter]} has {size} columns, from 0")
+            raise OptionError(f"The symmetry {text!r} has {entry!r}, but the {PARTS[letter]} has {size} columns, from 0.")
         if at in named:
-            raise OptionError(f"the symmetry {text!r} says twice what {letter}{to} becomes: say it once")
+            raise OptionError(f"The symmetry {text!r} maps {letter}{to} twice. Name each column once on the left.")
         named.add(at)
         source[at], sign[at] = part.start + int(taken), -1.0 if minus == "-" else 1.0
         offset[at] = float(constant or 0.0)
     if len(np.unique(source)) < n:
-        raise OptionError(f"the symmetry {text!r} takes a column twice and so loses another: each must be taken once")
+        raise OptionError(f"The symmetry {text!r} uses a column twice on the right, so another one is lost. Use each once.")
     return Maps(source, sign, offset)
 
 
-def _close(generators: list[Maps], n: int) -> Maps:
-    """All that generators lead to, one after the other, the map that changes nothing first."""
+def _generate_group(generators: list[Maps], n: int) -> Maps:
+    """Return every product of the generators over n columns, the identity first."""
     found = [Maps(np.arange(n), np.ones(n), np.zeros(n))]
-    for known in found:  # which grows meanwhile
+    for known in found:  # the list grows during the loop
         for generator in generators:
             new = generator.after(known)
             if not any(new.is_same(old) for old in found):
                 found.append(new)
             if len(found) > LARGEST_ORDER:
-                raise OptionError(
-                    f"the symmetries lead to more than {LARGEST_ORDER} maps and never back: check their signs and offsets"
-                )
+                raise OptionError(f"The symmetries generate more than {LARGEST_ORDER} maps. Check their signs and offsets.")
     return Maps(*(np.stack(arrays) for arrays in zip(*((m.source, m.sign, m.offset) for m in found), strict=True)))

@@ -1,1 +1,1 @@
-"""Where steps are kept and retold: NumPy and Numba only, importable without torch."""
+"""The replay buffer. NumPy and Numba only: importable without torch."""

@@ -1,81 +1,55 @@
-"""HindsightBuffer: steps in, relabelled batches out. For anybody's learner."""
+"""HindsightBuffer: steps in, relabelled batches out, for any learner."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import FileError, InputError, OptionError
-from ..options.relabel import Relabel, RelabelAt, check_relabel_at
-from ..options.replay import check_drawing
-from ..records import Array, Batch, Episode, GoalSpec
+from ..options import Relabel, ReplayOptions
+from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
 from ..records.symmetries import Symmetries
-from ..storage import load_folder, save_folder
-from .chance import check_state
-from .ends import RewardFunction, choose_termination
-from .goals import Strategy, check_strategy
+from ..storage import load_arrays, save_arrays
 from .open_episodes import OpenEpisodes
-from .priorities import ByEnergy, ByError
-from .returns import check_discount
-from .rows import row_dtype, whole_number
-from .sampler import Sampler
-from .subgoal_goals import SubgoalGoals
-from .timeline import Timeline
-from .told import Told, judge_entries
+from .priorities import ErrorPriorities, make_priorities
+from .rows import fraction_of_one, row_dtype, whole_number
+from .sampler import GoalSampler, RandomState, RowSampler, Sampler
+from .strategies import RewardFunction, Strategy, check_strategy, choose_termination, read_strategy
+from .timeline import Timeline, default_dtype
+from .transforms import Pipeline, WeightTransform, already_achieved_fraction, check_subgoals
 
 KIND = "hindsight buffer"
-MUST_AGREE = (
-    "capacity",
-    "episode_length",
-    "dtype",
-    "info_keys",
-    "n_envs",
-    "prioritized",
-    "alpha",
-    "energy_priority",
-    "energy_cap",
-    "energy_remaining",
-    "relabel_at",
-)
+SAVED_ARGUMENTS = ("capacity", "n_envs", "episode_length", "dtype", "autoreset", "success_reward", "discount", "subgoals")
+MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
+AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
 
 
 class HindsightBuffer:
-    """A replay buffer for goal-conditioned tasks that relabels goals in hindsight (Andrychowicz et al. 2017).
+    """Replay buffer for goal-conditioned tasks with hindsight relabelling (Andrychowicz et al. 2017).
 
-    capacity: transitions kept, the oldest episodes leaving first. observation_space: a Dict space with observation,
-    achieved_goal and desired_goal. compute_reward(next_achieved_goal, goal, info) -> (N,), vectorised; info holds an (N,)
-    array for each of info_keys. n_sampled_goal: k hindsight goals per real one, a share of k/(k+1) of the samples, each
-    decided apart; 4 unless given. strategy: future, final, episode, random, a `Relabel`, which says the shares itself, or a
-    function (rows, steps_done, steps_left, u) -> goal rows; it may be set at any time.
-    n_envs: how many environments `add` serves at once. seed: a number, or a NumPy Generator to draw it from.
-    compute_terminated: like compute_reward, for the ends under a new goal; without it they stay as stored.
-    relabel_terminated: otherwise "keep", as stored; "never"; or "success", where compute_success(next_achieved_goal, goal,
-    info) says so, or without it where the reward under the new goal is at least success_reward. Samples with their own goal
-    stay as stored; `replay.ends` says what suits which environments.
-    n_steps: above 1, rewards are discounted sums over up to so many steps under the sample's goal, to the episode's end
-    or to a termination; what comes next is seen after the last of them, and `discount` of a batch is discount**steps, or 0
-    where the last terminated. For 1 it is None.
-    episode_length: the usual length, from the time limit. dtype: the widest float that is kept, float32 or float64.
-    relabel_at: "sample" puts goals in hindsight whenever a batch is drawn; "episode_end" does so once, when an episode
-    ends, as older libraries do: k goals for every step (4 for a `Relabel`, 1 for "final") are kept, with what they pay and
-    whether they end, at the cost of k times those bytes per row. What is wrong with compute_reward then shows in `add`,
-    `add_episode` and `end_open_episodes`. "random" and `desired` draw from all that is held as the episode ends, and from
-    itself; a user's strategy is given rows that count on from behind the ring's last. Not with n_steps above 1.
-    prioritized: draw rows in proportion to (priority + 1e-6)^alpha, as told by `update_priorities` (Schaul et al. 2016);
-    batches then have weights, which make up for it to the power `beta`, that may be set at any time. energy: draw rows in
-    proportion to how far the achieved goal moved in their episode instead (after Zhao and Tresp 2018), up to energy_cap,
-    in the goal's units: all that moved so far or farther then counts alike. energy_remaining: each row counts by the way still
-    ahead of it, up to the limit, and by a tenth of the whole: after the last move no goal from later on is a new one.
-    symmetries: turns and mirrors under which the world is the same, see `hindsight.records.symmetries`; each sample is seen
-    from a side of its own. They must leave every reward as it is.
-    extra_reward: what a step paid besides compute_reward under the goal that was asked, a penalty for a crash for instance,
-    it pays under every goal; without it that is lost where goals are put in hindsight. Not with subgoals.
-    subgoals: goals on the way, see `hindsight.records.subgoals`; a share subgoal_fraction of the samples is told under their goals
-    instead of the task's, as `subgoal` of a batch says, and paid success_reward where the subgoal is met, one less elsewhere.
+    capacity: transitions that are kept. The oldest episodes leave first.
+    observation_space: Dict space with observation, achieved_goal and desired_goal; or a GoalSpec of the whole task.
+    action_space: Box, Discrete or MultiBinary space; None with a GoalSpec.
+    compute_reward: function (next_achieved_goal, goal, info) -> (N,) rewards, vectorized. info has an (N,) array for each
+        of options.info_keys. The arrays are read-only.
+    n_envs: number of environments that `add` serves at once.
+    autoreset: what the environments do after an end, needed if n_envs > 1: a name or Gymnasium's AutoresetMode.
+        "disabled" (None, for one environment): the caller resets. "next_step": the step after an end is the reset and is
+        skipped. "same_step": the last observation is in info["final_obs"].
+    seed: a number, or a NumPy Generator that the random state is drawn from.
+    options: relabelling and sampling. `options.strategy` may be a function (rows, steps_done, steps_left, u) -> goal rows.
+    compute_terminated, compute_success: as compute_reward; used as options.relabel_terminated says.
+    success_reward: least reward of a success. A subgoal that is reached gives it, otherwise one less.
+    episode_length: usual number of steps per episode, which fits the memory to it.
+    dtype: widest float that is stored, "float32" or "float64". None: "float64" if the goal space has float64 bounds > 2048.
+    discount: per step, for n-step returns.
+    subgoals: see `hindsight.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
+    Raises OptionError, UnknownNameError and GoalEnvError.
+    timeline, open_episodes: the finished and the open episodes, to be read.
     """
 
     def __init__(
@@ -84,178 +58,103 @@ class HindsightBuffer:
         observation_space: Any,
         action_space: Any,
         compute_reward: RewardFunction,
-        n_sampled_goal: int | None = None,
-        strategy: str | Strategy | Relabel = "future",
+        *,
         n_envs: int = 1,
+        autoreset: Any = None,
         seed: int | np.random.Generator = 0,
+        options: ReplayOptions = ReplayOptions(),  # noqa: B008 - the record is frozen
         compute_terminated: RewardFunction | None = None,
-        info_keys: Sequence[str] = (),
-        episode_length: int | None = None,
-        dtype: str = "float32",
-        relabel_terminated: str | None = None,
         compute_success: RewardFunction | None = None,
         success_reward: float = 0.0,
-        n_steps: int = 1,
+        episode_length: int | None = None,
+        dtype: str | None = None,
         discount: float = 0.98,
-        prioritized: bool = False,
-        alpha: float = 0.6,
-        beta: float = 0.4,
-        energy_priority: bool = False,
-        energy_cap: float | None = None,
-        energy_remaining: bool = False,
-        symmetries: Sequence[str] = (),
         subgoals: Sequence[str] = (),
-        subgoal_fraction: float = 0.2,
-        relabel_at: RelabelAt = "sample",
-        extra_reward: bool = False,
     ) -> None:
-        settings = {
-            "spec": GoalSpec.from_spaces(observation_space, action_space).to_json(),
-            "capacity": capacity,
-            "episode_length": episode_length,
-            "dtype": dtype,
-            "info_keys": list(info_keys),
-            "n_envs": n_envs,
-            "n_sampled_goal": n_sampled_goal,
-            "strategy": _written(strategy),
-            "relabel_terminated": relabel_terminated,
-            "success_reward": success_reward,
-            "n_steps": n_steps,
-            "discount": discount,
-            "prioritized": prioritized,
-            "alpha": alpha,
-            "energy_priority": energy_priority,
-            "energy_cap": energy_cap,
-            "energy_remaining": energy_remaining,
-            "symmetries": list(symmetries),
-            "subgoals": list(subgoals),
-            "subgoal_fraction": subgoal_fraction,
-            "relabel_at": relabel_at,
-            "extra_reward": extra_reward,
-        }
-        self._set_up(settings, strategy, seed, compute_reward, compute_terminated, compute_success)
-        self.beta = beta
-
-    def _set_up(
-        self,
-        settings: dict[str, Any],
-        strategy: str | Strategy | Relabel,
-        seed: int | np.random.Generator,
-        compute_reward: RewardFunction,
-        compute_terminated: RewardFunction | None,
-        compute_success: RewardFunction | None,
-    ) -> None:
-        """Build the parts; settings: what a file keeps of the arguments of `__init__`."""
-        shape = (settings[name] for name in ("capacity", "episode_length", "info_keys", "dtype"))
-        spec = GoalSpec.from_json(settings["spec"])
-        timeline = self._timeline = Timeline(spec, *shape)
-        n_envs = whole_number("n_envs", settings["n_envs"], 1)
-        n_sampled_goal = settings["n_sampled_goal"]
-        if n_sampled_goal is not None:
-            n_sampled_goal = whole_number("n_sampled_goal", n_sampled_goal, 0)
-        timeline.priorities = _make_rule(len(timeline.rows), settings)
-        self._open = OpenEpisodes(timeline, n_envs)
-        rule, success_reward = settings["relabel_terminated"], settings["success_reward"]
-        ends = choose_termination(rule, compute_terminated, compute_success, success_reward)
-        ahead = whole_number("n_steps", settings["n_steps"], 1), check_discount(settings["discount"])
-        symmetries, extra = Symmetries(settings["symmetries"], spec), bool(settings["extra_reward"])
-        subgoals = SubgoalGoals(timeline, settings["subgoals"], settings["subgoal_fraction"], success_reward, symmetries)
-        check_relabel_at(settings["relabel_at"], ahead[0])
-        if subgoals.subgoals and settings["relabel_at"] != "sample":
-            raise OptionError(
-                "relabel_at is 'episode_end', but the goals of subgoals are drawn with each sample: use 'sample'"
-            )
-        if subgoals.subgoals and extra:
-            raise OptionError(
-                "extra_reward is True, but subgoals pay by their distance alone: set subgoals=() or leave it out"
-            )
-        self._strategy, self._n_sampled_goal = strategy, n_sampled_goal
-        self._told: Told | None = None
-        if settings["relabel_at"] == "sample":
-            self._sampler = Sampler(
-                timeline, compute_reward, n_sampled_goal, strategy, seed, ends, *ahead, symmetries, subgoals, extra
-            )
-        else:
-            whose = timeline, compute_reward, 0, "future", seed, ends
-            sampler = self._sampler = Sampler(*whose, symmetries=symmetries, extra_reward=extra)
-            told = Told(sampler.chance, judge_entries(sampler.judging), n_sampled_goal, strategy)
-            self._told = timeline.told = sampler.told = told
-        numbers = {"capacity": timeline.capacity, "episode_length": timeline.episode_length}
-        self._settings = settings | numbers | {"n_envs": n_envs, "n_sampled_goal": n_sampled_goal, "n_steps": ahead[0]}
+        is_spec = isinstance(observation_space, GoalSpec)
+        spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
+        self.options, self._strategy = options, check_strategy(options.goal_strategy)
+        self._pipeline = Pipeline(
+            compute_reward,
+            choose_termination(options.relabel_terminated, compute_terminated, compute_success, success_reward),
+            options,
+            fraction_of_one("discount", discount),
+            check_subgoals(subgoals, options),
+            success_reward,
+            Symmetries(options.symmetries, spec),
+        )
+        self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype or default_dtype(spec))
+        self.open_episodes = OpenEpisodes(self.timeline, n_envs, autoreset)
+        self._rng, self._priorities = RandomState(seed), make_priorities(len(self.timeline.rows), options)
+        self._weights = WeightTransform(self.timeline, self._priorities if options.prioritized else None, options.beta)
+        rows = RowSampler(self.timeline, self._rng, self._priorities)
+        self._stored = self._pipeline.stored_goals(rows, self._rng)
+        self.timeline.row_data = [data for data in (self._priorities, self._stored) if data is not None]
+        goals = self._pipeline.goals(rows, self._rng)
+        transforms = self._pipeline.transforms(self.timeline, self._stored, self._weights)
+        self._sampler = Sampler(self.timeline, self._rng, rows, goals, transforms, self._pipeline.extras)
+        self._functions = (compute_reward, compute_terminated, compute_success)
+        self._lock = threading.RLock()
 
     def __len__(self) -> int:
-        """The number of transitions that can be sampled: those of finished episodes."""
-        return len(self._timeline)
+        """Number of transitions that can be sampled: those of finished episodes."""
+        return len(self.timeline)
 
     @property
     def num_episodes(self) -> int:
-        """The number of finished episodes held."""
-        return self._timeline.num_episodes
-
-    @property
-    def timeline(self) -> Timeline:
-        """The finished episodes: to be read."""
-        return self._timeline
-
-    @property
-    def open_episodes(self) -> OpenEpisodes:
-        """The episodes that have not ended yet: to be read."""
-        return self._open
+        """Number of finished episodes."""
+        return self.timeline.num_episodes
 
     @property
     def nbytes(self) -> int:
-        """All memory that the buffer owns: the ring and what lies beside it, the open episodes, scratch."""
-        parts = (self._timeline, self._open, self._sampler, self._timeline.priorities, self._told)
-        return sum(part.nbytes for part in parts if part is not None)
+        """Memory in bytes: the ring and what is kept beside it, the open episodes, scratch."""
+        return self.timeline.nbytes + self.open_episodes.nbytes + self._sampler.nbytes
 
     @property
     def her_probability(self) -> float:
-        """The share of samples that are relabelled: k/(k+1), or what a `Relabel` says."""
-        return self._sampler.her_probability if self._told is None else self._told.share
+        """Fraction of the samples that are relabelled: k / (k + 1), or that of a Relabel."""
+        return self._sampler.goals.probability if self._stored is None else self._stored.probability
 
     @property
-    def strategy(self) -> str | Strategy | Relabel:
-        """Where hindsight goals come from; another may be set at any time, unless goals are drawn as episodes end.
-
-        A name or a function relabels with the n_sampled_goal that the buffer was made with.
-        """
+    def strategy(self) -> Strategy:
+        """Source of relabelled goals. It may be set at any time, except with relabel_at="episode_end"."""
         return self._strategy
 
     @strategy.setter
-    def strategy(self, strategy: str | Strategy | Relabel) -> None:
-        if self._told is not None:
-            raise OptionError("relabel_at is 'episode_end': goals are drawn already, so the strategy stays as it is")
-        k = None if isinstance(strategy, Relabel) else self._n_sampled_goal
-        self._sampler.relabel_by(strategy, k)
-        self._strategy = strategy
-        self._settings = self._settings | {"strategy": _written(strategy), "n_sampled_goal": k}
+    def strategy(self, strategy: Strategy) -> None:
+        if self._stored is not None:
+            raise OptionError("strategy cannot change with relabel_at='episode_end', because the goals are stored already.")
+        goals = GoalSampler(self._sampler.rows, self._rng, strategy, self.options.n_sampled_goal)
+        with self._lock:
+            self._sampler.goals, self._strategy = goals, strategy
 
     @property
     def symmetries(self) -> Symmetries:
-        """The augmented from which samples are seen; there is always one, from which all is as it was."""
-        return self._sampler.symmetries
+        """The symmetry group of the samples. Without symmetries it holds the identity alone."""
+        return self._pipeline.symmetries
 
     @property
     def beta(self) -> float:
-        """How far weights make up for rows that are drawn more often: 0 not at all, 1 wholly."""
-        return self._sampler.beta
+        """Exponent of the importance weights: 0 no correction, 1 full correction. It may be set at any time."""
+        return self._weights.beta
 
     @beta.setter
     def beta(self, beta: float) -> None:
-        if not 0 <= beta <= 1:
-            raise OptionError(f"beta is {beta}, but it must lie between 0 (no weights) and 1 (full ones)")
-        self._sampler.beta = float(beta)
+        self._weights.beta = fraction_of_one("beta", beta)
 
     def update_priorities(self, row: Any, priority: Any) -> None:
-        """Say how wrong the samples of the last draw were: integers, such as batch.row, and numbers of the same shape.
+        """Set the TD errors of sampled transitions.
 
-        Of a row that comes twice the last counts; rows whose episode was evicted since the last draw are passed over.
-        Raises InputError for NaN, infinity, negative numbers, other shapes and rows that start no transition; nothing is
+        row: batch.row of a sample, however long ago. If a row is repeated, its last value counts. Rows whose episode was
+            evicted since are ignored: a prioritized batch has write positions, which are not used again for other steps.
+        priority: absolute TD errors, of the same shape.
+        Raises InputError for NaN, infinity, negative numbers, other shapes, and rows that start no transition. Nothing is
         changed then.
         """
-        if self._timeline.priorities is None:
-            raise InputError("this buffer draws all rows alike: make it with prioritized=True")
-        self._timeline.priorities.update(row, priority)
+        if not isinstance(self._priorities, ErrorPriorities):
+            raise InputError("The buffer does not sample by TD error. Make it with ReplayOptions(prioritized=True).")
+        with self._lock:
+            self._priorities.update(row, priority, self.timeline)
 
     def add(
         self,
@@ -267,168 +166,202 @@ class HindsightBuffer:
         truncated: Any,
         info: Any = None,
     ) -> None:
-        """Take one step of every environment: arrays with a leading axis n_envs, none needed for one.
+        """Add one step of every environment: arrays with a leading axis n_envs, which is optional for one environment.
 
-        info: Gymnasium's dict of arrays, a list of dicts, or a single dict. An episode can be sampled once it has ended. An
-        observation that is not the next_observation of the step before means a reset that the buffer was not told of: the
-        open episode is closed as truncated there. Environments that reset themselves are understood: in the step after an
-        end (Gymnasium's NEXT_STEP), where the step that only starts from the last observation, with reward 0, is skipped;
-        and in the same step (SAME_STEP), where what came last is read from info["final_obs"] and info["final_info"].
-        Raises MissingKeyError, ShapeError, CastError, NonFiniteError, EpisodeTooLongError or InputError; nothing is stored
-        then, of any environment.
+        info: Gymnasium's dict of arrays, a list of dicts, or a single dict.
+        An episode can be sampled once it has ended. If an observation is not the next_observation of the step before, the
+        open episode is closed as truncated there.
+        Raises MissingKeyError, ShapeError, CastError, NonFiniteError, EpisodeTooLongError or InputError. Nothing of the
+        step is stored then, for any environment.
         """
-        self._open.add(observation, next_observation, (action, reward, terminated, truncated), info)
+        with self._lock:
+            self.open_episodes.add(observation, action, reward, next_observation, terminated, truncated, info)
 
     def add_episode(self, episode: Episode) -> None:
-        """Take a whole episode at once; refuses it as `add` would, before anything is written."""
-        self._timeline.append(episode)
+        """Add a whole episode. Raises as `add` does, before anything is stored."""
+        with self._lock:
+            self.timeline.append(episode)
 
     def end_open_episodes(self) -> None:
-        """Close every open episode as truncated: for resets in the middle of one."""
-        self._open.close_all()
+        """Close every open episode as truncated, for resets in the middle of one."""
+        with self._lock:
+            self.open_episodes.close_all()
 
     def sample(self, batch_size: int, out: Batch | None = None) -> Batch:
-        """A batch of independent draws, arrays (batch_size, ...), that never aliases the store.
+        """Return a batch of independent samples, arrays (batch_size, ...), copied from the buffer.
 
-        With priorities, one from each of batch_size equal shares of their sum: in the order of the rows.
-        out: a batch that was returned before for the same size: its memory is used again, and it is returned.
-        Raises NothingToSampleError, InputError, or GoalEnvError where compute_reward is unusable.
+        With priorities the batch is stratified and in the order of the rows.
+        out: a batch that was returned before for the same size. Its memory is reused and it is returned.
+        Raises NothingToSampleError, InputError, or GoalEnvError if compute_reward returns what cannot be used.
         """
-        return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
-
-    def sample_open(self, batch_size: int) -> Batch:
-        """As `sample`, from the steps of open episodes, with the goals of what has happened in them so far.
-
-        For learners that cannot wait for the first end; the open episodes are copied for it, every time.
-        """
-        mine, k = self._sampler, self._settings["n_sampled_goal"]
-        rules = (mine.judging.compute_reward, k, self._strategy, 0, mine.judging.ends, mine.n_steps, mine.discount)
-        sampler = Sampler(self._open.as_ended(), *rules, extra_reward=mine.judging.extra_reward)
-        sampler.chance.state = mine.chance.state
-        return sampler.sample((whole_number("batch_size", batch_size, 1),))
+        with self._lock:
+            return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
 
     def sample_many(self, n: int, batch_size: int, out: Batch | None = None) -> Batch:
-        """n batches in one draw, arrays (n, batch_size, ...): quicker than n calls; `batches[i]` is one of them."""
-        return self._sampler.sample((whole_number("n", n, 1), whole_number("batch_size", batch_size, 1)), out)
+        """Return n batches, arrays (n, batch_size, ...), faster than n calls. batches[i] is one of them."""
+        shape = (whole_number("n", n, 1), whole_number("batch_size", batch_size, 1))
+        with self._lock:
+            return self._sampler.sample(shape, out)
+
+    def sample_open(self, batch_size: int) -> Batch:
+        """Return a batch of steps of open episodes, relabelled with the goals achieved in them so far.
+
+        For learners that cannot wait for the first end. Each call copies the open episodes.
+        """
+        shape = (whole_number("batch_size", batch_size, 1),)
+        with self._lock:
+            timeline, rng = self.open_episodes.as_truncated(), self._rng
+            rows, returns = RowSampler(timeline, rng), self._pipeline.returns(timeline)
+            goals = GoalSampler(rows, rng, self._strategy, self.options.n_sampled_goal)
+            return Sampler(timeline, rng, rows, goals, [returns], self._pipeline.extras).sample(shape)
 
     def already_achieved_fraction(self, batch: Batch) -> float | None:
-        """The share of the relabelled samples whose goal was achieved before their step, so that they teach little.
+        """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
 
-        Achieved means that the reward there is as good as at the goal itself. None where nothing was relabelled, or where
-        the reward needs more than goals (info_keys).
+        Achieved means: the reward is as good as at the goal. None if no sample is relabelled or the reward needs info.
         """
-        is_told = batch.is_relabelled
-        if self._settings["info_keys"] or not is_told.any():
-            return None
-        before, goal = batch.achieved_goal[is_told], batch.goal[is_told]
-        judge = self._sampler.judging.compute_reward
-        return float(np.mean(np.asarray(judge(before, goal, {})) >= np.asarray(judge(goal, goal, {}))))
+        return None if self.options.info_keys else already_achieved_fraction(self._pipeline.compute_reward, batch)
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Arrays and strict JSON from which `load_state_dict` goes on to the same bytes.
+        """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
 
-        The arrays are views where they are large: write or copy them before the buffer changes.
+        Large arrays are views: write or copy them before the buffer changes.
         """
-        arrays = self._timeline.state() | self._open.state() | {"random_state": self._sampler.chance.state.copy()}
-        if self._timeline.priorities is not None:
-            arrays |= self._timeline.priorities.state(self._timeline.high_water)
-        if self._told is not None:
-            arrays |= self._told.state(self._timeline.high_water)
-        return arrays, {"settings": self._settings, "beta": self.beta}
+        with self._lock:
+            arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self._rng.state.copy()}
+            return arrays, _describe(self)
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
         """Take the contents and the random state of another buffer of the same task, capacity and n_envs.
 
-        Raises FileError, naming what differs, and leaves the buffer as it was.
+        Raises FileError, which names what differs. The buffer is unchanged then.
         """
-        priorities = self._timeline.priorities
-        try:
-            self._refuse_other_kind(data["settings"])
-            self._timeline.check(arrays)
-            self._open.check(arrays)
-            if priorities is not None:
-                priorities.check(arrays, arrays["rows"].reshape(-1).view(self._timeline.rows.dtype)["steps_left"])
-            if self._told is not None:
-                self._told.check(arrays, len(arrays["rows"]))
-            random_state, beta = arrays["random_state"], data["beta"]
-            check_state(random_state)
-            stored = _read_strategy(data["settings"]["strategy"])
-            strategy = self._strategy if stored is None else check_strategy(stored)
-            if not 0 <= beta <= 1:
-                raise FileError(f"beta is {beta}, but it must lie between 0 and 1")
-        except (KeyError, TypeError, AttributeError) as problem:
-            raise FileError(f"the stored buffer is malformed ({problem!r}): it is not ours, or damaged") from None
-        self._timeline.load(arrays)
-        self._open.load(arrays)
-        if priorities is not None:
-            priorities.load(arrays)
-        if self._told is not None:
-            self._told.load(arrays)
-        self._sampler.chance.load(random_state)
-        self.beta = beta
-        if self._told is None:
-            self.strategy = strategy
-
-    def _refuse_other_kind(self, settings: Mapping[str, Any]) -> None:
-        mine, spec = self._settings, GoalSpec.from_json(settings["spec"])
-        differences = [f"{k} {mine[k]!r} against {settings[k]!r}" for k in MUST_AGREE if mine[k] != settings[k]]
-        if row_dtype(spec, settings["info_keys"], settings["dtype"]) != self._timeline.rows.dtype:
-            differences.insert(0, self._timeline.spec.difference(spec) or "the dtypes of its spaces")
-        if differences:
-            raise FileError(f"the stored buffer is of another kind: {'; '.join(differences)}")
+        with self._lock:
+            _load_state(self, arrays, data)
 
     def save(self, path: str | Path) -> None:
-        """Write everything but the functions to the folder `path`, whole or not at all; open episodes and chance too."""
-        save_folder(Path(path), KIND, *self.state_dict())
+        """Write everything except the functions to the file `path`, atomically."""
+        with self._lock:
+            save_arrays(Path(path), KIND, *self.state_dict())
 
     @classmethod
     def load(
         cls,
         path: str | Path,
         compute_reward: RewardFunction,
+        *,
         compute_terminated: RewardFunction | None = None,
-        strategy: Strategy | None = None,
         compute_success: RewardFunction | None = None,
+        strategy: Strategy | None = None,
     ) -> HindsightBuffer:
-        """The buffer that was saved at `path`; it goes on to the same bytes. Reading runs no code.
+        """Return the buffer that was saved at `path`. It continues with the same bytes. Reading runs no code.
 
-        The functions are not in the file and are given again; strategy only where it was the user's own.
-        Raises FileError naming the file that is missing, damaged, foreign or of another version.
+        The functions are not in the file. strategy: needed if the saved one was a function.
+        Raises FileError for a file that is missing, damaged, foreign or of another version.
         """
-        arrays, data = load_folder(Path(path), KIND)
+        arrays, data = load_arrays(Path(path), KIND)
         try:
-            settings = data["settings"]
-            chosen = strategy or _read_strategy(settings["strategy"])
-            if chosen is None:
-                raise FileError(
-                    "it used a strategy of its user's own, which is not in the file: give it again, strategy=..."
-                )
-            if settings["n_envs"] != len(arrays["open_steps"]):
-                raise FileError(
-                    f"it is of {settings['n_envs']} environments, but of {len(arrays['open_steps'])} open episodes"
-                )
-            data = data | {"settings": settings | {"strategy": _written(chosen)}}
-            buffer = cls.__new__(cls)
-            buffer._set_up(settings, chosen, 0, compute_reward, compute_terminated, compute_success)
-            buffer.load_state_dict(arrays, data)
-        except (KeyError, TypeError, AttributeError, ValueError, MemoryError) as problem:
-            raise FileError(f"the buffer at {path} cannot be taken: {problem}") from None
+            buffer = _restore((compute_reward, compute_terminated, compute_success), strategy, arrays, data)
+            if strategy is not None and buffer.strategy != strategy:
+                buffer.strategy = strategy
+        except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError) as problem:
+            raise FileError(f"The buffer at {path} cannot be loaded: {problem}") from None
         return buffer
 
+    def __reduce__(self) -> Any:
+        """Pickle the contents and the functions, instead of arrays that would no longer be views of each other."""
+        with self._lock:
+            return _restore, (self._functions, self._strategy, *self.state_dict())
 
-def _written(strategy: str | Strategy | Relabel) -> Any:
-    """As a file keeps it; a function cannot be kept."""
-    return asdict(strategy) if isinstance(strategy, Relabel) else None if callable(strategy) else strategy
+    def __deepcopy__(self, memo: Any) -> HindsightBuffer:
+        """Return a buffer with a copy of the contents and with the same functions, which may belong to an environment."""
+        with self._lock:
+            return _restore(self._functions, self._strategy, *self.state_dict())
 
 
-def _read_strategy(stored: Any) -> Any:
-    """What `_written` wrote; None for a function."""
-    return Relabel(**stored) if isinstance(stored, dict) else stored
+def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
+    """Return what makes the buffer again, except for functions, as strict JSON."""
+    timeline, open_episodes, pipeline, strategy = buffer.timeline, buffer.open_episodes, buffer._pipeline, buffer.strategy
+    return {
+        "spec": timeline.spec.to_json(),
+        "capacity": timeline.capacity,
+        "episode_length": timeline.episode_length,
+        "dtype": timeline.rows["reward"].dtype.name,
+        "n_envs": open_episodes.n_envs,
+        "autoreset": open_episodes.autoreset,
+        "success_reward": pipeline.success_reward,
+        "discount": pipeline.discount,
+        "subgoals": list(pipeline.subgoals),
+        "options": buffer.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
+        "strategy": None if callable(strategy) else str(strategy),
+        "beta": buffer.beta,
+    }
 
 
-def _make_rule(n_rows: int, settings: Mapping[str, Any]) -> ByError | ByEnergy | None:
-    limit, ahead = settings["energy_cap"], settings["energy_remaining"]
-    check_drawing(settings["prioritized"], settings["energy_priority"], limit, ahead)
-    if settings["prioritized"]:
-        return ByError(n_rows, settings["alpha"])
-    return ByEnergy(n_rows, limit, ahead) if settings["energy_priority"] else None
+def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
+    """See `HindsightBuffer.load_state_dict`. All checks come before the first change."""
+    timeline, open_episodes, rng = buffer.timeline, buffer.open_episodes, buffer._rng
+    try:
+        _refuse_other_kind(_describe(buffer), data, timeline)
+        timeline.check(arrays)
+        open_episodes.check(arrays)
+        rng.check(arrays["random_state"])
+        beta, strategy = fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"])
+    except (KeyError, TypeError, AttributeError, OptionError) as problem:
+        raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
+    timeline.load(arrays)
+    open_episodes.load(arrays)
+    rng.load(arrays["random_state"])
+    buffer.beta = beta
+    if strategy is not None and buffer.options.relabel_at == "sample":
+        buffer.strategy = strategy
+
+
+def _restore(
+    functions: Sequence[RewardFunction | None],
+    strategy: Strategy | None,
+    arrays: Mapping[str, Array],
+    data: Mapping[str, Any],
+) -> HindsightBuffer:
+    """Return a buffer with this state. functions: compute_reward, compute_terminated, compute_success."""
+    names = ("compute_reward", "compute_terminated", "compute_success")
+    given: dict[str, Any] = dict(zip(names, functions, strict=True))
+    buffer = HindsightBuffer(**given, **_saved_arguments(arrays, data, strategy))
+    buffer.load_state_dict(arrays, data)
+    return buffer
+
+
+def _saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strategy: Strategy | None) -> dict[str, Any]:
+    """Return the arguments of a saved buffer, with which it is made again. Raises FileError if they do not fit."""
+    options = ReplayOptions(**data["options"])
+    strategy = read_strategy(data["strategy"]) if strategy is None else strategy
+    if strategy is None:
+        raise FileError("It used a function as strategy, which is not in the file. Pass strategy=...")
+    if options.n_sampled_goal is None or not isinstance(strategy, Relabel):  # else it is set later
+        options = options.replace(strategy=strategy)
+    if data["n_envs"] != len(arrays["open_steps"]):
+        raise FileError(f"n_envs is {data['n_envs']}, but the file has {len(arrays['open_steps'])} open episodes.")
+    spaces = {"observation_space": GoalSpec.from_json(data["spec"]), "action_space": None}
+    return {name: data[name] for name in SAVED_ARGUMENTS} | spaces | {"options": options}
+
+
+def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timeline: Timeline) -> None:
+    """Raise FileError unless the description `data` of a saved buffer fits `mine`."""
+    spec = GoalSpec.from_json(data["spec"])
+    options, own = ReplayOptions(**data["options"]), ReplayOptions(**mine["options"])
+    pairs = [(name, data[name], mine[name]) for name in MUST_AGREE]
+    pairs += [(name, getattr(options, name), getattr(own, name)) for name in AGREEING_OPTIONS]
+    differences = [f"{name} {theirs!r} instead of {wanted!r}" for name, theirs, wanted in pairs if theirs != wanted]
+    if row_dtype(spec, options.info_keys, data["dtype"]) != timeline.rows.dtype:
+        differences.insert(0, timeline.spec.difference(spec) or "other dtypes of its spaces")
+    if differences:
+        raise FileError(f"The stored buffer does not fit this one. It has {'; '.join(differences)}.")
+
+
+def compile_kernels() -> None:
+    """Compile the loops now, on a tiny task, so that the first batch is not slow. They are cached on disk."""
+    part, rows = ArraySpec((1,), "float32"), np.zeros((3, 1), np.float32)
+    options = ReplayOptions(symmetries=("o0=-o0 g0=-g0 a0=-a0",))
+    buffer = HindsightBuffer(4, GoalSpec(part, part, part), None, lambda achieved, goal, info: goal[:, 0], options=options)
+    buffer.add_episode(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
+    buffer.sample(1)

@@ -1,113 +1,174 @@
-"""OpenEpisodes: the steps of episodes that have not ended yet, apart for each environment and outside the ring."""
+"""OpenEpisodes: the steps of episodes that have not ended yet, one row of memory per environment, outside the ring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, MissingKeyError
+from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, add_steps, float_table, open_layout
-from .rows import INFO_PREFIX, Place, look, put, refuse_non_finite
-from .timeline import Timeline, machine_memory
+from .rows import INFO_PREFIX, Field, as_bytes, refuse_non_finite, select_observation, whole_number, write
+from .timeline import Timeline, machine_memory, zero_rows
 
-FIRST_ROOM = 64  # rows per environment at first; doubled whenever an episode needs more
+SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
+FIRST_ROOM = 64  # rows per environment at first, doubled when an episode needs more
+DISABLED, NEXT_STEP, SAME_STEP = AUTORESET_MODES = ("disabled", "next_step", "same_step")
+
+
+def check_autoreset(autoreset: Any, n_envs: int) -> str:
+    """Return the name of an autoreset mode: a name, Gymnasium's AutoresetMode, or None for one environment.
+
+    "disabled": the caller resets after an end.
+    "next_step": the step after an end is the reset. It is skipped.
+    "same_step": the environment resets in the step that ends; the last observation is in info["final_obs"].
+    Raises OptionError for other values, and for None with several environments.
+    """
+    modes = ", ".join(map(repr, AUTORESET_MODES))
+    if autoreset is None and n_envs == 1:
+        return DISABLED
+    if autoreset is None:
+        raise OptionError(f'autoreset must be one of {modes}, got None. Pass env.metadata["autoreset_mode"].')
+    name = str(getattr(autoreset, "value", autoreset)).lower().replace("nextstep", NEXT_STEP).replace("samestep", SAME_STEP)
+    if name not in AUTORESET_MODES:
+        raise OptionError(f"autoreset must be one of {modes}, got {autoreset!r}.")
+    return name
 
 
 class OpenEpisodes:
-    """Stages the steps of `n_envs` environments, and hands each episode to the timeline when it ends.
+    """Collect the steps of `n_envs` environments and append each episode to the timeline when it ends.
 
-    Of environment i, `rows[i, : steps[i]]` is the open episode and `rows[i, steps[i]]` holds what was seen last.
-    phase: FRESH where nothing was seen, or a reset is known; OPEN inside an episode; ENDED right after one.
-    closed: the environment and the steps of every episode that the last call handed over, in that order.
+    autoreset: see `check_autoreset`.
+    rows, steps: `rows[i, : steps[i]]` is the open episode of environment i, and `rows[i, steps[i]]` holds its last
+        observation.
+    phase: FRESH before the first step or after a known reset, OPEN inside an episode, ENDED right after one.
+    closed: (environment, steps) of every episode that the last call appended, in that order.
+    breaks: how many steps did not start from the last next_observation, without a known reset.
     """
 
-    def __init__(self, timeline: Timeline, n_envs: int) -> None:
-        self.timeline, self.n_envs = timeline, n_envs
-        row = timeline.rows.dtype
+    def __init__(self, timeline: Timeline, n_envs: int, autoreset: Any = None) -> None:
+        self.timeline, self.n_envs = timeline, whole_number("n_envs", n_envs, 1)
+        self.autoreset = check_autoreset(autoreset, n_envs)
+        row, room = timeline.rows.dtype, min(FIRST_ROOM, timeline.capacity + 1)
+        rows = zero_rows(n_envs * room, row).reshape(n_envs, room)
         self.steps = np.zeros(n_envs, np.int64)
         self.phase = np.zeros(n_envs, np.int64)
         self.closed: list[tuple[int, int]] = []
-        self._incoming = np.zeros((2, n_envs), row)  # one step of each: before, after
+        self.breaks = self._short_breaks = 0
+        self._is_checked = False
+        self._incoming = np.zeros((2, n_envs), row)  # one step of each environment: before, after
         self._truncated = np.zeros(n_envs, np.bool_)
-        self._set_rows(np.zeros((n_envs, min(FIRST_ROOM, timeline.capacity + 1)), row))
-        self._places = _places(self._incoming[0], self._incoming[1], self._truncated)
-        self._bare_places = self._places
+        self._fields = self._bare_fields = _fields_of(self._incoming[0], self._incoming[1], self._truncated, timeline)
         if n_envs == 1:
             before, after = (rows.reshape(()) for rows in self._incoming)
-            self._bare_places = _places(before, after, self._truncated.reshape(()))
+            self._bare_fields = _fields_of(before, after, self._truncated.reshape(()), timeline)
+        self._set_rows(rows)
         self._bare_dimensions = len(timeline.spec.observation.shape)
 
     @property
     def nbytes(self) -> int:
-        """All memory that is held for open episodes."""
+        """Memory in bytes."""
         return sum(a.nbytes for a in (self.rows, self.steps, self.phase, self._incoming, self._truncated))
 
-    def add(self, observation: Any, next_observation: Any, values: tuple[Any, Any, Any, Any], info: Any) -> None:
-        """Take one step of every environment; values: action, reward, terminated, truncated.
-
-        Every check comes before anything is written; see `HindsightBuffer.add`.
-        """
+    def add(
+        self,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        next_observation: Any,
+        terminated: Any,
+        truncated: Any,
+        info: Any,
+    ) -> None:
+        """Add one step of every environment, see `HindsightBuffer.add`. All checks come before anything is written."""
         self.closed.clear()
-        before, after = look(observation, "observation"), look(next_observation, "next_observation")
+        before = select_observation(observation, "observation")
+        after = select_observation(next_observation, "next_observation")
         is_bare = self.n_envs == 1 and np.ndim(before[0]) == self._bare_dimensions
-        places = self._bare_places if is_bare else self._places
-        put(places, (*before, *after, *values))
-        if info or self.timeline.info_keys:
+        fields = self._bare_fields if is_bare else self._fields
+        values = (*before, *after, action, reward, terminated, truncated)
+        if not self._is_checked:
+            _refuse_shared_memory(before, after)
+            self._is_checked = True
+        write(fields, values)
+        if info or self.timeline.info_keys or self.autoreset == SAME_STEP:
             self._read_info(info)
-        code, kept = self._add_steps()
+        kept = self._copy_changes()
+        code = add_steps(*self._arguments)
         if code == NOT_FINITE:
-            self._refuse(places, (*before, *after, *values))
+            self._refuse(fields, values)
         if code == NEEDS_CARE:
-            self._make_way()
-            code, kept = self._add_steps()
+            self._make_way(before, after)
+            kept = self._copy_changes()
+            code = add_steps(*self._arguments)
         if code:
             self._close_ended(kept)
             self.timeline.warn_of_goals()
 
     def close_all(self) -> None:
-        """Close every open episode as truncated, after resets that nobody reported."""
+        """Append every open episode as truncated, and let the next step of every environment start an episode."""
         self.closed.clear()
         self._close(np.flatnonzero(self.steps), FRESH)
         self.phase[:] = FRESH
         self.timeline.warn_of_goals()
 
-    def forget_ends(self) -> None:
-        """Let the next step of every ended environment start an episode, whatever it shows: its reset is known."""
-        self.phase[self.phase == ENDED] = FRESH
-
-    def as_ended(self) -> Timeline:
-        """A timeline of copies of the open episodes, as if they had been cut off now."""
+    def as_truncated(self) -> Timeline:
+        """Return a timeline with copies of the open episodes, as if they were truncated now."""
         mine, steps = self.timeline, max(1, int(self.steps.sum()))
-        cut = Timeline(mine.spec, steps, 1, mine.info_keys, mine.rows["reward"].dtype.name)
-        cut.append_rows([self.rows[i, : self.steps[i] + 1].copy() for i in np.flatnonzero(self.steps)])
-        return cut
+        copy = Timeline(mine.spec, steps, 1, mine.info_keys, mine.rows["reward"].dtype.name)
+        copy.append_rows([self.rows[i, : self.steps[i] + 1].copy() for i in np.flatnonzero(self.steps)])
+        return copy
 
     def _set_rows(self, rows: Array) -> None:
-        """Let `rows` hold the open episodes, and prepare what the kernel is called with."""
+        """Use `rows` as memory of the open episodes."""
         self.rows = rows
-        incoming, open_rows = (each.reshape(-1).view(np.uint8) for each in (self._incoming, rows))
         layouts = (open_layout(rows.dtype), float_table(rows.dtype))
-        self._arguments = (incoming, open_rows, *layouts, self.steps, self.phase, self._truncated)
+        state = (self.steps, self.phase, self._truncated, self.autoreset == NEXT_STEP)
+        self._arguments = (as_bytes(self._incoming), as_bytes(rows), *layouts, *state)
 
-    def _make_way(self) -> None:
-        """Close the episodes that the incoming step does not go on from, and grow where there is no room for it."""
-        incoming, open_rows, layout, *_ = self._arguments
-        env, (row_bytes, head, *_) = np.arange(self.n_envs), layout
-        seen = open_rows.reshape(self.n_envs, -1, row_bytes)[env, self.steps, :head]
-        goes_on = (incoming.reshape(2, self.n_envs, row_bytes)[0, :, :head] == seen).all(axis=1)
-        longest = int(self.steps[goes_on].max(initial=0)) + 1
+    def _make_way(self, before: Sequence[Any], after: Sequence[Any]) -> None:
+        """Close the episodes that the incoming step does not continue. Enlarge the memory if an episode needs it."""
+        continues = self._continues()
+        is_break = ~continues & ((self.phase == OPEN) | (self.phase == ENDED) & (self.autoreset == NEXT_STEP))
+        if is_break.any():
+            _refuse_shared_memory(before, after)
+        longest = int(self.steps[continues].max(initial=0)) + 1
         self.timeline.check_length(longest)
-        self._close(np.flatnonzero((self.phase == OPEN) & ~goes_on), FRESH)
+        self._count_breaks(is_break)
+        self._close(np.flatnonzero(is_break & (self.phase == OPEN)), FRESH)
+        self.phase[is_break] = FRESH
         if longest >= self.rows.shape[1]:
             more = np.zeros((self.n_envs, min(2 * longest, self.timeline.capacity + 1)), self.rows.dtype)
             more[:, : self.rows.shape[1]] = self.rows
             self._set_rows(more)
 
+    def _continues(self) -> Array:
+        """Return which steps start from the last next_observation, (n_envs,). Their bytes become equal: 0.0 is -0.0."""
+        incoming, last = self._incoming[0], self.rows[np.arange(self.n_envs), self.steps]
+        keys = OBSERVATION_KEYS[:2]
+        is_same = [(incoming[key] == last[key]).reshape(self.n_envs, -1).all(axis=1) for key in keys]
+        continues: Array = is_same[0] & is_same[1]
+        for key in keys:
+            incoming[key][continues] = last[key][continues]
+        return continues
+
+    def _count_breaks(self, is_break: Array) -> None:
+        """Count the steps that do not start from the last next_observation. Warn once if they cut episodes to one step."""
+        was_short = self._short_breaks < SHORT_BREAKS
+        self.breaks += int(is_break.sum())
+        self._short_breaks += int((is_break & (self.steps == 1)).sum())
+        if was_short and self._short_breaks >= SHORT_BREAKS:
+            warnings.warn(
+                f"{self._short_breaks} episodes were closed as truncated after 1 step, because the next observation was "
+                f"not their next_observation. Pass what the step returned, without new noise or normalization.",
+                stacklevel=5,
+            )
+
     def _close(self, envs: Array, phase: int) -> None:
-        """Hand the open episodes of these environments to the timeline, all or none."""
+        """Append the open episodes of these environments to the timeline, all or none."""
         episodes = [self.rows[i, : self.steps[i] + 1] for i in envs]
         self.timeline.append_rows(episodes)
         self.closed += zip(envs.tolist(), self.steps[envs].tolist(), strict=True)
@@ -115,54 +176,59 @@ class OpenEpisodes:
             self.rows[i, 0] = rows[-1]
         self.steps[envs], self.phase[envs] = 0, phase
 
-    def _add_steps(self) -> tuple[int, tuple[Array, Array, Array] | None]:
-        """The code of `add_steps`, and what it changes, as it was: goals that are drawn at an end may yet refuse the step."""
-        kept = None
-        if self.timeline.told is not None:
-            kept = self.steps.copy(), self.phase.copy(), self.rows[np.arange(self.n_envs), self.steps]
-        return add_steps(*self._arguments), kept
+    def _copy_changes(self) -> tuple[Array, Array, Array] | None:
+        """Return copies of what `add_steps` changes: steps, phase, last rows. None if no episode can be refused later."""
+        if not self.timeline.row_data:
+            return None
+        return self.steps.copy(), self.phase.copy(), self.rows[np.arange(self.n_envs), self.steps]
 
     def _close_ended(self, kept: tuple[Array, Array, Array] | None) -> None:
-        """Hand over what the last step ended; where that is refused, be as before the step, as `kept` has it."""
+        """Append the episodes that the last step ended. If they are refused, undo the step."""
         try:
             self._close(np.flatnonzero((self.phase == ENDED) & (self.steps > 0)), ENDED)
         except Exception:
             if kept is not None:
-                self.steps[:], self.phase[:] = kept[0], kept[1]
-                self.rows[np.arange(self.n_envs), self.steps] = kept[2]
+                self.steps[:], self.phase[:], last_rows = kept
+                self.rows[np.arange(self.n_envs), self.steps] = last_rows
             raise
 
     def _read_info(self, info: Any) -> None:
-        """Put the final observations, where an environment resets itself in the same step, and the declared info keys."""
-        for i, final in _final_observations(info):
-            after = self._incoming[1, i : i + 1].reshape(())
-            places = [Place.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
-            values = look(final, "final_obs")
-            put(places, values)
-            refuse_non_finite(places, values)
+        """Write the final observations of autoreset "same_step" and the info values that the reward needs."""
+        if self.autoreset == SAME_STEP:
+            finals = _final_observations(info, self.n_envs)
+            for i in np.flatnonzero(self._truncated | self._incoming[0]["terminated"]).tolist():
+                self._write_final(i, finals[i])
+        elif "final_obs" in info if isinstance(info, Mapping) else any("final_obs" in each for each in info or ()):
+            raise InputError(f"info has final_obs, so autoreset must be 'same_step', but it is {self.autoreset!r}.")
         for key in self.timeline.info_keys:
-            place = Place.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
-            put([place], [_info_column(info, key, self.n_envs)])
+            field = Field.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
+            write([field], [_info_column(info, key, self.n_envs)])
 
-    def _refuse(self, places: Sequence[Place], values: Sequence[Any]) -> None:
-        """Say what is not finite: a value of the step, or a number of the info."""
-        refuse_non_finite(places, values)
+    def _write_final(self, i: int, final: Any) -> None:
+        if final is None:
+            raise MissingKeyError(f"autoreset is 'same_step', but info has no final_obs for environment {i}, which ended.")
+        after = self._incoming[1, i : i + 1].reshape(())
+        fields = [Field.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
+        values = select_observation(final, "final_obs")
+        write(fields, values)
+        refuse_non_finite(fields, values)
+
+    def _refuse(self, fields: Sequence[Field], values: Sequence[Any]) -> None:
+        """Raise for what is not finite: a value of the step, or an info value."""
+        refuse_non_finite(fields, values)
         for key in self.timeline.info_keys:
             is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
             if is_bad.any():
-                raise MissingKeyError(
-                    f"info[{key!r}] is missing or not finite for environment {np.argmax(is_bad)}, but the reward needs it "
-                    f"(info_keys)"
-                )
+                raise MissingKeyError(f"info[{key!r}] must be a finite number in environment {np.argmax(is_bad)}.")
 
     def state(self) -> dict[str, Array]:
-        """All that `load` needs: the steps so far of every environment, one after the other, with what was seen last."""
-        seen = [self.rows[i, : steps + 1].view(np.uint8) for i, steps in enumerate(self.steps)]
-        rows = np.concatenate(seen).reshape(-1, self.rows.itemsize)
+        """Return what `load` needs: the rows of all open episodes, one after the other, each with its last observation."""
+        held = [as_bytes(self.rows[i, : steps + 1]) for i, steps in enumerate(self.steps)]
+        rows = np.concatenate(held).reshape(-1, self.rows.itemsize)
         return {"open_rows": rows, "open_steps": self.steps.copy(), "open_phase": self.phase.copy()}
 
     def check(self, state: Mapping[str, Array]) -> None:
-        """Raise FileError unless `state` is that of open episodes of as many environments, of the same task."""
+        """Raise FileError unless `state` is that of open episodes of the same task and number of environments."""
         rows, steps, phase = (state[key] for key in ("open_rows", "open_steps", "open_phase"))
         is_sound = (
             steps.shape == phase.shape == (self.n_envs,)
@@ -175,40 +241,48 @@ class OpenEpisodes:
             and self.n_envs * (int(steps.max()) + 1) * self.rows.itemsize <= machine_memory()
         )
         if not is_sound:
-            raise FileError(f"the stored open episodes do not fit {self.n_envs} environments of this task")
+            raise FileError(f"The stored open episodes do not fit {self.n_envs} environments of this task.")
 
     def load(self, state: Mapping[str, Array]) -> None:
-        """Take the open episodes of another buffer, after `check`."""
+        """Take the open episodes of another buffer from a checked state."""
         counts = state["open_steps"] + 1
         rows = np.zeros((self.n_envs, max(self.rows.shape[1], int(counts.max()))), self.rows.dtype)
-        for i, seen in enumerate(np.split(state["open_rows"], np.cumsum(counts)[:-1])):
-            rows[i, : counts[i]].view(np.uint8).reshape(seen.shape)[...] = seen
+        for i, held in enumerate(np.split(state["open_rows"], np.cumsum(counts)[:-1])):
+            as_bytes(rows[i, : counts[i]])[:] = held.reshape(-1)
         self._set_rows(rows)
         self.steps[:], self.phase[:] = state["open_steps"], state["open_phase"]
 
 
-def _places(before: Array, after: Array, truncated: Array) -> tuple[Place, ...]:
-    """Where each value of a step is put."""
+def _fields_of(before: Array, after: Array, truncated: Array, timeline: Timeline) -> tuple[Field, ...]:
+    """Return the fields of the values of a step, in the order in which `OpenEpisodes.add` has them."""
     return (
-        *(Place.of(f"observation[{key!r}]", before[key]) for key in OBSERVATION_KEYS),
-        *(Place.of(f"next_observation[{key!r}]", after[key]) for key in OBSERVATION_KEYS),
-        *(Place.of(key, before[key]) for key in ("action", "reward", "terminated")),
-        Place.of("truncated", truncated),
+        *(Field.of(f"observation[{key!r}]", before[key]) for key in OBSERVATION_KEYS),
+        *(Field.of(f"next_observation[{key!r}]", after[key]) for key in OBSERVATION_KEYS),
+        Field.of("action", before["action"], timeline.spec.action),
+        *(Field.of(key, before[key]) for key in ("reward", "terminated")),
+        Field.of("truncated", truncated),
     )
 
 
-def _final_observations(info: Any) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The last observations of episodes, where `next_observation` is already of the next one: (environment, dict)."""
+def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
+    """Raise InputError if an observation is in the memory of its next_observation: then both show the same step."""
+    for key, one, other in zip(OBSERVATION_KEYS[:2], before, after, strict=False):
+        if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other):
+            raise InputError(f"{key} of observation and next_observation must not share memory. Copy before env.step().")
+
+
+def _final_observations(info: Any, n_envs: int) -> list[Any]:
+    """Return the final observation of each environment, None where the info has none."""
     if isinstance(info, Mapping):
-        finals = info.get("final_obs", ())
-        finals = [finals] if isinstance(finals, Mapping) else finals
+        finals = info.get("final_obs", [None] * n_envs)
+        finals = [finals] if isinstance(finals, Mapping) else list(finals)
     else:
-        finals = [each.get("final_obs") for each in info or ()]
-    return ((i, final) for i, final in enumerate(finals) if final is not None)
+        finals = [each.get("final_obs") for each in info or [{}] * n_envs]
+    return finals + [None] * (n_envs - len(finals))
 
 
 def _info_column(info: Any, key: str, n_envs: int) -> Array:
-    """One number per environment, NaN where there is none: from Gymnasium's dict of arrays or from a dict each."""
+    """Return one number per environment, NaN where there is none, of Gymnasium's dict of arrays or of a list of dicts."""
     if not isinstance(info, Mapping):
         return np.array([each.get(key, np.nan) for each in info or [{}] * n_envs], np.float64)
     column = np.full(n_envs, np.nan)

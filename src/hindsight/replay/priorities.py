@@ -1,4 +1,4 @@
-"""Priorities: rows drawn in proportion to a number of their own, by how wrong their values were or how far things moved."""
+"""Priorities: one number per row, in proportion to which rows are sampled."""
 
 from __future__ import annotations
 
@@ -7,153 +7,135 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import FileError, InputError, OptionError
+from ..errors import FileError, InputError
+from ..options import ReplayOptions
 from ..records import Array
-from .kernels import are_errors, draw_leaves, set_leaves, tree_starts
+from .kernels import compiled, prefetch_bytes
+from .rows import check_stored
+from .timeline import Timeline
 
-SMALLEST_ERROR = 1e-6  # added to every error, so that no transition is lost for good
-LARGEST = 1e100  # error or distance, whose sum over any ring is still finite
-SMALLEST_MOVE = 1e-3  # in the goal's units, added to every distance, so that episodes in which nothing moved are seen too
-SHARE_AT_REST = 0.1  # with `ahead`: what all rows count besides, so that rest at a goal is learnt too
+SMALLEST_ERROR = 1e-6  # added to every TD error, so that every transition can be sampled again
+FAN = 16  # children of a node of the sum tree: two cache lines
+LARGEST = 1e100  # error or distance: the sum over any ring remains finite
+SMALLEST_DISTANCE = 1e-3  # in the unit of the goal, added to every distance, so that episodes without movement are sampled
+BASE_FRACTION = 0.1  # with `remaining`: fraction of the whole distance that counts for every row of the episode
 
 
-class Priorities:
-    """One number per row, and the sums of these, 16 to a node: setting and drawing cost the same few steps in any ring.
+class SumTree:
+    """`n_leaves` numbers with a tree of sums above them, 16 children per node. All numbers start at 0.
 
-    n_rows: rows of the ring. All numbers start at 0, which is never drawn. per_row: above 1, every row has so many numbers,
-    one after the other, and wherever "rows" are drawn or set, these are meant: row * per_row + 0, 1, ...
+    Setting and drawing take the same few steps for any number of leaves.
     """
 
-    def __init__(self, n_rows: int, per_row: int = 1) -> None:
-        self.per_row, self.n_numbers = per_row, n_rows * per_row
-        self._starts = tree_starts(self.n_numbers)
+    def __init__(self, n_leaves: int) -> None:
+        self._starts = tree_starts(n_leaves)
         self._tree = np.zeros((2, self._starts[-1]))
+        self._n_leaves = n_leaves
+
+    @property
+    def leaves(self) -> Array:
+        """The numbers of all leaves, a view."""
+        return self._tree[0, : self._n_leaves]
 
     @property
     def nbytes(self) -> int:
-        """All memory that is held."""
+        """Memory in bytes."""
         return self._tree.nbytes
 
     @property
     def total(self) -> float:
-        """The sum of all."""
+        """Sum of all leaves."""
         return float(self._tree[0, -1])
 
-    def of(self, rows: Array) -> Array:
-        """The numbers of `rows`, a copy, (B,) float64."""
+    def values(self, rows: Array) -> Array:
+        """Return the numbers of the leaves `rows`, a copy, (B,) float64."""
         values: Array = self._tree[0, rows]
         return values
 
     def set(self, rows: Array, values: Array) -> None:
-        """Give `rows`, (B,) integers, the numbers `values`, (B,) float64, finite and not negative; the last counts."""
+        """Set the leaves `rows`, (B,) integers, to `values`, (B,) float64, finite, at least 0. The last value counts."""
         set_leaves(self._tree, self._starts, rows, values)
 
     def draw(self, u: Array) -> Array:
-        """The rows, (B,) int64, into which the shares `u`, (B,) in [0, 1), of the sum fall; `total` must be above 0."""
+        """Return the leaves, (B,) int64, at the fractions `u`, (B,) in [0, 1), of the total, which must be above 0."""
         rows = np.empty(len(u), np.int64)
         draw_leaves(self._tree, self._starts, u, rows)
         return rows
 
-    def leave(self, first: int, steps: int) -> None:
-        """Forget an evicted episode of so many steps, whose first row was `first`."""
-        self.fill(first, steps, 0.0)
 
-    def fill(self, first: int, steps: int, value: float) -> None:
-        """Give all numbers of `steps` rows from `first` on the same value."""
-        rows = np.arange(first * self.per_row, (first + steps) * self.per_row)
-        self.set(rows, np.full(len(rows), value))
+class Priorities(SumTree):
+    """One number per row of a timeline. A row is sampled in proportion to it, and never if it is 0."""
+
+    def prepare(self, rows: Array) -> None:
+        """Accept every episode."""
+
+    def leave(self, first: int, steps: int) -> None:
+        """Remove an evicted episode of `steps` steps, whose first row is `first`."""
+        self._fill(first, steps, 0.0)
+
+    def _fill(self, first: int, steps: int, value: float) -> None:
+        self.set(np.arange(first, first + steps), np.full(steps, value))
 
     def state(self, n_rows: int) -> dict[str, Array]:
-        """All that `load` needs; the numbers of the first `n_rows` rows are a view."""
-        return {"priorities": self._tree[0, : n_rows * self.per_row]}
+        """Return what `load` needs: a view of the priorities of the first `n_rows` rows."""
+        return {"priorities": self.leaves[:n_rows]}
 
     def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
-        """Raise FileError unless in `state` exactly those rows have a number that start a transition."""
-        values, is_row_live = state["priorities"], np.repeat(steps_left > 0, self.per_row)
-        if values.dtype != np.float64 or values.shape != is_row_live.shape:
-            raise FileError(f"the priorities are {values.shape} of {values.dtype}, not {is_row_live.shape} of float64")
+        """Raise FileError unless exactly the rows that start a transition have a priority in `state`."""
+        values = state["priorities"]
+        check_stored("priorities", values, steps_left.shape, np.float64)
         is_live = values > 0
-        if not np.isfinite(values.sum()) or (is_live != is_row_live).any() or values[~is_live].any():
-            raise FileError("the priorities do not belong to the stored rows, or are not finite")
+        if not np.isfinite(values.sum()) or (is_live != (steps_left > 0)).any() or values[~is_live].any():
+            raise FileError("The stored priorities do not fit the stored rows, or are not finite. The file is damaged.")
 
     def load(self, state: Mapping[str, Array]) -> None:
-        """Take the numbers of the first rows, after `check`; the others have none."""
+        """Take the priorities of the first rows from a checked state. The other rows have none."""
         self._tree[:] = 0.0
         self.set(np.arange(len(state["priorities"])), state["priorities"])
 
 
-class ByError(Priorities):
-    """Rows count by how wrong their value was when last learnt from, to the power alpha (Schaul et al. 2016).
+class ErrorPriorities(Priorities):
+    """Prioritized replay: (TD error + 1e-6) ** alpha (Schaul et al. 2016).
 
-    Transitions that were not learnt from yet count as much as the largest error so far, 1 at first. smallest_error: is
-    added to every error.
+    New transitions get the largest error so far, 1 at first.
     """
 
-    names = "row", "those of a batch, batch.row"  # what a refusal calls the rows, and where they come from
+    def __init__(self, n_rows: int, alpha: float) -> None:
+        super().__init__(n_rows)
+        self.alpha, self.largest_error = alpha, 1.0
 
-    def __init__(self, n_rows: int, alpha: float, per_row: int = 1, smallest_error: float = SMALLEST_ERROR) -> None:
-        if not 0 <= alpha <= 1:
-            raise OptionError(f"alpha is {alpha}, but it must lie between 0 (all rows alike) and 1")
-        super().__init__(n_rows, per_row)
-        self.alpha, self.smallest_error, self.largest_error = alpha, smallest_error, 1.0
-        self._gone: list[tuple[int, int]] | None = None  # first and stop of rows evicted since the last draw, if any was
+    def enter(self, first: int, rows: Array, prepared: None) -> None:
+        """Add an episode whose T + 1 records were written from row `first` on."""
+        self._fill(first, len(rows) - 1, (self.largest_error + SMALLEST_ERROR) ** self.alpha)
 
-    def enter(self, first: int, rows: Array) -> None:
-        """Take in an episode, the T + 1 records that were written from row `first` on."""
-        self.fill(first, len(rows) - 1, (self.largest_error + self.smallest_error) ** self.alpha)
-
-    def leave(self, first: int, steps: int) -> None:
-        """As `Priorities.leave`; updates for these rows are dropped until the next draw."""
-        super().leave(first, steps)
-        if self._gone is not None:
-            is_next = self._gone and self._gone[-1][1] == first  # so that the list stays short, however many leave
-            start = self._gone.pop()[0] if is_next else first
-            self._gone.append((start, first + steps + 1))
-
-    def draw(self, u: Array) -> Array:
-        """As `Priorities.draw`."""
-        self._gone = []
-        return super().draw(u)
-
-    def weights(self, rows: Array, beta: float) -> Array:
-        """(N * p / total)^-beta over its largest in the batch, (..., B) as `rows`, float32: N and total cancel out."""
-        values = self.of(rows)
-        weights: Array = ((values.min(axis=-1, keepdims=True) / values) ** beta).astype(np.float32)
-        return weights
-
-    def update(self, rows: Any, errors: Any) -> None:
-        """See `HindsightBuffer.update_priorities`."""
-        rows, errors = np.asarray(rows), np.asarray(errors)
-        if rows.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or rows.shape != errors.shape:
-            raise InputError(
-                f"{self.names[0]} is {rows.shape} of {rows.dtype} and priority {errors.shape} of {errors.dtype}, but "
-                f"integers and numbers of one shape are needed"
-            )
-        rows, errors = rows.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
-        if self._gone or not are_errors(self._tree[0], self.n_numbers, rows, errors, LARGEST):
-            is_left = self._check(rows, errors)
-            rows, errors = rows[is_left], errors[is_left]
-        self.set(rows, (errors + self.smallest_error) ** self.alpha)
+    def update(self, position: Any, errors: Any, timeline: Timeline) -> None:
+        """Set new TD errors, see `HindsightBuffer.update_priorities`. position: write positions of `timeline`."""
+        position, errors = np.asarray(position), np.asarray(errors)
+        if position.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or position.shape != errors.shape:
+            got = f"{position.shape} of {position.dtype} and {errors.shape} of {errors.dtype}"
+            raise InputError(f"row and priority must be integers and numbers of one shape, got {got}.")
+        position, errors = position.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
+        first, stop = timeline.live_positions()
+        rows = np.empty(len(position), np.int64)
+        if not find_rows(self.leaves, position, errors, first, stop, LARGEST, rows):
+            is_held = self._check(position, errors, rows, first, stop)
+            rows, errors = rows[is_held], errors[is_held]
+        self.set(rows, (errors + SMALLEST_ERROR) ** self.alpha)
         self.largest_error = float(errors.max(initial=self.largest_error))
 
-    def _check(self, rows: Array, errors: Array) -> Array:
-        """Refuse what is wrong, in words; returns which of the rows were not evicted since the last draw."""
-        name, source = self.names
-        is_good, is_row = (errors >= 0) & (errors <= LARGEST), (rows >= 0) & (rows < self.n_numbers)
+    def _check(self, position: Array, errors: Array, rows: Array, first: int, stop: int) -> Array:
+        """Raise InputError for invalid values. Return which of the rows are still stored."""
+        is_good, is_known, is_held = (
+            (errors >= 0) & (errors <= LARGEST),
+            (position >= 0) & (position < stop),
+            position >= first,
+        )
         if not is_good.all():
-            raise InputError(
-                f"a priority is {errors[~is_good][0]}, but all must lie between 0 and {LARGEST:g}: give the size of "
-                f"each sample's error"
-            )
-        if not is_row.all():
-            raise InputError(f"{name} {rows[~is_row][0]} is none of the {self.n_numbers} {name}s: give {source}")
-        is_left = np.ones(len(rows), np.bool_)
-        for first, stop in self._gone or ():
-            is_left &= (rows < first * self.per_row) | (rows >= stop * self.per_row)
-        is_empty = is_left & (self.of(rows) == 0)
-        if is_empty.any():
-            raise InputError(f"{name} {rows[is_empty][0]} starts no transition: give {source}")
-        return is_left
+            raise InputError(f"A priority must be between 0 and {LARGEST:g}, got {errors[~is_good][0]}.")
+        is_known &= ~is_held | (self.values(rows) > 0)
+        if not is_known.all():
+            raise InputError(f"row {position[~is_known][0]} starts no transition. Pass batch.row of a sample.")
+        return is_held
 
     def state(self, n_rows: int) -> dict[str, Array]:
         """As `Priorities.state`."""
@@ -163,42 +145,125 @@ class ByError(Priorities):
         """As `Priorities.check`."""
         super().check(state, steps_left)
         largest = state["largest_error"]
-        if largest.dtype != np.float64 or largest.shape != (1,) or not 0 < largest[0] < np.inf:
-            raise FileError(f"the largest priority is {largest} of {largest.dtype}, not one finite float64 above 0")
+        check_stored("largest priority", largest, (1,), np.float64)
+        if not 0 < largest[0] < np.inf:
+            raise FileError(f"The stored largest priority must be finite and above 0, got {largest[0]}.")
 
     def load(self, state: Mapping[str, Array]) -> None:
         """As `Priorities.load`."""
         super().load(state)
         self.largest_error = float(state["largest_error"][0])
-        self._gone = None
 
 
-class ByEnergy(Priorities):
-    """Rows count by how far the achieved goal moved in their episode, step by step.
+class EnergyPriorities(Priorities):
+    """Sample episodes in proportion to the distance that the achieved goal moved (after Zhao and Tresp 2018).
 
-    After energy-based prioritisation (Zhao and Tresp 2018), with the length of the path for the energy. No weights: as
-    there, what is seen more often is meant to count more. limit: a longer way counts no more than this. ahead: a row counts
-    by the way that is still ahead of it, and by a tenth of the whole: past the last move no hindsight goal is a new one.
+    The length of the path stands for the energy. As in the paper, samples have no importance weights.
+    cap: longer paths count as this length, in the unit of the goal. None: no cap.
+    remaining: each row counts by the path that remains from its step on, plus BASE_FRACTION of the whole.
     """
 
-    def __init__(self, n_rows: int, limit: float | None = None, ahead: bool = False) -> None:
+    def __init__(self, n_rows: int, cap: float | None = None, remaining: bool = False) -> None:
         super().__init__(n_rows)
-        self.limit, self.ahead = LARGEST if limit is None else min(limit, LARGEST), ahead
+        self.cap, self.remaining = LARGEST if cap is None else min(cap, LARGEST), remaining
 
-    def enter(self, first: int, rows: Array) -> None:
-        """Take in an episode, the T + 1 records that were written from row `first` on."""
+    def enter(self, first: int, rows: Array, prepared: None) -> None:
+        """Add an episode whose T + 1 records were written from row `first` on."""
         steps = len(rows) - 1
         moves = np.diff(rows["achieved_goal"].reshape(steps + 1, -1).astype(np.float64), axis=0)
-        ways = np.minimum(np.linalg.norm(moves, axis=1)[::-1].cumsum()[::-1], self.limit)
-        counts = ways + SHARE_AT_REST * ways[0] if self.ahead else np.full(steps, ways[0])
-        self.set(np.arange(first, first + steps), counts + SMALLEST_MOVE)
-
-    def weights(self, rows: Array, beta: float) -> None:
-        """None: all samples count alike."""
-
-    def update(self, rows: Any, errors: Any) -> None:
-        """Refuse: how far things moved stays as it was."""
-        raise InputError("this buffer draws by energy, which nothing updates: make it with prioritized=True instead")
+        paths = np.minimum(np.linalg.norm(moves, axis=1)[::-1].cumsum()[::-1], self.cap)
+        counts = paths + BASE_FRACTION * paths[0] if self.remaining else np.full(steps, paths[0])
+        self.set(np.arange(first, first + steps), counts + SMALLEST_DISTANCE)
 
 
-Rule = ByError | ByEnergy
+def make_priorities(n_rows: int, options: ReplayOptions) -> ErrorPriorities | EnergyPriorities | None:
+    """Return the priorities that the options ask for, or None for uniform sampling."""
+    if options.prioritized:
+        return ErrorPriorities(n_rows, options.alpha)
+    return EnergyPriorities(n_rows, options.energy_cap, options.energy_remaining) if options.energy_priority else None
+
+
+def tree_starts(n_leaves: int) -> Array:
+    """Return where the levels of a sum tree start, the leaves first, and the length of the tree as the last number.
+
+    A node has FAN children. Levels are padded to whole blocks of FAN, except for the root, which is the sum of all leaves.
+    """
+    starts, count = [0], n_leaves
+    while len(starts) < 2 or count > 1:
+        starts.append(starts[-1] - -count // FAN * FAN)
+        count = -(-count // FAN)
+    return np.array([*starts, starts[-1] + 1], np.int64)
+
+
+@compiled
+def set_leaves(tree: Array, starts: Array, row: Array, value: Array) -> None:
+    """Write `value` into the leaves `row` and update all sums above them. If a row is repeated, its last value counts.
+
+    tree: (2, length): the numbers of all levels, and the running sum of each block beside them.
+    starts: see `tree_starts`.
+    Sums are recomputed from the left, so that rounding errors do not accumulate and equal leaves have equal sums.
+    """
+    numbers, sums = tree[0], tree[1]
+    for i in range(len(row)):
+        prefetch_bytes(numbers.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+        prefetch_bytes(sums.ctypes.data + 8 * FAN * (row[i] // FAN), 8 * FAN)
+    for i in range(len(row)):
+        numbers[row[i]] = value[i]
+    size = 1
+    for level in range(len(starts) - 2):
+        size, last = size * FAN, -1
+        for i in range(len(row)):
+            node = row[i] // size
+            if node != last:
+                first, total, last = starts[level] + FAN * node, 0.0, node
+                for j in range(FAN):
+                    total += numbers[first + j]
+                    sums[first + j] = total
+                numbers[starts[level + 1] + node] = total
+
+
+@compiled
+def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
+    """Fill `row` with the leaves at the fractions `u`, (B,) in [0, 1), of the total sum: never a leaf that holds 0.
+
+    tree, starts: see `set_leaves`. The total must be above 0.
+    All samples descend level by level, and the blocks of the next level are prefetched. Blocks are searched by bisection
+    without branches, because a branch would be mispredicted half of the time.
+    """
+    sums, root = tree[1], len(starts) - 2
+    rest = u * tree[0, starts[root]]
+    row[:] = 0
+    for level in range(root - 1, -1, -1):
+        for i in range(len(row)):
+            first = starts[level] + FAN * row[i]
+            at, remaining, total = first, rest[i], sums[first + FAN - 1]
+            if remaining < total:
+                at += 8 * (sums[at + 7] <= remaining)
+                at += 4 * (sums[at + 3] <= remaining)
+                at += 2 * (sums[at + 1] <= remaining)
+                at += sums[at] <= remaining
+            else:  # by rounding: the last child that is not 0 is meant
+                while sums[at] < total:
+                    at += 1
+            rest[i] = remaining - (sums[at - 1] if at > first else 0.0)
+            row[i] = FAN * row[i] + at - first
+            if level:
+                prefetch_bytes(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
+
+
+@compiled
+def find_rows(leaves: Array, position: Array, error: Array, first: int, stop: int, largest: float, row: Array) -> bool:
+    """Fill `row` with the rows at these write positions. Return whether all are live and all errors are valid.
+
+    leaves: one number per row, above 0 if the row is live.
+    first, stop: the range of positions that are stored. They are at most len(leaves) apart.
+    """
+    is_good, n_rows = True, len(leaves)
+    start = stop // n_rows * n_rows
+    for i in range(len(position)):
+        offset = position[i] - start
+        row[i] = offset if offset >= 0 else offset + n_rows
+        is_stored = first <= position[i] < stop
+        row[i] = row[i] if is_stored else 0
+        is_good &= is_stored and leaves[row[i]] > 0 and 0 <= error[i] <= largest
+    return is_good

@@ -1,42 +1,60 @@
-"""What a row is, one NumPy structured record per environment step, and the door at which arrays become rows.
+"""Memory layout: the record of one environment step, the memory of a batch, and the validation of input arrays.
 
-The fields stand in the order in which a sample reads them: all of its own row and the head (observation, achieved_goal)
-of the next, so that a sample is one contiguous stretch of memory and one goal.
+The fields of a row are in the order in which a sample reads them: its own row, then the head (observation, achieved_goal)
+of the next row. A sample is therefore one contiguous range of memory and one goal.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
+from ..errors import CastError, FileError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
+from ..records import BATCH_FIELDS, OBSERVATION_KEYS, Array, ArraySpec, Batch, GoalSpec
 
 INFO_PREFIX = "info:"
-SCALARS = {float: np.float64, bool: np.bool_}  # Python's own, made NumPy's
+SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy counterpart
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
-_look: Callable[[Any], tuple[Any, ...]] = itemgetter(*OBSERVATION_KEYS)
+BYTE = np.dtype(np.uint8)
+ALIGNMENT = 64  # bytes
+MAX_BATCH_BYTES = 2**31  # limit of NumPy for a record
+SOURCES = {
+    "goal": ("desired_goal", 0),
+    "observation": ("observation", 0),
+    "achieved_goal": ("achieved_goal", 0),
+    "action": ("action", 0),
+    "reward": ("reward", 0),
+    "terminated": ("terminated", 0),
+    "next_observation": ("observation", 1),
+    "next_achieved_goal": ("achieved_goal", 1),
+}  # field of a batch: the field of a row that it is gathered from, of the sample's own row (0) or of the next row (1)
+
+_observation_of: Callable[[Any], tuple[Any, ...]] = itemgetter(*OBSERVATION_KEYS)
+_arrays_of = itemgetter(*BATCH_FIELDS)
+_anchor = np.zeros(1, np.uint8)
 
 
 def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float32") -> np.dtype[Any]:
-    """The record that holds one step of a task.
+    """Return the record that holds one step of a task.
 
-    dtype: the widest float that is kept ("float32" halves float64 observations, "float64" keeps them). Integers, uint8
-    and bool keep theirs; a Discrete value takes the smallest integer that holds it. Each info key is one float64, since
-    the reward is computed from it.
+    info_keys: numbers of the info that the reward needs, one float64 each.
+    dtype: the widest float that is stored: "float32" halves float64 observations, "float64" keeps them. Integers and bool
+        keep their dtype. A Discrete value is stored in the smallest integer that holds it.
     """
     if dtype not in DTYPES:
-        raise OptionError(f"dtype is {dtype!r}, but {' or '.join(map(repr, DTYPES))} is needed")
-    goal = (_stored(spec.goal, dtype), spec.goal.shape)
+        raise OptionError(f"dtype must be {' or '.join(map(repr, DTYPES))}, got {dtype!r}.")
+    goal = (_stored_dtype(spec.goal, dtype), spec.goal.shape)
     fields: list[tuple[Any, ...]] = [
-        ("observation", _stored(spec.observation, dtype), spec.observation.shape),
+        ("observation", _stored_dtype(spec.observation, dtype), spec.observation.shape),
         ("achieved_goal", *goal),
         ("desired_goal", *goal),
-        ("action", _stored(spec.action, dtype), spec.action.shape),
+        ("action", _stored_dtype(spec.action, dtype), spec.action.shape),
         ("reward", np.dtype(dtype)),
         *((INFO_PREFIX + key, np.dtype(np.float64)) for key in info_keys),
         ("steps_done", np.dtype(np.int32)),
@@ -46,12 +64,7 @@ def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float
     return np.dtype(fields, align=True)
 
 
-def _holds(integer: np.iinfo[Any], spec: ArraySpec) -> bool:
-    return integer.min <= spec.low[0] and spec.high[0] <= integer.max
-
-
-def _stored(spec: ArraySpec, widest: str) -> np.dtype[Any]:
-    """The dtype in which values of a space are kept."""
+def _stored_dtype(spec: ArraySpec, widest: str) -> np.dtype[Any]:
     dtype = np.dtype(spec.dtype)
     if spec.n_values is not None:
         return next((np.dtype(name) for name in INTEGERS if _holds(np.iinfo(name), spec)), dtype)
@@ -60,103 +73,235 @@ def _stored(spec: ArraySpec, widest: str) -> np.dtype[Any]:
     return dtype.newbyteorder("=")
 
 
-class Place(NamedTuple):
-    """Where a value is put: a field of scratch rows, and what is known of it; `name` is what a refusal calls it."""
+def _holds(integer: np.iinfo[Any], spec: ArraySpec) -> bool:
+    return integer.min <= spec.low[0] and spec.high[0] <= integer.max
+
+
+class Field(NamedTuple):
+    """A field of scratch rows into which a value is written. `name` is used in error messages.
+
+    values: the values of a Discrete space, None for other spaces.
+    """
 
     name: str
     array: Array
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    values: range | None = None
 
     @classmethod
-    def of(cls, name: str, array: Array) -> Place:
-        return cls(name, array, array.shape, array.dtype)
+    def of(cls, name: str, array: Array, spec: ArraySpec | None = None) -> Field:
+        """Return the field of an array. spec: of a Discrete space, whose values are checked, or of any other space."""
+        n_values = None if spec is None else spec.n_values
+        values = None if spec is None or n_values is None else range(int(spec.low[0]), int(spec.low[0]) + n_values)
+        return cls(name, array, array.shape, array.dtype, values)
 
 
 @np.errstate(over="ignore")
-def put(places: Iterable[Place], values: Iterable[Any]) -> None:
-    """Write each value into its place, or raise: nothing but scratch has been touched by then.
+def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
+    """Write each value into its field. Only scratch memory has changed if this raises.
 
-    Raises ShapeError, CastError where a number does not survive, InputError for what is no array. NaN, and floats that
-    become infinite, are found afterwards, in the rows.
+    Raises ShapeError, CastError if a number does not survive the conversion, and InputError for what is no array. NaN and
+    infinity are found later, in the rows.
     """
-    for (name, array, shape, dtype), value in zip(places, values, strict=True):
+    for (name, array, shape, dtype, allowed), value in zip(fields, values, strict=True):
         if type(value) is not np.ndarray:
             value = SCALARS[type(value)](value) if type(value) in SCALARS else _as_array(value, name)
         if value.shape != shape:
-            raise ShapeError(f"{name} has shape {value.shape}, but {shape} is needed")
+            raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
         if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
             _check_cast(value, dtype, name)
+        if allowed is not None and not (allowed[0] <= value.min() and value.max() <= allowed[-1]):
+            raise InputError(f"{name} must be from {allowed[0]} to {allowed[-1]}, got {value.min()} to {value.max()}.")
         array[...] = value
 
 
 def _as_array(value: Any, name: str) -> Array:
-    """A plain array of numbers: of a list, a number, a subclass, a tensor in this machine's memory."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise InputError(f"{name} is a masked array with masked values: fill them first")
+        raise InputError(f"{name} must not be masked, got a masked array. Fill its masked values first.")
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as problem:
-        raise InputError(f"{name} cannot be read as an array ({problem}): give a NumPy array") from None
+        raise InputError(f"{name} cannot be converted to an array ({problem}). Pass a NumPy array.") from None
 
 
 def _check_cast(value: Array, dtype: np.dtype[Any], name: str) -> None:
-    """Refuse values that `dtype` cannot hold exactly, unless a whole number merely becomes a float."""
+    """Refuse values that `dtype` cannot hold exactly. Integers that become floats are allowed."""
     if value.dtype.kind not in "biuf":
-        raise CastError(f"{name} has dtype {value.dtype}, which is not a number: {dtype} is needed")
+        raise CastError(f"Expected numbers of {dtype} for {name}, got {value.dtype}.")
     if np.can_cast(value.dtype, dtype) or dtype.kind == "f":
         return
     with np.errstate(invalid="ignore"):
         lost = value.astype(dtype) != value
     if lost.any():
-        raise CastError(
-            f"{name} holds {value[lost].flat[0]}, which is lost as {dtype} (stored so because its space says so): "
-            f"scale or convert it before it comes here"
-        )
+        raise CastError(f"{name} is stored as {dtype}, as its space says, which cannot hold {value[lost].flat[0]}.")
 
 
-def refuse_non_finite(places: Iterable[Place], values: Iterable[Any]) -> None:
-    """Raise for the first value that is not finite: NonFiniteError if it came so, CastError if it became so."""
-    for place, value in zip(places, values, strict=True):
-        if place.dtype.kind != "f" or np.isfinite(place.array).all():
+def refuse_non_finite(fields: Iterable[Field], values: Iterable[Any]) -> None:
+    """Raise NonFiniteError for the first given value that is not finite, CastError if the conversion made it infinite."""
+    for field, value in zip(fields, values, strict=True):
+        if field.dtype.kind != "f" or np.isfinite(field.array).all():
             continue
-        index = tuple(np.argwhere(~np.isfinite(place.array))[0].tolist())
+        index = tuple(np.argwhere(~np.isfinite(field.array))[0].tolist())
         given = np.asarray(value)[index]
         if not np.isfinite(given):
-            raise NonFiniteError(f"{place.name} holds {given} at index {index}, but finite numbers are needed")
-        raise CastError(
-            f"{place.name} holds {given} at index {index}, which becomes infinite as {place.dtype}: scale it, or keep "
-            f'dtype="float64"'
-        )
+            raise NonFiniteError(f"{field.name} must be finite, got {given} at index {index}.")
+        raise CastError(f'{field.name} is infinite as {field.dtype}, got {given} at index {index}. Pass dtype="float64".')
 
 
-def pick(values: Mapping[str, Any], keys: Sequence[str], what: str) -> list[Any]:
-    """The values of `keys`, in order; raises MissingKeyError, naming what is there and what is wanted."""
+def select(values: Mapping[str, Any], keys: Sequence[str], name: str) -> list[Any]:
+    """Return the values of `keys`, in order. Raises MissingKeyError; `name` says what misses them."""
     try:
         return [values[key] for key in keys]
     except (KeyError, TypeError, IndexError):
         got = ", ".join(map(str, values)) if isinstance(values, Mapping) else type(values).__name__
-        raise MissingKeyError(f"{what} has {got or 'nothing'}, but {', '.join(keys)} is needed") from None
+        raise MissingKeyError(f"{name} must have {', '.join(keys)}, got {got or 'nothing'}.") from None
 
 
-def look(observation: Mapping[str, Any], name: str) -> Sequence[Any]:
-    """What an observation shows: observation, achieved_goal, desired_goal. Raises MissingKeyError."""
+def select_observation(observation: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """Return observation, achieved_goal and desired_goal of an observation dict. Raises MissingKeyError."""
     try:
-        return _look(observation)
+        return _observation_of(observation)
     except (KeyError, TypeError, IndexError):
-        return pick(observation, OBSERVATION_KEYS, name)
+        return select(observation, OBSERVATION_KEYS, name)
 
 
 def take_records(records: Array, row: Array) -> Array:
-    """A copy of some records of a contiguous array, (B,): as bytes, since NumPy is ten times slower field by field."""
+    """Return a copy of some records of a contiguous array, (B,). Copying bytes is ten times faster than field by field."""
     taken: Array = records.view(np.dtype((np.void, records.itemsize)))[row].view(records.dtype)
     return taken
 
 
+def as_bytes(array: Array) -> Array:
+    """Return a contiguous array as flat bytes, a view."""
+    return array.reshape(-1).view(np.uint8)
+
+
 def whole_number(name: str, value: Any, lowest: int) -> int:
-    """`value` as an int; raises OptionError unless it is a whole number of at least `lowest`."""
+    """Return `value` as an int. Raises OptionError unless it is a whole number of at least `lowest`."""
     if type(value) is int and value >= lowest:
         return value
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
-        raise OptionError(f"{name} is {value!r}, but a whole number of at least {lowest} is needed")
+        raise OptionError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
     return int(value)
+
+
+def fraction_of_one(name: str, value: Any) -> float:
+    """Return `value` as a float. Raises OptionError unless it is a number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 <= value <= 1:
+        raise OptionError(f"{name} must be a number between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def check_stored(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise FileError unless a stored array has this shape and dtype."""
+    if array.shape != shape or array.dtype != dtype:
+        got = f"{array.shape} of {array.dtype}"
+        raise FileError(f"The stored {name} must be {shape} of {np.dtype(dtype)}, got {got}. The file is damaged.")
+
+
+class Draw(NamedTuple):
+    """The memory of one draw: what the sampler fills, and what transforms read besides the batch.
+
+    batch: what is returned, arrays (..., B).
+    flat: the same arrays with a single leading axis.
+    info: the info values that the reward needs, one leading axis.
+    goal_at: the first byte of each sample's goal in the ring, (B,) int64.
+    block, plan: see `kernels.gather`. The places of the plan count from the first byte of `block`, which need not contain
+        them, so the memory of any array can be written.
+    """
+
+    batch: Batch
+    flat: Batch
+    info: dict[str, Array]
+    goal_at: Array
+    block: Array
+    plan: Array
+
+
+class BatchMemory:
+    """Memory for batches with the leading axes `shape`: one block, viewed as a record with one field per array.
+
+    row: the dtype of the rows that are gathered.
+    extras: further fields, one number per sample each, such as "discount".
+    """
+
+    def __init__(self, row: np.dtype[Any], shape: tuple[int, ...], extras: tuple[str, ...] = ()) -> None:
+        self.shape, self.size, self.extras = shape, math.prod(shape), extras
+        places = {name: place for name, (_, place, *_) in (row.fields or {}).items()}
+        self.info_keys = [name.removeprefix(INFO_PREFIX) for name in places if name.startswith(INFO_PREFIX)]
+        sources = {**SOURCES, **{INFO_PREFIX + key: (INFO_PREFIX + key, 0) for key in self.info_keys}}
+        parts = {name: row[field] for name, (field, _) in sources.items()}
+        parts |= {"row": np.dtype(np.int64), "is_relabelled": np.dtype(np.bool_), **dict.fromkeys(extras, row["reward"])}
+        sizes = (-(-self.size * part.itemsize // ALIGNMENT) * ALIGNMENT for part in parts.values())
+        *into, self._block_bytes = accumulate(sizes, initial=0)
+        if self._block_bytes >= MAX_BATCH_BYTES:
+            size = f"shape {shape} takes {self._block_bytes / 1e9:.1f} GB"
+            raise InputError(f"A batch must take less than 2 GB, but {size}. Lower the batch size.")
+        self.record, self.flat = (_record(parts, axes, into) for axes in (shape, (self.size,)))
+        starts = [places[field] + after * row.itemsize for field, after in sources.values()]
+        self.plan = np.array(list(zip(starts, (p.itemsize for p in parts.values()), into, strict=False)), np.int64)
+        self.goal_at = np.zeros(self.size, np.int64)
+        self._reused: Draw | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that is kept between draws, in bytes."""
+        return self.plan.nbytes + self.goal_at.nbytes
+
+    def allocate(self) -> Draw:
+        """Return fresh memory, by one allocation."""
+        block = np.empty(self._block_bytes, BYTE)
+        batch = self._view(np.ndarray((), self.record, block))
+        if len(self.shape) == 1 and not self.info_keys:
+            return Draw(batch, batch, {}, self.goal_at, block, self.plan)
+        record = np.ndarray((), self.flat, block)
+        info = {key: record[INFO_PREFIX + key] for key in self.info_keys}
+        return Draw(batch, self._view(record), info, self.goal_at, block, self.plan)
+
+    def _view(self, record: Array) -> Batch:
+        batch = Batch(*_arrays_of(record))
+        for name in self.extras:
+            setattr(batch, name, record[name])
+        return batch
+
+    def reuse(self, out: Batch) -> Draw:
+        """Return the memory of `out`. It is checked once: passing the same batch again costs nothing more.
+
+        Raises InputError if an array of `out` has another shape or dtype, or is read-only or not contiguous.
+        """
+        if self._reused is None or self._reused.batch is not out:
+            self._reused = self._prepare(out)
+        return self._reused
+
+    def _prepare(self, out: Batch) -> Draw:
+        if not isinstance(out, Batch):
+            raise InputError(f"out must be a batch that the same call returned before, got {type(out).__name__}.")
+        names = (*BATCH_FIELDS, *self.extras)
+        for name in names:
+            _check_array(getattr(out, name), name, self.record[name])
+        if out.discount is not None and "discount" not in self.extras:
+            raise InputError("out.discount must be None for one-step samples.")
+        arrays = {name: getattr(out, name).reshape(self.flat[name].shape) for name in names}
+        spans = sorted((array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays.values())
+        if any(stop > start for (_, stop), (start, _) in pairwise(spans)):
+            raise InputError("The arrays of out must not overlap.")
+        info = {key: np.zeros(self.size) for key in self.info_keys}
+        plan = self.plan.copy()
+        for line, array in zip(plan, [*(arrays[name] for name in SOURCES), *info.values()], strict=True):
+            line[2] = array.ctypes.data - _anchor.ctypes.data
+        return Draw(out, Batch(**arrays), info, self.goal_at, _anchor, plan)
+
+
+def _record(parts: dict[str, np.dtype[Any]], axes: tuple[int, ...], offsets: list[int]) -> np.dtype[Any]:
+    formats = [(part.base, (*axes, *part.shape)) for part in parts.values()]
+    return np.dtype({"names": list(parts), "formats": formats, "offsets": offsets})
+
+
+def _check_array(array: Any, name: str, part: np.dtype[Any]) -> None:
+    advice = "Pass a batch that the same call returned before."
+    if not isinstance(array, np.ndarray) or array.shape != part.shape or array.dtype != part.base:
+        got = f"{getattr(array, 'shape', type(array).__name__)} of {getattr(array, 'dtype', 'no dtype')}"
+        raise InputError(f"Expected shape {part.shape} of {part.base} for out.{name}, got {got}. {advice}")
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        raise InputError(f"out.{name} must be writeable and contiguous. {advice}")

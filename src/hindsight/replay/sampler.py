@@ -1,218 +1,244 @@
-"""Sampler: draw rows, choose goals, gather, judge -> Batch. The timeline is only ever read."""
+"""Sampler: draw rows, choose goals, gather a batch, apply transforms. The timeline is only read."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
 import numpy as np
 
-from ..errors import NothingToSampleError, OptionError
-from ..options.relabel import DESIRED, REAL, STRATEGIES, Relabel
-from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
-from ..records.symmetries import Symmetries
-from .batches import Form
-from .chance import Chance
-from .ends import AS_STORED, RewardFunction, Termination
-from .goals import Strategy, check_strategy, mixed_rows, refuse_goal_rows, relabelled_share, users_rows
-from .judging import Judging
-from .kernels import RANDOM, choose_goals, gather, row_layout, sample, turn
-from .returns import fold_steps
-from .subgoal_goals import SubgoalGoals
+from ..errors import NothingToSampleError
+from ..options.relabel import STRATEGIES, Relabel
+from ..records import Array, Batch
+from .kernels import RANDOM, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
+from .priorities import Priorities
+from .rows import BatchMemory, Draw, as_bytes, check_stored
+from .strategies import (
+    DESIRED,
+    ORIGINAL,
+    Strategy,
+    StrategyFunction,
+    check_strategy,
+    custom_rows,
+    her_probability,
+    mixed_rows,
+    refuse_goal_rows,
+)
 from .timeline import Timeline
-from .told import Told
 
-TURNED = {  # what a symmetry turns in a batch: its field, and which columns these are
-    "observation": "observation",
-    "next_observation": "observation",
-    "achieved_goal": "goal",
-    "next_achieved_goal": "goal",
-    "goal": "goal",
-    "action": "action",
-}
+MIN_LIVE_FRACTION = 1 / 64  # below this fraction of live rows they are chosen from the exact list
+
+
+class RandomState:
+    """The random state of a buffer: `state`, one uint64. All random numbers of a buffer come from it."""
+
+    def __init__(self, seed: int | np.random.Generator) -> None:
+        self.state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
+        self._u = np.zeros(0)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in bytes."""
+        return self._u.nbytes
+
+    def uniform(self, count: int) -> Array:
+        """Return `count` numbers in [0, 1), in memory that the next call overwrites."""
+        u = self.memory(count)[:count]
+        fill_uniform(self.state, u)
+        return u
+
+    def stratified(self, size: int, batch_size: int) -> Array:
+        """Return `size` numbers in [0, 1), as `uniform` does, for batches of batch_size.
+
+        The numbers of each batch are in order, one in each of batch_size equal intervals.
+        """
+        u = self.uniform(size)
+        u.reshape(-1, batch_size)[:] += np.arange(batch_size)
+        u *= 1 / batch_size
+        return u
+
+    def memory(self, count: int) -> Array:
+        """Return memory for at least `count` numbers."""
+        if len(self._u) < count:
+            self._u = np.zeros(count)
+        return self._u
+
+    def check(self, state: Array) -> None:
+        """Raise FileError unless `state` is a random state."""
+        check_stored("random state", state, (1,), np.uint64)
+
+    def load(self, state: Array) -> None:
+        """Take a checked state."""
+        self.state[:] = state
+
+
+class RowSampler:
+    """Draw rows that start a transition: uniformly, or in proportion to `priorities`."""
+
+    def __init__(self, timeline: Timeline, rng: RandomState, priorities: Priorities | None = None) -> None:
+        self.timeline, self.priorities, self._rng = timeline, priorities, rng
+        self._counts: Array = timeline.rows.view(np.int32)
+        self._layout = row_layout(timeline.rows.dtype)
+        self._fill, self._n_proposals = (0, 0, 0), 0
+
+    def draw(self, shape: tuple[int, ...]) -> Array:
+        """Return rows for batches with the leading axes `shape`, flat. With priorities, each batch is stratified."""
+        size = math.prod(shape)
+        if self.priorities is None:
+            return self.uniform(size)
+        return self.priorities.draw(self._rng.stratified(size, shape[-1]))
+
+    def uniform(self, size: int) -> Array:
+        """Return `size` live rows, each equally likely: by rejection sampling, or from the exact list."""
+        row, n_proposals = np.empty(size, np.int64), self.count_proposals(size)
+        if n_proposals:
+            u = self._rng.uniform(n_proposals)
+            if draw_rows(self._counts, self._layout, u, self.timeline.high_water, row) == size:
+                return row
+        live = self.timeline.live_rows()
+        return live[(self._rng.uniform(size) * len(live)).astype(np.int64)]
+
+    def count_proposals(self, size: int) -> int:
+        """Return how many rows to propose so that `size` of them are live almost always. 0: the exact list is better."""
+        fill = (self.timeline.num_transitions, self.timeline.high_water, size)
+        if fill != self._fill:  # changes with every episode, not with every batch
+            fraction = self.timeline.num_transitions / self.timeline.high_water
+            self._fill, self._n_proposals = fill, 0
+            if fraction > MIN_LIVE_FRACTION:
+                self._n_proposals = int((size + 6 * math.sqrt(size * (1 - fraction))) / fraction) + 1
+        return self._n_proposals
+
+
+class GoalSampler:
+    """Choose which samples are relabelled, and with which goals.
+
+    strategy, n_sampled_goal: as in ReplayOptions.
+    probability: fraction of the samples that are relabelled.
+    code: index of the strategy for the compiled loops, -1 for functions and mixtures.
+    """
+
+    def __init__(self, rows: RowSampler, rng: RandomState, strategy: Strategy, n_sampled_goal: int | None) -> None:
+        self.strategy, self.probability = check_strategy(strategy), her_probability(strategy, n_sampled_goal)
+        name = strategy.only if isinstance(strategy, Relabel) else strategy
+        self.code = STRATEGIES.index(name) if isinstance(name, str) else -1
+        self._timeline, self._rows, self._rng = rows.timeline, rows, rng
+        self._counts: Array = self._timeline.rows.view(np.int32)
+        self._layout = row_layout(self._timeline.rows.dtype)
+        *_, self._row_bytes, self._achieved_at, self._desired_at = self._layout.tolist()
+
+    def choose(self, row: Array, is_relabelled: Array, goal_at: Array) -> None:
+        """Fill is_relabelled and goal_at, the first byte of each sample's goal in the ring. All (B,)."""
+        if self.code >= 0:
+            other_row = self._rows.uniform(len(row)) if self.code == RANDOM else row
+            u = self._rng.uniform(len(row))
+            counts, layout = self._counts, self._layout
+            choose_goals(counts, layout, u, self.probability, self.code, row, other_row, is_relabelled, goal_at)
+        elif isinstance(self.strategy, Relabel):
+            self._mix(self.strategy, row, is_relabelled, goal_at)
+        elif callable(self.strategy):
+            self._apply(self.strategy, row, is_relabelled, goal_at)
+
+    def _mix(self, relabel: Relabel, row: Array, is_relabelled: Array, goal_at: Array) -> None:
+        """Choose goals from several sources."""
+        timeline, other_row, u = self._timeline, self._rows.uniform(len(row)), self._rng.uniform(len(row))
+        goal_row, source = mixed_rows(relabel, row, timeline.steps_done[row], timeline.steps_left[row], u, other_row)
+        is_relabelled[:] = source < ORIGINAL
+        goal_at[:] = goal_row * self._row_bytes + np.where(source < DESIRED, self._achieved_at, self._desired_at)
+
+    def _apply(self, strategy: StrategyFunction, row: Array, is_relabelled: Array, goal_at: Array) -> None:
+        """Choose goals by the user's function."""
+        timeline, u = self._timeline, self._rng.uniform(len(row))
+        is_relabelled[:] = u < self.probability
+        goal_at[:] = row * self._row_bytes + self._desired_at
+        chosen = row[is_relabelled]
+        if len(chosen):
+            rest = u[is_relabelled] / self.probability
+            goal_row = custom_rows(strategy, chosen, timeline.steps_done[chosen], timeline.steps_left[chosen], rest)
+            refuse_goal_rows(goal_row, timeline.holds(goal_row))
+            goal_at[is_relabelled] = goal_row * self._row_bytes + self._achieved_at
+
+
+class Transform(Protocol):
+    """A step of the pipeline that changes a gathered batch in place."""
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomState) -> None:
+        """Change the samples. batch: arrays (B, ...), those of draw.flat. draw: what else is known of these samples."""
 
 
 class Sampler:
-    """Relabelled batches of a timeline (Andrychowicz et al. 2017); see `HindsightBuffer` for the arguments.
+    """Sample relabelled batches of a timeline (Andrychowicz et al. 2017).
 
-    symmetries: augmented from which the world looks the same; each sample is shown from one drawn at random.
-    chance: where all random numbers come from. her_probability: the share of samples that are relabelled here. told: where
-    goals were drawn when their episodes ended, that is what relabels instead. beta: how far weights make up for rows that
-    are drawn more often, where the timeline has priorities.
+    rows, goals: draw the rows, and the goals of the relabelled samples. `goals` may be replaced at any time.
+    transforms: applied to every batch, in this order.
+    extras: further arrays of a batch, one number per sample: ("discount",) with n-step returns.
     """
 
     def __init__(
         self,
         timeline: Timeline,
-        compute_reward: RewardFunction,
-        n_sampled_goal: int | None,
-        strategy: str | Strategy | Relabel,
-        seed: int | np.random.Generator,
-        ends: Termination = AS_STORED,
-        n_steps: int = 1,
-        discount: float = 1.0,
-        symmetries: Symmetries | None = None,
-        subgoals: SubgoalGoals | None = None,
-        extra_reward: bool = False,
+        rng: RandomState,
+        rows: RowSampler,
+        goals: GoalSampler,
+        transforms: Sequence[Transform],
+        extras: tuple[str, ...] = (),
     ) -> None:
-        self.timeline = timeline
-        self.chance, self.judging = Chance(timeline, seed), Judging(compute_reward, ends, extra_reward)
-        self.told: Told | None = None
-        self.symmetries = symmetries or Symmetries((), timeline.spec)
-        self.subgoals = subgoals or SubgoalGoals(timeline, (), 0.0, 0.0, self.symmetries)
-        if self.subgoals.subgoals and n_steps > 1:
-            raise OptionError(
-                f"n_steps is {n_steps}, but subgoals are learnt one step at a time: set n_steps=1 or subgoals=()"
-            )
-        self.n_steps, self.discount = n_steps, discount
-        self.relabel_by(strategy, n_sampled_goal)
-        self._ring: Array = timeline.rows.view(np.uint8)
-        self._counts: Array = timeline.rows.view(np.int32)
+        self.timeline, self.rng, self.rows, self.goals = timeline, rng, rows, goals
+        self.transforms, self._extras = tuple(transforms), extras
+        self._ring = as_bytes(timeline.rows)
         self._layout = row_layout(timeline.rows.dtype)
-        self._forms: dict[tuple[int, ...], Form] = {}
-        self._forms_ahead: dict[int, Form] = {}
-        self._filling, self._n_proposals = (0, 0, 0), 0
-        self.beta = 1.0
-
-    def relabel_by(self, strategy: str | Strategy | Relabel, n_sampled_goal: int | None) -> None:
-        """Choose goals so from the next sample on; raises as `HindsightBuffer` does, before anything changes."""
-        checked, share = check_strategy(strategy), relabelled_share(strategy, n_sampled_goal)
-        self.strategy, self.her_probability = checked, share
-        name = strategy.only if isinstance(strategy, Relabel) else strategy
-        self._code = STRATEGIES.index(name) if isinstance(name, str) else -1
+        self._memories: dict[tuple[int, ...], BatchMemory] = {}
 
     @property
     def nbytes(self) -> int:
-        """Memory of the sampler's own, without the timeline's."""
-        forms = (*self._forms.values(), *self._forms_ahead.values())
-        return self.chance.nbytes + sum(form.plan.nbytes + form.goal_at.nbytes for form in forms)
+        """Memory in bytes, without that of the timeline."""
+        return self.rng.nbytes + sum(memory.nbytes for memory in self._memories.values())
 
     def sample(self, shape: tuple[int, ...], out: Batch | None = None) -> Batch:
-        """A batch with the leading axes `shape`, all of it independent draws, in fresh memory or in that of `out`.
+        """Return a batch with the leading axes `shape`, all samples independent, in fresh memory or in that of `out`.
 
-        Raises NothingToSampleError, InputError where `out` does not fit, GoalEnvError where the reward is unusable.
+        Raises NothingToSampleError, InputError if `out` does not fit, and what the transforms raise.
         """
         if not self.timeline.num_transitions:
-            raise NothingToSampleError(
-                "there is nothing to sample yet: the buffer holds 0 finished episodes; sample once an episode has ended"
-            )
-        form = self._forms.get(shape)
-        if form is None:
-            extras = ("discount",) if self.n_steps > 1 else ()
-            form = self._forms[shape] = Form(self.timeline.rows.dtype, shape, extras)
-        batch, flat, info, block, plan = form.fresh() if out is None else form.reuse(out)
-        if not self._sample_at_once(flat, form.goal_at, plan, block):
-            self._sample_in_parts(flat, form.goal_at, plan, block, shape[-1])
-        if self.told is not None:
-            self.told.pick(flat)
-        elif self.n_steps == 1:
-            self.judging.judge(flat, info, self._own_goals(flat.row))
-        else:
-            self._look_ahead(flat, form.goal_at)
-        if self.subgoals.subgoals:
-            batch.subgoal = self.subgoals.tell(flat, form.goal_at, self.chance.numbers(len(flat))).reshape(shape)
-        if len(self.symmetries) > 1:
-            self._turn(flat)
-        if self.timeline.priorities is not None:
-            batch.weight = self.timeline.priorities.weights(batch.row, self.beta)
-        return batch
+            raise NothingToSampleError("There is nothing to sample: 0 episodes have ended. Sample after the first end.")
+        memory = self._memories.get(shape)
+        if memory is None:
+            memory = self._memories[shape] = BatchMemory(self.timeline.rows.dtype, shape, self._extras)
+        draw = memory.allocate() if out is None else memory.reuse(out)
+        if not self._sample_compiled(draw):
+            self._sample_in_steps(draw, shape)
+        for transform in self.transforms:
+            transform(draw.flat, draw, self.rng)
+        return draw.batch
 
-    def _sample_at_once(self, batch: Batch, goal_at: Array, plan: Array, block: Array) -> bool:
-        """One compiled loop, for most batches; False where it does not serve."""
-        if not 0 <= self._code < RANDOM or self.timeline.priorities is not None:
+    def _sample_compiled(self, draw: Draw) -> bool:
+        """Draw rows, choose goals and gather in one compiled loop. Return False if it does not apply."""
+        if not 0 <= self.goals.code < RANDOM or self.rows.priorities is not None:
             return False
-        timeline, chance = self.timeline, self.chance
-        filling = (timeline.num_transitions, timeline.high_water, len(goal_at))
-        if filling != self._filling:  # it changes with every episode, not with every batch
-            self._filling, self._n_proposals = filling, chance.count_proposals(len(goal_at))
-        n_proposals = self._n_proposals
+        batch, size = draw.flat, len(draw.goal_at)
+        n_proposals = self.rows.count_proposals(size)
         if not n_proposals:
             return False
         is_done: bool = sample(
             self._ring,
             self._layout,
-            chance.state,
-            chance.room(n_proposals + len(goal_at)),
+            self.rng.state,
+            self.rng.memory(n_proposals + size),
             n_proposals,
-            timeline.high_water,
-            self.her_probability,
-            self._code,
+            self.timeline.high_water,
+            self.goals.probability,
+            self.goals.code,
             batch.row,
             batch.is_relabelled,
-            goal_at,
-            plan,
-            block,
+            draw.goal_at,
+            draw.plan,
+            draw.block,
         )
         return is_done
 
-    def _sample_in_parts(self, batch: Batch, goal_at: Array, plan: Array, block: Array, batch_size: int) -> None:
-        """The same for a user's strategy, a mixture, for "random", for priorities, and where few rows are live."""
-        row, is_relabelled, priorities = batch.row, batch.is_relabelled, self.timeline.priorities
-        if priorities is None:
-            row[:] = self.chance.rows(len(row))
-        else:
-            row[:] = priorities.draw(self.chance.shares(len(row), batch_size))
-        if callable(self.strategy):
-            self._choose_by(self.strategy, row, is_relabelled, goal_at)
-        elif self._code < 0 and isinstance(self.strategy, Relabel):
-            self._mix(self.strategy, row, is_relabelled, goal_at)
-        else:
-            other_row, u = self.chance.rows(len(row)) if self._code == RANDOM else row, self.chance.numbers(len(row))
-            settings = (self.her_probability, self._code)
-            choose_goals(self._counts, self._layout, u, *settings, row, other_row, is_relabelled, goal_at)
-        gather(self._ring, self.timeline.rows.itemsize, row, goal_at, plan, block)
-
-    def _mix(self, relabel: Relabel, row: Array, is_relabelled: Array, goal_at: Array) -> None:
-        """As `choose_goals`, by shares of several sources."""
-        timeline, other_row, u = self.timeline, self.chance.rows(len(row)), self.chance.numbers(len(row))
-        *_, row_bytes, achieved_at, desired_at = self._layout.tolist()
-        counts = timeline.steps_done[row], timeline.steps_left[row]
-        goal_row, source = mixed_rows(relabel, row, *counts, u, other_row)
-        is_relabelled[:] = source < REAL
-        goal_at[:] = goal_row * row_bytes + np.where(source < DESIRED, achieved_at, desired_at)
-
-    def _choose_by(self, strategy: Strategy, row: Array, is_relabelled: Array, goal_at: Array) -> None:
-        """As `choose_goals`, by the user's own strategy."""
-        timeline, u, probability = self.timeline, self.chance.numbers(len(row)), self.her_probability
-        *_, row_bytes, achieved_at, desired_at = self._layout.tolist()
-        is_relabelled[:] = u < probability
-        goal_at[:] = row * row_bytes + desired_at
-        told = row[is_relabelled]
-        if len(told):
-            rest = u[is_relabelled] / probability
-            goal_row = users_rows(strategy, told, timeline.steps_done[told], timeline.steps_left[told], rest)
-            refuse_goal_rows(goal_row, timeline.holds(goal_row))
-            goal_at[is_relabelled] = goal_row * row_bytes + achieved_at
-
-    def _own_goals(self, row: Array) -> Array | None:
-        """The goals that were asked in these rows, where judging needs them."""
-        return np.asarray(self.timeline.rows["desired_goal"][row]) if self.judging.extra_reward else None
-
-    def _look_ahead(self, batch: Batch, goal_at: Array) -> None:
-        """RewardFunction n steps of every sample, those that follow its own under its goal, and fold them into one."""
-        n, size, timeline = self.n_steps, len(goal_at), self.timeline
-        form = self._forms_ahead.get(size)
-        if form is None:
-            form = self._forms_ahead[size] = Form(timeline.rows.dtype, (n, size))
-        steps, flat, info, block, plan = form.fresh()
-        steps_left = timeline.steps_left[batch.row]
-        steps.row[:] = batch.row + np.minimum(np.arange(n)[:, None], steps_left - 1)
-        steps.is_relabelled[:] = batch.is_relabelled
-        form.goal_at.reshape(n, size)[:] = goal_at
-        gather(self._ring, timeline.rows.itemsize, flat.row, form.goal_at, plan, block)
-        self.judging.judge(flat, info, self._own_goals(flat.row))
-        fold_steps(steps, steps_left, self.discount, batch)
-
-    def _turn(self, batch: Batch) -> None:
-        """Show each sample from a side of its own. Rewards were judged before: no side changes them."""
-        element = (self.chance.numbers(len(batch)) * len(self.symmetries)).astype(np.int64)
-        for field, name in TURNED.items():
-            maps = self.symmetries.maps[name]
-            turn(getattr(batch, field), element, maps.source, maps.sign, maps.offset)
-
-
-def compile_kernels() -> None:
-    """Compile the loops now, by way of a tiny timeline, rather than within what is timed; they are kept on disk."""
-    part, rows = ArraySpec((1,), "float32"), np.zeros((3, 1), np.float32)
-    spec = GoalSpec(part, part, part)
-    timeline = Timeline(spec, capacity=4)
-    timeline.append(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
-    mirror = Symmetries(("o0=-o0 g0=-g0 a0=-a0",), spec)
-    Sampler(timeline, lambda achieved, goal, info: goal[:, 0], 4, "future", 0, symmetries=mirror).sample((1,))
+    def _sample_in_steps(self, draw: Draw, shape: tuple[int, ...]) -> None:
+        """Do the same for functions, mixtures, "random", priorities, and a ring with few live rows."""
+        batch = draw.flat
+        batch.row[:] = self.rows.draw(shape)
+        self.goals.choose(batch.row, batch.is_relabelled, draw.goal_at)
+        gather(self._ring, self.timeline.rows.itemsize, batch.row, draw.goal_at, draw.plan, draw.block)

@@ -1,1 +1,1 @@
-"""What a run's folder tells, as a page to look at. It reads files alone."""
+"""HTML pages and tables made from the files of training runs. Nothing here trains or changes a run."""

@@ -1,310 +1,214 @@
-"""Several runs beside each other: what the seeds of a kind say together, by environment, variant and agent."""
+"""Compare runs in groups. The runs of a group have the same environment, variant, agent and options, but other seeds."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import numpy as np
 
-from .curves import Array, Curve, known, middle
-from .figures import PERCENT
-from .page import Form, Section, head, page, plots
-from .panel import COLOURS, Axis, Drawing, Panel, axes
-from .run import Run
-from .statistics import estimate, interquartile_mean, mean
-from .tables import say
-from .verdict import Level, Verdict, duration, signs, solved_at
+from ..records import Array
+from .figures import COLOURS, X_NAMES, Plot, Scale, X
+from .page import Page, RunItem, Section, Table, format_value, link
+from .run import Run, readable_path
+from .statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
+from .verdict import Level, Verdict, duration, solved_at_step, warnings_of
 
-FREE = frozenset({"seed", "workers"})  # options that runs of one kind may differ in
-UNTOLD = FREE | {"engine", "ray_address", "job_timeout", "threads", "log_every", "checkpoint_every", "keep_every"}
-MOST_TOLD = 3  # options in the name of a kind
-MOST_LETTERS = 30  # of an option's value there
-SEED = 0  # of the bootstrap
+FREE = {"seed", "workers"}  # options that may differ within a group and are no difference between runs
+NOT_GROUPED_BY = FREE | {"engine", "ray_address", "job_timeout", "threads", "log_every", "checkpoint_every", "keep_every"}
+MIN_MEDIAN = 3  # runs of a group: fewer are listed one by one, without a median
+BOOTSTRAP_SEED = 0
 TITLES = {"test/success_rate": "Success rate", "test/return_mean": "Return", "train/q_mean": "Mean Q"}
+EXPLANATION = (
+    "Success is that of the last evaluation of a run. With three seeds or more, numbers are the median (lowest to "
+    "highest). Mean and IQM (interquartile mean) are followed by their [95 % interval] from a stratified bootstrap over "
+    "seeds (Agarwal et al. 2021). Times are of collecting and updating."
+)
+CURVES = "Thin: each run. Thick: median of three seeds or more, with their range. Time depends on the load of the machine."
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
-    """Runs of one environment, variant and agent, which differ by their seeds.
-
-    apart: the values of the options in which they differ from others of the same, by name.
-    """
+class Group:
+    """Runs that differ only in their seed. label: the agent, and options in which the group differs from others of it."""
 
     environment: str
     variant: str
-    agent: str
-    apart: Mapping[str, str]
+    label: str
     runs: tuple[Run, ...]
 
     @property
-    def told(self) -> str:
-        """The agent, and what sets it apart."""
-        parts = [f"{name}={_cut(value)}" for name, value in self.apart.items()]
-        more = [f"{len(parts) - MOST_TOLD} more"] if len(parts) > MOST_TOLD else []
-        return ", ".join([self.agent, *parts[:MOST_TOLD], *more])
-
-    @property
     def name(self) -> str:
-        """What to call it."""
-        return f"{self.told} on {self.environment}, {self.variant}"
+        """The label with environment and variant."""
+        return f"{self.label} on {self.environment}, {self.variant}"
 
-    def numbers(self) -> dict[str, tuple[float, ...]]:
-        """What is compared: one number per run that has it."""
-        solved = [(run, at) for run in self.runs if (at := solved_at(run)) is not None]
-        best = [run.column("test/success_rate") for run in self.runs if run.has("test/success_rate")]
-        found = {
-            "success": [run.last("test/success_rate") for run in self.runs],
-            "best": [float(np.nanmax(rates)) for rates in best],
-            "return": [run.last("test/return_mean") for run in self.runs],
-            "steps to solve": [at for _, at in solved],
-            "updates to solve": [run.at(at, "updates") for run, at in solved],
-            "seconds to solve": [run.at(at, "seconds") for run, at in solved],
-            "seconds": [run.last("seconds") for run in self.runs],
+    def last(self, metric: str) -> list[float]:
+        """Return the latest value of a metric of each run that has it."""
+        return _known(run.last(metric) for run in self.runs)
+
+    def best_success(self) -> list[float]:
+        """Return the highest success rate of each run that was evaluated."""
+        return _known(np.nanmax(run.column("test/success_rate"), initial=-math.inf) for run in self.runs)
+
+    def at_solved(self, metric: str) -> list[float]:
+        """Return a metric of each solved run, at the evaluation at which it was solved."""
+        return [run.at(steps, metric) for run in self.runs if (steps := solved_at_step(run)) is not None]
+
+    def cells(self, rng: np.random.Generator) -> dict[str, str]:
+        """Return the row of the group in the table: column -> text. rng: of the bootstrap."""
+        rates = self.last("test/success_rate")
+        return {
+            "environment": self.environment,
+            "variant": self.variant,
+            "agent": self.label,
+            "seeds": str(len(self.runs)),
+            "success": summarized(rates, "{:.0%}".format),
+            "mean success": _interval([rates], mean, rng),
+            "IQM of success": _interval([rates], interquartile_mean, rng),
+            "best": summarized(self.best_success(), "{:.0%}".format),
+            "return": summarized(self.last("test/return_mean"), "{:.3g}".format),
+            "solved": f"{len(self.at_solved('env_steps'))} of {len(self.runs)}",
+            "steps to solve": summarized(self.at_solved("env_steps"), "{:,.0f}".format),
+            "updates to solve": summarized(self.at_solved("updates"), "{:,.0f}".format),
+            "time to solve": summarized(self.at_solved("seconds"), duration),
+            "time": summarized(self.last("seconds"), duration),
         }
-        return {name: tuple(value for value in values if not math.isnan(value)) for name, values in found.items()}
 
 
-def kinds_of(runs: Sequence[Run]) -> list[Kind]:
-    """The runs by environment, variant and agent, in the order in which they were named; by options where these differ."""
-    kinds = []
-    for key in dict.fromkeys(map(_key, runs)):
-        alike = [run for run in runs if _key(run) == key]
-        names = _differing(alike, UNTOLD)
-        values = [tuple(_value(run, name) for name in names) for run in alike]
-        for chosen in dict.fromkeys(values):
-            same = tuple(run for run, value in zip(alike, values, strict=True) if value == chosen)
-            kinds.append(Kind(*key, dict(zip(names, chosen, strict=True)), same))
-    return kinds
-
-
-HEAD = (
-    "environment",
-    "variant",
-    "agent",
-    "seeds",
-    "success",
-    "mean success",
-    "IQM of success",
-    "best",
-    "return",
-    "solved",
-    "steps to solve",
-    "updates to solve",
-    "time to solve",
-    "time",
-)
-EXPLAINED = (
-    "Success is that of a run's last evaluation. Numbers over seeds are medians (lowest to highest); mean and IQM, the "
-    "interquartile mean, stand with their [95% interval], by a stratified bootstrap of the seeds (Agarwal et al. 2021). A "
-    "run is solved at the first of the evaluations in a row that reach solved_at; times are of collecting and updating."
-)
-
-
-def rows(kinds: Sequence[Kind], generator: np.random.Generator) -> list[tuple[str, ...]]:
-    """One line per kind, as HEAD says: numbers as their median over seeds, and their range."""
-    return [_row(kind, generator) for kind in kinds]
-
-
-def overall(kinds: Sequence[Kind], generator: np.random.Generator) -> str:
-    """The interquartile mean of the final success over environments, each a stratum; "" for fewer than two.
-
-    Of all runs; where an environment stands twice, of each agent and variant by itself.
-    """
-    evaluated = [kind for kind in kinds if kind.numbers()["success"]]
-    groups: dict[str, list[Kind]] = {}
-    is_once = len({kind.environment for kind in evaluated}) == len(evaluated)
-    for kind in evaluated:
-        groups.setdefault("all" if is_once else f"{kind.told}, {kind.variant}", []).append(kind)
-    lines = []
-    for name, group in groups.items():
-        strata = [np.array(kind.numbers()["success"]) for kind in group]
-        said = f"{name}, {sum(map(len, strata))} runs in {len(group)} environments"
-        lines += [f"{said}: IQM of success {_interval(strata, interquartile_mean, generator)}"] * (len(group) > 1)
-    return "\n".join(lines)
-
-
-def text(runs: Sequence[Run]) -> str:
-    """The same as lines of text, one kind after another: so many columns are wider than a terminal."""
-    kinds, generator, lines = kinds_of(runs), np.random.default_rng(SEED), []
-    for kind, cells in zip(kinds, rows(kinds, generator), strict=True):
-        lines.append(kind.name)
-        lines += [f"  {title:16}  {cell}" for title, cell in zip(HEAD[3:], cells[3:], strict=True)]
-    return "\n".join([*lines, overall(kinds, generator)]).strip()
-
-
-def markdown(runs: Sequence[Run]) -> str:
-    """The same as a table in Markdown."""
-    kinds, generator = kinds_of(runs), np.random.default_rng(SEED)
-    cells = [HEAD, ["---"] * len(HEAD), *rows(kinds, generator)]
-    table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in cells)
-    return "\n\n".join(part for part in (table, overall(kinds, generator), EXPLAINED) if part)
-
-
-def _row(kind: Kind, generator: np.random.Generator) -> tuple[str, ...]:
-    numbers, runs = kind.numbers(), kind.runs
-    rates = [np.array(numbers["success"])] if numbers["success"] else []
-    return (
-        kind.environment,
-        kind.variant,
-        kind.told,
-        str(len(runs)),
-        spread(numbers["success"], PERCENT),
-        _interval(rates, mean, generator),
-        _interval(rates, interquartile_mean, generator),
-        spread(numbers["best"], PERCENT),
-        spread(numbers["return"], ".3g"),
-        f"{len(numbers['steps to solve'])} of {len(runs)}",
-        spread(numbers["steps to solve"], ",.0f"),
-        spread(numbers["updates to solve"], ",.0f"),
-        spread_of_times(numbers["seconds to solve"]),
-        spread_of_times(numbers["seconds"]),
-    )
-
-
-def _interval(strata: Sequence[Array], statistic: Callable[[Array], Array], generator: np.random.Generator) -> str:
-    """As "97.0% [95.2%, 98.4%]"; without the interval where all draws are alike; a dash without values."""
-    if not strata:
-        return "-"
-    found = estimate(strata, statistic, generator)
-    sure = f" [{found.low:.1%}, {found.high:.1%}]" if found.is_sure else ""
-    return f"{found.value:.1%}{sure}"
-
-
-def spread(values: Sequence[float], form: str) -> str:
-    """The median and the range, as "95% (90% to 100%)"; the one value where all are alike; a dash where there is none."""
-    return _spread([format(value, form) for value in _three(values)])
-
-
-def spread_of_times(values: Sequence[float]) -> str:
-    """The same of seconds."""
-    return _spread([duration(value) for value in _three(values)])
-
-
-def _three(values: Sequence[float]) -> list[float]:
-    return [float(np.median(values)), min(values), max(values)] if values else []
-
-
-def _spread(said: Sequence[str]) -> str:
-    if not said:
-        return "-"
-    return said[0] if len(set(said)) == 1 else f"{said[0]} ({said[1]} to {said[2]})"
-
-
-def comparison_page(runs: Sequence[Run], form: Form, place: Path) -> str:
-    """The page of several runs. place: the folder it will lie in, from which it links to their own pages."""
-    kinds, generator = kinds_of(runs), np.random.default_rng(SEED)
-    about = f"{len(runs)} runs of {len(kinds)} kind{'s' * (len(kinds) > 1)}: medians and ranges over seeds"
-    table = _table(HEAD, rows(kinds, generator)) + f"<p>{escape(overall(kinds, generator))}</p>"
-    sections = [Section("table", "Side by side", EXPLAINED, table)]
-    for environment in dict.fromkeys(run.environment for run in runs):
-        chosen = [kind for kind in kinds if kind.environment == environment]
-        key = f"curves-{len(sections)}"
-        told = "Bold: the median over seeds. Band: their range. A run that has ended counts with its last value."
-        sections.append(plots(key, environment, told, _panels(chosen, key)))
-    sections.append(Section("differences", "What differs in their settings", "", _differences(runs)))
-    sections.append(Section("runs", "The runs", "", _links(runs, place)))
-    return page("Comparison of runs", head(about, headline(kinds)), sections, form)
-
-
-def headline(kinds: Sequence[Kind]) -> Verdict:
-    """Who did best."""
-    rates = {kind: kind.numbers()["success"] for kind in kinds}
-    ranked = sorted((kind for kind in kinds if rates[kind]), key=lambda kind: float(np.median(rates[kind])), reverse=True)
-    if not ranked:
-        return Verdict("unknown", "Nothing was evaluated yet", "")
-    said = [f"{kind.name}: {spread(rates[kind], PERCENT)}" for kind in ranked]
-    lowest = float(np.median(rates[ranked[-1]]))
-    level: Level = "good" if lowest >= 0.95 else "partly" if float(np.median(rates[ranked[0]])) >= 0.5 else "bad"
-    best = f"{said[0]} of unseen episodes succeed"
-    return Verdict(level, best, f"In the last evaluation of each run, best first: {'; '.join(said)}.")
-
-
-def _panels(kinds: Sequence[Kind], key: str) -> list[Panel]:
-    pairs = [(name, which) for name in TITLES for which in (0, 1)]
-    return [panel for name, which in pairs if (panel := _panel(kinds, name, which, key)).traces]
-
-
-def _panel(kinds: Sequence[Kind], name: str, which: int, key: str) -> Panel:
-    """which: 0 against steps, 1 against time, in the unit of the longest run."""
-    longest = max((run for kind in kinds for run in kind.runs if len(run)), key=lambda run: run.last("seconds"))
-    axis = axes(longest.column("seconds"), longest.column("env_steps"))[which]
-    form = PERCENT if "rate" in name else ".3~g"
-    drawing, ends = Drawing(axis, form), []
-    for kind, colour in zip(kinds, COLOURS * len(kinds), strict=False):
-        drawn = [(run, curve) for run in kind.runs if len((curve := _curve(run, name, axis))[0])]
-        if not drawn:
-            continue
-        curves = [curve for _, curve in drawn]
-        called = _curve_name(kind, kinds)
-        if len(curves) > 1:
-            for run, (x, y) in drawn:
-                drawing.line(x, y, f"{called} {run.name}", f"{colour}@0.3", width=1)
-        x, median, low, high = middle(curves) if len(curves) > 1 else (*curves[0], curves[0][1], curves[0][1])
-        drawing.band(x, low, high, colour)
-        drawing.line(x, median, f"{called}, median of {len(curves)}", colour, width=2.6)
-        ends.append((x[-1], median[-1], called, colour))
-    for end in ends:
-        drawing.label(*end)
-    against = "steps" if which == 0 else "time"
-    y_axis = {"range": [-0.04, 1.08]} if form == PERCENT else {}
-    layout = drawing.layout(form, **y_axis) | {"margin": {"r": 74}}
-    place = f"{key}-{name.replace('/', '-')}-{against}"
-    return Panel(place, f"{TITLES[name]} against {against}", "", drawing.traces, layout)
-
-
-def _curve_name(kind: Kind, kinds: Sequence[Kind]) -> str:
-    """What to call a curve: by its agent; by its variant too, where others of its agent are drawn beside it."""
-    is_alone = [other.agent for other in kinds].count(kind.agent) == 1
-    return kind.agent if is_alone else ", ".join([kind.agent, kind.variant, *map(_cut, kind.apart.values())])
-
-
-def _curve(run: Run, name: str, axis: Axis) -> Curve:
-    values = run.column("env_steps") if axis.key == "steps" else run.column("seconds") / axis.unit
-    return known(values, run.column(name))
-
-
-def _table(titles: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    top = "".join(f"<th>{escape(title)}</th>" for title in titles)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
-    return f"<div class='scroll'><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-
-
-def _differences(runs: Sequence[Run]) -> str:
-    lines = [[name, *(_value(run, name) for run in runs)] for name in _differing(runs, FREE)]
-    if not lines:
-        return "<p>Nothing but their seeds.</p>"
-    return _table(("option", *(run.name for run in runs)), lines)
-
-
-def _differing(runs: Sequence[Run], free: Set[str]) -> list[str]:
-    """The options in which runs differ, but for those in `free`."""
-    names = dict.fromkeys(name for run in runs for name in run.options if name not in free)
-    return [name for name in names if len({_value(run, name) for run in runs}) > 1]
-
-
-def _value(run: Run, name: str) -> str:
-    return say(run.options[name]) if name in run.options else "-"
-
-
-def _key(run: Run) -> tuple[str, str, str]:
-    return run.environment, run.variant, run.agent
-
-
-def _cut(value: str) -> str:
-    return value if len(value) <= MOST_LETTERS else f"{value[: MOST_LETTERS - 3]}..."
-
-
-def _links(runs: Sequence[Run], place: Path) -> str:
-    items = []
+def group_runs(runs: Sequence[Run]) -> list[Group]:
+    """Return the groups of runs, in the order in which the runs are given."""
+    families: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
-        there = run.path / "report.html"
-        name = escape(f"{run.environment} · {run.agent} · seed {run.seed} · {run.path}")
-        link = f"<a href='{escape(os.path.relpath(there, place))}'>{name}</a>" if there.exists() else name
-        found = "".join(f"<li>{escape(sentence)}</li>" for sentence in signs(run)) or "<li class='muted'>healthy</li>"
-        items.append(f"<li>{link}<ul>{found}</ul></li>")
-    return f"<ul>{''.join(items)}</ul>"
+        families.setdefault((run.environment, run.settings.variant, run.settings.agent), []).append(run)
+    groups: dict[tuple[str, str, str], list[Run]] = {}
+    for (environment, variant, agent), family in families.items():
+        names = [name for name in differing_options(family) if name not in NOT_GROUPED_BY]
+        for run in family:
+            label = ", ".join([agent, *(f"{name}={_option_text(run, name):.30}" for name in names)])
+            groups.setdefault((environment, variant, label), []).append(run)
+    return [Group(*names, tuple(members)) for names, members in groups.items()]
+
+
+def differing_options(runs: Sequence[Run]) -> list[str]:
+    """Return the names of the options in which runs differ."""
+    names = dict.fromkeys(name for run in runs for name in run.options.to_dict())
+    return [name for name in names if len({_option_text(run, name) for run in runs}) > 1]
+
+
+def comparison_text(runs: Sequence[Run]) -> str:
+    """Return the comparison as text for a terminal, group by group."""
+    groups, rng, lines = group_runs(runs), np.random.default_rng(BOOTSTRAP_SEED), []
+    for group in groups:
+        lines.append(group.name)
+        lines += [f"  {title:16}  {cell}" for title, cell in list(group.cells(rng).items())[3:]]
+    text = "\n".join([*lines, *success_over_environments(groups, rng)])
+    return text.encode("utf-8", "replace").decode()
+
+
+def success_over_environments(groups: Sequence[Group], rng: np.random.Generator) -> list[str]:
+    """Return a line with the interquartile mean of the success over two or more environments, each a stratum.
+
+    If an environment has several groups, there is one line for each agent and variant.
+    """
+    selections: dict[str, list[list[float]]] = {}
+    is_unique = len({group.environment for group in groups}) == len(groups)
+    for group in groups:
+        if rates := group.last("test/success_rate"):
+            selections.setdefault("all" if is_unique else f"{group.label}, {group.variant}", []).append(rates)
+    return [
+        f"{name}, {sum(map(len, strata))} runs in {len(strata)} environments: IQM of success "
+        f"{_interval(strata, interquartile_mean, rng)}"
+        for name, strata in selections.items()
+        if len(strata) > 1
+    ]
+
+
+def summarized(values: Sequence[float], text: Callable[[float], str]) -> str:
+    """Return "95% (90% to 100%)", the median and range; both of two values; one if all look alike; "-" without values."""
+    texts = list(map(text, values))
+    if len(set(texts)) <= 1:
+        return texts[0] if texts else "-"
+    if len(values) < MIN_MEDIAN:
+        return " and ".join(texts)
+    return f"{text(float(np.median(values)))} ({text(min(values))} to {text(max(values))})"
+
+
+def comparison_page(runs: Sequence[Run], folder: Path) -> Page:
+    """Return the page of several runs. folder: where the page will be, for links to the pages of the runs."""
+    groups, rng = group_runs(runs), np.random.default_rng(BOOTSTRAP_SEED)
+    cells = [group.cells(rng) for group in groups]
+    text = " ".join([EXPLANATION, *success_over_environments(groups, rng)])
+    sections = [Section("table", "Table", text, tables=[Table(list(cells[0]), [list(row.values()) for row in cells])])]
+    for number, environment in enumerate(dict.fromkeys(run.environment for run in runs), 1):
+        key, chosen = f"curves-{number}", [group for group in groups if group.environment == environment]
+        plots = [_plot(chosen, metric, x, key) for metric in TITLES for x in X_NAMES]
+        sections.append(Section(key, environment, CURVES, [plot for plot in plots if plot.curves]))
+    names = [name for name in differing_options(runs) if name not in FREE]
+    rows = [[name, *(_option_text(run, name) for run in runs)] for name in names]
+    differences = Table(("option", *(readable_path(run.path.name) for run in runs)), rows)
+    text = "" if names else "None but the seed."
+    sections.append(Section("differences", "Options that differ", text, tables=[differences] if names else []))
+    sections.append(Section("runs", "The runs", runs=[_run_item(run, folder) for run in runs]))
+    return Page("Comparison of runs", f"{len(runs)} runs", ranking(groups), sections)
+
+
+def ranking(groups: Sequence[Group]) -> Verdict:
+    """Return the groups by their median success."""
+    rates = {group: group.last("test/success_rate") for group in groups}
+    ranked = sorted((group for group in groups if rates[group]), key=lambda group: -float(np.median(rates[group])))
+    if not ranked:
+        return Verdict("unknown", "No run was evaluated yet", "")
+    texts = [f"{group.name}: {summarized(rates[group], '{:.0%}'.format)}" for group in ranked]
+    text = f"Success in the last evaluation of each run, highest median first: {'; '.join(texts)}."
+    highest, lowest = np.median(rates[ranked[0]]), np.median(rates[ranked[-1]])
+    level: Level = "good" if lowest >= 0.95 else "partly" if highest >= 0.5 else "bad"
+    return Verdict(level, f"Highest success: {texts[0]}", text)
+
+
+def _plot(groups: Sequence[Group], metric: str, x: X, key: str) -> Plot:
+    scale: Scale = "fraction" if metric.endswith("rate") else "linear"
+    plot = Plot(f"{key}-{metric.replace('/', '-')}-{x}", f"{TITLES[metric]} against {X_NAMES[x]}", "", x, scale)
+    for group, colour in zip(groups, COLOURS * len(groups), strict=False):
+        _draw_group(plot, group, metric, colour)
+    return plot
+
+
+def _draw_group(plot: Plot, group: Group, metric: str, colour: str) -> None:
+    """Draw the curve of each run, and against steps the median and the range over three seeds or more."""
+    curves = [finite_points(run.column(plot.x), run.column(metric)) for run in group.runs]
+    known = [curve for curve in curves if len(curve[0])]
+    has_median = plot.x == "env_steps" and len(known) >= MIN_MEDIAN
+    for run, (x, y) in zip(group.runs, curves, strict=True):
+        label = "" if has_median or run is not group.runs[-1] else group.label
+        name = f"{group.label}, {group.variant}, {run.path.name}"
+        plot.curve(x, y, name, f"{colour}@0.35" if has_median else colour, 1.4, label)
+    if has_median:
+        x, median, low, high = median_curve(known)
+        plot.band(x, low, high, colour)
+        plot.curve(x, median, f"{group.label}, {group.variant}, median", colour, 2.6, group.label)
+
+
+def _interval(strata: Sequence[Sequence[float]], statistic: Callable[[Array], Array], rng: np.random.Generator) -> str:
+    """Return text such as "97.0% [95.2%, 98.4%]". The interval is left out if it has no width, as for one run."""
+    if not strata[0]:
+        return "-"
+    arrays = [np.array(values) for values in strata]
+    value, (low, high) = float(statistic(np.concatenate(arrays))), bootstrap_interval(arrays, statistic, rng)
+    return f"{value:.1%}" + (f" [{low:.1%}, {high:.1%}]" if low < high else "")
+
+
+def _known(values: Iterable[float]) -> list[float]:
+    return [float(value) for value in values if math.isfinite(value)]
+
+
+def _option_text(run: Run, name: str) -> str:
+    options = run.options.to_dict()
+    return format_value(options[name]) if name in options else "-"
+
+
+def _run_item(run: Run, folder: Path) -> RunItem:
+    report = run.path / "report.html"
+    url = link(os.path.relpath(report, folder)) if report.exists() else ""
+    return RunItem(f"{run.title} · {readable_path(run.path)}", url, warnings_of(run))

@@ -1,126 +1,178 @@
 "use strict";
-// Draws the panels that lie in this page as JSON, one after another, in the colours of the page's style.
+// Draws the plots, which this page holds as JSON, in the colours of its style sheet.
 (() => {
-  const panels = JSON.parse(document.getElementById("panels").textContent);
-  const slider = document.getElementById("when");
+  const plots = JSON.parse(document.getElementById("plots").textContent);
+  const slider = document.getElementById("slider");
   const config = { responsive: true, displayModeBar: false };
+  const labelHeight = 0.1; // as a fraction of the height of a plot
 
   function style(name) {
     return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   }
 
-  function faded(hex, alpha) {
-    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  // "blue" and "blue@0.3": a colour of the style sheet, and the same with an opacity.
+  function colour(text) {
+    const [name, alpha] = text.split("@");
+    if (!alpha) return style(name);
+    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(style(name).slice(at, at + 2), 16));
     return `rgba(${red},${green},${blue},${alpha})`;
   }
 
-  // "var:blue" and "var:blue@0.3" become colours; numbers pass.
-  function coloured(value) {
-    if (typeof value === "string" && value.startsWith("var:")) {
-      const [name, alpha] = value.slice(4).split("@");
-      return alpha ? faded(style(name), alpha) : style(name);
-    }
-    if (Array.isArray(value)) return typeof value[0] === "object" && value[0] !== null ? value.map(coloured) : value;
-    if (value === null || typeof value !== "object") return value;
-    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, coloured(part)]));
+  function lowest(values) {
+    return values.reduce((a, b) => Math.min(a, b), Infinity);
   }
 
-  function merged(base, more) {
-    const result = { ...base };
-    for (const [key, value] of Object.entries(more)) {
-      const both = value && typeof value === "object" && !Array.isArray(value) && result[key];
-      result[key] = both ? merged(result[key], value) : value;
-    }
-    return result;
+  function highest(values) {
+    return values.reduce((a, b) => Math.max(a, b), -Infinity);
   }
 
-  function layoutOf(panel) {
-    const axis = {
-      gridcolor: style("line"), zeroline: false, linecolor: style("line"),
-      title: { font: { size: 12, color: style("muted") }, standoff: 6 },
-    };
-    const base = {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 58, r: 58, t: 12, b: 42 },
+  function baseLayout(xTitle, hovermode) {
+    const axis = { gridcolor: style("line"), zeroline: false, linecolor: style("line") };
+    const title = { text: xTitle, font: { size: 12, color: style("muted") }, standoff: 6 };
+    return {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 58, r: 66, t: 12, b: 42 },
       font: { family: "system-ui, Segoe UI, Roboto, sans-serif", size: 12, color: style("ink") },
-      showlegend: false, hovermode: panel.goals ? "closest" : "x unified", xaxis: axis, yaxis: axis,
+      showlegend: false, hovermode, xaxis: { ...axis, title }, yaxis: { ...axis },
       hoverlabel: { bgcolor: style("card"), bordercolor: style("line"), font: { color: style("ink") } },
     };
-    return merged(base, coloured(panel.layout));
+  }
+
+  // The unit of the x axis: steps, or the unit of time that suits the longest curve.
+  function unitOf(plot) {
+    if (plot.x === "env_steps") return { size: 1, title: "environment steps" };
+    const longest = highest(plot.curves.flatMap((curve) => curve.x));
+    const [size, name] = longest < 240 ? [1, "seconds"] : longest < 14400 ? [60, "minutes"] : [3600, "hours"];
+    return { size, title: `${name} of collecting and updating` };
+  }
+
+  function curveTraces(plot, unit) {
+    const x = (values) => values.map((value) => value / unit.size);
+    const bands = plot.bands.map((band) => ({
+      type: "scatter", mode: "lines", x: x(band.x), y: band.y, fill: "toself", fillcolor: colour(band.colour),
+      line: { width: 0 }, hoverinfo: "skip",
+    }));
+    const format = plot.scale === "fraction" ? ".0%" : ".3~g";
+    const curves = plot.curves.map((curve) => ({
+      type: "scatter", mode: curve.x.length > 1 ? "lines" : "markers", x: x(curve.x), y: curve.y, name: curve.name,
+      line: { color: colour(curve.colour), width: curve.width }, hovertemplate: `%{y:${format}}`,
+    }));
+    return [...bands, ...curves];
+  }
+
+  // Labels at the ends of curves, moved up so that they do not overlap.
+  function labels(plot, unit) {
+    const onAxis = plot.scale === "log" ? Math.log10 : (value) => value;
+    const values = [...plot.curves.flatMap((curve) => curve.y), ...plot.levels.map((level) => level.y)].map(onAxis);
+    const height = plot.scale === "fraction" ? labelHeight : labelHeight * (highest(values) - lowest(values));
+    let before = -Infinity;
+    return plot.curves.filter((curve) => curve.label)
+      .map((curve) => ({ curve, y: onAxis(curve.y[curve.y.length - 1]) })).sort((a, b) => a.y - b.y)
+      .map(({ curve, y }) => {
+        before = Math.max(y, before + height);
+        return {
+          x: curve.x[curve.x.length - 1] / unit.size, y: before, text: curve.label, showarrow: false, xanchor: "left",
+          yanchor: "middle", xshift: 6, font: { color: colour(curve.colour), size: 12 },
+        };
+      });
+  }
+
+  function drawCurves(plot, place) {
+    const unit = unitOf(plot), layout = baseLayout(unit.title, "x unified");
+    const line = { color: style("muted"), width: 1, dash: "dot" };
+    const note = { showarrow: false, xanchor: "left", font: { color: style("muted"), size: 11 } };
+    Object.assign(layout.xaxis, { tickformat: plot.x === "env_steps" ? "~s" : ",.4~g", rangemode: "tozero" });
+    Object.assign(layout.yaxis, { tickformat: plot.scale === "fraction" ? ".0%" : ".3~g", nticks: 6 });
+    if (plot.scale === "fraction") layout.yaxis.range = [-0.04, 1.08];
+    if (plot.scale === "log") layout.yaxis.type = "log";
+    layout.shapes = [
+      ...plot.levels.map(({ y }) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line })),
+      ...plot.moments.map(({ x }) => ({ type: "line", yref: "paper", y0: 0, y1: 1, x0: x / unit.size, x1: x / unit.size, line })),
+    ];
+    layout.annotations = [
+      ...plot.levels.map(({ y, text }) => ({ ...note, xref: "paper", x: 0, y, text, yanchor: "bottom" })),
+      ...plot.moments.map(({ x, text }) => ({ ...note, yref: "paper", y: 1, x: x / unit.size, text, yanchor: "top", xshift: 4 })),
+      ...labels(plot, unit),
+    ];
+    return Plotly.react(place, curveTraces(plot, unit), layout, config);
   }
 
   function points(part, name, keep, marker, text) {
-    const rows = part.x.map((_, row) => row).filter(keep);
+    const rows = part.x.map((_, row) => row).filter((row) => part.x[row] !== null && keep(row));
     return {
       type: "scatter", mode: "markers", name, marker, x: rows.map((row) => part.x[row]), y: rows.map((row) => part.y[row]),
       ...(text ? { text: rows.map(text), hovertemplate: "(%{x:.3~g}, %{y:.3~g})<br>%{text}" } : { hoverinfo: "skip" }),
     };
   }
 
-  // The latest evaluated episodes up to the chosen evaluation, over where training had been by then.
-  function traces(panel) {
-    if (!panel.goals) return coloured(panel.traces);
-    const { evaluated, trained, steps, shown } = panel.goals;
-    const until = steps[slider ? Number(slider.value) : steps.length - 1];
-    const seen = evaluated.step.filter((step) => step <= until).length;
-    const isShown = (row) => row < seen && (row >= seen - shown || evaluated.step[row] === until);
-    const tell = (row) => `${evaluated.success[row] ? "success" : "failure"} at ${evaluated.step[row].toLocaleString()} steps` +
-      (evaluated.distance[row] === null ? "" : `<br>final distance ${evaluated.distance[row]}`);
+  function evaluationSteps() {
+    return [...new Set(plots.find((plot) => plot.goals.evaluated).goals.evaluated.steps)].sort((a, b) => a - b);
+  }
+
+  // The evaluation that the slider selects, at least the latest `min_shown` episodes up to it, and the training before.
+  function mapTraces({ evaluated, trained, min_shown }) {
+    const until = evaluationSteps()[Number(slider.value)];
+    const past = evaluated.steps.filter((step) => step <= until).length;
+    const isShown = (row) => row < past && (row >= past - min_shown || evaluated.steps[row] === until);
+    const hover = (row) => `${evaluated.success[row] ? "success" : "failure"} at ${evaluated.steps[row].toLocaleString()} steps` +
+      (evaluated.distance[row] === null ? "" : `<br>final distance ${evaluated.distance[row].toPrecision(3)}`);
+    const cross = { color: style("red"), size: 9, symbol: "x-thin", line: { width: 2, color: style("red") } };
     return [
-      points(trained, "training", (row) => trained.step[row] <= until, { color: faded(style("muted"), 0.35), size: 4 }),
-      points(evaluated, "success", (row) => isShown(row) && evaluated.success[row], { color: faded(style("blue"), 0.85), size: 7 }, tell),
-      points(evaluated, "failure", (row) => isShown(row) && !evaluated.success[row],
-        { color: style("red"), size: 9, symbol: "x-thin", line: { width: 2, color: style("red") } }, tell),
+      points(trained, "training", (row) => trained.steps[row] <= until, { color: colour("muted@0.35"), size: 4 }),
+      points(evaluated, "success", (row) => isShown(row) && evaluated.success[row], { color: colour("blue@0.85"), size: 7 }, hover),
+      points(evaluated, "failure", (row) => isShown(row) && !evaluated.success[row], cross, hover),
     ];
   }
 
-  // A map shows where goals are asked, and keeps its axes while the slider moves.
-  function fixed(panel, layout) {
-    if (!panel.goals) return layout;
+  // The axes of a map span the desired goals, and stay when the slider moves.
+  function drawMap(plot, place) {
+    const { x_title, y_title, evaluated } = plot.goals;
+    const layout = baseLayout(x_title, "closest");
+    layout.yaxis.title = { ...layout.xaxis.title, text: y_title };
     for (const axis of ["x", "y"]) {
-      const all = panel.goals.evaluated[axis].filter((value) => value !== null);
-      const low = all.reduce((a, b) => Math.min(a, b)), high = all.reduce((a, b) => Math.max(a, b));
+      const low = lowest(evaluated[axis]), high = highest(evaluated[axis]);
       const room = 0.12 * (high - low || 1);
       layout[axis + "axis"].range = [low - room, high + room];
     }
-    return layout;
+    return Plotly.react(place, mapTraces(plot.goals), layout, config);
   }
 
-  function draw(panel) {
-    const layout = fixed(panel, layoutOf(panel));
-    return Plotly.react(document.getElementById("plot-" + panel.key), traces(panel), layout, config);
+  function draw(plot) {
+    const place = document.getElementById("plot-" + plot.key);
+    return plot.goals.evaluated ? drawMap(plot, place) : drawCurves(plot, place);
   }
 
-  // From the top down, with room between for the reader's own moves; `opened`: milliseconds until the first screen stood.
+  // Draws from the top down, with pauses for input. `opened`: milliseconds until the first screen was drawn.
   function drawAll() {
     let next = 0;
     (function more() {
-      const place = next < panels.length && document.getElementById("plot-" + panels[next].key).getBoundingClientRect();
+      const place = next < plots.length && document.getElementById("plot-" + plots[next].key).getBoundingClientRect();
       if (!place || place.top > innerHeight) document.body.dataset.opened ??= String(Math.round(performance.now()));
       if (!place) {
-        document.body.dataset.drawn = String(panels.length);
+        document.body.dataset.drawn = String(plots.length);
         return;
       }
-      draw(panels[next++]);
+      draw(plots[next++]);
       setTimeout(more, 0);
     })();
   }
 
-  function tellWhen() {
-    const steps = panels.find((panel) => panel.goals).goals.steps;
-    document.getElementById("when-told").textContent = `${steps[Number(slider.value)].toLocaleString()} steps`;
+  function showSliderValue() {
+    document.getElementById("slider-value").textContent = `${evaluationSteps()[Number(slider.value)].toLocaleString()} steps`;
   }
 
   if (typeof Plotly === "undefined") {
     document.getElementById("missing").hidden = false;
     return;
   }
-  drawAll();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   if (slider) {
-    tellWhen();
+    slider.max = String(evaluationSteps().length - 1);
+    slider.value = slider.max;
+    showSliderValue();
     slider.addEventListener("input", () => {
-      tellWhen();
-      panels.filter((panel) => panel.goals).forEach(draw);
+      showSliderValue();
+      plots.filter((plot) => plot.goals.evaluated).forEach(draw);
     });
   }
+  drawAll();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 })();

@@ -1,181 +1,175 @@
-"""The page: headline, plots, tables, in one HTML text."""
+"""The page of one run: verdict, numbers, plots and settings, filled into the template page.html."""
 
 from __future__ import annotations
 
-import base64
-import json
 import math
-import mimetypes
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
-from .figures import health, learning, speed
-from .goals import coverage, goal_maps
-from .panel import Panel
-from .run import Run
-from .tables import machine_table, option_tables, task_table
-from .verdict import Level, Verdict, duration, signs, verdict
+from jinja2 import Template
 
-SIGNS: dict[Level, str] = {"good": "✓", "partly": "◐", "bad": "✗", "unknown": "?"}
-SCRIPT_NAME = "plotly.min.js"
+from ..storage import json_text
+from .figures import Plot, health, learning
+from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
+from .run import Run, readable_path
+from .verdict import Verdict, duration, verdict, warnings_of
+
+TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
+SOURCES = {"given": "you", "task": "task", "recipe": "recipe"}  # in settings.json: on the page
+HEALTH_TEXT = "Thick: moving mean (hover for its window). Thin: as recorded."
+COLUMNS = ("option", "value", "source", "meaning")
 
 
-@dataclass(frozen=True)
-class Form:
-    """How a page is made.
+class Table(NamedTuple):
+    """A table of plain text."""
 
-    plotly: Plotly's script, to lie inside the page; None where the page finds it in SCRIPT_NAME beside itself. refresh:
-    seconds after which a page of a run under way is read anew; None for one that is done.
-    """
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
-    plotly: str | None = None
-    refresh: int | None = None
+
+class RunItem(NamedTuple):
+    """A run in a list. link: URL of its page, "" without one."""
+
+    name: str
+    link: str
+    warnings: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a sentence, and what stands under them, as HTML. panels: of those that stand in it."""
+    """A part of a page. size: CSS class of the plots. folded: a table that the reader opens. video: URL."""
 
     key: str
     title: str
-    told: str
-    body: str
-    panels: Sequence[Panel] = ()
+    text: str = ""
+    plots: Sequence[Plot] = ()
+    size: str = ""
+    tables: Sequence[Table] = ()
+    folded: Table | None = None
+    video: str = ""
+    runs: Sequence[RunItem] = ()
 
 
-def run_page(run: Run, form: Form) -> str:
-    """The page of one run."""
-    about = f"{run.agent} on {run.environment}, recipe {run.settings.get('recipe', 'none')}, seed {run.seed} · {run.path}"
+@dataclass(frozen=True)
+class Page:
+    """The content of a page.
+
+    plotly: Plotly's script if the page contains it, "" if the page loads it from its own folder.
+    refresh: seconds after which a browser loads the page again, 0 if the run has ended.
+    """
+
+    title: str
+    about: str
+    verdict: Verdict
+    sections: Sequence[Section]
+    tiles: Sequence[tuple[str, str, str]] = ()
+    warnings: Sequence[str] = ()
+    plotly: str = ""
+    refresh: int = 0
+
+    def to_html(self) -> str:
+        """Return the page as HTML."""
+        html, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.html", "page.js"))
+        plots = json_text([vars(plot) for section in self.sections for plot in section.plots]).replace("<", "\\u003c")
+        return str(Template(html, autoescape=True).render({**vars(self), "plots": plots, "script": script}))
+
+
+def run_page(run: Run, video: str = "") -> Page:
+    """Return the page of one run. video: URL."""
+    settings = run.settings
     sections = [
-        plots("learning", "Did it learn?", "In any plot: drag to zoom, double-click to go back.", learning(run)),
-        _film(run, form),
-        _goals(run),
-        plots("health", "Is it healthy?", "Faint: as recorded. Bold: moving means.", health(run), "small"),
-        plots("speed", "How fast?", "Since the record before.", speed(run)),
-        Section("options", "Settings", _chosen(run), _only() + option_tables(run)),
-        Section("machine", "Task and machine", "", f"<div class='tables'>{task_table(run)}{machine_table(run)}</div>"),
+        Section("learning", "Did it learn?", "Drag in a plot to zoom. Double-click to zoom out.", learning(run)),
+        Section("video", "What does it look like?", video=video),
+        _goal_section(run),
+        Section("health", "Is it healthy?", HEALTH_TEXT, health(run), "small"),
+        Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
+        _option_section(run),
+        Section("machine", "Task and machine", tables=[_task_table(run)]),
     ]
-    title = f"{run.environment} · {run.agent} · seed {run.seed}"
-    return page(title, head(about, verdict(run)) + _tiles(run) + told_signs(signs(run)), sections, form)
-
-
-def page(title: str, top: str, sections: Sequence[Section], form: Form) -> str:
-    """The whole text. `top` and the bodies are HTML; titles are plain text."""
-    sections = [section for section in sections if section.body]
-    panels = [panel.to_json() for section in sections for panel in section.panels]
-    links = "".join(f"<a href='#{section.key}'>{escape(section.title)}</a>" for section in sections)
-    bodies = "".join(
-        f"<section><h2 id='{section.key}'>{escape(section.title)}</h2><p>{section.told}</p>{section.body}</section>"
-        for section in sections
-    )
-    again = f"<meta http-equiv='refresh' content='{form.refresh}'>" if form.refresh else ""
-    script = f"<script src='{SCRIPT_NAME}'></script>" if form.plotly is None else f"<script>{form.plotly}</script>"
-    data = json.dumps(panels, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    return (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'>{again}<link rel='icon' href='data:,'>"
-        f"<meta name='viewport' content='width=device-width, initial-scale=1'><title>{escape(title)}</title>"
-        f"<style>{_file('style.css')}</style></head><body><main>{top}<nav>{links}</nav>{_MISSING}{bodies}</main>"
-        f"<script type='application/json' id='panels'>{data}</script>{script}<script>{_file('page.js')}</script>"
-        "</body></html>"
+    return Page(
+        run.title,
+        f"{run.title} · {settings.variant} · recipe {settings.recipe} · {readable_path(run.path)}",
+        verdict(run),
+        [section for section in sections if section.plots or section.tables or section.video or section.key == "goals"],
+        _tiles(run),
+        warnings_of(run),
     )
 
 
-_MISSING = (
-    f"<p id='missing' class='missing' hidden>The plots need the file {SCRIPT_NAME} beside this page: copy it along, or "
-    "make a page that needs none with <code>hindsight report RUN --standalone</code>.</p>"
-)
+def format_value(value: Any) -> str:
+    """Return the value of an option as text."""
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "none"
+    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
 
 
-def head(about: str, said: Verdict) -> str:
-    """The headline."""
-    return (
-        f"<header><p class='about'>{escape(about)}</p><h1 class='{said.level}'>"
-        f"<span class='sign'>{SIGNS[said.level]}</span>{escape(said.title)}</h1>"
-        f"<p class='told'>{escape(said.text)}</p></header>"
-    )
+def link(path: str | Path) -> str:
+    """Return a relative path as the URL of a link, whatever characters it has."""
+    return quote(os.fsencode(path))
 
 
-def told_signs(sentences: Sequence[str]) -> str:
-    """What looks wrong, or that nothing does."""
-    if not sentences:
-        return "<div class='signs'><b>Healthy.</b> No sign of divergence in what was recorded.</div>"
-    found = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    what = "One sign" if len(sentences) == 1 else f"{len(sentences)} signs"
-    return f"<div class='signs some'><b>⚠ {what} that something is wrong.</b><ul>{found}</ul></div>"
-
-
-def plots(key: str, title: str, told: str, panels: Sequence[Panel], size: str = "") -> Section:
-    """A section of plots; `told` is plain text."""
-    body = "".join(_figure(panel) for panel in panels)
-    return Section(key, title, escape(told), body and f"<div class='panels {size}'>{body}</div>", panels)
-
-
-def _figure(panel: Panel) -> str:
-    kind = "plot map" if panel.goals or panel.key == "coverage" else "plot"
-    return (
-        f"<figure><figcaption><b>{escape(panel.title)}</b><span>{escape(panel.note)}</span></figcaption>"
-        f"<div class='{kind}' id='plot-{panel.key}' role='img' aria-label='{escape(panel.title)}'></div></figure>"
-    )
-
-
-def _tiles(run: Run) -> str:
-    rate, low, high = (run.last(f"test/{name}") for name in ("success_rate", "success_low", "success_high"))
-    seconds, collecting = run.last("seconds"), run.last("collect_seconds")
+def _tiles(run: Run) -> list[tuple[str, str, str]]:
+    """Return label, value and explanation of the numbers at the top of the page, those that were recorded."""
+    interval = f"{run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%}"
+    rate = f"{run.options.updates_per_step:g} per step after {run.options.random_steps:,} steps"
     tiles = [
-        ("success now", f"{rate:.0%}", f"95% interval {low:.0%} to {high:.0%}"),
-        ("final distance", f"{run.last('test/final_distance'):.3g}", "mean of the last evaluation"),
+        ("success", f"{run.last('test/success_rate'):.0%}", f"95 % interval {interval}, last evaluation"),
+        ("final distance", f"{run.last('test/final_distance'):.3g}", "in units of the goal, mean of the last evaluation"),
         ("environment steps", f"{run.last('env_steps'):,.0f}", f"in {run.last('episodes'):,.0f} episodes"),
-        ("updates", f"{run.last('updates'):,.0f}", f"{run.last('updates') / max(run.last('env_steps'), 1):.2g} per step"),
-        ("time", duration(seconds), f"{duration(collecting)} collecting, {duration(seconds - collecting)} updating"),
+        ("updates", f"{run.last('updates'):,.0f}", rate),
+        ("time", duration(run.last("seconds")), "of collecting and updating"),
     ]
-    if math.isnan(rate):
-        tiles = tiles[2:]
-    return "<div class='tiles'>" + "".join(_tile(*tile) for tile in tiles if "nan" not in tile[1]) + "</div>"
+    return [tile for tile in tiles if "nan" not in tile[1]]
 
 
-def _tile(label: str, value: str, detail: str) -> str:
-    parts = (("label", label), ("value", value), ("detail", detail))
-    return f"<div class='tile'>{''.join(f'<div class={kind}>{text}</div>' for kind, text in parts)}</div>"
+def _goal_section(run: Run) -> Section:
+    """Return the maps of the goals, and a sentence about numbers of the goals that do not vary."""
+    maps, text = goal_maps(run), constant_numbers(run) or "No goal was evaluated yet." * (not run.evaluated)
+    if maps:
+        text += f" Shown: the evaluation at the slider, and at least {MIN_SHOWN} episodes up to it."
+    if len(run.evaluated) > MAX_EPISODES:
+        text += f" The maps have {MAX_EPISODES:,} of {len(run.evaluated):,} evaluation episodes, evenly spaced."
+    return Section("goals", "Where does it succeed?", text, maps)
 
 
-def _goals(run: Run) -> Section:
-    maps = goal_maps(run)
-    made = plots("goals", "Where does it succeed?", coverage(run), maps)
-    if not maps:
-        return made
-    last = len((maps[0].goals or {})["steps"]) - 1
-    slider = (
-        f"<div class='when'><label for='when'>evaluations up to</label><input type='range' id='when' min='0' max='{last}' "
-        f"value='{last}'><output id='when-told' for='when'></output></div>"
-    )
-    return Section(made.key, made.title, made.told, slider + made.body, maps)
+def _time_table(run: Run) -> Table:
+    """Return the wall time of the run by part, and the speed of collecting and updating."""
+    rows, total = [], 0.0
+    for part, count in TIME_PARTS.items():
+        seconds = run.last(f"{part}_seconds")
+        speed = f"{run.last(count) / seconds:,.0f} {count.replace('_', ' ')} per second" if count and seconds > 0 else ""
+        rows.append((part, "not recorded" if math.isnan(seconds) else duration(seconds), speed))
+        total += 0.0 if math.isnan(seconds) else seconds
+    return Table(("part", "time", "speed"), [*rows, ("in all", duration(total), "")])
 
 
-def _film(run: Run, form: Form) -> Section:
-    """The video, beside the page, or inside it where the page is to stand alone."""
-    if run.video is None:
-        return Section("film", "", "", "")
-    kind = mimetypes.guess_type(run.video.name)[0] or "image/webp"
-    place = escape(run.video.name)
-    if form.plotly is not None:
-        place = f"data:{kind};base64,{base64.b64encode(run.video.read_bytes()).decode()}"
-    if kind.startswith("video"):
-        film = f"<video src='{place}' controls loop muted></video>"
-    else:
-        film = f"<img class='film' src='{place}' alt='episodes'>"
-    return Section("film", "What does it look like?", escape(run.video.name), film)
+def _option_section(run: Run) -> Section:
+    """Return the options that differ from their default, and all options, folded."""
+    explained, options = run.settings.explained, run.options.to_dict()
+    rows = [_option_row(name, value, explained.get(name, {})) for name, value in options.items()]
+    text = "Options that you chose or that differ from their default, with their source: you, the recipe or the task."
+    changed = Table(COLUMNS, [row for row in rows if "default" in row[2] or row[2].startswith("you")])
+    return Section("options", "Settings", text, tables=[changed], folded=Table(COLUMNS, rows))
 
 
-def _chosen(run: Run) -> str:
-    recipe = escape(str(run.settings.get("recipe", "")))
-    return f"All that decides the run. What is no default is bold, with who chose it: you, or the recipe {recipe}."
+def _option_row(name: str, value: Any, facts: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return name, value, source and meaning. The source names the default and the recipe's value if they differ."""
+    source = SOURCES.get(str(facts.get("source")), "")
+    others = [f"{key} {format_value(facts[key])}" for key in ("default", "recipe") if facts.get(key, value) != value]
+    return name, format_value(value), f"{source} ({', '.join(others)})" if others else source, str(facts.get("meaning", ""))
 
 
-def _only() -> str:
-    return "<label class='only'><input type='checkbox' id='only'> only what is not a default</label>"
-
-
-def _file(name: str) -> str:
-    return (resources.files(__package__) / name).read_text(encoding="utf-8")
+def _task_table(run: Run) -> Table:
+    spec, machine = run.settings.spec, run.settings.machine.facts()
+    is_known = math.isfinite(spec.reward_low) and math.isfinite(spec.reward_high)
+    task = {
+        "environment": run.environment,
+        "steps per episode, at most": spec.max_episode_steps,
+        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}" if is_known else "range unknown",
+    }
+    return Table(("", "value"), [(name, format_value(value)) for name, value in (task | machine).items()])

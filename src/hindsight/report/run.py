@@ -1,181 +1,213 @@
-"""A run as its folder tells it: settings, and columns of numbers."""
+"""Read the files of a training run: settings, metrics, evaluated and training episodes."""
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
+from ..records import Array
+from ..storage import read_json, read_lines
+from .statistics import finite_points
 
-Array = npt.NDArray[Any]
-VIDEO_ENDINGS = (".mp4", ".webp", ".gif")  # the first that is there is shown
+NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Goals:
-    """Where episodes were asked to go and where they ended, oldest first.
+class _Parsed(BaseModel):
+    model_config = ConfigDict(frozen=True)
 
-    env_steps: (N,) when. success: (N,) bool. asked, reached: (N, d), the first numbers, at most three, of the desired and
-    of the last achieved goal. distance: (N,) between them, NaN where it was not written.
+
+class RunOptions(_Parsed, extra="allow"):
+    """The options of a run. Those that the report computes with are fields."""
+
+    seed: int = 0
+    discount: float = Field(0.98, ge=0, lt=1)
+    solved_at: float = Field(0.95, ge=0, le=1)
+    solved_evaluations: int = Field(2, ge=0)
+    random_steps: int = Field(0, ge=0)
+    updates_per_step: float = 1.0
+    env_options: tuple[str, ...] = ()
+    extra_reward: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all options of the run as plain data, those that the report does not compute with included."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class TaskSpec(_Parsed):
+    """The task of a run. reward_low, reward_high: range of the reward of a step, infinite if unknown."""
+
+    env_id: str | None = None
+    max_episode_steps: int | None = None
+    reward_low: float = -np.inf
+    reward_high: float = np.inf
+
+
+class Machine(_Parsed, extra="allow"):
+    """Where a run was made. versions: of Python packages."""
+
+    versions: Mapping[str, Any] = {}
+
+    def facts(self) -> dict[str, Any]:
+        """Return the facts and the versions."""
+        return {**(self.model_extra or {}), **self.versions}
+
+
+class RunSettings(_Parsed):
+    """The content of settings.json.
+
+    explained: meaning, default, source and the recipe's value of each option.
+    check: problems of the environment that `hindsight check` found.
     """
 
-    env_steps: Array
-    success: Array
-    asked: Array
-    reached: Array
-    distance: Array
+    agent: str
+    recipe: str = "default"
+    variant: str = "plain"
+    options: RunOptions
+    spec: TaskSpec
+    machine: Machine = Machine()
+    explained: Mapping[str, Mapping[str, Any]] = {}
+    begun: str = ""
+    check: tuple[str, ...] = ()
 
-    def __len__(self) -> int:
-        """The number of episodes."""
-        return len(self.env_steps)
 
-    def __getitem__(self, index: Any) -> Goals:
-        """Some of the episodes."""
-        return Goals(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
+class EpisodeFacts(_Parsed):
+    """A line of evaluations.jsonl or episodes.jsonl. env_steps: steps of the run at its evaluation, or at its end."""
+
+    env_steps: FiniteFloat
+    success: bool | None = None
+    desired_goal: tuple[float | None, ...]
+    final_goal: tuple[float | None, ...] | None = None
+    final_distance: float | None = None
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run folder holds. metrics: columns of equal length, NaN where a record lacks the name."""
+    """The content of a run folder.
+
+    metrics: name -> (records,) float64, ordered by environment steps. NaN if a record lacks the name.
+    evaluated, trained: episodes, oldest first.
+    ended: "solved", "steps" (all steps are done) or "stopped"; "" if the run has not ended or was killed.
+    damaged_lines: file name -> number of lines that could not be read.
+    """
 
     path: Path
-    settings: Mapping[str, Any]
+    settings: RunSettings
     metrics: Mapping[str, Array]
-    evaluated: Goals
-    trained: Goals
-    video: Path | None = None
+    evaluated: Sequence[EpisodeFacts] = ()
+    trained: Sequence[EpisodeFacts] = ()
+    ended: str = ""
+    damaged_lines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def options(self) -> RunOptions:
+        """The options of the run."""
+        return self.settings.options
 
     @property
     def environment(self) -> str:
-        """What to call the environment: its id, and what it was made with."""
-        return environment_name(self.settings["spec"].get("env_id"), self.options.get("env_options", ()))
+        """The id of the environment, and the options that it is made with."""
+        return environment_name(self.settings.spec.env_id, self.options.env_options)
 
     @property
-    def agent(self) -> str:
-        """The name of the agent."""
-        return str(self.settings["agent"])
-
-    @property
-    def variant(self) -> str:
-        """What was told of the world: "subgoals", "symmetric", "relative" or "plain"."""
-        return str(self.settings.get("variant", "plain"))
-
-    @property
-    def seed(self) -> int:
-        """The seed that the run followed from."""
-        return int(self.options.get("seed", 0))
-
-    @property
-    def name(self) -> str:
-        """What to call it among others."""
-        return self.path.name
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        """Every option by its name."""
-        return dict(self.settings["options"])
+    def title(self) -> str:
+        """Environment, agent and seed."""
+        return f"{self.environment} · {self.settings.agent} · seed {self.options.seed}"
 
     def column(self, name: str) -> Array:
-        """A metric, (records,) of float64; NaN where a record lacks it."""
-        found = self.metrics.get(name)
-        return np.full(len(self), np.nan) if found is None else found
-
-    def has(self, name: str) -> bool:
-        """Whether any record has this metric."""
-        return name in self.metrics
+        """Return a metric, (records,), NaN if a record lacks it."""
+        return self.metrics.get(name, np.full(len(self.metrics.get("env_steps", ())), np.nan))
 
     def last(self, name: str) -> float:
-        """The latest value of a metric; NaN where there is none."""
+        """Return the latest value of a metric, NaN if there is none."""
         values = self.column(name)
         known = values[~np.isnan(values)]
         return float(known[-1]) if len(known) else float("nan")
 
-    def at(self, steps: float, name: str) -> float:
-        """A metric at so many environment steps, by straight lines between records."""
-        return float(np.interp(steps, self.column("env_steps"), self.column(name)))
-
-    def __len__(self) -> int:
-        """The number of records."""
-        return len(self.metrics.get("env_steps", ()))
+    def at(self, env_steps: float, name: str) -> float:
+        """Return a metric at a number of environment steps, interpolated linearly; NaN if there is none."""
+        steps, values = finite_points(self.column("env_steps"), self.column(name))
+        return float(np.interp(env_steps, steps, values)) if len(steps) else float("nan")
 
 
 def environment_name(env_id: str | None, env_options: Sequence[str]) -> str:
-    """As in "BitFlipping-v0 (n_bits=30)"."""
-    made_with = f" ({', '.join(env_options)})" if env_options else ""
-    return f"{env_id or 'an environment without an id'}{made_with}"
+    """Return a name such as "BitFlipping-v0 (n_bits=30)"."""
+    options = f" ({', '.join(env_options)})" if env_options else ""
+    return f"{env_id or 'environment without an id'}{options}"
+
+
+def readable_path(path: str | Path) -> str:
+    """Return a path as text that can be encoded as UTF-8, whatever the locale."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def find_runs(path: Path) -> list[Path]:
-    """The run folder `path` itself, or those that lie in it at any depth, sorted. Raises RunFolderError where none does."""
+    """Return the run folders in `path`, at any depth, sorted; or `path` itself if it is one.
+
+    Raises RunFolderError if there is none.
+    """
     if (path / "settings.json").is_file():
         return [path]
     found = sorted(place.parent for place in path.rglob("settings.json"))
     if not found:
-        raise RunFolderError(
-            f"{path} holds no run: name a folder that `hindsight train` has written, or one of such folders"
-        )
+        raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight train` wrote, or a folder of such.")
     return found
 
 
 def read_run(path: Path) -> Run:
-    """Read a run folder. Raises RunFolderError where it holds no run, FileError for a damaged file."""
-    settings = _read_settings(path / "settings.json")
-    evaluated = _read_lines(path / "evaluations.jsonl")
-    trained = _read_lines(path / "episodes.jsonl")
-    videos = [video for ending in VIDEO_ENDINGS for video in sorted(path.glob(f"*{ending}"))]
-    try:
-        columns = _columns(_read_lines(path / "metrics.jsonl"))
-        return Run(path, settings, columns, _goals(evaluated), _goals(trained), videos[0] if videos else None)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as problem:
-        raise FileError(f"the records in {path} are malformed ({problem!r}): they are damaged, or not ours") from None
+    """Read a run folder.
 
-
-def _read_settings(place: Path) -> Mapping[str, Any]:
+    Raises RunFolderError if it holds no run, and FileError if the content of a file has the wrong form.
+    Lines that are no JSON object are skipped and counted.
+    """
+    place = path / "settings.json"
     if not place.is_file():
-        raise RunFolderError(f"{place.parent} holds no run: name a folder that `hindsight train` has written")
-    try:
-        settings = json.loads(place.read_text(encoding="utf-8"))
-    except ValueError as problem:
-        raise FileError(f"{place} is damaged: {problem}") from None
-    parts = [settings.get(name) for name in ("options", "spec")] if isinstance(settings, dict) else [None]
-    if not all(isinstance(part, dict) for part in parts) or "agent" not in settings:
-        raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
-    return dict(settings)
-
-
-def _read_lines(place: Path) -> list[dict[str, Any]]:
-    """One record per line; the last may be half written while the run goes on. No file is no records."""
-    lines = place.read_text(encoding="utf-8", errors="replace").splitlines() if place.is_file() else []
-    records = []
-    for number, line in enumerate(lines, 1):
-        try:
-            records.append(json.loads(line))
-        except ValueError as problem:
-            if number < len(lines):
-                raise FileError(f"line {number} of {place} is damaged: {problem}") from None
-    return records
-
-
-def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
-    """Every name that any record has, as float64, in the order of the records."""
-    names = dict.fromkeys(name for record in records for name in record)
-    return {name: np.array([record.get(name, np.nan) for record in records], np.float64) for name in names}
-
-
-def _goals(records: Sequence[Mapping[str, Any]]) -> Goals:
-    asked = [record["desired_goal"][:3] for record in records]
-    reached = [(record.get("final_goal") or [np.nan] * len(a))[:3] for record, a in zip(records, asked, strict=True)]
-    width = len(asked[0]) if asked else 0
-    return Goals(
-        env_steps=np.array([record["env_steps"] for record in records], np.float64),
-        success=np.array([bool(record.get("success")) for record in records], np.bool_),
-        asked=np.array(asked, np.float64).reshape(len(records), width),
-        reached=np.array(reached, np.float64).reshape(len(records), width),
-        distance=np.array([record.get("final_distance", np.nan) for record in records], np.float64),
+        raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight train` wrote.")
+    settings = _validated(read_json(place), RunSettings, place)
+    lines = {name: read_lines(path / name) for name in ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")}
+    ending = path / "ended.json"
+    return Run(
+        path,
+        settings,
+        _columns(path / "metrics.jsonl", lines["metrics.jsonl"][0]),
+        _episodes(path / "evaluations.jsonl", lines["evaluations.jsonl"][0]),
+        _episodes(path / "episodes.jsonl", lines["episodes.jsonl"][0]),
+        str(_validated(read_json(ending), dict[str, Any], ending).get("why")) if ending.is_file() else "",
+        {name: damaged for name, (_, damaged) in lines.items() if damaged},
     )
+
+
+def _validated(data: Any, form: type[T], place: Path) -> T:
+    """Return data in the given form. Raises FileError that names the file and the field."""
+    try:
+        return TypeAdapter(form).validate_python(data)
+    except ValidationError as problem:
+        error = problem.errors(include_url=False)[0]
+        name = ".".join(map(str, error["loc"])) or "the content"
+        raise FileError(f"{place}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
+
+
+def _columns(place: Path, records: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
+    """Return every name that any record has as a column, by steps: an asynchronous evaluation is recorded late."""
+    numbers = _validated(records, list[dict[str, float | None]], place)
+    steps = np.array([record.get("env_steps") for record in numbers], np.float64)
+    if not np.isfinite(steps).all():
+        raise FileError(f"{place}: a record has no `env_steps`. {NOT_OURS}")
+    numbers = [numbers[row] for row in np.argsort(steps, kind="stable")]
+    names = dict.fromkeys(name for record in numbers for name in record)
+    return {name: np.array([record.get(name) for record in numbers], np.float64) for name in names}
+
+
+def _episodes(place: Path, records: Sequence[Mapping[str, Any]]) -> list[EpisodeFacts]:
+    episodes = _validated(records, list[EpisodeFacts], place)
+    sizes = {len(goal) for episode in episodes for goal in (episode.desired_goal, episode.final_goal) if goal is not None}
+    if len(sizes) > 1:
+        raise FileError(f"{place}: goals have different sizes, {sizes}. {NOT_OURS}")
+    return sorted(episodes, key=lambda episode: episode.env_steps)

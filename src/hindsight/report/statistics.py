@@ -1,54 +1,87 @@
-"""What several runs say together, with how sure that is: Agarwal et al. 2021, "Deep RL at the edge of the precipice"."""
+"""Arithmetic on curves, and statistics over the seeds of a task with bootstrap intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from .curves import Array
+from ..records import Array
 
-CUT = 0.25  # of the values, left out at either end of an interquartile mean
-DRAWS = 10_000  # of the bootstrap
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A statistic and its interval; (value, value) where a single run leaves it unknown."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether there is an interval."""
-        return self.low < self.high
+Curve = tuple[Array, Array]  # x, y: (N,) each, x increasing
+MAX_POINTS = 600  # per curve: more than a screen can show
+TRIMMED_FRACTION = 0.25  # of the values at each end, excluded from an interquartile mean
+BOOTSTRAP_SAMPLES = 10_000
+INTERVAL = (0.025, 0.975)  # quantiles of a 95 % interval
 
 
-def interquartile_mean(values: Array) -> Array:
-    """The mean over the last axis without the lowest and the highest quarter, rounded down to whole values; (...,)."""
-    cut = int(CUT * values.shape[-1])
-    return np.asarray(np.sort(values, -1)[..., cut : values.shape[-1] - cut].mean(-1))
+def finite_points(x: Array, y: Array) -> Curve:
+    """Return the points of a curve that are finite."""
+    is_finite = np.isfinite(x) & np.isfinite(y)
+    return x[is_finite], y[is_finite]
+
+
+def mean_window(count: int) -> int:
+    """Return the window of the moving mean of a curve with `count` points: count / 20, at least 1 and at most 50."""
+    return int(np.clip(count // 20, 1, 50))
+
+
+def moving_mean(y: Array, window: int) -> Array:
+    """Return the mean of each value and the `window` - 1 values before it, (N,). The first values have fewer."""
+    if not len(y):
+        return y
+    sums = np.concatenate(([0.0], np.cumsum(y, dtype=np.float64)))
+    stop = np.arange(1, len(y) + 1)
+    start = np.maximum(stop - window, 0)
+    return np.asarray((sums[stop] - sums[start]) / (stop - start))
+
+
+def thin(x: Array, y: Array, max_points: int = MAX_POINTS) -> Curve:
+    """Return at most `max_points` points of a curve: the lowest and the highest of each section, so that spikes remain."""
+    if len(x) <= max_points:
+        return x, y
+    edges = np.linspace(0, len(x), max_points // 2 + 1).astype(np.int64)
+    kept = [{a + int(np.argmin(y[a:b])), a + int(np.argmax(y[a:b]))} for a, b in pairwise(edges)]
+    index = np.array([row for rows in kept for row in sorted(rows)])
+    return x[index], y[index]
+
+
+def median_curve(curves: Sequence[Curve], points: int = 200) -> tuple[Array, Array, Array, Array]:
+    """Return x, and the median, minimum and maximum of several curves at x, each (points,).
+
+    Values between the points of a curve are interpolated linearly. Beyond its ends a curve keeps its first or last value.
+    """
+    grid = np.linspace(min(x[0] for x, _ in curves), max(x[-1] for x, _ in curves), points)
+    values = np.stack([np.interp(grid, x, y) for x, y in curves])
+    return grid, np.asarray(np.median(values, 0)), values.min(0), values.max(0)
 
 
 def mean(values: Array) -> Array:
-    """The mean over the last axis; (...,)."""
+    """Return the mean over the last axis, (...,)."""
     return np.asarray(values.mean(-1))
 
 
-def estimate(
-    strata: Sequence[Array], statistic: Callable[[Array], Array], generator: np.random.Generator, draws: int = DRAWS
-) -> Estimate:
-    """A statistic of all values, with its 95 % interval by the percentiles of a stratified bootstrap.
+def interquartile_mean(values: Array) -> Array:
+    """Return the mean over the last axis without its lowest and highest quarter (Agarwal et al. 2021), (...,).
 
-    strata: for each task the values of its runs, (n,) each; a draw takes n of them with replacement, task by task.
-    statistic: (..., N) -> (...,).
+    The number of excluded values at each end is rounded down.
     """
-    value = float(statistic(np.concatenate(strata)))
-    drawn = [stratum[generator.integers(len(stratum), size=(draws, len(stratum)))] for stratum in strata]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(statistic(np.concatenate(drawn, axis=1)), (tail, 1 - tail))
-    return Estimate(value, float(low), float(high))
+    excluded = int(TRIMMED_FRACTION * values.shape[-1])
+    return np.asarray(np.sort(values, -1)[..., excluded : values.shape[-1] - excluded].mean(-1))
+
+
+def bootstrap_interval(
+    strata: Sequence[Array],
+    statistic: Callable[[Array], Array],
+    rng: np.random.Generator,
+    samples: int = BOOTSTRAP_SAMPLES,
+) -> tuple[float, float]:
+    """Return the 95 % percentile interval of a statistic from a stratified bootstrap (Agarwal et al. 2021).
+
+    strata: the values of the runs of each task, (n,) each. Each bootstrap sample draws n of them with replacement.
+    statistic: function (..., N) -> (...,).
+    """
+    resampled = [stratum[rng.integers(len(stratum), size=(samples, len(stratum)))] for stratum in strata]
+    low, high = np.quantile(statistic(np.concatenate(resampled, axis=1)), INTERVAL)
+    return float(low), float(high)

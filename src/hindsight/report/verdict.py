@@ -1,28 +1,31 @@
-"""What a run amounts to, in words: did it learn, when, and is it healthy."""
+"""What a run achieved, in words, and checks of its health. Every number comes from the files of the run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from .curves import Array, known, moving_mean, window_of
+from ..records import Array
+from ..records.definitions import first_solved, return_range
 from .run import Run
+from .statistics import finite_points, mean_window, moving_mean
 
 Level = Literal["good", "partly", "bad", "unknown"]
-FORGOT = 0.3  # of the success rate, below its best, that decides the answer
-FELL_BY = 0.2  # of the success rate, from its best moving mean, that is called out
-GREW_BY = 10.0  # times its usual size, that is called out
-MANY_TRIVIAL = 0.7  # share of goals in hindsight that were achieved already, that is called out
-SLACK = 0.1  # of the range of possible returns, by which values may leave it
+LARGE_FALL = 0.3  # of the success rate below its best: the verdict is "bad"
+GROWTH = 10.0  # times the median of a metric: a warning
+MIN_RECORDS = 20  # before the growth of a metric is checked
+MANY_ALREADY_ACHIEVED = 0.7  # fraction of relabelled goals: a warning
+VALUE_TOLERANCE = 0.1  # of the range of possible returns, by which values may leave it
+ENDINGS = {"solved": "because it was solved", "steps": "after all its steps", "stopped": "before all its steps"}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """level: for the colour and the sign. title: the answer. text: when, how long, how sure."""
+    """level: decides colour and sign. title: the result. text: when, and with which confidence."""
 
     level: Level
     title: str
@@ -30,169 +33,116 @@ class Verdict:
 
 
 def verdict(run: Run) -> Verdict:
-    """Did it learn, and when."""
-    steps, rate = known(run.column("env_steps"), run.column("test/success_rate"))
-    if not len(rate):
-        return _without_evaluations(run)
-    best = int(np.flatnonzero(rate == rate.max())[-1])
-    now, episodes = rate[-1], int(run.last("test/episodes"))
-    sure = f"{run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%} with 95% confidence"
-    text = f"The last evaluation, at {steps[-1]:,.0f} steps: {now:.0%} of {episodes} unseen episodes ({sure})."
-    solved = solved_at(run)
-    if solved is not None:
-        _, seconds = known(run.column("seconds"), run.column("seconds"))
-        at = float(np.interp(solved, run.column("env_steps"), seconds))
-        text = f"First at {run.options['solved_at']:.0%} after {solved:,.0f} steps and {duration(at)}, and held. {text}"
-        return Verdict("good", f"It learnt the task: {now:.0%} of unseen episodes succeed", text)
-    if best < len(rate) - 1:
-        text += f" Best so far: {rate[best]:.0%}, at {steps[best]:,.0f} steps."
-    if rate[best] == 0:
-        return Verdict("bad", "It has not learnt the task so far: no evaluated episode has succeeded", text)
-    if rate[best] - now > FORGOT:
-        return Verdict("bad", f"It forgot: {now:.0%} of unseen episodes succeed, {rate[best]:.0%} did at best", text)
-    if now < 0.5:
-        return Verdict("bad", f"It has learnt little so far: {now:.0%} of unseen episodes succeed", text)
-    return Verdict("partly", f"It has learnt the task in part: {now:.0%} of unseen episodes succeed", text)
+    """Return whether the run learnt its task, and when."""
+    steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
+    if not len(rates):
+        random = f" The first {run.options.random_steps:,} steps are random, without updates."
+        text = f"There is no evaluation yet.{random if run.last('updates') == 0 else ''}"
+        return Verdict("unknown", "Not evaluated yet", text)
+    best = int(np.flatnonzero(rates == rates.max())[-1])
+    level, title = _answer(run, float(rates[-1]), float(rates[best]))
+    text = (
+        f"Last evaluation, at {steps[-1]:,.0f} steps: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} episodes succeed "
+        f"(95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%})."
+    )
+    if rates[best] > rates[-1]:
+        text += f" Best evaluation: {rates[best]:.0%}, at {steps[best]:,.0f} steps."
+    if run.ended in ENDINGS:
+        text += f" The run ended {ENDINGS[run.ended]}."
+    return Verdict(level, title, f"{_when_solved(run)}{text}")
 
 
-def _without_evaluations(run: Run) -> Verdict:
-    rate = run.last("train/success_rate")
-    text = "Nothing was evaluated yet."
-    if not math.isnan(rate):
-        text += f" While exploring, {rate:.0%} of the latest training episodes succeeded."
-    return Verdict("unknown", "It cannot be told yet whether it learns", text)
-
-
-def solved_at(run: Run) -> float | None:
-    """The steps of the first evaluation of those in a row that count as solved; None where it never was."""
-    steps, rate = known(run.column("env_steps"), run.column("test/success_rate"))
-    in_a_row = max(1, int(run.options.get("solved_evaluations", 2)))
-    enough = rate >= run.options.get("solved_at", 0.95)
-    for first in range(len(rate) - in_a_row + 1):
-        if enough[first : first + in_a_row].all():
-            return float(steps[first])
-    return None
+def solved_at_step(run: Run) -> float | None:
+    """Return the environment steps at the first of the evaluations that count as solved, None if there are none."""
+    steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
+    options = run.options
+    index = first_solved(rates.tolist(), options.solved_at, max(1, options.solved_evaluations))
+    return None if index is None else float(steps[index])
 
 
 def possible_returns(run: Run) -> tuple[float, float]:
-    """The lowest and the highest discounted return that the task's rewards can add up to; infinite where not known."""
-    low, high = (float(run.settings["spec"].get(name, math.nan)) for name in ("reward_low", "reward_high"))
-    horizon = 1 / (1 - float(run.options.get("discount", 0.98)))
-    if run.options.get("extra_reward"):  # steps pay more than what the range was read from
-        low, high = -math.inf, math.inf
-    return min(low, low * horizon), max(high, high * horizon)
+    """Return the lowest and the highest possible discounted return, infinite if unknown."""
+    if run.options.extra_reward:  # the range of the reward does not include these rewards
+        return -math.inf, math.inf
+    return return_range(run.settings.spec.reward_low, run.settings.spec.reward_high, run.options.discount)
 
 
-def signs(run: Run) -> list[str]:
-    """What looks wrong, one sentence each."""
-    return [sentence for look in _LOOKS for sentence in look(run)]
-
-
-def _not_finite(run: Run) -> Iterator[str]:
-    for name, values in run.metrics.items():
-        if np.isinf(values).any():
-            yield f"{name} became infinite: the learning rate is too high, or gradients need a gradient_clip."
-
-
-def _loss_grows(run: Run) -> Iterator[str]:
-    steps, loss = _smooth(run, "train/critic_loss")
-    usual = float(np.median(loss)) if len(loss) >= 20 else 0.0
-    if usual > 0 and loss[-1] > GREW_BY * usual:
-        began = steps[np.flatnonzero(loss <= GREW_BY / 2 * usual)[-1]]
-        yield (
-            f"The critic's loss has grown to {loss[-1] / usual:.0f} times its usual size since {began:,.0f} steps: "
-            f"the critic diverges. Lower learning_rate or tau, or set gradient_clip."
-        )
-
-
-def _values_leave_their_range(run: Run) -> Iterator[str]:
-    steps, value = _smooth(run, "train/q_mean")
-    low, high = possible_returns(run)
-    if not len(value) or not math.isfinite(high - low):
-        return
-    slack = SLACK * (high - low) + _worth_of_entropy(run)
-    above = (value > high + slack, "above the highest", high)
-    below = (value < low - slack, "below the lowest", low)
-    for outside, word, bound in (above, below):
-        if outside[-1]:
-            yield (
-                f"Mean Q stands at {value[-1]:.3g}, {word} return that the rewards can add up to ({bound:.3g}), and has "
-                f"been there since {steps[len(outside) - _length_of_the_end(outside)]:,.0f} steps: the critic diverges. "
-                f"Set clip_targets, or lower learning_rate or tau."
-            )
-
-
-def _worth_of_entropy(run: Run) -> float:
-    """What a soft value may add to a return."""
-    coefficient, entropy = run.last("train/entropy_coefficient"), run.last("train/entropy")
-    worth = abs(coefficient * entropy) / (1 - float(run.options.get("discount", 0.98)))
-    return 0.0 if math.isnan(worth) else worth
-
-
-def _length_of_the_end(flags: Array) -> int:
-    """How many flags at the end are set without a gap."""
-    unset = np.flatnonzero(~flags)
-    return len(flags) - (int(unset[-1]) + 1 if len(unset) else 0)
-
-
-def _success_falls(run: Run) -> Iterator[str]:
-    steps, rate = known(run.column("env_steps"), run.column("test/success_rate"))
-    window = max(3, window_of(len(rate)))
-    if len(rate) < 2 * window:
-        return
-    mean = moving_mean(rate, window)
-    best = int(mean[window - 1 :].argmax()) + window - 1
-    if mean[best] - mean[-1] > FELL_BY:
-        yield (
-            f"Success fell: from {mean[best]:.0%} around {steps[best]:,.0f} steps to {mean[-1]:.0%} at the end (means of "
-            f"{window} evaluations). The policy forgets; policies/best.safetensors still holds the best one."
-        )
-
-
-def _goals_are_trivial(run: Run) -> Iterator[str]:
-    _, share = _smooth(run, "train/goals_already_achieved")
-    if len(share) and share[-1] > MANY_TRIVIAL:
-        yield (
-            f"{share[-1]:.0%} of the goals put in hindsight were achieved before the step already, which teaches "
-            f"little: what the goal is about hardly moves. Explore more, or draw by --energy-priority."
-        )
-
-
-def _entropy_runs_away(run: Run) -> Iterator[str]:
-    _, coefficient = _smooth(run, "train/entropy_coefficient")
-    if len(coefficient) >= 10 and coefficient[-1] > GREW_BY * max(coefficient[0], float(np.median(coefficient))):
-        yield (
-            f"The entropy coefficient has grown to {coefficient[-1]:.3g}: entropy drowns the rewards. Set "
-            f"entropy_learning_rate to 0, or lower target_entropy."
-        )
-
-
-def _episodes_fail(run: Run) -> Iterator[str]:
-    counts = {"refused_episodes": "training episodes were refused", "failed_jobs": "jobs failed and ran again"}
-    for name, what in counts.items():
-        if run.last(name) > 0:
-            yield f"{run.last(name):,.0f} {what}: `hindsight check` says what is wrong with the environment."
-
-
-_LOOKS: tuple[Callable[[Run], Iterator[str]], ...] = (
-    _not_finite,
-    _values_leave_their_range,
-    _loss_grows,
-    _success_falls,
-    _entropy_runs_away,
-    _goals_are_trivial,
-    _episodes_fail,
-)
-
-
-def _smooth(run: Run, name: str) -> tuple[Array, Array]:
-    """Steps and moving mean of a metric, where it was written."""
-    steps, values = known(run.column("env_steps"), run.column(name))
-    return steps, moving_mean(values, window_of(len(values)))
+def warnings_of(run: Run) -> list[str]:
+    """Return a sentence for each problem that the checks find."""
+    return [*_check_metrics(run), *_check_values(run), *_check_failures(run)]
 
 
 def duration(seconds: float) -> str:
-    """So many seconds as people say it: 4.2 s, 12 min, 3.4 h."""
+    """Return a duration such as "4.2 s", "12 min" or "3.4 h"."""
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _answer(run: Run, last: float, best: float) -> tuple[Level, str]:
+    succeed = f"{last:.0%} of the evaluation episodes succeed"
+    if best == 0:
+        return "bad", "Not learnt: no evaluation episode has succeeded"
+    if best - last > LARGE_FALL:
+        return "bad", f"Success fell: {succeed}, {best:.0%} did at best"
+    is_solved = solved_at_step(run) is not None
+    if last >= run.options.solved_at:
+        once = f"Not solved yet: {succeed}, but not in {run.options.solved_evaluations} evaluations in a row"
+        return ("good", f"Solved: {succeed}") if is_solved else ("partly", once)
+    if is_solved:
+        return "partly", f"Solved before, but now {succeed}"
+    return ("bad", f"Learnt little: {succeed}") if last < 0.5 else ("partly", f"Partly learnt: {succeed}")
+
+
+def _when_solved(run: Run) -> str:
+    steps, count = solved_at_step(run), max(1, run.options.solved_evaluations)
+    if steps is None:
+        return ""
+    return (
+        f"Solved at {steps:,.0f} steps, after {duration(run.at(steps, 'seconds'))} of collecting and updating: the first "
+        f"of {count} evaluations in a row with at least {run.options.solved_at:.0%} success. "
+    )
+
+
+def _check_metrics(run: Run) -> Iterator[str]:
+    for name, values in run.metrics.items():
+        if np.isinf(values).any():
+            yield f"{name} became infinite."
+    for name in ("train/critic_loss", "train/entropy_coefficient"):
+        values = _smoothed(run, name)
+        if len(values) >= MIN_RECORDS and values[-1] > GROWTH * np.median(values) > 0:
+            yield f"{name} is {values[-1] / np.median(values):.0f} times its median."
+    fraction = _smoothed(run, "train/goals_already_achieved")
+    if len(fraction) and fraction[-1] > MANY_ALREADY_ACHIEVED:
+        yield f"{fraction[-1]:.0%} of the relabelled goals were already achieved before the step."
+
+
+def _check_values(run: Run) -> Iterator[str]:
+    """Compare mean Q with the possible returns. The entropy bonus of SAC and TQC may add to them."""
+    values = _smoothed(run, "train/q_mean")
+    low, high = possible_returns(run)
+    if not len(values) or not math.isfinite(high - low):
+        return
+    bonus = abs(run.last("train/entropy_coefficient") * run.last("train/entropy")) / (1 - run.options.discount)
+    tolerance = VALUE_TOLERANCE * (high - low) + (0.0 if math.isnan(bonus) else bonus)
+    if values[-1] > high + tolerance:
+        yield f"Mean Q is {values[-1]:.3g}, above the highest possible return ({high:.3g})."
+    if values[-1] < low - tolerance:
+        yield f"Mean Q is {values[-1]:.3g}, below the lowest possible return ({low:.3g})."
+
+
+def _check_failures(run: Run) -> Iterator[str]:
+    yield from (f"`hindsight check`: {problem}" for problem in run.settings.check)
+    refused, failed = run.last("refused_episodes"), run.last("failed_jobs")
+    if refused > 0:
+        yield f"{refused:,.0f} training episodes were refused, for example for NaN. Run `hindsight check`."
+    if failed > 0:
+        yield f"The environment or a worker failed {failed:,.0f} times. The episodes were collected again."
+    for name, count in run.damaged_lines.items():
+        yield f"{count:,} damaged lines of {name} were skipped."
+
+
+def _smoothed(run: Run, name: str) -> Array:
+    """Return the moving mean of a metric, where it was recorded."""
+    _, values = finite_points(run.column("env_steps"), run.column(name))
+    return moving_mean(values, mean_window(len(values)))

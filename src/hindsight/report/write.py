@@ -1,83 +1,196 @@
-"""From run folders to a page on disk."""
+"""Write pages and tables of runs to disk, whole or not at all."""
 
 from __future__ import annotations
 
+import base64
+import csv
+import io
+import math
+import mimetypes
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ..errors import MissingExtraError, RunFolderError
-from .comparison import comparison_page, text
-from .page import SCRIPT_NAME, Form, run_page
-from .run import Run, find_runs, read_run
+from ..storage import save_bytes
+from .comparison import comparison_page, comparison_text
+from .page import Page, link, run_page
+from .run import Run, find_runs, read_run, readable_path
+from .verdict import solved_at_step
 
-RUN_PAGE, COMPARISON_PAGE = "report.html", "comparison.html"
+RUN_PAGE, COMPARISON_PAGE, SCRIPT_NAME = "report.html", "comparison.html", "plotly.min.js"
+VIDEO_SUFFIXES = (".mp4", ".webp", ".gif")  # the first suffix that is found decides
+MIN_INTERVAL = 10.0  # seconds between two pages of a run that is training
+MAX_TIME_FRACTION = 0.02  # of the time of a run that its pages may take
+REFRESH = 30  # seconds after which a browser loads the page of a run that is training again
 
 
 def write_report(folders: Sequence[Path], target: Path | None = None, standalone: bool = False) -> Path:
-    """Write the page of one run, or the one that compares several; the path written.
+    """Write the page of one run, or the page that compares several, and return its path.
 
-    target: the page's file; unless given, report.html in the run's folder, or comparison.html in the folder that all runs
-    share. A folder of runs stands for all of them. standalone: put Plotly's script inside the page, in place of a file
-    beside it. Raises RunFolderError, FileError, and MissingExtraError without plotly.
+    folders: run folders, or folders that contain run folders.
+    target: path of the page. The default is report.html in the folder of the run, or comparison.html in the common folder.
+    standalone: whether the page contains Plotly's script and the video. If not, they are files in the folder of the page.
+    Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly.
     """
     runs = read_runs(folders)
-    form = Form(_plotly()) if standalone else Form()
-    return write_page(runs, target or _place_of(runs, folders), form)
-
-
-def read_runs(folders: Sequence[Path]) -> list[Run]:
-    """The runs in these folders, each a run or a folder of runs; at least one."""
-    if not folders:
-        raise RunFolderError("no run is named: name one folder that `hindsight train` has written, or several to compare")
-    return [read_run(path) for folder in folders for path in find_runs(folder)]
+    if len(runs) == 1:
+        target = target or runs[0].path / RUN_PAGE
+        page = run_page(runs[0], _video_url(runs[0].path, standalone))
+    else:
+        target = target or _common_folder(folders) / COMPARISON_PAGE
+        page = comparison_page(runs, target.parent)
+    return _write_page(replace(page, plotly=_plotly_script()) if standalone else page, target)
 
 
 def write_comparison(folders: Sequence[Path], target: Path | None = None) -> tuple[str, Path]:
-    """What the seeds of each kind say together: as text, and as a page, also of a single run."""
+    """Write the page that compares runs, or shows a single one, and return it as text, and the path of the page.
+
+    Arguments and exceptions are those of `write_report`.
+    """
     runs = read_runs(folders)
-    target = target or _common(folders) / COMPARISON_PAGE
-    _write(comparison_page(runs, Form(), target.parent), target, Form())
-    return text(runs), target
+    target = target or _common_folder(folders) / COMPARISON_PAGE
+    return comparison_text(runs), _write_page(comparison_page(runs, target.parent), target)
 
 
-def write_page(runs: Sequence[Run], target: Path, form: Form) -> Path:
-    """Write a page, whole or not at all, and Plotly's script beside it where the page needs it there."""
-    page = run_page(runs[0], form) if len(runs) == 1 else comparison_page(runs, form, target.parent)
-    _write(page, target, form)
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """Return the runs in these folders. Raises RunFolderError if there is none."""
+    if not folders:
+        raise RunFolderError("Expected at least one run folder, got none. Name a folder that `hindsight train` wrote.")
+    return [read_run(path) for folder in folders for path in find_runs(folder)]
+
+
+def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequence[str]) -> None:
+    """Write results.csv (one line per run) and results.md (the comparison) of a benchmark.
+
+    name: of the suite.
+    folder: contains the runs and receives the files.
+    failures: one line for each run that failed.
+    """
+    lines = [result_of(run) | {"folder": readable_path(run.path.relative_to(folder))} for run in runs]
+    write_csv(folder / "results.csv", lines)
+    parts = [f"# {name}"]
+    if runs:
+        parts.append(f"```text\n{comparison_text(runs)}\n```")
+    if failures:
+        parts.append("These runs failed:\n\n" + "\n".join(f"- {line}" for line in failures))
+    _write_text(folder / "results.md", "\n\n".join(parts) + "\n")
+
+
+def result_of(run: Run) -> dict[str, Any]:
+    """Return a run as a line of results.csv (columns: docs/files.md). Unknown values are ""."""
+    steps, settings = solved_at_step(run), run.settings
+    machine = settings.machine.facts()
+    rates = run.column("test/success_rate")
+    return {
+        "environment": run.environment,
+        "variant": settings.variant,
+        "agent": settings.agent,
+        "recipe": settings.recipe,
+        "seed": run.options.seed,
+        "solved": steps is not None,
+        "steps_to_solve": "" if steps is None else int(steps),
+        "updates_to_solve": "" if steps is None else _short_number(run.at(steps, "updates")),
+        "seconds_to_solve": "" if steps is None else _short_number(run.at(steps, "seconds")),
+        "final_success": _short_number(run.last("test/success_rate")),
+        "best_success": _short_number(float(np.nanmax(rates)) if np.isfinite(rates).any() else math.nan),
+        "eval_episodes": _short_number(run.last("test/episodes")),
+        "env_steps": _short_number(run.last("env_steps")),
+        "updates": _short_number(run.last("updates")),
+        "seconds": _short_number(run.last("seconds")),
+        "version": machine.get("hindsight-rl", ""),
+        **{name: machine.get(name, "") for name in ("commit", "python", "torch", "numpy", "processor", "cores")},
+        "time": settings.begun,
+        "folder": readable_path(run.path),
+    }
+
+
+def write_csv(place: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Write a CSV file with the columns of the first line. Without lines the file is empty."""
+    file = io.StringIO(newline="")
+    if lines:
+        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+    _write_text(place, file.getvalue())
+
+
+class LiveReport:
+    """Writes report.html of a run that is training. A failure never stops the run.
+
+    clock: function that returns seconds and never goes back.
+    problem: why the last page could not be written, None if it was.
+    """
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._clock = folder, clock
+        self._due = clock() + MIN_INTERVAL
+        self.problem: Exception | None = None
+
+    def refresh(self) -> None:
+        """Write the page if it is due. After a failure no further page is written before `finish`."""
+        began = self._clock()
+        if began < self._due or self.problem:
+            return
+        self._write(REFRESH)
+        ended = self._clock()
+        self._due = ended + max(MIN_INTERVAL, (ended - began) / MAX_TIME_FRACTION)
+
+    def finish(self) -> Path | None:
+        """Write the page of the run, which has ended, and return its path; None if that fails."""
+        return self._write(refresh=0)
+
+    def _write(self, refresh: int) -> Path | None:
+        try:
+            page = run_page(read_run(self._folder), _video_url(self._folder, standalone=False))
+            path = _write_page(replace(page, refresh=refresh), self._folder / RUN_PAGE)
+        except Exception as problem:  # no failure of the report may end the training
+            self.problem = problem
+            return None
+        self.problem = None
+        return path
+
+
+def _write_page(page: Page, target: Path) -> Path:
+    """Write a page, and Plotly's script beside it if the page loads it from there."""
+    script = target.parent / SCRIPT_NAME
+    if not page.plotly and not script.exists():
+        _write_text(script, _plotly_script())
+    _write_text(target, page.to_html())
     return target
 
 
-def _write(page: str, target: Path, form: Form) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    script = target.parent / SCRIPT_NAME
-    if form.plotly is None and not script.exists():
-        replace_text(script, _plotly())
-    replace_text(target, page)
+def _video_url(folder: Path, standalone: bool) -> str:
+    """Return the URL of the video of a run, "" without one. The URL for a standalone page contains the video."""
+    videos = [video for suffix in VIDEO_SUFFIXES for video in sorted(folder.glob(f"*{suffix}"))]
+    if not videos or not standalone:
+        return link(videos[0].name) if videos else ""
+    content, video = base64.b64encode(videos[0].read_bytes()).decode(), videos[0]
+    return f"data:{mimetypes.guess_type(video.name)[0] or 'image/webp'};base64,{content}"
 
 
-def _place_of(runs: Sequence[Run], folders: Sequence[Path]) -> Path:
-    return runs[0].path / RUN_PAGE if len(runs) == 1 else _common(folders) / COMPARISON_PAGE
+def _write_text(path: Path, text: str) -> None:
+    save_bytes(path, text.encode("utf-8", "replace"))
 
 
-def _common(folders: Sequence[Path]) -> Path:
-    """The folder that all share; a single one as it was named."""
+def _common_folder(folders: Sequence[Path]) -> Path:
+    """Return the folder that contains all folders. A single folder is returned as given."""
     return folders[0] if len(folders) == 1 else Path(os.path.commonpath([folder.resolve() for folder in folders]))
 
 
-def _plotly() -> str:
+def _plotly_script() -> str:
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
-        raise MissingExtraError('a report needs plotly: pip install "hindsight-rl[report]"') from None
+        raise MissingExtraError('A report needs plotly. Install it with: pip install "hindsight-rl[report]"') from None
     return str(get_plotlyjs())
 
 
-def replace_text(place: Path, text: str) -> None:
-    """Write aside, then rename: a browser never sees half a page."""
-    aside = place.with_name(f"{place.name}.tmp-{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(place)
-    finally:
-        aside.unlink(missing_ok=True)
+def _short_number(value: float) -> str:
+    """Return a number with at most ten digits, "" for NaN."""
+    return "" if math.isnan(value) else f"{value:.10g}"

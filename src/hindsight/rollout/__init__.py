@@ -1,1 +1,1 @@
-"""Policy times environment gives episodes, in this process or in others."""
+"""Collect episodes with a policy: in this process, in worker processes or on Ray."""

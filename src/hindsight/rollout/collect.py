@@ -1,52 +1,68 @@
-"""collect(job) -> episodes: a pure function of weights and seeds, the same in this process and in any other."""
+"""Collect episodes. The same job gives the same episodes, byte for byte, in every process and on every engine."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
-from ..envs.goal_env import make_goal_env, read_success
+from ..envs.goal_env import close_env, make_goal_env
+from ..envs.goal_functions import read_success
+from ..envs.random_play import Environment
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode
 
-TRAINING, EVALUATION, NOISE = 0, 1, 2  # the three streams of seeds of a run; episode numbers count within each
+Observation = Mapping[str, Array]
+
+TRAINING, EVALUATION, NOISE = 0, 1, 2  # the streams of a run's seeds; episodes are numbered within each stream
+LONGEST_EPISODE = 100_000  # steps of an episode that nothing limits
 
 
 @dataclass(frozen=True)
 class RolloutSetup:
-    """Where jobs are played: what a process needs to know once, before its first job.
+    """What a process needs to know before its first job.
 
-    environment: an id, or a callable that makes one (picklable, where other processes are to call it); None where only one
-    that exists is used. policy: the network's shape. max_episode_steps: where episodes are cut, None to leave that to the
-    environment. info_keys: numeric `info` entries that the reward needs. remake_environment: a new one for each episode.
-    env_arguments: keyword arguments that it is made with.
+    environment: an id, or a function that makes an environment (picklable, if workers call it); None if no environment
+        can be made.
+    policy: the shape of the policy network.
+    max_episode_steps: truncate episodes after this many steps; None leaves the limit to the environment.
+    info_keys: numeric `info` entries that the reward needs.
+    remake_environment: make a new environment for every episode.
+    env_arguments: keyword arguments of `environment`.
+    observation_keys: further keys of the observation to append to it.
     """
 
-    environment: str | Callable[[], gymnasium.Env[Any, Any]] | None
+    environment: str | Callable[[], Environment] | None
     policy: PolicySpec
     max_episode_steps: int | None = None
     info_keys: tuple[str, ...] = ()
     remake_environment: bool = False
     env_arguments: Mapping[str, Any] = field(default_factory=dict)
+    observation_keys: tuple[str, ...] = ()
 
-    def make(self) -> gymnasium.Env[Any, Any]:
-        """A new environment. Raises GoalEnvError where nothing makes one."""
+    def make(self) -> Environment:
+        """Return a new environment. Raises GoalEnvError if `environment` is None."""
         if self.environment is None:
-            raise GoalEnvError("the environment was closed, and nothing makes a new one: give its id, or a function")
-        return make_goal_env(self.environment, env_options=self.env_arguments)
+            raise GoalEnvError(
+                "A new environment is needed, but none can be made. Pass an id or a function, not an object."
+            )
+        return make_goal_env(self.environment, None, self.env_arguments, self.observation_keys)
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Everything that decides what is collected: the same job gives the same episodes, wherever and whenever it runs.
+    """Episodes to collect, and everything that decides what they contain.
 
-    stream: TRAINING or EVALUATION. episodes: their numbers within the stream. exploration: None acts without noise.
-    version: which of the weights that a run has published these are.
+    run_seed: the seed of the run, from which all others derive.
+    stream: TRAINING or EVALUATION.
+    episodes: numbers of the episodes within the stream.
+    weights: of the policy.
+    exploration: None: act without noise.
+    version: count of the weights that the run published before these.
     """
 
     run_seed: int
@@ -58,151 +74,172 @@ class Job:
 
 
 def environment_seed(run_seed: int, stream: int, episode: int) -> int:
-    """The seed of one episode's reset: a non-negative 31-bit number, since some simulators keep it in a C int."""
+    """Return the seed of an episode's reset, below 2**31 because some simulators keep it in a C int.
+
+    Raises OptionError if `run_seed` is negative.
+    """
     if run_seed < 0:
-        raise OptionError(f"a seed is {run_seed}, but it must not be negative")
+        raise OptionError(f"`seed` must be at least 0, got {run_seed}.")
     return int(np.random.SeedSequence(run_seed, spawn_key=(stream, episode)).generate_state(1)[0]) >> 1
 
 
 class Collector:
-    """Plays jobs on one environment, which it makes at its first job (or is given)."""
+    """Run jobs in one environment.
 
-    def __init__(self, setup: RolloutSetup, environment: gymnasium.Env[Any, Any] | None = None) -> None:
+    setup: makes the environment at the first job, if none is given.
+    environment: an environment that exists. Its owner closes it; the collector closes only those that it made.
+    """
+
+    def __init__(self, setup: RolloutSetup, environment: Environment | None = None) -> None:
         self.setup = setup
         self.policy = Policy(setup.policy)
-        self._environment = environment
+        self._given = environment
+        self._made: Environment | None = None
+
+    def prepare(self) -> None:
+        """Make the environment before the first job. If that fails, the first job raises the error."""
+        with contextlib.suppress(Exception):
+            self._environment()
 
     def collect(self, job: Job) -> list[Episode]:
-        """The episodes of a job, in the order of their numbers. Raises CollectError where the environment fails."""
+        """Return the episodes of a job in the order of their numbers. Raises CollectError if the environment fails."""
         self.policy.load(job.weights)
-        return [self._play_or_give_up(job, number) for number in job.episodes]
+        return [self._collect_episode(job, number) for number in job.episodes]
 
-    def _play_or_give_up(self, job: Job, number: int) -> Episode:
+    def close(self) -> None:
+        """Close the environment, if the collector made it. A later job makes a new one."""
+        made, self._made = self._made, None
+        if made is not None:
+            close_env(made)
+
+    def _collect_episode(self, job: Job, number: int) -> Episode:
         try:
             return self._play(job, number)
         except HindsightError:
             raise
         except Exception as problem:
+            self.close()  # its state is unknown: the next episode gets a new environment
             if self.setup.environment is not None:
-                self.close()  # it may be in any state: the next episode gets a new one
+                self._given = None
             raise CollectError(
-                f"episode {number} failed in the environment ({type(problem).__name__}: {problem})"
+                f"Episode {number} failed in the environment ({type(problem).__name__}: {problem})."
             ) from problem
 
-    def _play(self, job: Job, number: int) -> Episode:
-        if self._environment is None or self.setup.remake_environment:
+    def _environment(self) -> Environment:
+        """Return the environment for the next episode."""
+        if self.setup.remake_environment:
             self.close()
-            self._environment = self.setup.make()
-        seed = environment_seed(job.run_seed, job.stream, number)
-        noise = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
+        elif self._given is not None:
+            return self._given
+        if self._made is None:
+            self._made = self.setup.make()
+        return self._made
 
+    def _play(self, job: Job, number: int) -> Episode:
+        environment = self._environment()
+        rng = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
         exploration, is_guided = job.exploration, False
-        if exploration is not None and exploration.guided_episodes > 0:
-            is_guided = bool(noise.random() < exploration.guided_episodes)
-            exploration = exploration if is_guided else exploration.left_alone()
-        act = _Acting(self.policy, exploration, noise)
-        if exploration is not None and exploration.random_action_repeat > 1:
-            act = _Holding(self.policy, exploration, noise)
-        limit, info_keys = self.setup.max_episode_steps, self.setup.info_keys
-        episode = play_episode(self._environment, act, seed, number, limit, info_keys)
+        if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
+            is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
+            exploration = exploration if is_guided else exploration.unguided()
+        episode = play_episode(
+            environment,
+            PolicyActor(self.policy, exploration, rng),
+            environment_seed(job.run_seed, job.stream, number),
+            number,
+            self.setup.max_episode_steps,
+            self.setup.info_keys,
+        )
         return replace(episode, is_guided=is_guided)
 
-    def close(self) -> None:
-        """Close the environment; a later job makes a new one."""
-        if self._environment is not None:
-            self._environment.close()
-            self._environment = None
-
 
 @dataclass
-class _Acting:
-    """Acts as the policy and the exploration say, step by step."""
+class PolicyActor:
+    """Choose the actions of one episode with a policy.
+
+    If `random_action_repeat` of the exploration is above 1, each random action is repeated for 1 to so many steps,
+    uniformly. After Dabney et al. (2021), who draw the number of steps from a heavy-tailed distribution.
+    rng: needed for exploration only.
+    """
 
     policy: Policy
-    exploration: Exploration | None
-    noise: np.random.Generator
+    exploration: Exploration | None = None
+    rng: np.random.Generator | None = None
+    repeated: Array | None = None
+    repeats_left: int = 0
 
-    def __call__(self, observation: Mapping[str, Array]) -> Array:
-        return self.act(observation, self.exploration)
+    def __call__(self, observation: Observation) -> Array:
+        """Return the action for one observation."""
+        exploration, rng = self.exploration, self.rng
+        if exploration is None or rng is None or exploration.random_action_repeat == 1:
+            return self._act(observation, exploration)
+        if self.repeated is not None and self.repeats_left:
+            self.repeats_left -= 1
+            return self.repeated
+        if rng.random() >= exploration.repeat_start_probability:
+            return self._act(observation, exploration.without_random_actions())
+        self.repeats_left = int(rng.integers(exploration.random_action_repeat))
+        self.repeated = self._act(observation, replace(exploration, is_random=True))
+        return self.repeated
 
-    def act(self, observation: Mapping[str, Array], exploration: Exploration | None) -> Array:
-        seen, achieved, desired = (observation[key] for key in OBSERVATION_KEYS)
-        return self.policy.act(seen, achieved, desired, exploration, self.noise)
-
-
-@dataclass
-class _Holding(_Acting):
-    """The same, but random actions are held, after Dabney et al. (2021), who draw longer times from a heavy tail."""
-
-    exploration: Exploration
-    held: Array | None = None
-    steps_left: int = 0
-
-    def __call__(self, observation: Mapping[str, Array]) -> Array:
-        exploration = self.exploration
-        if self.held is not None and self.steps_left:
-            self.steps_left -= 1
-            return self.held
-        if self.noise.random() >= exploration.burst_probability:
-            return self.act(observation, exploration.without_random())
-        self.steps_left = int(self.noise.integers(exploration.random_action_repeat))
-        self.held = self.act(observation, replace(exploration, is_random=True))
-        return self.held
+    def _act(self, observation: Observation, exploration: Exploration | None) -> Array:
+        state, achieved, desired = (observation[key] for key in OBSERVATION_KEYS)
+        return self.policy.act(state, achieved, desired, exploration, self.rng)
 
 
 def play_episode(
-    env: gymnasium.Env[Any, Any],
-    act: Callable[[Mapping[str, Array]], Array],
+    env: Environment,
+    act: Callable[[Observation], Array],
     seed: int,
     number: int = -1,
     limit: int | None = None,
     info_keys: tuple[str, ...] = (),
 ) -> Episode:
-    """Reset with `seed` and step until the episode ends, or for `limit` steps, which counts as truncated.
+    """Reset the environment with `seed`, step until the episode ends, and return the episode.
 
-    act: observation -> action. Raises GoalEnvError for an episode that does not end where nothing limits it.
+    act: observation -> action.
+    number: the episode's number in the run.
+    limit: truncate after this many steps; None: no limit besides the environment's own.
+    info_keys: numeric `info` entries to keep.
+    Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
-    limit = limit or _OBVIOUSLY_ENDLESS
     observation, info = env.reset(seed=seed)
-    seen = [_copy(observation)]
-    actions: list[Array] = []
-    rewards: list[float] = []
-    infos: list[list[Array]] = []
+    observations = [_copy(observation)]
+    steps: list[tuple[Array, float, dict[str, Array]]] = []
     terminated = truncated = False
-    while not (terminated or truncated or len(actions) == limit):
+    while not (terminated or truncated or len(steps) == (limit or LONGEST_EPISODE)):
         action = act(observation)
         observation, reward, terminated, truncated, info = env.step(action)
-        seen.append(_copy(observation))
-        actions.append(action)
-        rewards.append(float(reward))
-        infos.append([_info_value(info, key) for key in info_keys])
-    if len(actions) == _OBVIOUSLY_ENDLESS:
-        raise GoalEnvError(f"an episode did not end within {limit} steps: set max_episode_steps to cut it")
-    rows = {key: np.stack([o[key] for o in seen]) for key in OBSERVATION_KEYS}
+        observations.append(_copy(observation))
+        steps.append((action, float(reward), {key: _read_info(info, key) for key in info_keys}))
+    if limit is None and not (terminated or truncated):
+        raise GoalEnvError(f"The episode did not end within {LONGEST_EPISODE} steps. Set max_episode_steps.")
+    actions, rewards, infos = zip(*steps, strict=True)
+    rows = _stack(observations, OBSERVATION_KEYS)
     return Episode(
-        observation=rows["observation"],
-        achieved_goal=rows["achieved_goal"],
-        desired_goal=rows["desired_goal"],
+        rows["observation"],
+        rows["achieved_goal"],
+        rows["desired_goal"],
         action=np.stack(actions),
         reward=np.asarray(rewards),
         terminated=bool(terminated),
         success=read_success(info),
-        info={key: np.stack([values[i] for values in infos]) for i, key in enumerate(info_keys)},
+        info=_stack(infos, info_keys),
         number=number,
     )
 
 
-_OBVIOUSLY_ENDLESS = 100_000
+def _stack(records: Sequence[Mapping[str, Array]], keys: Sequence[str]) -> dict[str, Array]:
+    return {key: np.stack([record[key] for record in records]) for key in keys}
 
 
-def _copy(observation: Mapping[str, Array]) -> dict[str, Array]:
-    """Environments may reuse their arrays."""
+def _copy(observation: Observation) -> dict[str, Array]:
+    """Return copies, since environments may reuse their arrays."""
     return {key: np.array(observation[key]) for key in OBSERVATION_KEYS}
 
 
-def _info_value(info: Mapping[str, Any], key: str) -> Array:
+def _read_info(info: Mapping[str, Any], key: str) -> Array:
     if key not in info:
-        raise MissingKeyError(
-            f"info has the keys {', '.join(sorted(info)) or '(none)'}, but info_keys asks for {key!r}: correct info_keys"
-        )
+        known = ", ".join(sorted(info)) or "none"
+        raise MissingKeyError(f"`info_keys` names {key!r}, but the keys of info are: {known}. Correct `info_keys`.")
     return np.asarray(info[key])

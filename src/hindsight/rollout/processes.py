@@ -1,4 +1,4 @@
-"""Workers that are processes of this machine, each at the end of a pipe."""
+"""Worker processes on this machine. Jobs and results travel through pipes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from multiprocessing.connection import Connection, wait
 
 from ..errors import OptionError
 from .collect import Collector, Job, RolloutSetup
-from .job_result import JobResult, deliver
-from .workers import LostError, Worker
+from .job_result import JobResult, run_job
+from .workers import Worker, WorkerLostError
+
+CLOSE_SECONDS = 2.0  # given to workers to end by themselves
 
 
 class ProcessPool:
-    """Starts workers as processes. Raises OptionError for an environment that cannot be sent to them."""
+    """A worker pool of processes. Raises OptionError if the environment cannot be sent to other processes."""
 
     fix = (
-        "none ever started: guard a script by if __name__ == '__main__', and define what makes the environment in a "
-        "module, or run with workers = 0"
+        "No worker ever started: put the script's code under `if __name__ == '__main__'`, define the function that makes "
+        "the environment in a module, or use workers=0."
     )
 
     def __init__(self, setup: RolloutSetup) -> None:
@@ -29,99 +31,88 @@ class ProcessPool:
             pickle.dumps(setup)
         except Exception as problem:
             raise OptionError(
-                f"the environment cannot be sent to worker processes ({problem}): give an id, or a function defined at "
-                f"the top of a module, in place of a lambda, a local function or an environment object"
+                f"The environment cannot be sent to worker processes ({problem}). Pass an id, or a function defined at "
+                f"the top of a module, not a lambda, a local function or an environment object."
             ) from None
         self._setup = setup
-        self._hired: list[_Process] = []
+        self._workers: list[_Process] = []
 
-    @property
-    def process_ids(self) -> list[int]:
-        """The operating system's numbers of the workers."""
-        return [worker.process.pid or 0 for worker in self._hired]
-
-    def hire(self) -> Worker:
-        """One more process."""
-        self._hired.append(_Process(self._setup))
-        return self._hired[-1]
+    def start_worker(self) -> Worker:
+        """Start one more process."""
+        self._workers.append(_Process(self._setup))
+        return self._workers[-1]
 
     def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
-        """Those that sent something, or whose pipe is broken."""
+        """Return those of `workers` that sent a message or ended; wait up to `timeout` seconds for the first."""
         chosen = set(workers)
-        listened = [worker for worker in self._hired if worker in chosen]
-        speaking = set(wait([worker.connection for worker in listened], timeout))
-        return [worker for worker in listened if worker.connection in speaking]
+        candidates = [worker for worker in self._workers if worker in chosen]
+        readable = set(wait([worker.connection for worker in candidates], timeout))
+        return [worker for worker in candidates if worker.connection in readable]
 
     def close(self) -> None:
-        """Let all of them end, all at once; kill those that do not."""
-        for worker in self._hired:
+        """End all processes. Those that do not end by themselves in time are killed."""
+        for worker in self._workers:
             worker.connection.close()
-        deadline = time.monotonic() + 2
-        for worker in self._hired:
+        deadline = time.monotonic() + CLOSE_SECONDS
+        for worker in self._workers:
             worker.end(deadline)
-        self._hired.clear()
+        self._workers.clear()
 
 
 class _Process:
-    """One process, and the connection to it. It takes a job at once: the pipe keeps it while the process starts."""
+    """One process and the connection to it. Its first message, None, says that it is ready."""
 
     def __init__(self, setup: RolloutSetup) -> None:
-        self.is_ready = True
         self._setup = setup
-        self._begin()
+        self._start_process()
 
-    def _begin(self) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would copy the threads' locks of torch in any state
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs, self._setup), daemon=True, name="hindsight-worker")
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is the parent's to answer
-        self.process.start()
+    def _start_process(self) -> None:
+        self.is_ready, self.process_id = False, 0
+        context = multiprocessing.get_context("spawn")  # a fork copies torch's thread locks in any state
+        self.connection, other_end = context.Pipe()
+        self._process = context.Process(target=_work, args=(other_end, self._setup), daemon=True, name="hindsight-worker")
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: the parent handles Ctrl-C
+        self._process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
+        other_end.close()
 
     def start(self, source: str, ticket: int, job: Job) -> None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it died: `receive` finds out
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the process ended: `receive` raises
             self.connection.send((source, ticket, job))
 
     def receive(self) -> JobResult | None:
         try:
-            delivery = self.connection.recv()
+            result: JobResult | None = self.connection.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
-            raise LostError from None
-        assert isinstance(delivery, JobResult)
-        return delivery
-
-    def kill(self) -> None:
-        self.process.kill()
+            raise WorkerLostError from None
+        self.is_ready, self.process_id = True, self._process.pid or 0
+        return result
 
     def restart(self) -> str:
-        self.connection.close()
-        self.process.join(timeout=1)
-        self.process.kill()
-        self.process.join()
-        code = self.process.exitcode
-        self._begin()
+        code = self.end(time.monotonic() + 1)
+        self._start_process()
         return f"by signal {signal.Signals(-code).name}" if code and code < 0 else f"with exit code {code}"
 
-    def end(self, deadline: float) -> None:
-        self.process.join(timeout=max(0.0, deadline - time.monotonic()))
-        self.process.kill()
-        self.process.join()
-        self.process.close()
+    def end(self, deadline: float) -> int | None:
+        """Wait until `deadline` for the process to end, then kill it. Return its exit code."""
+        self.connection.close()
+        self._process.join(timeout=max(0.0, deadline - time.monotonic()))
+        self._process.kill()
+        self._process.join()
+        code = self._process.exitcode
+        self._process.close()
+        return code
 
 
 def _work(connection: Connection, setup: RolloutSetup) -> None:
-    """A worker's life: jobs in, episodes out, until the connection closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: stopping is the parent's decision
+    """Run jobs until the connection is closed. The main function of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group: the parent handles it
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     collector = Collector(setup)
-    while True:
-        try:
+    collector.prepare()
+    with contextlib.suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the parent closed the connection
+        connection.send(None)
+        while True:
             source, ticket, job = connection.recv()
-        except (EOFError, ConnectionResetError):
-            break
-        try:
-            connection.send(deliver(collector, source, ticket, job))
-        except BrokenPipeError:
-            break
+            connection.send(run_job(collector, source, ticket, job))
     collector.close()

@@ -1,6 +1,6 @@
-"""Workers that are actors of a Ray: one started on this machine, or a cluster. Ray places, restarts and connects them.
+"""Workers that are Ray actors, on this machine or on a cluster. Ray places and connects them.
 
-A job's weights go down once per version and node, through Ray's store; its episodes come back as one message.
+A job and its episodes are one message each.
 """
 
 from __future__ import annotations
@@ -14,206 +14,195 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from types import ModuleType
 from typing import Any, ClassVar
 
-import numpy as np
-
-from ..agents.policy import PolicyWeights
 from ..errors import MissingExtraError, OptionError, WorkerError
 from .collect import Collector, Job, RolloutSetup
-from .job_result import JobResult, deliver
-from .workers import LostError, Worker
+from .job_result import JobResult, run_job
+from .workers import Worker, WorkerLostError
 
-KNOCK_SECONDS = 10.0
-STORE_BYTES = 200 * 2**20  # of the local Ray's store: weights, and episodes that wait to be learnt from
-_NO_WEIGHTS = PolicyWeights(*(np.zeros(0, np.float32) for _ in range(3)))
+CONNECT_SECONDS = 10.0
+STORE_BYTES = 200 * 2**20  # object store of a local Ray: weights, and episodes that wait
 
 
 class RayPool:
-    """Hires actors from a Ray: the one at `address` ("auto" for the one of this machine), or else one of its own.
+    """A worker pool of Ray actors.
 
-    A process has one Ray: one that it is connected to already is used, and left running. One of its own has a place for
-    every worker whatever the number of cores, listens on this machine alone, asks for a token that only this process knows,
-    shows no dashboard and reports no usage. At an address the token is RAY_AUTH_TOKEN, or what `ray get-auth-token` shows;
-    a worker takes one core there, and those for which there is none yet start when a node joins. Raises MissingExtraError,
-    OptionError, WorkerError.
+    setup: makes environments.
+    workers: how many, for the size of a local Ray.
+    address: of a running Ray, "auto" for the one of this machine; None starts one on this machine.
+
+    A process has one Ray. If it is connected already, that Ray is used and left running. A Ray that is started here has a
+    slot for every worker whatever the number of cores, listens on this machine only, requires a token that only this
+    process knows, shows no dashboard and reports no usage. For `address` the token is RAY_AUTH_TOKEN, or what
+    `ray get-auth-token` shows. There each worker takes one core, and starts when one is free.
+    Raises MissingExtraError, OptionError, WorkerError.
     """
 
-    users: ClassVar[int] = 0  # crews of this process on a Ray that one of them connected, which the last one shuts down
+    connected: ClassVar[int] = 0  # pools of this process that use a Ray connected here; the last one disconnects
 
     fix = (
-        "look whether the cluster has a free core (ray status) and whether hindsight, the environment's packages and your "
-        "own modules are installed on its machines; or run with workers = 0 to see the cause"
+        "Check that the cluster has a free core (ray status) and that hindsight, the environment's packages and your "
+        "modules are installed on its machines, or use workers=0 to see the cause."
     )
 
     def __init__(self, setup: RolloutSetup, workers: int, address: str | None = None) -> None:
-        self._hired: list[_Actor] = []
-        self._weights: PolicyWeights | None = None
-        self._put_weights: Any = None
+        self._workers: list[_Actor] = []
         self.ray, is_new = connect(workers, address)
-        self._shares = is_new or RayPool.users > 0
-        RayPool.users += self._shares
-        cores = 0 if self._shares and not address else 1
-        self._actor_class = self.ray.remote(num_cpus=cores, max_restarts=-1, max_task_retries=0)(RayCollector)
+        self._is_counted = is_new or RayPool.connected > 0
+        RayPool.connected += self._is_counted
+        cores = 0 if self._is_counted and not address else 1
+        self._actor_class = self.ray.remote(num_cpus=cores)(RayCollector)
         try:
             self._setup = self.ray.cloudpickle.dumps(setup)
         except Exception as problem:
             self.close()
             raise OptionError(
-                f"the environment cannot be sent to workers ({str(problem).splitlines()[0]}): give an id, or a function"
+                f"The environment cannot be sent to workers ({_lines(problem)[0]}). Pass an id or a function."
             ) from None
 
-    @property
-    def process_ids(self) -> list[int]:
-        """The operating system's numbers of the workers, each on its own machine; waits until all are there."""
-        return [self.ray.get(worker.actor.process_id.remote()) for worker in self._hired]
-
-    def hire(self) -> Worker:
-        """One more actor."""
-        self._hired.append(_Actor(self))
-        return self._hired[-1]
+    def start_worker(self) -> Worker:
+        """Start one more actor."""
+        self._workers.append(_Actor(self))
+        return self._workers[-1]
 
     def new_actor(self) -> Any:
-        """An actor, as Ray hands it out: perhaps not there yet."""
+        """Return a new actor, which Ray starts in the background."""
         return self._actor_class.remote([path or os.getcwd() for path in sys.path], self._setup)
 
-    def put(self, weights: PolicyWeights) -> Any:
-        """Where the weights are in Ray's store; those of one version are put there once."""
-        if weights is not self._weights:
-            self._weights, self._put_weights = weights, self.ray.put(weights)
-        return self._put_weights
-
     def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
-        """Those whose answer, or end, has come."""
+        """Return those of `workers` that answered or ended; wait up to `timeout` seconds for the first."""
         chosen = set(workers)
-        answers = {worker.answer: worker for worker in self._hired if worker in chosen}
+        answers = {worker.answer: worker for worker in self._workers if worker in chosen}
         if not answers:
             time.sleep(timeout)
             return []
-        first, rest = self.ray.wait(list(answers), timeout=timeout)
-        more = self.ray.wait(rest, num_returns=len(rest), timeout=0)[0] if first and rest else []
+        first, others = self.ray.wait(list(answers), timeout=timeout)
+        more = self.ray.wait(others, num_returns=len(others), timeout=0)[0] if first and others else []
         return [answers[answer] for answer in (*first, *more)]
 
     def close(self) -> None:
-        """End the actors, and the Ray where it is ours and nobody else's."""
-        with contextlib.suppress(Exception):  # a Ray that is gone has ended them already
-            for worker in self._hired:
+        """End the actors, and disconnect from Ray if this is the last pool that uses a connection made here."""
+        with contextlib.suppress(Exception):  # if Ray ended, so did the actors
+            for worker in self._workers:
                 self.ray.kill(worker.actor)
-        self._hired.clear()
-        if self._shares:
-            self._shares = False
-            RayPool.users -= 1
-            if not RayPool.users:
+        self._workers.clear()
+        if self._is_counted:
+            self._is_counted = False
+            RayPool.connected -= 1
+            if not RayPool.connected:
                 self.ray.shutdown()
 
 
 class RayCollector:
-    """What an actor is: a Collector at the other end of Ray."""
+    """The actor: a Collector in a Ray process.
+
+    paths: where the parent finds modules.
+    setup: pickled by Ray, since unpickling may need these modules.
+    """
 
     def __init__(self, paths: Sequence[str], setup: bytes) -> None:
-        """paths: where the learner finds modules. setup: packed, since it may need them."""
         import ray
 
         sys.path += [path for path in paths if path not in sys.path]
         self._collector = Collector(ray.cloudpickle.loads(setup))
+        self._collector.prepare()
 
     def process_id(self) -> int:
-        """The number of the process it lives in."""
+        """Return the id of this process."""
         return os.getpid()
 
-    def collect(self, source: str, ticket: int, job: Job, weights: PolicyWeights) -> JobResult:
-        """Run a job with these weights."""
-        return deliver(self._collector, source, ticket, replace(job, weights=weights))
+    def collect(self, source: str, ticket: int, job: Job) -> JobResult:
+        """Run a job."""
+        return run_job(self._collector, source, ticket, job)
 
 
 class _Actor:
-    """One actor. Its answer is to the question for its process until it is ready, and to a job after that."""
+    """One actor. answer: reference to the actor's process id until it is ready, then to a job result."""
 
     def __init__(self, pool: RayPool) -> None:
-        self._crew, self._end = pool, ""
-        self.actor = pool.new_actor()
-        self._ask()
+        self._pool = pool
+        self._start_actor()
 
-    def _ask(self) -> None:
-        self.is_ready = False
-        self.answer = self.actor.process_id.options(max_task_retries=-1).remote()
+    def _start_actor(self) -> None:
+        self.is_ready, self.process_id = False, 0
+        self._end = "after job_timeout seconds without an answer"  # unless `receive` knows more
+        self.actor = self._pool.new_actor()
+        self.answer = self.actor.process_id.remote()
 
     def start(self, source: str, ticket: int, job: Job) -> None:
-        weights = self._crew.put(job.weights)
-        self.answer = self.actor.collect.remote(source, ticket, replace(job, weights=_NO_WEIGHTS), weights)
+        self.answer = self.actor.collect.remote(source, ticket, job)
 
     def receive(self) -> JobResult | None:
-        errors = self._crew.ray.exceptions
         try:
-            answer = self._crew.ray.get(self.answer)
-        except errors.ActorDiedError as problem:  # for good: it never began
-            self._end = f"before it began ({_last_sentence(problem)})"
-            self.actor = self._crew.new_actor()
-            raise LostError from None
-        except errors.RayError as problem:  # Ray restarts it
-            self._end = f"with {type(problem).__name__} ({_first_sentence(problem)})"
-            raise LostError from None
-        self.is_ready = True
-        return answer if isinstance(answer, JobResult) else None
-
-    def kill(self) -> None:
-        self._end = "killed, for it did not answer"
-        self._crew.ray.kill(self.actor, no_restart=False)
+            answer = self._pool.ray.get(self.answer)
+        except self._pool.ray.exceptions.RayError as problem:
+            self._end = f"with {type(problem).__name__} ({_lines(problem)[-1]})"
+            raise WorkerLostError from None
+        if isinstance(answer, JobResult):
+            return answer
+        self.is_ready, self.process_id = True, answer
+        return None
 
     def restart(self) -> str:
-        self._ask()
-        return self._end
+        end = self._end
+        self._pool.ray.kill(self.actor)
+        self._start_actor()
+        return end
 
 
 def connect(workers: int, address: str | None) -> tuple[ModuleType, bool]:
-    """Ray, connected; and whether it was connected here, so that it is to be shut down here too."""
+    """Connect to Ray. Return its module, and whether the connection is new, so that the caller has to end it.
+
+    Raises MissingExtraError if Ray is not installed, WorkerError if none can be reached or started.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if "ray" not in sys.modules:  # which reads it when it is imported
+    if "ray" not in sys.modules:  # Ray reads the variable when it is imported
         os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
         import ray
     except ImportError:
-        raise MissingExtraError('the engine ray needs Ray: pip install "hindsight-rl[ray]"') from None
+        raise MissingExtraError('engine="ray" needs Ray: pip install "hindsight-rl[ray]"') from None
     if ray.is_initialized():
         return ray, False
     try:
-        with _own_signals():
+        with _signal_handler_kept():
             if address:
-                _knock(address)
+                _require_listener(address)
                 ray.init(address, log_to_driver=False, logging_level="error")
             else:
-                _start(ray, workers)
+                _start_local(ray, workers)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as problem:
+        action = f"be reached at {address}" if address else "be started"
         raise WorkerError(
-            f"no Ray could be {f'reached at {address}' if address else 'started'} ({_first_sentence(problem)}): see "
-            f"docs/cluster.md; every machine needs the same Ray, and the same token in RAY_AUTH_TOKEN"
+            f"Ray could not {action} ({_lines(problem)[0]}). Every machine needs the same version of Ray and the same "
+            f"token in RAY_AUTH_TOKEN; see docs/cluster.md."
         ) from None
     return ray, True
 
 
 @contextlib.contextmanager
-def _own_signals() -> Iterator[None]:
-    """Ray takes SIGTERM for itself; whoever uses it here decides what that means."""
+def _signal_handler_kept() -> Iterator[None]:
+    """Restore the handler of SIGTERM, which Ray replaces."""
     before = signal.getsignal(signal.SIGTERM)
     yield
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, before)
 
 
-def _knock(address: str) -> None:
-    """Raise OSError where nobody listens, which Ray itself would try for minutes."""
+def _require_listener(address: str) -> None:
+    """Raise OSError if nothing listens at the address; Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     if port.isdigit() and "/" not in host:
-        socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
+        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
 
 
-def _start(ray: ModuleType, workers: int) -> None:
-    """A Ray of this process's own, which listens on 127.0.0.1 alone.
+def _start_local(ray: ModuleType, workers: int) -> None:
+    """Start a Ray for this process that listens on 127.0.0.1 only.
 
-    Ray does that where it is told not to make clusters, by a variable that is read when Ray is imported, and again by the
-    processes that it starts.
+    Ray does so if clusters are disabled by a variable. It reads the variable when it is imported, and its child processes
+    read it again. Raises OptionError if Ray was imported too early to require a token.
     """
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     constants = ray._private.ray_constants
@@ -221,7 +210,7 @@ def _start(ray: ModuleType, workers: int) -> None:
     os.environ[name], constants.ENABLE_RAY_CLUSTER = "0", False
     try:
         ray.init(
-            "local",  # and no other that may be found running
+            "local",  # never one that is already running
             num_cpus=workers,
             num_gpus=0,
             include_dashboard=False,
@@ -232,16 +221,14 @@ def _start(ray: ModuleType, workers: int) -> None:
     finally:
         del os.environ[name]
         constants.ENABLE_RAY_CLUSTER = before
-    if "RAY_AUTH_MODE" not in os.environ:  # which new versions of Ray set themselves where it was imported before
+    if "RAY_AUTH_MODE" not in os.environ:  # new versions of Ray set it themselves if they were imported before
         ray.shutdown()
         raise OptionError(
-            "Ray was imported before it could be told to ask for a token: set RAY_AUTH_MODE=token before that"
+            "Ray was imported before a token could be required. Set RAY_AUTH_MODE=token before importing Ray."
         )
 
 
-def _first_sentence(problem: BaseException) -> str:
-    return (str(problem).strip() or type(problem).__name__).splitlines()[0].strip(" .")
-
-
-def _last_sentence(problem: BaseException) -> str:
-    return (str(problem).strip() or type(problem).__name__).splitlines()[-1].strip(" .")
+def _lines(problem: BaseException) -> list[str]:
+    """Return the lines of an error's text, without spaces and full stops at their ends."""
+    text = str(problem).strip() or type(problem).__name__
+    return [line.strip(" .") for line in text.splitlines()]

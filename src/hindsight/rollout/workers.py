@@ -1,4 +1,4 @@
-"""The ways to run jobs: in this process, or by workers of any engine. The episodes are the same, byte for byte."""
+"""Sources of episodes: this process, or a pool of workers. The episodes are the same, byte for byte."""
 
 from __future__ import annotations
 
@@ -6,80 +6,80 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
-import gymnasium
-
+from ..envs.random_play import Environment
 from ..errors import WorkerError
 from ..records import Episode
 from .collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup
 from .job_result import JobResult
 
-DEATHS_PER_JOB = 3  # a job that takes this many workers down with it is at fault itself
-FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")  # what a source makes up for
-START_SECONDS = 300.0  # without any worker that is ready, before waiting for one is given up
+MOST_ATTEMPTS = 3  # a job fails after this many lost workers or bad results; so does starting workers
+FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")  # names of the fault counts
+START_SECONDS = 300.0  # without a ready worker, before waiting ends with an error
 
 
 class Source(Protocol):
-    """Takes jobs and gives their episodes."""
+    """Runs jobs and returns their episodes."""
 
     def submit(self, job: Job) -> int:
-        """Accept a job; the ticket returned asks for its result."""
+        """Accept a job and return its ticket."""
 
     def result(self, ticket: int) -> list[Episode]:
-        """The episodes of a submitted job, once; waits for them."""
+        """Wait for the episodes of a job and return them, once."""
 
     def wait_any(self, tickets: Sequence[int]) -> int:
-        """The ticket whose result can be had first; waits for one."""
+        """Wait until one of these jobs has a result, and return its ticket."""
 
     def has_result(self, ticket: int) -> bool:
-        """Whether `result` would not wait for others."""
+        """Return whether `result` returns without waiting for a worker."""
 
     def drop(self, ticket: int) -> None:
-        """Forget a job, whose result nobody wants any more."""
+        """Forget a job. Its result is not needed any more."""
 
     def take_fault_counts(self) -> Mapping[str, int]:
-        """What went wrong since the last call, and was made up for, by the names in FAULTS."""
+        """Return the faults since the last call, by the names in FAULTS. Each of them was repaired."""
 
     def close(self) -> None:
-        """Give back environments and processes; jobs without a result are dropped."""
+        """Close the environments and end the processes that the source made. Jobs without a result are dropped."""
 
 
 class LocalSource:
-    """Runs each job in this process, when its result is asked for.
+    """Runs jobs in this process, each when `result` is called.
 
-    Training and evaluation have an environment each; one that is given as an object serves both in turn.
+    setup: makes environments.
+    training: the environment for training jobs.
+    evaluation: the environment for evaluation jobs. None: the setup makes one when it is first needed. If the setup
+        cannot make environments, `training` serves both.
+    The source does not close environments that it is given.
     """
 
-    def __init__(self, setup: RolloutSetup, environment: gymnasium.Env[Any, Any] | None = None) -> None:
-        self._owns = environment is None
-        if environment is None:
-            self._collectors = {stream: Collector(setup) for stream in (TRAINING, EVALUATION)}
-        else:
-            self._collectors = dict.fromkeys((TRAINING, EVALUATION), Collector(setup, environment))
+    def __init__(self, setup: RolloutSetup, training: Environment, evaluation: Environment | None = None) -> None:
+        collector = Collector(setup, training)
+        is_shared = evaluation is None and setup.environment is None
+        self._collectors = {TRAINING: collector, EVALUATION: collector if is_shared else Collector(setup, evaluation)}
         self._jobs: dict[int, Job] = {}
-        self._tickets = 0
+        self._last_ticket = 0
 
     def submit(self, job: Job) -> int:
-        """Keep the job."""
-        self._tickets += 1
-        self._jobs[self._tickets] = job
-        return self._tickets
+        """Keep the job and return its ticket."""
+        self._last_ticket += 1
+        self._jobs[self._last_ticket] = job
+        return self._last_ticket
 
     def result(self, ticket: int) -> list[Episode]:
-        """Run the job now."""
+        """Run the job and return its episodes. A job that raises can be run again."""
         job = self._jobs[ticket]
         episodes = self._collectors[job.stream].collect(job)
-        del self._jobs[ticket]  # only now: a job that was interrupted can be asked for again
+        del self._jobs[ticket]
         return episodes
 
     def wait_any(self, tickets: Sequence[int]) -> int:
-        """The oldest, which is as good as any."""
+        """Return the oldest ticket."""
         return min(tickets)
 
     def has_result(self, ticket: int) -> bool:
-        """Yes: there are no others."""
+        """Return True, since there are no workers to wait for."""
         return True
 
     def drop(self, ticket: int) -> None:
@@ -87,236 +87,217 @@ class LocalSource:
         self._jobs.pop(ticket, None)
 
     def take_fault_counts(self) -> Mapping[str, int]:
-        """Nothing: there is nobody to lose."""
+        """Return no faults, since no worker can be lost."""
         return {}
 
     def close(self) -> None:
-        """Close the environments, but not one that was given."""
-        if self._owns:
-            for collector in self._collectors.values():
-                collector.close()
+        """Close the environments that the source made."""
+        for collector in self._collectors.values():
+            collector.close()
 
 
 class Worker(Protocol):
-    """One worker of an engine. is_ready: whether it takes jobs; until then it is listened to as if it were busy."""
+    """One worker of a pool.
+
+    is_ready: whether it accepts jobs; set when its first message is received.
+    process_id: on its own machine; 0 until it is ready.
+    """
 
     is_ready: bool
+    process_id: int
 
     def start(self, source: str, ticket: int, job: Job) -> None:
-        """Give it a job."""
+        """Start a job."""
 
     def receive(self) -> JobResult | None:
-        """What it had to say, once `WorkerPool.wait` named it: an answer, or None for being ready. Raises LostError."""
+        """Return the message that `WorkerPool.wait` announced: a job result, or None for being ready.
 
-    def kill(self) -> None:
-        """End it now, whatever it is doing."""
+        Raises WorkerLostError if the worker ended.
+        """
 
     def restart(self) -> str:
-        """A new one in its place; how the old one ended, as the end of a sentence."""
+        """Start a new worker in its place. Return how the old one ended, as the end of a sentence. It is killed if busy."""
 
 
 class WorkerPool(Protocol):
-    """An engine: makes workers, and hears them. fix: what to do where none ever answers."""
+    """Starts workers and waits for their messages. fix: what to do if no worker starts, as a sentence."""
 
     fix: str
 
-    @property
-    def process_ids(self) -> list[int]:
-        """The operating system's numbers of the workers, each on its own machine."""
-
-    def hire(self) -> Worker:
-        """One more worker."""
+    def start_worker(self) -> Worker:
+        """Start one more worker."""
 
     def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
-        """Those of `workers` that have something to say, or died; waits `timeout` seconds at most for the first."""
+        """Return those of `workers` that sent a message or ended; wait up to `timeout` seconds for the first."""
 
     def close(self) -> None:
-        """End all workers, and give back what they used."""
+        """End all workers and release what they used."""
 
 
-class LostError(Exception):
-    """A worker died."""
+class WorkerLostError(Exception):
+    """A worker ended unexpectedly."""
 
 
 class WorkerSource:
-    """Runs jobs in the workers of an engine, training first, in the order of submission, each as soon as a worker is free.
+    """Runs jobs in a pool of workers, training before evaluation, then in the order of submission.
 
-    A worker that dies, or that is busy with one job for more than `job_timeout` seconds, is replaced and its job run again,
-    which gives the same episodes; so is a job whose answer is damaged or not to it. An error of the environment comes out
-    of `result` with the worker's traceback.
+    A worker that ends, or that needs more than `job_timeout` seconds for a job, is replaced and its job is run again,
+    which gives the same episodes. A job with a damaged result is run again too. An error of the environment is raised by
+    `result`, with the worker's traceback.
+
+    pool: starts the workers.
+    workers: how many.
+    job_timeout: seconds for one job; starting a worker does not count.
     """
 
     def __init__(self, pool: WorkerPool, workers: int, job_timeout: float = 600.0) -> None:
         self.fault_counts: Counter[str] = Counter()
-        self._crew, self._job_timeout = pool, job_timeout
+        self._pool, self._job_timeout = pool, job_timeout
         self._name = uuid.uuid4().hex
-        self._waiting: deque[int] = deque()
+        self._last_ticket = 0
         self._jobs: dict[int, Job] = {}
-        self._failures_of: Counter[int] = Counter()
+        self._waiting: deque[int] = deque()
+        self._failed_attempts: Counter[int] = Counter()
         self._results: dict[int, list[Episode] | str] = {}
-        self._dropped: set[int] = set()
-        self._has_answered = False
         self._failed_starts, self._last_end = 0, ""
-        self._tickets = 0
-        self.workers = [pool.hire() for _ in range(workers)]
-        self._busy: dict[Worker, tuple[int, float]] = {}  # with which ticket, and since when
-        self._ready_at = time.monotonic()  # when a worker was last known to be ready
-
-    @property
-    def process_ids(self) -> list[int]:
-        """The operating system's numbers of the workers, each on its own machine."""
-        return self._crew.process_ids
+        self.workers = [pool.start_worker() for _ in range(workers)]
+        self._busy: dict[Worker, tuple[int, float]] = {}  # the ticket, and when its job started
+        self._ready_at = time.monotonic()  # when a worker was last ready, or was started again
 
     def submit(self, job: Job) -> int:
-        """Hand the job to a free worker, or keep it until there is one."""
-        self._tickets += 1
-        self._jobs[self._tickets] = job
-        self._waiting.append(self._tickets)
+        """Start the job in a free worker, or keep it until there is one. Return its ticket."""
+        self._last_ticket += 1
+        self._jobs[self._last_ticket] = job
+        self._waiting.append(self._last_ticket)
         self._receive(timeout=0)
-        self._hand_out()
-        return self._tickets
+        self._start_jobs()
+        return self._last_ticket
 
     def result(self, ticket: int) -> list[Episode]:
-        """Wait for the job's episodes. Raises WorkerError where it failed; it is run again when it is asked for again."""
+        """Wait for the job's episodes. Raises WorkerError if it failed; a second call runs it again."""
         self.wait_any([ticket])
         result = self._results.pop(ticket)
-        self._failures_of.pop(ticket, None)
+        self._failed_attempts.pop(ticket, None)
         if isinstance(result, str):
             self._waiting.appendleft(ticket)
-            raise WorkerError(f"collecting failed in a worker process:\n{result}")
+            raise WorkerError(f"Collecting failed in a worker:\n{result}")
         del self._jobs[ticket]
         return result
 
     def wait_any(self, tickets: Sequence[int]) -> int:
-        """The ticket whose result came first; waits for one. Raises WorkerError where no worker can be had."""
+        """Wait for the first result. Raises WorkerError if no worker can be started."""
         if not self.workers:
-            raise WorkerError("the workers were ended: make a new source")
+            raise WorkerError("The source is closed. Make a new one.")
         while True:
-            self._hand_out()
+            self._start_jobs()
             for ticket in self._results:
                 if ticket in tickets:
                     return ticket
             self._receive(timeout=1.0)
-            self._refuse_to_wait_for_nobody()
+            self._require_workers()
 
     def has_result(self, ticket: int) -> bool:
-        """Whether its worker has answered."""
+        """Return whether the job's result arrived."""
         self._receive(timeout=0)
-        self._hand_out()
+        self._start_jobs()
         return ticket in self._results
 
     def drop(self, ticket: int) -> None:
-        """Forget a job: one that waits is not started, the result of another is thrown away."""
+        """Forget a job. If it is running, its result will be ignored."""
         if ticket in self._waiting:
             self._waiting.remove(ticket)
-            del self._jobs[ticket]
-        elif self._results.pop(ticket, None) is not None:
-            del self._jobs[ticket]
-        elif ticket in self._jobs:
-            self._dropped.add(ticket)
+        for memory in (self._jobs, self._results, self._failed_attempts):
+            memory.pop(ticket, None)
 
     def take_fault_counts(self) -> Mapping[str, int]:
-        """What went wrong since the last call."""
+        """Return the faults since the last call."""
         taken, self.fault_counts = self.fault_counts, Counter()
         return taken
 
     def close(self) -> None:
-        """End the workers, all at once."""
+        """End the workers."""
         self.workers.clear()
-        self._crew.close()
+        self._pool.close()
 
-    def _hand_out(self) -> None:
+    def _start_jobs(self) -> None:
+        """Start waiting jobs in free workers, training first."""
         for worker in self.workers:
             if worker.is_ready and worker not in self._busy and self._waiting:
-                ticket = min(self._waiting, key=lambda ticket: self._jobs[ticket].stream)  # training before evaluation
+                ticket = min(self._waiting, key=lambda ticket: self._jobs[ticket].stream)
                 self._waiting.remove(ticket)
                 self._busy[worker] = ticket, time.monotonic()
                 worker.start(self._name, ticket, self._jobs[ticket])
 
     def _receive(self, timeout: float) -> None:
-        """Take in what the workers say, and replace those that died or hang."""
-        listened = [worker for worker in self.workers if worker in self._busy or not worker.is_ready]
-        speaking = set(self._crew.wait(listened, timeout))
+        """Receive messages for up to `timeout` seconds, and replace workers that ended or need too long."""
+        expected = [worker for worker in self.workers if worker in self._busy or not worker.is_ready]
+        arrived = set(self._pool.wait(expected, timeout))
         now = time.monotonic()
-        for worker in listened:
-            if worker in speaking:
-                self._hear(worker)
+        for worker in expected:
+            if worker in arrived:
+                self._receive_from(worker)
             elif worker in self._busy and now - self._busy[worker][1] > self._job_timeout:
-                worker.kill()
                 self._replace(worker)
 
-    def _hear(self, worker: Worker) -> None:
+    def _receive_from(self, worker: Worker) -> None:
         try:
-            delivery = worker.receive()
-        except LostError:
+            result = worker.receive()
+        except WorkerLostError:
             self._replace(worker)
-        except BaseException:  # interrupted in the middle of a message: what is left of it makes no sense
-            worker.kill()
+        except BaseException:  # interrupted within a message: the rest of it cannot be read
             self._replace(worker)
             raise
         else:
             self._failed_starts = 0
-            if delivery is not None:
-                self._has_answered = True
-                self._take_in(self._busy.pop(worker)[0], delivery)
+            if result is not None:
+                self._accept(self._busy.pop(worker)[0], result)
 
-    def _take_in(self, ticket: int, delivery: JobResult) -> None:
-        fault = delivery.fault(self._name, ticket, self._jobs[ticket])
+    def _accept(self, ticket: int, result: JobResult) -> None:
+        job = self._jobs.get(ticket)
+        if job is None:  # dropped
+            return
+        fault = result.fault(self._name, ticket, job)
         if fault:
             self.fault_counts[f"{fault}_answers"] += 1
-            self._run_again(ticket, f"{DEATHS_PER_JOB} answers in a row were not to be used, the last one was {fault}")
-        elif ticket in self._dropped:
-            self._forget(ticket)
+            self._run_again(ticket, f"The last result was {fault}.")
         else:
-            self._results[ticket] = delivery.episodes() if delivery.failure is None else delivery.failure
+            self._results[ticket] = list(result.episodes) if result.failure is None else result.failure
 
     def _replace(self, worker: Worker) -> None:
-        """A new worker for one that is lost, and its job back to the head of the queue."""
+        """Replace a lost worker, and put its job at the head of the queue."""
         ticket, _ = self._busy.pop(worker, (None, 0.0))
         self._last_end = worker.restart()
+        self._ready_at = time.monotonic()
         self.fault_counts["lost_workers"] += 1
         if ticket is None:
             self._failed_starts += 1
-            return
-        fix = "run with workers = 0 to see the cause" if self._has_answered else self._crew.fix
-        self._run_again(
-            ticket,
-            f"{DEATHS_PER_JOB} workers died one after the other at episodes {self._jobs[ticket].episodes}, the last one "
-            f"{self._last_end}: {fix}",
-        )
+        elif ticket in self._jobs:  # not dropped
+            self._run_again(ticket, f"The last worker ended {self._last_end}. Use workers=0 to see the cause.")
 
-    def _run_again(self, ticket: int, otherwise: str) -> None:
-        """Queue a job again, or where it failed too often let it end with the text `otherwise`."""
-        self._failures_of[ticket] += 1
-        if ticket in self._dropped:
-            self._forget(ticket)
-        elif self._failures_of[ticket] < DEATHS_PER_JOB:
+    def _run_again(self, ticket: int, cause: str) -> None:
+        """Queue a job again, or let it fail if it failed too often."""
+        self._failed_attempts[ticket] += 1
+        if self._failed_attempts[ticket] < MOST_ATTEMPTS:
             self._waiting.appendleft(ticket)
         else:
-            self._results[ticket] = otherwise
+            episodes = self._jobs[ticket].episodes
+            self._results[ticket] = f"Episodes {episodes} could not be collected in {MOST_ATTEMPTS} attempts. {cause}"
 
-    def _forget(self, ticket: int) -> None:
-        self._dropped.remove(ticket)
-        self._failures_of.pop(ticket, None)
-        del self._jobs[ticket]
-
-    def _refuse_to_wait_for_nobody(self) -> None:
-        """Raise WorkerError where workers cannot be started."""
+    def _require_workers(self) -> None:
+        """Raise WorkerError if workers cannot be started."""
         now = time.monotonic()
         if any(worker.is_ready for worker in self.workers):
             self._ready_at = now
-        if self._failed_starts >= DEATHS_PER_JOB:
+        if self._failed_starts >= MOST_ATTEMPTS:
             self._failed_starts = 0
             raise WorkerError(
-                f"{DEATHS_PER_JOB} workers ended before they were ready, the last one {self._last_end}: {self._crew.fix}"
+                f"{MOST_ATTEMPTS} workers ended before they were ready, the last one {self._last_end}. {self._pool.fix}"
             )
         if now - self._ready_at > START_SECONDS:
-            raise WorkerError(f"no worker was ready within {START_SECONDS:.0f} s: {self._crew.fix}")
+            raise WorkerError(f"No worker was ready within {START_SECONDS:.0f} s. {self._pool.fix}")
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()

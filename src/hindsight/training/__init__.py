@@ -1,1 +1,1 @@
-"""The story told once: episodes in, updates, policy out, evaluations beside."""
+"""Training: episodes are stored, updates follow, policies are evaluated."""

@@ -1,8 +1,7 @@
-"""How good a policy is: success at the last step, noise off, on seeds that training never used."""
+"""Evaluate a policy: success at the last step, without exploration, on seeds that training never uses."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,27 +9,34 @@ from typing import Any
 import numpy as np
 
 from ..agents.policy import PolicyWeights
-from ..errors import MissingKeyError
-from ..records import Episode
+from ..errors import CollectError, MissingKeyError
+from ..records import Array, Episode
+from ..records.definitions import wilson_interval
 from ..rollout.collect import EVALUATION, Job, environment_seed
 from ..rollout.workers import Source
+from .counts import Counts
 
-UNSEEN_SEED = 1_000_003  # seeds the evaluations that people ask for, so that none repeats those that chose the best policy
+UNSEEN_SEED = 1_000_003  # for `HER.evaluate`: none of its episodes is one of those that chose the best policy
+ATTEMPTS = 3  # at a job, before the error of the environment is raised
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one evaluated episode."""
+    """The result of one evaluation episode.
+
+    achieved_goal: the first one. final_goal: the last one. desired_goal: at the last step.
+    final_distance: Euclidean distance between final_goal and desired_goal.
+    """
 
     episode: int
     seed: int
-    achieved_goal: tuple[float, ...]  # the first one
-    desired_goal: tuple[float, ...]  # the last one
+    achieved_goal: tuple[float, ...]
+    desired_goal: tuple[float, ...]
     success: bool
     episode_return: float
-    final_distance: float  # Euclidean, between the last achieved and desired goal
+    final_distance: float
     steps: int
-    final_goal: tuple[float, ...] = ()  # the last achieved one
+    final_goal: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         word = "success" if self.success else "failure"
@@ -39,14 +45,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The outcomes of some episodes, and what they amount to. q_mean: what the critics expected, where they were asked."""
+    """The outcomes of some episodes, and their statistics.
+
+    q_mean: the mean value that the critics expected in these episodes. None if it was not measured.
+    """
 
     outcomes: tuple[Outcome, ...]
     q_mean: float | None = None
 
     @property
     def success_rate(self) -> float:
-        """The share of episodes whose last step succeeded."""
+        """The fraction of episodes that succeeded at their last step."""
         return float(np.mean([o.success for o in self.outcomes]))
 
     @property
@@ -70,7 +79,7 @@ class Evaluation:
         return float(np.mean([o.final_distance for o in self.outcomes]))
 
     def to_json(self) -> dict[str, Any]:
-        """The statistics, as plain data."""
+        """Return the statistics as plain data."""
         return {
             "episodes": len(self.outcomes),
             "success_rate": self.success_rate,
@@ -88,72 +97,81 @@ class Evaluation:
         )
 
 
-def wilson_interval(successes: int, episodes: int, z: float = 1.959964) -> tuple[float, float]:
-    """The interval that holds a success rate with 95 % confidence; sound at 0 and 1 too (Wilson 1927)."""
-    share, spread = successes / episodes, z * z / episodes
-    middle = (share + spread / 2) / (1 + spread)
-    half = z * math.sqrt(share * (1 - share) / episodes + spread / (4 * episodes)) / (1 + spread)
-    return max(0.0, middle - half), min(1.0, middle + half)
+def result_with_retries(source: Source, ticket: int, counts: Counts) -> list[Episode]:
+    """Return the episodes of a job. If the environment fails, run the job again, ATTEMPTS times in all."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return source.result(ticket)
+        except CollectError:
+            counts.failed_jobs += 1
+    return source.result(ticket)
 
 
 class EvaluationJobs:
-    """The evaluation episodes of these numbers, without noise, given to a source: a job each, so that all workers share."""
+    """Evaluation episodes without exploration, submitted to a source: one job each, so that all workers take part.
+
+    episodes: their numbers. Results come in this order.
+    outcomes: of the episodes so far.
+    """
 
     def __init__(self, source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> None:
-        self._source = source
+        self.outcomes: list[Outcome] = []
+        self._source, self._run_seed = source, run_seed
         self._tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
-        self._told = 0
 
     @property
     def is_over(self) -> bool:
-        """Whether there is no next one."""
-        return self._told == len(self._tickets)
+        """Whether all episodes are in."""
+        return len(self.outcomes) == len(self._tickets)
 
     @property
     def has_next(self) -> bool:
-        """Whether the next one can be had without waiting."""
-        return not self.is_over and self._source.has_result(self._tickets[self._told])
+        """Whether `next` would return without waiting."""
+        return not self.is_over and self._source.has_result(self._tickets[len(self.outcomes)])
 
-    def next(self) -> Episode:
-        """The next episode, in the order of the numbers; waits for it."""
-        [episode] = self._source.result(self._tickets[self._told])
-        self._told += 1
+    def next(self, counts: Counts) -> Episode:
+        """Return the next episode, and add its outcome. Wait for it if necessary."""
+        [episode] = result_with_retries(self._source, self._tickets[len(self.outcomes)], counts)
+        self.outcomes.append(outcome_of(episode, environment_seed(self._run_seed, EVALUATION, episode.number)))
         return episode
 
     def drop(self) -> None:
-        """Forget what is left."""
+        """Drop the jobs that are left."""
         for ticket in self._tickets:
             self._source.drop(ticket)
 
 
-def outcomes(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
-    """Play the evaluation episodes of these numbers and tell of each, in their order."""
+def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
+    """Play evaluation episodes and yield their outcomes, in the order of their numbers."""
     jobs = EvaluationJobs(source, weights, run_seed, episodes)
     try:
         while not jobs.is_over:
-            episode = jobs.next()
-            yield outcome_of(episode, environment_seed(run_seed, EVALUATION, episode.number))
+            jobs.next(Counts())
+            yield jobs.outcomes[-1]
     finally:
         jobs.drop()
 
 
 def outcome_of(episode: Episode, seed: int) -> Outcome:
-    """The outcome of an episode; raises MissingKeyError where the environment does not say whether it succeeded."""
+    """Return the outcome of an episode. Raises MissingKeyError if the environment does not report success."""
     if episode.success is None:
         raise MissingKeyError(
-            "the environment's info holds neither 'is_success' nor 'success', so no success rate can be told: "
-            "wrap the environment so that step() puts a boolean info['is_success']"
+            "the success rate needs info['is_success'] or info['success'], but the environment's info has neither. Wrap "
+            "the environment so that step() sets a boolean info['is_success']"
         )
-    first, final = (episode.achieved_goal[row].astype(np.float64) for row in (0, -1))
-    last = episode.desired_goal[-1].astype(np.float64)
+    first, final, desired = episode.achieved_goal[0], episode.achieved_goal[-1], episode.desired_goal[-1]
     return Outcome(
         episode=episode.number,
         seed=seed,
-        achieved_goal=tuple(first.ravel().tolist()),
-        desired_goal=tuple(last.ravel().tolist()),
+        achieved_goal=_flat(first),
+        desired_goal=_flat(desired),
         success=episode.success,
         episode_return=float(episode.reward.sum()),
-        final_distance=float(np.linalg.norm(final - last)),
+        final_distance=float(np.linalg.norm(final.astype(np.float64) - desired.astype(np.float64))),
         steps=len(episode),
-        final_goal=tuple(final.ravel().tolist()),
+        final_goal=_flat(final),
     )
+
+
+def _flat(goal: Array) -> tuple[float, ...]:
+    return tuple(goal.astype(np.float64).ravel().tolist())

@@ -1,9 +1,11 @@
-"""Where and with what a run is made."""
+"""Facts about the machine and the versions of a run."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
+import subprocess
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,12 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def machine_facts() -> dict[str, Any]:
-    """Versions, the commit where the package runs from its repository, processor, cores."""
+    """Return versions, the commit if the package runs from its repository, processor and cores."""
     packages = ("hindsight-rl", "numpy", "numba", "torch", "gymnasium", "gymnasium-robotics", "mujoco")
     versions = {}
     for package in packages:
-        try:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     return {
         "versions": versions,
         "commit": source_commit(PACKAGE),
@@ -31,18 +31,12 @@ def machine_facts() -> dict[str, Any]:
 
 
 def source_commit(package: Path) -> str:
-    """The commit that is checked out, where the package lies in src of a repository; "" where it cannot be told."""
-    git = package.parents[1] / ".git"
-    if package.parent.name != "src" or not git.is_dir():
+    """Return the commit that is checked out, if the package lies in src of a repository; "" if it is unknown."""
+    repository = package.parents[1]
+    if package.parent.name != "src" or not (repository / ".git").exists():
         return ""
+    command = ["git", "-C", str(repository), "rev-parse", "HEAD"]
     try:
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-        if not head.startswith("ref: "):
-            return head
-        branch = head.removeprefix("ref: ")
-        if (git / branch).is_file():
-            return (git / branch).read_text(encoding="utf-8").strip()
-        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
-        return next((line.split()[0] for line in packed if line.endswith(f" {branch}")), "")
-    except OSError:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
         return ""

@@ -1,96 +1,115 @@
-"""What a run measures between two records, and the files it writes them to."""
+"""What a run measures between two records, and the records that it writes."""
 
 from __future__ import annotations
 
 import csv
-import json
-import os
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..records import Episode
-from ..storage import parse_json
+from ..rollout.workers import FAULTS
+from .counts import Counts
+from .evaluate import Evaluation
+
+FAULT_METRICS = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
+GOAL_NUMBERS = 3  # of each goal, as many are written per training episode: enough for a map
+RECENT_EVALUATIONS = 10  # eval/mean_success_rate is their mean
 
 
 @dataclass
 class Meter:
-    """Means since the last record, under the names they are written with."""
+    """Means since the last record, by the names of the metrics."""
 
     sums: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, total: float, count: int = 1) -> None:
-        """Take in `count` values that add up to `total`."""
+        """Add `count` values with the sum `total`."""
         self.sums[name] = self.sums.get(name, 0.0) + total
         self.counts[name] = self.counts.get(name, 0) + count
 
     def add_episode(self, episode: Episode) -> None:
-        """Take in a training episode."""
+        """Add a training episode."""
         self.add("train/return", float(episode.reward.sum()))
         self.add("train/episode_steps", len(episode))
         if episode.success is not None:
             self.add("train/success_rate", float(episode.success))
 
     def add_updates(self, metrics: Sequence[Mapping[str, torch.Tensor]]) -> None:
-        """Take in what the agent's updates returned; reading the numbers waits for the device once."""
+        """Add the metrics of updates. Reading them waits for the device once per metric."""
         if metrics:
             for name in metrics[0]:
                 values = torch.stack([m[name].reshape(()) for m in metrics])
                 self.add(f"train/{name}", float(values.double().sum()), len(metrics))
 
     def means(self) -> dict[str, float]:
-        """The means so far."""
+        """Return the means so far."""
         return {name: self.sums[name] / self.counts[name] for name in sorted(self.sums)}
 
-    def state(self) -> dict[str, Any]:
-        """Plain data for the checkpoint."""
-        return {"sums": dict(self.sums), "counts": dict(self.counts)}
-
-    @classmethod
-    def from_state(cls, data: Mapping[str, Any]) -> Meter:
-        """The inverse of `state`."""
-        return cls(dict(data["sums"]), dict(data["counts"]))
+    def take_means(self) -> dict[str, float]:
+        """Return the means so far, and start again."""
+        means = self.means()
+        self.sums, self.counts = {}, {}
+        return means
 
 
-class MetricsFiles:
-    """metrics.jsonl, appended line by line, and progress.csv, the same as a table: made anew where a column is new."""
-
-    def __init__(self, folder: Path) -> None:
-        self.lines = folder / "metrics.jsonl"
-        self.table = folder / "progress.csv"
-        self._columns: list[str] = []
-
-    def write(self, record: Mapping[str, float]) -> None:
-        """Append one record to both files."""
-        append_line(self.lines, json.dumps(record))
-        if set(record) <= set(self._columns):
-            with self.table.open("a", newline="", encoding="utf-8") as file:
-                csv.DictWriter(file, self._columns).writerow(record)
-        else:
-            self.rebuild()
-
-    def rebuild(self) -> None:
-        """Make the table from the lines."""
-        lines = self.lines.read_text(encoding="utf-8", errors="replace").splitlines() if self.lines.exists() else []
-        records = [parse_json(line, str(self.lines)) for line in lines]
-        self._columns = list(dict.fromkeys(name for record in records for name in record))
-        with self.table.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, self._columns)
-            writer.writeheader()
-            writer.writerows(records)
+def table_text(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return records as CSV, with a column for every metric that occurs."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for record in records for name in record)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
 
 
-def append_line(path: Path, line: str) -> None:
-    """Add one line to a text file, in one write."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(line + "\n")
+def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:
+    """Return the counts as metrics. faults: counts that the fault metrics come from."""
+    return {
+        "env_steps": now.env_steps,
+        "episodes": now.episodes,
+        "train/episode": now.episodes,
+        "updates": now.updates,
+        **{name: getattr(faults, name) for name in FAULT_METRICS},
+        "seconds": now.collect_seconds + now.update_seconds,
+        "collect_seconds": now.collect_seconds,
+        "update_seconds": now.update_seconds,
+    }
 
 
-def cut(path: Path, size: int) -> None:
-    """Cut a file to `size` bytes: what a run wrote after the checkpoint it goes on from is written again."""
-    if path.exists() and path.stat().st_size > size:
-        os.truncate(path, size)
+def evaluation_metrics(evaluation: Evaluation, history: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return an evaluation as metrics, with the success rate under the names of Stable-Baselines3 too."""
+    low, high = evaluation.interval
+    metrics = {f"test/{name}": value for name, value in evaluation.to_json().items() if name != "interval"}
+    metrics |= {"test/success_low": low, "test/success_high": high}
+    if evaluation.q_mean is not None:
+        metrics["test/mean_q"] = evaluation.q_mean
+    recent = [past["success_rate"] for past in history[-RECENT_EVALUATIONS:]]
+    return metrics | {"eval/success_rate": evaluation.success_rate, "eval/mean_success_rate": float(np.mean(recent))}
+
+
+def episode_records(episodes: Sequence[Episode], env_steps: int) -> Iterator[dict[str, Any]]:
+    """Yield the line of each training episode: its result, and the first numbers of its goals, to six digits.
+
+    env_steps: environment steps of the run after the last of the episodes.
+    """
+    env_steps -= sum(map(len, episodes))
+    for episode in episodes:
+        env_steps += len(episode)
+        yield {
+            "env_steps": env_steps,
+            "episode": episode.number,
+            "steps": len(episode),
+            "success": episode.success,
+            "return": _rounded(episode.reward.sum()),
+            "final_goal": [_rounded(x) for x in episode.achieved_goal[-1].ravel()[:GOAL_NUMBERS]],
+            "desired_goal": [_rounded(x) for x in episode.desired_goal[-1].ravel()[:GOAL_NUMBERS]],
+        }
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.6g}")

@@ -1,4 +1,4 @@
-"""Settings are resolved here, once: defaults, then the recipe, then what the user gave."""
+"""Settings are resolved here, once per run: defaults, then the task's spec, then the recipe, then what the user gave."""
 
 from __future__ import annotations
 
@@ -7,32 +7,56 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import UnknownNameError, nearest
-from ..options import AGENT_OPTIONS, Settings, build_settings, coerce, option_types, refuse_unknown
+from ..options import AGENT_OPTIONS, Settings, build_settings, refuse_unknown, run_options
 from ..recipes import Recipe
+from ..recipes.fit import Choice, fit
+from ..records import GoalSpec
+
+Observed = Mapping[str, tuple[Any, str]]
+NOTHING: Observed = {}
 
 
-def resolve_settings(recipe: Recipe, agent: str | None, overrides: Mapping[str, Any]) -> Settings:
-    """The settings of a run. Raises UnknownNameError and OptionError for a name or a value that cannot be."""
-    agent = agent or recipe.agent
-    known = option_types(agent)
-    _check_recipe(recipe)
-    refuse_unknown(set(overrides) - set(known), known, f"agent {agent!r}")
-    from_recipe = {k: v for k, v in recipe.options_for(agent).items() if k in known}
-    settings = build_settings(agent, recipe.name, from_recipe | dict(overrides))
-    found = settings.flat()
-    chosen = {name: why for name, why in recipe.reasons.items() if name in from_recipe}
-    reasons = [why for name, why in chosen.items() if found[name] == coerce(name, from_recipe[name], known[name])]
-    return replace(settings, from_recipe=from_recipe, reasons=tuple(reasons))
+def resolve_settings(
+    recipe: Recipe, spec: GoalSpec | None, agent: str | None, given: Mapping[str, Any], observed: Observed = NOTHING
+) -> Settings:
+    """Return the settings of a run.
+
+    recipe: tuned hyperparameters; where it leaves options open to the task, they are chosen from `spec`.
+    spec: None for a preview without the environment, in which these options have their defaults.
+    agent: the recipe's for the kind of actions unless given.
+    given: option names and values of the user, above all others.
+    observed: values and reasons found by playing the environment, for options that the recipe leaves open.
+    Raises UnknownNameError and OptionError for names and values that are not valid.
+    """
+    agent = agent or recipe.agent_for(is_discrete=spec is not None and spec.action.n_values is not None)
+    known = run_options(agent)
+    refuse_unknown(given, known, f"agent {agent!r}")
+    _check_names(recipe)
+    choices = _choices(recipe, spec, given.get("max_episode_steps"))
+    tuned = recipe.options_for(agent)
+    chosen = {choice.option: (choice.value, choice.reason) for choice in choices} | dict(observed)
+    from_recipe = {name: value for name, (value, _) in chosen.items()} | tuned
+    from_recipe = {name: value for name, value in from_recipe.items() if name in known}
+    settings = build_settings(agent, recipe.name, from_recipe | dict(given))
+    reasons = {name: why for name, (_, why) in chosen.items() if name in known and name not in {**tuned, **given}}
+    return replace(settings, from_recipe=from_recipe, reasons=reasons, given=frozenset(given))
 
 
-def _check_recipe(recipe: Recipe) -> None:
-    """Refuse a recipe with a name that means nothing, be it of an agent or of an option."""
-    elsewhere = {name for other in AGENT_OPTIONS for name in option_types(other)}
-    refuse_unknown(set(recipe.options) - elsewhere, elsewhere, f"recipe {recipe.name!r}")
+def _choices(recipe: Recipe, spec: GoalSpec | None, limit: Any) -> tuple[Choice, ...]:
+    """Return what is chosen from the task. limit: the user's own time limit, or None."""
+    if spec is None or not recipe.automatic:
+        return ()
+    return fit(replace(spec, max_episode_steps=limit) if isinstance(limit, int) else spec)
+
+
+def _check_names(recipe: Recipe) -> None:
+    """Raise UnknownNameError if the recipe names an agent or an option that does not exist."""
+    anywhere = {name for agent in AGENT_OPTIONS for name in run_options(agent)}
+    refuse_unknown(recipe.options, anywhere, f"recipe {recipe.name!r}")
     for agent, table in recipe.agent_options.items():
         if agent not in AGENT_OPTIONS:
             raise UnknownNameError(
-                f"recipe {recipe.name!r} has a table [{agent}], but tables are called options or by an agent."
+                f"Recipe {recipe.name!r} has a table [{agent}], but a table must be [options] or an agent's name."
                 f"{nearest(agent, ['options', *AGENT_OPTIONS])}"
             )
-        refuse_unknown(set(table) - set(option_types(agent)), option_types(agent), f"recipe {recipe.name!r}, [{agent}]")
+        refuse_unknown(table, run_options(agent), f"recipe {recipe.name!r}, [{agent}]")

@@ -1,0 +1,84 @@
+"""Measure critic updates per second on a GPU, one by one and replayed from a CUDA graph of eight batches. Experimental.
+
+Each batch starts from NumPy arrays: assembling the inputs and copying them to the device are included, sampling is not.
+
+    python benchmarks/update_cuda.py [--seconds 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "agents"))
+from cuda_graphs import GraphedUpdates
+from plain_agents import random_batch
+
+from hindsight.agents import make_agent
+from hindsight.options import AGENT_OPTIONS
+from hindsight.records import ArraySpec, GoalSpec
+
+SIZES = OBSERVATION, GOAL, ACTION = 25, 3, 4  # FetchPush
+BATCHES = 8  # of one draw
+CASES = [((256, 256, 256), 256), ((256, 256, 256), 1024), ((512, 512, 512), 2048)]
+
+
+def make(name: str, hidden: tuple[int, ...]) -> Any:
+    """Return an agent on the GPU."""
+    observation, goal = ArraySpec((OBSERVATION,), "float64"), ArraySpec((GOAL,), "float64")
+    spec = GoalSpec(observation, goal, ArraySpec((ACTION,), "float32", (-1.0,), (1.0,)), 50, -1.0, 0.0)
+    return make_agent(name, spec, AGENT_OPTIONS[name](hidden=hidden, device="cuda"), seed=0)
+
+
+def rate(run: Callable[[], Any], seconds: float) -> float:
+    """Return batches per second of a function that learns from BATCHES batches."""
+    for _ in range(5):
+        run()
+    torch.cuda.synchronize()
+    start, calls = time.perf_counter(), 0
+    while time.perf_counter() < start + seconds:
+        run()
+        calls += 1
+        if calls % 16 == 0:
+            torch.cuda.synchronize()
+    torch.cuda.synchronize()
+    return calls * BATCHES / (time.perf_counter() - start)
+
+
+def measure(name: str, hidden: tuple[int, ...], batch_size: int, seconds: float) -> tuple[float, float, float]:
+    """Return batches per second: plain, with a CUDA graph, and of the graph alone (no new batches)."""
+    plain, graphed = make(name, hidden), make(name, hidden)
+    batch = random_batch(np.random.default_rng(0), batch_size, BATCHES, SIZES)
+    preprocessor = graphed.algorithm.preprocessor
+    updates = GraphedUpdates(graphed.algorithm, preprocessor.transitions(batch, BATCHES))
+    return (
+        rate(lambda: plain.updates(batch), seconds),
+        rate(lambda: updates(preprocessor.transitions(batch, BATCHES)), seconds),
+        rate(updates.graph.replay, seconds),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=3.0, help="per number")
+    seconds = parser.parse_args().seconds
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, critic updates per second")
+    print("agent  network      batch   plain   graph  graph alone")
+    for name in ("td3", "sac"):
+        for hidden, batch_size in CASES:
+            plain, graph, alone = measure(name, hidden, batch_size, seconds)
+            print(
+                f"{name:6} {'x'.join(map(str, hidden)):12} {batch_size:5} {plain:7.0f} {graph:7.0f} {alone:12.0f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

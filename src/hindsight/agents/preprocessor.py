@@ -1,0 +1,180 @@
+"""From a Batch of NumPy arrays to tensors for the networks: flat, normalized, actions in [-1, 1] or as indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from ..errors import GoalEnvError, ShapeError
+from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions
+from ..records import ArraySpec, Batch, Episode, GoalSpec
+from ..records.subgoals import acting_goals
+from .layout import Normalizer
+from .policy import PolicyKind, PolicySpec
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(slots=True)
+class Transitions:
+    """P batches of B transitions as float32 tensors, each (P, B, n).
+
+    inputs: network input before the step.
+    action: in [-1, 1], or int64 indices for a Discrete space.
+    critic_inputs: `inputs` and, unless it is an index, the action.
+    next_inputs: network input after the step.
+    next_policy_inputs: input of the policy that chooses the next action; with subgoals its goal may differ.
+    reward: (P, B, 1).
+    discount: factor of the next value, 0 if the step terminated the episode.
+    weight: factor of a row's critic loss; None: all the same.
+    """
+
+    inputs: Tensor
+    action: Tensor
+    critic_inputs: Tensor
+    next_inputs: Tensor
+    next_policy_inputs: Tensor
+    reward: Tensor
+    discount: Tensor
+    weight: Tensor | None
+
+    def __getitem__(self, index: int | slice) -> Transitions:
+        """Return one of the batches, (B, n) each, or a slice of them."""
+        tensors: list[Any] = [getattr(self, field) for field in self.__slots__]
+        selected: list[Any] = [None if tensor is None else tensor[index] for tensor in tensors]
+        return Transitions(*selected)
+
+
+class Preprocessor:
+    """Converts batches to Transitions. Inputs are normalized by running statistics of all episodes."""
+
+    def __init__(self, spec: PolicySpec, options: AgentOptions, device: torch.device) -> None:
+        self.spec, self.options, self.device = spec, options, device
+        self.normalizer = Normalizer(spec.layout, options.normalizer_eps, spec.parsed_subgoals)
+        self.size = spec.layout.size
+        low, high = (bound.ravel() for bound in spec.action.bounds())
+        self._action_size = 0 if spec.n_actions else spec.action.size
+        self._action_mean = ((high + low) / 2).astype(np.float32)[: self._action_size]
+        self._action_scale = (2 / (high - low)).astype(np.float32)[: self._action_size]
+        self._mean = torch.empty(self.size + self._action_size, device=device)
+        self._scale = torch.empty_like(self._mean)
+        self.refresh()
+
+    def observe(self, episode: Episode) -> None:
+        """Add an episode to the running statistics, if inputs are normalized."""
+        if self.options.normalize:
+            self.normalizer.update(episode)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Copy mean and scale of the normalizer to the device."""
+        mean, scale = self.normalizer.mean_and_scale()
+        self._mean.copy_(torch.from_numpy(np.concatenate((mean, self._action_mean))))
+        self._scale.copy_(torch.from_numpy(np.concatenate((scale, self._action_scale))))
+
+    def transitions(self, batch: Batch, n_batches: int) -> Transitions:
+        """Return the batch as tensors. Raises ShapeError.
+
+        batch: arrays (n_batches, B, ...), or (B, ...) if n_batches is 1.
+        """
+        if batch.reward.ndim == 1 and n_batches == 1:
+            batch = batch[None]
+        if batch.reward.ndim != 2 or len(batch) != n_batches:
+            raise ShapeError(
+                f"An update needs {n_batches} batches: expected shape ({n_batches}, B) for `reward`, got "
+                f"{batch.reward.shape}. Sample them with sample_many({n_batches}, batch_size)."
+            )
+        action = batch.action if self._action_size else None
+        subgoal = np.zeros(batch.reward.shape, np.int64) if batch.subgoal is None else batch.subgoal
+        critic_inputs = self._inputs(batch.observation, batch.achieved_goal, batch.goal, subgoal, action)
+        next_inputs = self._inputs(batch.next_observation, batch.next_achieved_goal, batch.goal, subgoal)
+        return Transitions(
+            inputs=critic_inputs[..., : self.size],
+            action=critic_inputs[..., self.size :] if self._action_size else self._action_index(batch.action),
+            critic_inputs=critic_inputs,
+            next_inputs=next_inputs,
+            next_policy_inputs=self._next_policy_inputs(batch, subgoal) if self.spec.parsed_subgoals else next_inputs,
+            reward=self._column(batch.reward),
+            discount=self._discount(batch),
+            weight=None if batch.weight is None else self._column(batch.weight),
+        )
+
+    def policy_inputs(self, observation: Array, achieved_goal: Array, desired_goal: Array) -> Tensor:
+        """Return the network input of N rows, (N, n), for the task's own goal."""
+        subgoal = np.zeros((1, len(observation)), np.int64)
+        return self._inputs(observation[None], achieved_goal[None], desired_goal[None], subgoal)[0]
+
+    def _next_policy_inputs(self, batch: Batch, subgoal: Array) -> Tensor:
+        acting, achieved_goal, goal = acting_goals(
+            self.spec.parsed_subgoals, batch.next_observation, batch.next_achieved_goal, batch.goal, subgoal
+        )
+        return self._inputs(batch.next_observation, achieved_goal, goal, acting)
+
+    def _inputs(
+        self, observation: Array, achieved_goal: Array, goal: Array, subgoal: Array, action: Array | None = None
+    ) -> Tensor:
+        """Return the normalized input, with the action after it. One operation scales both."""
+        leading = goal.shape[:2]
+        actions = () if action is None else (action.reshape(*leading, self._action_size),)
+        columns = self.spec.layout.assemble(leading, observation, achieved_goal, goal, *actions, subgoal=subgoal)
+        values, size = torch.from_numpy(columns).to(self.device, non_blocking=True), columns.shape[-1]
+        values.sub_(self._mean[:size]).mul_(self._scale[:size])
+        clip = self.options.normalizer_clip
+        return values.clamp_(-clip, clip) if self.options.normalize else values
+
+    def _action_index(self, action: Array) -> Tensor:
+        index = action.astype(np.int64) - int(self.spec.action.low[0])
+        return torch.from_numpy(index).unsqueeze(-1).to(self.device, non_blocking=True)
+
+    def _discount(self, batch: Batch) -> Tensor:
+        if batch.discount is not None:
+            return self._column(batch.discount)
+        return self._column(batch.terminated).mul(-self.options.discount).add_(self.options.discount)
+
+    def _column(self, values: Array) -> Tensor:
+        """Return (P, B) values as a float32 tensor (P, B, 1) on the device, which may share the array's memory."""
+        writeable = values if values.flags.writeable else values.copy()
+        return torch.from_numpy(writeable).unsqueeze(-1).to(self.device, torch.float32, non_blocking=True)
+
+
+def make_policy_spec(spec: GoalSpec, options: AgentOptions, kind: PolicyKind, layer_norm: bool) -> PolicySpec:
+    """Return the spec of the agent's policy. Raises GoalEnvError if the agent cannot act in this action space."""
+    _check_action(spec.action, kind)
+    return PolicySpec(
+        observation=spec.observation,
+        goal=spec.goal,
+        action=spec.action,
+        hidden=options.hidden,
+        layer_norm=layer_norm,
+        observe_achieved_goal=options.observe_achieved_goal,
+        goal_features=options.goal_features,
+        kind=kind,
+        normalizer_clip=options.normalizer_clip if options.normalize else None,
+        image_channels=options.image_channels,
+        hidden_observation=options.hidden_observation,
+        hidden_goal=options.hidden_goal,
+        column_differences=options.column_differences,
+        subgoals=options.subgoals if isinstance(options, ActorCriticOptions) else (),
+    )
+
+
+def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
+    if action.n_values is None and np.dtype(action.dtype).kind != "f":
+        raise GoalEnvError(
+            f"Expected float or Discrete actions, got {action.dtype}. Use a gymnasium TransformAction wrapper."
+        )
+    if (action.n_values is not None) != (kind == "discrete"):
+        space = f"Discrete({action.n_values})" if action.n_values else f"a Box of shape {action.shape}"
+        fitting = DISCRETE_AGENTS if action.n_values else CONTINUOUS_AGENTS
+        raise GoalEnvError(f"This agent cannot act in {space}. Use one of {', '.join(fitting)}.")
+    low, high = action.bounds()
+    if kind != "discrete" and (not action.is_bounded or not (low < high).all()):
+        raise GoalEnvError(
+            f"Expected finite action bounds, the lower below the upper, got {action.low} to {action.high}. "
+            f"Use gymnasium.wrappers.RescaleAction."
+        )

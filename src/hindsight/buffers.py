@@ -1,0 +1,91 @@
+"""make_buffer: a HindsightBuffer for a Gymnasium environment or vector environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from .envs.goal_env import read_spec
+from .envs.goal_functions import reward_function, terminated_function
+from .errors import GoalEnvError
+from .options import ReplayOptions
+from .replay.buffer import HindsightBuffer
+
+
+def make_buffer(
+    env: Any,
+    capacity: int,
+    options: ReplayOptions = ReplayOptions(),  # noqa: B008 - the record is frozen
+    *,
+    seed: int | np.random.Generator = 0,
+    discount: float = 0.98,
+    subgoals: Sequence[str] = (),
+    success_reward: float | None = None,
+    episode_length: int | None = None,
+    dtype: str | None = None,
+) -> HindsightBuffer:
+    """Return a HindsightBuffer for `env`, a goal environment of Gymnasium or a vector environment of them.
+
+    Spaces, compute_reward, compute_terminated, the number of environments, the time limit (inside wrappers too) and the
+    autoreset mode are read from `env`. Call it before `env.reset()`, because the environment is reset and stepped once.
+    capacity, options, seed, discount, subgoals, dtype: as for HindsightBuffer.
+    success_reward: reward of a success. None: the higher one if there are two rewards, else 0.
+    episode_length: usual number of steps per episode. None: the time limit.
+    Raises GoalEnvError if `env` is not a goal environment, and OptionError for options that do not fit it.
+    """
+    is_vector = isinstance(env, VectorEnv)
+    single = _one_of(env) if is_vector else env
+    spec = read_spec(single)
+    if success_reward is None:
+        success_reward = spec.reward_high if np.isfinite(spec.reward_high) else 0.0
+    return HindsightBuffer(
+        capacity,
+        env.single_observation_space if is_vector else env.observation_space,
+        env.single_action_space if is_vector else env.action_space,
+        reward_function(single),
+        n_envs=env.num_envs if is_vector else 1,
+        autoreset=_vector_autoreset(env) if is_vector else _autoreset(env),
+        seed=seed,
+        options=options,
+        compute_terminated=terminated_function(single),
+        success_reward=success_reward,
+        episode_length=spec.max_episode_steps if episode_length is None else episode_length,
+        dtype=dtype,
+        discount=discount,
+        subgoals=subgoals,
+    )
+
+
+def _one_of(env: Any) -> Any:
+    """Return one environment of a vector environment: its first, or a new one if they run in other processes."""
+    base = env.unwrapped
+    if getattr(base, "envs", None):
+        return base.envs[0]
+    if getattr(base, "env_fns", None):
+        return base.env_fns[0]()
+    if base.spec is not None:
+        return gymnasium.make(base.spec.id, **base.spec.kwargs)
+    name = type(base).__name__
+    raise GoalEnvError(f"make_buffer needs one environment of {name}, but finds none. Use HindsightBuffer instead.")
+
+
+def _vector_autoreset(env: Any) -> Any:
+    mode = env.metadata.get("autoreset_mode")
+    if mode is None:
+        name = type(env.unwrapped).__name__
+        raise GoalEnvError(f"metadata of {name} must have 'autoreset_mode', a gymnasium.vector.AutoresetMode.")
+    return mode
+
+
+def _autoreset(env: Any) -> str:
+    """Return the autoreset mode of a single environment: Gymnasium's wrapper Autoreset resets in the next step."""
+    layer = env
+    while isinstance(layer, gymnasium.Wrapper):
+        if isinstance(layer, gymnasium.wrappers.Autoreset):
+            return "next_step"
+        layer = layer.env
+    return "disabled"

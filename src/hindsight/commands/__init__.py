@@ -1,0 +1,1 @@
+"""What the command line does besides `HER`: train, benchmark, doctor, export, play."""

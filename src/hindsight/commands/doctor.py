@@ -1,0 +1,179 @@
+"""What is installed, what is missing for which command, and how to install it. Nothing slow is imported."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlparse
+
+from packaging.requirements import Requirement
+
+from .. import __version__
+from ..envs.rendering import APT_GL, has_display
+
+DISTRIBUTION = "hindsight-rl"
+REQUIRED = frozenset({"", "train"})  # extras without which hardly any command works
+PURPOSES = {  # of the extras
+    "": "HindsightBuffer, HER.load",
+    "train": "train, play, evaluate",
+    "robotics": "Fetch, Hand and Maze environments",
+    "panda": "Panda environments",
+    "parking": "parking-v0",
+    "report": "report, compare",
+    "ray": "train --engine ray",
+    "video": "play --video FILE.mp4",
+    "tensorboard": "train --tensorboard",
+    "wandb": "train --wandb",
+    "onnx": "export --onnx",
+}
+MAX_EGL_DEVICES = 16
+SMALLEST_DISK = 2e9  # bytes: two checkpoints with a full buffer
+Level = Literal["good", "note", "missing"]
+SIGNS: dict[Level, str] = {"good": "ok", "note": "note", "missing": "MISSING"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the answer. fix: a line to run, or "". level: "missing" if a required part does not work."""
+
+    level: Level
+    name: str
+    text: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        line = f"{SIGNS[self.level]:8}{self.name:34}{self.text}"
+        return line + (f"\n{'':42}fix: {self.fix}" if self.fix else "")
+
+
+def examine() -> list[Finding]:
+    """Return every finding, in the order in which they are printed."""
+    listed = metadata.requires(DISTRIBUTION) if installed_version(DISTRIBUTION) else None
+    python = Finding("good", "hindsight", f"{__version__}, Python {platform.python_version()}, {platform.platform()}")
+    if listed is None:
+        text = f"{DISTRIBUTION} was not installed by pip: its requirements are unknown"
+        parts = [Finding("note", "packages", text, install_line("train"))]
+    else:
+        requirements = [Requirement(line) for line in listed]
+        parts = part_findings(requirements, {r.name: installed_version(r.name) for r in requirements})
+    return [python, *parts, _torch(), _cores(os.environ), _graphics(), _disk(Path.cwd())]
+
+
+def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, str | None]) -> list[Finding]:
+    """Return one finding per extra. installed: versions by package, None for those that are missing."""
+    by_extra: dict[str, list[Requirement]] = {}
+    for requirement in requirements:
+        extra = _extra_of(requirement)
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": extra})  # to this Python and system
+        if applies and requirement.name != DISTRIBUTION:  # an extra that includes another one: it has a line of its own
+            by_extra.setdefault(extra, []).append(requirement)
+    return [_part(extra, needed, installed) for extra, needed in by_extra.items() if extra != "dev"]
+
+
+def _part(extra: str, needed: Sequence[Requirement], installed: Mapping[str, str | None]) -> Finding:
+    name = PURPOSES.get(extra, f"extra {extra}")
+    problems = [problem for requirement in needed if (problem := _problem(requirement, installed[requirement.name]))]
+    if not problems:
+        return Finding("good", name, ", ".join(f"{r.name} {installed[r.name]}" for r in needed))
+    return Finding("missing" if extra in REQUIRED else "note", name, "; ".join(problems), install_line(extra))
+
+
+def install_line(extra: str) -> str:
+    """Return the line that installs an extra: from the checkout or wheel that was installed, or from the index."""
+    try:
+        url = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}").get("url", "")
+    except metadata.PackageNotFoundError:
+        url = ""
+    place = Path(unquote(urlparse(url).path)) if url.startswith("file:") else None
+    constraints = f"-c {place / 'constraints.txt'} " if place and (place / "constraints.txt").exists() else ""
+    return f'pip install {constraints}"{place or DISTRIBUTION}{f"[{extra}]" if extra else ""}"'
+
+
+def _problem(requirement: Requirement, version: str | None) -> str | None:
+    if version is None:
+        return f"{requirement.name} is not installed"
+    if not requirement.specifier.contains(version, prereleases=True):
+        return f"{requirement.name} must be {requirement.specifier}, got {version}"
+    return None
+
+
+def _extra_of(requirement: Requirement) -> str:
+    """Return the extra that a requirement belongs to, or ""."""
+    found = re.search(r"extra\s*==\s*['\"]([^'\"]+)", str(requirement.marker or ""))
+    return found.group(1) if found else ""
+
+
+def installed_version(package: str) -> str | None:
+    """Return the version of a package, or None if it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _torch() -> Finding:
+    """Return the build of torch, read from its files: importing it takes longer than all the rest."""
+    place = find_spec("torch")
+    if place is None or place.origin is None:
+        return Finding("note", "torch", "not installed", install_line("train"))
+    source = (Path(place.origin).parent / "version.py").read_text(encoding="utf-8")
+    cuda = re.search(r"^cuda\b.*=\s*'([\d.]+)'", source, re.MULTILINE)
+    build = f"{installed_version('torch')}, built for {f'CUDA {cuda.group(1)}' if cuda else 'CPU only'}"
+    has_gpu = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None
+    if has_gpu and not cuda:
+        return Finding("note", "torch", f"{build}, but this machine has a GPU", "pip install --force-reinstall torch")
+    return Finding("good", "torch", f"{build}; {'this machine has a GPU' if has_gpu else 'no GPU'}")
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _cores(environment: Mapping[str, str]) -> Finding:
+    threads = environment.get("OMP_NUM_THREADS", "not set")
+    return Finding("good", "cores", f"{usable_cores()} of {os.cpu_count()} cores usable; OMP_NUM_THREADS is {threads}")
+
+
+def _graphics() -> Finding:
+    backend, devices = os.environ.get("MUJOCO_GL", "not set"), egl_devices()
+    egl = f"EGL with {devices} devices" if devices else "EGL missing"
+    text = f"{'a display' if has_display() else 'no display'}, {egl}, MUJOCO_GL is {backend}"
+    if has_display() or devices:
+        return Finding("good", "play, graphics", text)
+    return Finding("note", "play, graphics", f"{text}: simulators cannot be rendered", APT_GL)
+
+
+def egl_devices() -> int:
+    """Return the number of devices that EGL can render with, CPUs included; 0 if EGL is missing. MuJoCo uses EGL too."""
+    try:
+        library = ctypes.CDLL("libEGL.so.1")
+    except OSError:
+        return 0
+    library.eglGetProcAddress.restype = ctypes.c_void_p
+    address = library.eglGetProcAddress(b"eglQueryDevicesEXT")
+    if not address:
+        return 0
+    query = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int))(address)
+    count = ctypes.c_int(0)
+    devices = (ctypes.c_void_p * MAX_EGL_DEVICES)()
+    return int(count.value) if query(MAX_EGL_DEVICES, devices, ctypes.byref(count)) else 0
+
+
+def _disk(place: Path) -> Finding:
+    free = shutil.disk_usage(place).free
+    text = f"{free / 1e9:,.1f} GB free in {place}"
+    if free < SMALLEST_DISK:
+        return Finding("note", "disk", f"{text}: checkpoints may not fit", "hindsight train ... --folder /a/larger/disk")
+    return Finding("good", "disk", text)

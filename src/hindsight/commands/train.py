@@ -1,0 +1,176 @@
+"""`hindsight train`: the folder of a run, the loop around the trainer, signals, and what is printed."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from ..errors import HindsightError
+from ..her import HER
+from ..report.run import environment_name, read_run
+from ..report.verdict import warnings_of
+from ..report.write import LiveReport
+from ..trackers import Trackers
+from ..training.run_folder import RunFolder
+from .doctor import usable_cores
+from .terminal import Display, TrainDisplay, say
+
+MAX_NAME_LENGTH = 100  # of a folder's name
+_STOPPING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")  # Ctrl-C, kill, a closed terminal, SLURM before its time limit
+
+
+def folder_name(environment: str, env_options: Sequence[str] = ()) -> str:
+    """Return an environment as the name of a folder: characters other than letters, digits and ._=- become _."""
+    return re.sub(r"[^\w.=-]+", "_", "_".join([environment, *env_options]))[:MAX_NAME_LENGTH]
+
+
+class Training:
+    """A training run from the command line.
+
+    model: trains, with its settings.
+    environment: the id as the user wrote it.
+    folder: of the run; None: runs/ENV/AGENT-seedN-K, the newest if `resume`, else a new one.
+    resume: continue the run in the folder; begin one if there is none.
+    trackers: "tensorboard", "wandb" or both.
+    """
+
+    def __init__(self, model: HER, environment: str, folder: Path | None, resume: bool, trackers: Sequence[str]) -> None:
+        self.model, self.environment, self.resume, self.trackers = model, environment, resume, trackers
+        self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
+        self.path = folder or self._default_folder()
+
+    def run(self) -> int:
+        """Train to the end or to a signal, and return the exit status."""
+        with RunFolder(self.path, self.model.settings, self.model.spec) as folder:
+            self._begin(folder)
+            report = LiveReport(self.path)
+            with stop_signals() as received:
+                try:
+                    self._loop(folder, report, received)
+                finally:  # after an error too: the trainer stands where the last job ended
+                    if self.trainer.agent.is_finite():
+                        folder.finish(self.trainer)
+                    page = report.finish()
+        if received:
+            steps = self.trainer.counts.env_steps
+            say(f"Stopped by {received[0].name} at {steps:,} steps. The same command with --resume continues.")
+            return 128 + received[0]
+        self._conclude()
+        say(f"report: {page}" if page else f"There is no report: {report.problem}")
+        return 0
+
+    def _begin(self, folder: RunFolder) -> None:
+        continues = self.resume and folder.holds_a_run
+        if self.resume:
+            folder.resume(self.trainer)
+        else:
+            folder.begin()
+        self._announce(continues)
+        for notice in folder.notices:
+            say(notice)
+        if self.model.settings.training.eval_every:
+            self.model.evaluate(1)  # an environment that does not report success fails now, not after hours
+
+    def _loop(self, folder: RunFolder, report: LiveReport, received: Sequence[signal.Signals]) -> None:
+        settings, trainer = self.model.settings, self.trainer
+        with (
+            Trackers(self.trackers, self.path, settings.flat(), trainer.counts.env_steps) as tracking,
+            Display(settings.training.steps, Console()) as live,
+        ):
+            folder.listeners.append(tracking.log)
+            display = TrainDisplay(live, settings.training)
+            for event in trainer.run(settings.training.steps):
+                folder.listen(trainer, event)
+                display.show(trainer, event)
+                report.refresh()
+                if received:
+                    return
+
+    def _default_folder(self) -> Path:
+        """Return runs/ENV/AGENT-seedN-K."""
+        settings = self.model.settings
+        base = Path("runs") / folder_name(self.environment, settings.rollout.env_options)
+        stem = f"{settings.agent}-seed{settings.training.seed}"
+        numbered = [(int(n), path) for path in base.glob(f"{stem}-*") if (n := path.name[len(stem) + 1 :]).isdigit()]
+        begun = [number for number, path in numbered if (path / "settings.json").exists()]
+        if self.resume and begun:
+            return base / f"{stem}-{max(begun)}"
+        base.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(max((number for number, _ in numbered), default=0) + 1):
+            with contextlib.suppress(FileExistsError):  # another process took the number meanwhile
+                (base / f"{stem}-{number}").mkdir()
+                return base / f"{stem}-{number}"
+        raise AssertionError("numbers do not end")
+
+    def _announce(self, continues: bool) -> None:
+        settings = self.model.settings
+        name = environment_name(self.model.spec.env_id, settings.rollout.env_options)
+        say(
+            f"{'resuming' if continues else 'training'} {name} with {settings.agent}, recipe {settings.recipe!r} "
+            f"({settings.variant}), seed {settings.training.seed}, in {self.path}"
+        )
+        if self.model.check_report:
+            for finding in (*self.model.check_report.of("warning"), *self.model.check_report.of("not seen")):
+                say(f"  {finding.level}: {finding.name}: {finding.sentence}")
+        for option, reason in settings.reasons.items():
+            say(f"  {option} = {settings.flat()[option]}  ({reason})")
+        self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
+
+    def _announce_workers(self, workers: int, lag: int) -> None:
+        cores = usable_cores()
+        if workers >= cores > 1:
+            say(f"{workers} workers and the learner share {cores} cores. --workers {cores - 1} is as fast, or faster.")
+        if workers > lag + 1:
+            say(
+                f"policy_lag {lag} keeps {lag + 1} of {workers} workers busy while training. The others only evaluate. "
+                f"--policy-lag {workers - 1} uses all, with older weights."
+            )
+        elif workers and not lag:
+            say("policy_lag 0 leaves the workers idle during updates. --policy-lag 1 lets both run at the same time.")
+
+    def _conclude(self) -> None:
+        counts, training = self.trainer.counts, self.model.settings.training
+        done = f"stopped after {counts.env_steps:,} steps"
+        if self.trainer.is_solved:
+            first = self.trainer.history[-training.solved_evaluations]
+            done = f"solved at {int(first['env_steps']):,} steps, confirmed at {counts.env_steps:,}"
+        if not counts.updates:
+            done += f" without an update, since random_steps is {training.random_steps:,}"
+        say(
+            f"{done}; {counts.updates:,} updates; {counts.collect_seconds:.1f} s of collecting, "
+            f"{counts.update_seconds:.1f} s of updating"
+        )
+        with contextlib.suppress(HindsightError):  # the report says what is wrong with the files
+            for warning in warnings_of(read_run(self.path)):
+                say(f"warning: {warning}")
+        words = shlex.quote(str(self.path)) + (" --trust-module" if ":" in self.environment else "")
+        say(f"run: {self.path}\n  hindsight play {words}\n  hindsight evaluate {words}")
+
+
+@contextlib.contextmanager
+def stop_signals() -> Iterator[list[signal.Signals]]:
+    """Collect the signals that ask a run to stop. The second signal of a kind ends the process at once.
+
+    Signals that are ignored stay ignored: nohup ignores SIGHUP.
+    """
+    received: list[signal.Signals] = []
+
+    def remember(number: int, frame: object) -> None:
+        received.append(signal.Signals(number))
+        signal.signal(number, signal.SIG_DFL)
+
+    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, remember) for number in heeded}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,100 @@
+"""Conversion of Stable-Baselines3's arguments, spaces and samples."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.type_aliases import DictReplayBufferSamples
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+
+from ..errors import GoalEnvError, UnknownNameError, nearest
+from ..records import OBSERVATION_KEYS, Array, Batch
+from .sb3_envs import as_vec_env
+
+
+class GoalSelectionStrategy(StrEnum):
+    """Where hindsight goals come from (Andrychowicz et al. 2017). RANDOM: any stored step."""
+
+    FUTURE = "future"
+    FINAL = "final"
+    EPISODE = "episode"
+    RANDOM = "random"
+
+
+KEY_TO_GOAL_STRATEGY = {strategy.value: strategy for strategy in GoalSelectionStrategy}
+
+
+def find_strategy(given: Any) -> GoalSelectionStrategy:
+    """Return the strategy for a name or a member of either enum; raise UnknownNameError for others."""
+    name = str(given if isinstance(given, str) else getattr(given, "name", given)).lower()
+    if name not in KEY_TO_GOAL_STRATEGY:
+        known = ", ".join(KEY_TO_GOAL_STRATEGY)
+        raise UnknownNameError(f"Unknown strategy {given!r}. Choose one of {known}.{nearest(name, KEY_TO_GOAL_STRATEGY)}")
+    return KEY_TO_GOAL_STRATEGY[name]
+
+
+def split_env(env: Any, env_info: Any) -> VecEnv | None:
+    """Return the environment in the fourth argument, which older versions called `env_info`; warn if that is given."""
+    is_env = isinstance(env, VecEnv | gymnasium.Env | None)
+    if env_info is not None or not is_env:
+        warnings.warn("`env_info` has no effect. Leave it out.", stacklevel=3)
+    return as_vec_env(env) if is_env else None
+
+
+def check_observation_space(space: spaces.Space[Any]) -> None:
+    """Raise GoalEnvError unless `space` is a Dict with exactly the three keys of a goal environment."""
+    keys = list(space.spaces) if isinstance(space, spaces.Dict) else [type(space).__name__]
+    if set(keys) != set(OBSERVATION_KEYS):
+        expected = ", ".join(OBSERVATION_KEYS)
+        raise GoalEnvError(
+            f"Expected an observation space with {expected}, got {', '.join(keys)}. Put the rest into observation."
+        )
+
+
+def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
+    """Return a Box for the values of a space as SB3 stores them."""
+    if isinstance(space, spaces.Box):
+        return spaces.Box(space.low.reshape(shape), space.high.reshape(shape), shape, space.dtype.type)
+    if isinstance(space, spaces.MultiBinary):
+        return spaces.Box(0, 1, shape, np.int8)
+    low = np.asarray(space.start)
+    high = low + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
+    return spaces.Box(low.reshape(shape), high.reshape(shape), shape, np.int64)
+
+
+def to_samples(
+    batch: Batch, keys: Iterable[str], device: torch.device, env: VecNormalize | None, n_steps: int
+) -> DictReplayBufferSamples:
+    """Return the arrays of a new batch as tensors, on the CPU without a copy.
+
+    keys: order of the keys of observations. env: normalizes observations and rewards. n_steps: as the batch has.
+    """
+    obs = {"observation": batch.observation, "achieved_goal": batch.achieved_goal, "desired_goal": batch.goal}
+    next_obs = {"observation": batch.next_observation, "achieved_goal": batch.next_achieved_goal}
+    next_obs["desired_goal"] = batch.goal.copy()
+    reward = batch.reward[:, None].astype(np.float32, copy=False)
+    if env is not None:
+        obs, next_obs = env.normalize_obs(obs), env.normalize_obs(next_obs)
+        # SB3 clips the reward of one step, so the sum of n rewards is clipped as their mean
+        reward = n_steps * env.normalize_reward(reward / n_steps).astype(np.float32)
+
+    def tensor(array: Array) -> torch.Tensor:
+        return torch.from_numpy(array) if device.type == "cpu" else torch.from_numpy(array).to(device)
+
+    samples = DictReplayBufferSamples(
+        observations={key: tensor(obs[key]) for key in keys},
+        actions=tensor(batch.action),
+        next_observations={key: tensor(next_obs[key]) for key in keys},
+        dones=tensor(batch.terminated[:, None].astype(np.float32)),
+        rewards=tensor(reward),
+    )
+    if batch.discount is None:
+        return samples
+    return samples._replace(discounts=tensor(batch.discount[:, None].astype(np.float32)))

@@ -1,0 +1,211 @@
+"""Play an environment, within a fixed budget of steps, to see what the checks need: above all a success."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..records import Array, GoalSpec
+from .goal_functions import GoalFunction, find_reward, find_terminated, read_success, sample_goals
+from .random_play import Environment, RandomEpisode, play_actions, random_actions
+
+SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
+MAX_STEPS = 150  # of each of them
+REPLAYED_STEPS = 50  # of the first one, played again
+SEARCH_STEPS, SEARCH_EPISODES = 500, 50  # to search for a success, if set goals do not show one
+MOST_REPEATS = 10  # of an action during the search, so that the environment moves farther
+TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
+STEPS_AFTER = 3  # played after the target
+
+
+@dataclass(frozen=True)
+class GoalSetter:
+    """A way to start an episode of an environment with a given desired goal.
+
+    name: how the goal is set, for messages.
+    start: (seed, goal) -> first observation.
+    """
+
+    name: str
+    start: Callable[[int, Array], Any]
+
+
+def find_goal_setter(env: Environment) -> GoalSetter | None:
+    """Return a way to set the desired goal: by the options of reset, or by an attribute. None if there is none.
+
+    An attribute is found by its value: after a reset it equals the desired goal, and after it was changed the next
+    observation shows the change. The environment is reset.
+    """
+    return next((setter for setter in list(_goal_setters(env)) if _works(env, setter)), None)
+
+
+def _goal_setters(env: Environment) -> Iterator[GoalSetter]:
+    """Yield ways that may work."""
+    yield GoalSetter("the reset option 'goal'", lambda seed, goal: env.reset(seed=seed, options={"goal": goal.copy()})[0])
+    goal = np.asarray(env.reset(seed=SEEDS[0])[0]["desired_goal"])
+    for path, owner in (("", env.unwrapped), ("task.", getattr(env.unwrapped, "task", None))):
+        for name, value in list(getattr(owner, "__dict__", {}).items()):
+            with contextlib.suppress(TypeError, ValueError):  # not numbers
+                if np.array_equal(np.asarray(value).astype(goal.dtype), goal):
+                    yield GoalSetter(f"the attribute {path}{name}", _attribute_setter(env, owner, name))
+
+
+def _attribute_setter(env: Environment, owner: Any, name: str) -> Callable[[int, Array], Any]:
+    def start(seed: int, goal: Array) -> Any:
+        observation = env.reset(seed=seed)[0]
+        value = getattr(owner, name)
+        setattr(owner, name, goal.astype(value.dtype) if isinstance(value, np.ndarray) else type(value)(goal.tolist()))
+        return {**observation, "desired_goal": goal.copy()}
+
+    return start
+
+
+def _works(env: Environment, setter: GoalSetter) -> bool:
+    """Return whether the set goal appears in the observation after the next step."""
+    try:
+        goal, other = (np.array(env.reset(seed=seed)[0]["desired_goal"]) for seed in SEEDS)
+        observations = [setter.start(SEEDS[1], goal), env.step(next(random_actions(env, 0)))[0]]
+        is_set = all(np.array_equal(observation["desired_goal"], goal) for observation in observations)
+        return is_set and not np.array_equal(goal, other)
+    except Exception:  # the option is unknown, or the attribute must not change
+        return False
+
+
+@dataclass(eq=False)
+class Evidence:
+    """What was seen of an environment.
+
+    random: episodes of random actions. replay: the first steps of the first one, played again.
+    reward, terminated: the functions of N goals. reward_fault, terminated_fault: what is wrong with the environment's own.
+    goal_setter: how goals were set in the search for a success; None: they cannot be set.
+    search: the episodes of that search.
+    """
+
+    env: Environment
+    spec: GoalSpec
+    random: list[RandomEpisode]
+    replay: RandomEpisode
+    reward: GoalFunction
+    reward_fault: str
+    terminated: GoalFunction | None
+    terminated_fault: str
+    goal_setter: GoalSetter | None = None
+    search: list[RandomEpisode] = field(default_factory=list)
+
+    @property
+    def episodes(self) -> list[RandomEpisode]:
+        """All episodes."""
+        return [*self.random, *self.search]
+
+    @property
+    def rewards(self) -> Array:
+        """The reward of each step of all episodes."""
+        return np.concatenate([episode.rewards for episode in self.episodes])
+
+    @property
+    def is_terminated(self) -> Array:
+        """Whether each step of all episodes is terminated."""
+        return np.concatenate([episode.terminated for episode in self.episodes])
+
+    @property
+    def is_success(self) -> Array:
+        """Whether each step of all episodes is a success."""
+        return np.concatenate([self.success_of(episode) for episode in self.episodes])
+
+    def success_of(self, episode: RandomEpisode) -> list[bool]:
+        """Return whether each step is a success: by its info, or by the highest reward if its info does not say."""
+        success = [reward == self.spec.reward_high for reward in episode.rewards]
+        with contextlib.suppress(InputError):  # the check of success reports it
+            reported = [read_success(info) for info in episode.infos]
+            return [s if r is None else r for s, r in zip(success, reported, strict=True)]
+        return success
+
+    def values(self, function: GoalFunction) -> Array:
+        """Return a function's value for the goals of each step."""
+        return np.concatenate([np.asarray(function(*each.goals()), np.float64) for each in self.episodes])
+
+    def step_name(self, i: int) -> str:
+        """Return the name of step i of all episodes."""
+        return [f"step {t + 1} with seed {each.seed}" for each in self.episodes for t in range(len(each))][i]
+
+    @property
+    def terminates_on_success(self) -> bool | None:
+        """Whether success ends an episode; None if no success was seen, or if some ended their episode and some did not."""
+        endings = set(self.is_terminated[self.is_success].tolist())
+        return endings.pop() if len(endings) == 1 else None
+
+    @functools.cached_property
+    def has_right_termination(self) -> bool | None:
+        """Whether compute_terminated returns the termination of every success; None if there is no such function.
+
+        It may miss other terminations, such as a crash, but must not add any.
+        """
+        if self.terminated is None:
+            return None
+        is_other = self.is_terminated & ~self.is_success
+        return bool(((self.values(self.terminated) == self.is_terminated) | is_other).all())
+
+    @functools.cached_property
+    def info_keys(self) -> tuple[str, ...]:
+        """The entries of info without which compute_reward fails or returns another reward."""
+        achieved, desired, info = self.random[0].goals()
+        rewards = self.reward(achieved, desired, info)
+
+        def is_needed(key: str) -> bool:
+            with contextlib.suppress(Exception):
+                return not np.array_equal(rewards, self.reward(achieved, desired, {k: info[k] for k in info if k != key}))
+            return True
+
+        return tuple(filter(is_needed, info))
+
+    @property
+    def resets_are_exact(self) -> bool:
+        """Whether the replay equals the first episode, bit by bit."""
+        return self.random[0].to_bytes()[: len(self.replay) + 1] == self.replay.to_bytes()
+
+
+def gather_evidence(env: Environment, spec: GoalSpec) -> Evidence:
+    """Play the environment. Raises GoalEnvError if it fails, or if its reward cannot be used."""
+    samples = sample_goals(env)
+    episodes = [_play(env, seed, MAX_STEPS) for seed in SEEDS]
+    replay = _play(env, SEEDS[0], REPLAYED_STEPS)
+    evidence = Evidence(env, spec, episodes, replay, *find_reward(env, samples), *find_terminated(env, samples))
+    _search_success(evidence)
+    return evidence
+
+
+def _play(env: Environment, seed: int, max_steps: int, most_repeats: int = 1) -> RandomEpisode:
+    return play_actions(env, seed, islice(random_actions(env, seed, most_repeats), max_steps))
+
+
+def _search_success(evidence: Evidence) -> None:
+    """Add episodes to the evidence: with set goals, and with random actions until there is a success."""
+    evidence.goal_setter = find_goal_setter(evidence.env)
+    if evidence.goal_setter is not None:
+        evidence.search.append(_play(evidence.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS))
+        evidence.search += _episodes_with_set_goal(evidence, evidence.goal_setter)
+    steps = 0
+    for seed in range(SEARCH_SEED + 1, SEARCH_SEED + 1 + SEARCH_EPISODES):
+        if evidence.is_success.any() or steps >= SEARCH_STEPS:
+            return
+        most_repeats = MOST_REPEATS if seed % 2 else 1
+        evidence.search.append(_play(evidence.env, seed, min(MAX_STEPS, SEARCH_STEPS - steps), most_repeats))
+        steps += len(evidence.search[-1])
+
+
+def _episodes_with_set_goal(evidence: Evidence, setter: GoalSetter) -> list[RandomEpisode]:
+    """Play the episode that moved farthest again, with some of its achieved goals as the desired goal."""
+    base = max(evidence.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
+    targets = [int(fraction * (len(base) - 1)) for fraction in TARGETS]
+    goals = [base.observations["achieved_goal"][target + 1] for target in targets]
+    return [
+        play_actions(evidence.env, base.seed, base.actions[: target + 1 + STEPS_AFTER], setter.start(base.seed, goal))
+        for target, goal in zip(targets, goals, strict=True)
+    ]

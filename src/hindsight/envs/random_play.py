@@ -1,0 +1,119 @@
+"""Play an environment with seeded random actions, and leave its random state as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ..errors import GoalEnvError
+from ..records import OBSERVATION_KEYS, Array
+
+Environment = gymnasium.Env[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class RandomEpisode:
+    """An episode of T steps of random actions, as the environment returned it.
+
+    seed: of the reset and of the actions.
+    observations: T + 1 values for each of the three keys.
+    actions, rewards, terminated, infos: of each step.
+    """
+
+    seed: int
+    observations: Mapping[str, list[Array]] = field(default_factory=lambda: {key: [] for key in OBSERVATION_KEYS})
+    actions: list[Any] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    terminated: list[bool] = field(default_factory=list)
+    infos: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """The number of steps."""
+        return len(self.rewards)
+
+    def goals(self) -> tuple[Array, Array, dict[str, Array]]:
+        """Return (T, ...) achieved goals after each step, desired goals before it, and the numeric infos.
+
+        The desired goal is the one before the step, since some environments change it when it is reached.
+        """
+        achieved, desired = self.observations["achieved_goal"], self.observations["desired_goal"]
+        return np.stack(achieved[1:]), np.stack(desired[:-1]), numeric_info(self.infos)
+
+    def to_bytes(self) -> list[tuple[bytes, ...]]:
+        """Return T + 1 rows of observations and rewards, which are equal only if every bit is."""
+        columns = zip(*(self.observations[key] for key in OBSERVATION_KEYS), [0.0, *self.rewards], strict=True)
+        return [tuple(np.asarray(value).tobytes() for value in row) for row in columns]
+
+    def append(self, observation: Any) -> None:
+        """Append a copy of an observation."""
+        for key in OBSERVATION_KEYS:
+            self.observations[key].append(np.array(observation[key]))
+
+
+def play_actions(env: Environment, seed: int, actions: Iterable[Any], first: Any = None) -> RandomEpisode:
+    """Play the actions until they or the episode end. Raises GoalEnvError, with the number of the step, on failure.
+
+    first: the first observation; None: the environment is reset.
+    """
+    episode = RandomEpisode(seed)
+    try:
+        episode.append(env.reset(seed=seed)[0] if first is None else first)
+        for action in actions:
+            observation, reward, terminated, truncated, info = env.step(action)
+            episode.actions.append(action)
+            episode.append(observation)
+            episode.rewards.append(float(reward))
+            episode.terminated.append(bool(terminated))
+            episode.infos.append(dict(info))
+            if terminated or truncated:
+                break
+    except Exception as problem:
+        raise GoalEnvError(
+            f"Step {len(episode)} of an episode with seed {seed} failed ({type(problem).__name__}: {problem})."
+        ) from problem
+    return episode
+
+
+def random_actions(env: Environment, seed: int, most_repeats: int = 1) -> Iterator[Any]:
+    """Yield random actions without end. They come from a copy of the action space, so that its random state is kept.
+
+    most_repeats: each action is repeated for 1 to so many steps.
+    """
+    space = copy.deepcopy(env.action_space)
+    space.seed(seed)
+    rng = np.random.default_rng(seed)
+    while True:
+        yield from repeat(space.sample(), int(rng.integers(1, most_repeats + 1)))
+
+
+@contextlib.contextmanager
+def random_state_kept(env: Environment) -> Iterator[None]:
+    """Restore the environment's random generator afterwards. Other generators within a simulator are not restored."""
+    kept = {name: copy.deepcopy(vars(env.unwrapped).get(name)) for name in ("_np_random", "_np_random_seed")}
+    try:
+        yield
+    finally:
+        vars(env.unwrapped).update(kept)
+
+
+def numeric_info(infos: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
+    """Return arrays (T, ...) of the numeric entries that all T infos have."""
+    columns = {key: [np.asarray(info.get(key)) for info in infos] for key in (infos[0] if infos else ())}
+    return {key: np.stack(values) for key, values in columns.items() if _is_numeric(values)}
+
+
+def _is_numeric(values: list[Array]) -> bool:
+    return all(value.dtype.kind in "biuf" and value.shape == values[0].shape for value in values)
+
+
+def name_of(env: Environment) -> str:
+    """Return the id of an environment, or the name of its class."""
+    spec = env.unwrapped.spec
+    return spec.id if spec is not None else type(env.unwrapped).__name__

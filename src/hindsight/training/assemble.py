@@ -1,0 +1,214 @@
+"""Assemble a run: settings are resolved, environments made, and agent, buffer and source made from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ..agents import Agent, make_agent
+from ..agents.policy import PolicySpec
+from ..envs.check import CheckReport, check_goal_env
+from ..envs.goal_env import close_env, make_goal_env, read_spec, resets_exactly
+from ..envs.goal_functions import reward_function, terminated_function
+from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
+from ..options import RolloutOptions, Settings
+from ..recipes import choose_recipe, find_recipe, load_recipe
+from ..records import GoalSpec
+from ..replay.buffer import HindsightBuffer, compile_kernels
+from ..rollout.collect import RolloutSetup
+from ..rollout.processes import ProcessPool
+from ..rollout.ray_source import RayPool
+from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
+from .saved_model import SavedModel
+from .settings import resolve_settings
+
+GoalEnv = gymnasium.Env[Any, Any]
+Environment = str | Callable[..., GoalEnv] | GoalEnv
+_AGENT_STREAM, _REPLAY_STREAM = 3, 4  # of seeds, beside the three streams of rollout.collect
+
+
+class Assembly:
+    """Makes the parts of a run from its settings, and owns its environments.
+
+    env: an id, a function that makes environments, or one environment. None: the id in the spec, when it is needed.
+    environment: one that was made from `env` already, for training.
+    """
+
+    def __init__(self, env: Environment | None, environment: GoalEnv | None, spec: GoalSpec, settings: Settings) -> None:
+        rollout = settings.rollout
+        if (rollout.engine == "ray" and not rollout.workers) or (rollout.ray_address and rollout.engine != "ray"):
+            raise OptionError("ray_address needs engine='ray', and that needs workers, as in --engine ray --workers 2")
+        if isinstance(env, gymnasium.Env) and (rollout.workers or rollout.remake_environment):
+            raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
+        self.spec, self.settings = spec, settings
+        self._env, self._training = env, environment
+        self._evaluation: GoalEnv | None = None
+        self.check_report: CheckReport | None = None
+
+    @property
+    def environment(self) -> GoalEnv:
+        """The environment for training. It is made at first use, and again after `close`."""
+        if self._training is None:
+            self._training = self._make()
+        return self._training
+
+    def agent(self) -> Agent:
+        """Return a new agent. Raises MissingExtraError if torch is missing."""
+        spec = self.spec
+        if self.settings.replay.extra_reward:  # compute_reward, from which the range was read, is not the whole reward
+            spec = replace(spec, reward_low=-np.inf, reward_high=np.inf)
+        try:
+            return make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(_AGENT_STREAM))
+        except ModuleNotFoundError as problem:
+            raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
+
+    def buffer(self, policy: PolicySpec) -> HindsightBuffer:
+        """Return a new buffer. policy: names the subgoals."""
+        compile_kernels()
+        settings, environment = self.settings, self.environment
+        highest = self.spec.reward_high
+        if settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
+            raise OptionError("relabel_terminated='success' needs a reward of two values. Choose 'keep' or 'never'")
+        return HindsightBuffer(
+            settings.training.capacity,
+            environment.observation_space,
+            environment.action_space,
+            reward_function(environment),
+            seed=self._seed(_REPLAY_STREAM),
+            options=settings.replay,
+            compute_terminated=terminated_function(environment),
+            success_reward=highest if np.isfinite(highest) else 0.0,
+            episode_length=settings.rollout.max_episode_steps or self.spec.max_episode_steps,
+            discount=settings.agent_options.discount,
+            subgoals=policy.subgoals,
+        )
+
+    def source(self, policy: PolicySpec) -> Source:
+        """Return a new source of episodes: this process, or workers."""
+        rollout, given = self.settings.rollout, self._given
+        maker = None if isinstance(given, gymnasium.Env) else given
+        remake = rollout.remake_environment
+        if remake is None and maker is not None:
+            self._evaluation = self._evaluation or _make_environment(maker, rollout)
+            remake = not resets_exactly(self.environment, self._evaluation)
+        info_keys = self.settings.replay.info_keys
+        setup = RolloutSetup(
+            maker,
+            policy,
+            rollout.max_episode_steps,
+            info_keys,
+            bool(remake),
+            rollout.env_arguments,
+            rollout.observation_keys,
+        )
+        if not rollout.workers:
+            return LocalSource(setup, self.environment, self._evaluation)
+        is_ray = rollout.engine == "ray"
+        pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
+        return WorkerSource(pool, rollout.workers, rollout.job_timeout)
+
+    def close(self) -> None:
+        """Close the environments that were made here, but not one that was given."""
+        if self._training is not None and not isinstance(self._env, gymnasium.Env):
+            close_env(self._training)
+            self._training = None
+        if self._evaluation is not None:
+            close_env(self._evaluation)
+            self._evaluation = None
+
+    @property
+    def _given(self) -> Environment:
+        return environment_id(self.spec) if self._env is None else self._env
+
+    def _make(self) -> GoalEnv:
+        made = _make_environment(self._given, self.settings.rollout)
+        found = read_spec(made)
+        if found.max_episode_steps != self.spec.max_episode_steps or self.spec.difference(found):
+            raise OptionError(
+                f"The policy was trained with {self.spec.max_episode_steps} steps per episode, {self._given} has "
+                f"{found.max_episode_steps}, or other spaces. Give the environment: HER.load(path, env=...)"
+            )
+        return made
+
+    def _seed(self, stream: int) -> int:
+        sequence = np.random.SeedSequence(self.settings.training.seed, spawn_key=(stream,))
+        return int(sequence.generate_state(1)[0])
+
+
+def assemble(
+    env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any], check: bool = False
+) -> Assembly:
+    """Resolve the settings of a new run on an environment.
+
+    agent: its name; None leaves it to the recipe. recipe: its name or path; None chooses it by the environment's id.
+    options: option names and values, above those of the recipe.
+    check: play the environment first. Errors raise GoalEnvError; facts choose options that the recipe leaves open.
+    Raises UnknownNameError, OptionError and GoalEnvError.
+    """
+    env_id = env if isinstance(env, str) else None
+    chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
+    arguments = (chosen or load_recipe("default")).environment_arguments(options)
+    environment = make_goal_env(env, None, arguments, options.get("observation_keys", ()))
+    if env_id and ":" in env_id:
+        options = {"env_module": env_id.partition(":")[0]} | dict(options)
+    with _closed_on_error(environment, env):
+        spec = read_spec(environment)
+        report = check_goal_env(environment) if check else None
+        if report is not None and not report.ok:
+            raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")
+        observed = report.facts.settings() if report and report.facts else {}
+        settings = resolve_settings(chosen or find_recipe(spec.env_id), spec, agent, options, observed)
+        if settings.rollout.env_arguments != arguments:
+            raise OptionError(
+                f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment "
+                f"was made with {arguments}. Give them: HER(env, env_options=(...))"
+            )
+        assembly = Assembly(env, environment, spec, settings)
+        assembly.check_report = report
+        return assembly
+
+
+def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:
+    """Go on from a saved model, with its settings. options: change some of them.
+
+    Raises FileError if the environment does not fit the policy.
+    """
+    if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
+        options = {"env_options": ()} | dict(options)
+    settings = Settings.from_json(saved.settings.to_json(), **options)
+    if env is None:
+        return Assembly(None, None, saved.spec, settings)
+    environment = _make_environment(env, settings.rollout)
+    with _closed_on_error(environment, env):
+        if difference := saved.spec.difference(read_spec(environment)):
+            raise FileError(f"the policy does not fit the environment: {difference}")
+        return Assembly(env, environment, saved.spec, settings)
+
+
+@contextmanager
+def _closed_on_error(environment: GoalEnv, given: Environment) -> Iterator[None]:
+    """Close an environment that was made here if the block raises."""
+    try:
+        yield
+    except BaseException:
+        if not isinstance(given, gymnasium.Env):
+            close_env(environment)
+        raise
+
+
+def _make_environment(env: Environment, rollout: RolloutOptions) -> GoalEnv:
+    return make_goal_env(env, None, rollout.env_arguments, rollout.observation_keys)
+
+
+def environment_id(spec: GoalSpec) -> str:
+    """Return the registered id of a task. Raises OptionError if it has none, or one that would import a module."""
+    if spec.env_id is None:
+        raise OptionError("the environment of this policy has no registered id. Give it: HER.load(path, env=...)")
+    if ":" in spec.env_id:  # Gymnasium imports what stands before the colon
+        raise OptionError(f"the file names the environment {spec.env_id!r}. Import its module, and give env=...")
+    return spec.env_id

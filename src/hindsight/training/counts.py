@@ -1,0 +1,57 @@
+"""How far a run is, and what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Counts:
+    """How far a run is, and what went wrong. The trainer owns them and counts on.
+
+    refused_episodes: episodes with values that the buffer does not store, NaN for instance.
+    failed_jobs: attempts at a job that ended with an error of the environment. The job was run again.
+    stale_episodes: episodes dropped because their weights were older than `policy_lag` jobs.
+    lost_workers: worker processes that were replaced.
+    foreign_answers, duplicate_answers, truncated_answers: answers of workers that were dropped. Their jobs were run again.
+    finished_jobs: jobs with stored episodes; also the version of the weights.
+    submitted_episodes: the number of the next training episode.
+    owed_updates: updates that are due, with the fraction that is carried over.
+    unguided_success: running mean success of the episodes without guidance by subgoals.
+    collect_seconds, update_seconds: wall time of waiting for episodes, and of storing and updating.
+    """
+
+    env_steps: int = 0
+    episodes: int = 0
+    updates: int = 0
+    refused_episodes: int = 0
+    refused_in_a_row: int = 0
+    failed_jobs: int = 0
+    stale_episodes: int = 0
+    lost_workers: int = 0
+    foreign_answers: int = 0
+    duplicate_answers: int = 0
+    truncated_answers: int = 0
+    finished_jobs: int = 0
+    submitted_episodes: int = 0
+    owed_updates: float = 0.0
+    unguided_success: float = 0.0
+    collect_seconds: float = 0.0
+    update_seconds: float = 0.0
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Counts:
+        """Return the counts of a policy file. Its episodes are not played again."""
+        env_steps, episodes, updates = (int(facts.get(name, 0)) for name in ("env_steps", "episodes", "updates"))
+        return cls(env_steps, episodes, updates, submitted_episodes=episodes)
+
+    def add_faults(self, faults: Mapping[str, int]) -> None:
+        """Add the fault counts of a source, by their names."""
+        for name, count in faults.items():
+            setattr(self, name, getattr(self, name) + count)
+
+    def facts(self) -> dict[str, Any]:
+        """Return how far the run is, for a policy file."""
+        return {"env_steps": self.env_steps, "episodes": self.episodes, "updates": self.updates}

@@ -1,0 +1,78 @@
+"""The rollout schedule: which jobs are submitted, with which weights and exploration, and in which order they return."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..agents import Agent
+from ..agents.policy import Exploration
+from ..options import Settings
+from ..records import Episode
+from ..rollout.collect import TRAINING, Job
+from ..rollout.workers import Source
+from .counts import Counts
+from .evaluate import result_with_retries
+
+
+class RolloutSchedule:
+    """Keep `policy_lag` + 1 training jobs in flight, and return the episodes of one after another.
+
+    in_flight: tickets and jobs, oldest first.
+    """
+
+    def __init__(self, agent: Agent, settings: Settings) -> None:
+        self.agent, self.settings = agent, settings
+        self.in_flight: deque[tuple[int, Job]] = deque()
+
+    def next_episodes(self, source: Source, counts: Counts) -> list[Episode]:
+        """Return the episodes of the next job: the oldest one, or with the free schedule the first that is done.
+
+        With the free schedule weights may be older than `policy_lag` jobs. Such episodes are dropped and counted.
+        """
+        while True:
+            self._submit(source, counts)
+            job, episodes = self._collect(source, counts)
+            if counts.finished_jobs - job.version <= self.settings.rollout.policy_lag:
+                return episodes
+            counts.stale_episodes += len(episodes)
+
+    def resubmit(self, source: Source, jobs: Iterable[Job] | None = None) -> None:
+        """Submit the jobs in flight to another source. jobs: in place of them, those of a checkpoint."""
+        jobs = [job for _, job in self.in_flight] if jobs is None else jobs
+        self.in_flight = deque((source.submit(job), job) for job in jobs)
+
+    def exploration(self, counts: Counts) -> Exploration:
+        """Return how the next job explores. The higher the success without guidance, the fewer episodes are guided."""
+        rollout, random_steps = self.settings.rollout, self.settings.training.random_steps
+        is_random = counts.env_steps < random_steps
+        exploration = self.agent.exploration(is_random, counts.env_steps)
+        if is_random or not self.agent.policy_spec.subgoals:
+            return exploration
+        guided_episodes = rollout.guided_episodes * (1.0 - counts.unguided_success)
+        return replace(exploration, guided_episodes=guided_episodes, guided_fraction=rollout.guided_fraction)
+
+    def _submit(self, source: Source, counts: Counts) -> None:
+        rollout = self.settings.rollout
+        missing = rollout.policy_lag + 1 - len(self.in_flight)
+        if missing <= 0:
+            return
+        weights, exploration = self.agent.collecting_weights(), self.exploration(counts)
+        for _ in range(missing):
+            first = counts.submitted_episodes
+            counts.submitted_episodes += rollout.episodes_per_job
+            numbers = tuple(range(first, counts.submitted_episodes))
+            job = Job(self.settings.training.seed, TRAINING, numbers, weights, exploration, counts.finished_jobs)
+            self.in_flight.append((source.submit(job), job))
+
+    def _collect(self, source: Source, counts: Counts) -> tuple[Job, list[Episode]]:
+        place = 0
+        if self.settings.rollout.schedule == "free":
+            tickets = [ticket for ticket, _ in self.in_flight]
+            place = tickets.index(source.wait_any(tickets))
+        ticket, job = self.in_flight[place]
+        episodes = result_with_retries(source, ticket, counts)
+        del self.in_flight[place]
+        counts.add_faults(source.take_fault_counts())
+        return job, episodes

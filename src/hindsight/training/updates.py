@@ -1,0 +1,91 @@
+"""The updates of a run: batches are sampled, the agent learns from them, priorities go back to the buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from ..agents import Agent
+from ..errors import HindsightError
+from ..options import Settings
+from ..records import Array, Batch
+from ..replay.buffer import HindsightBuffer
+from .counts import Counts
+from .metrics import Meter
+
+_ACHIEVED = "train/goals_already_achieved"  # fraction of the relabelled goals
+UPDATES_PER_DRAW = 8  # the cost of a call is shared, and the batches still fit the cache
+
+
+class UpdateLoop:
+    """Make the updates that are due."""
+
+    def __init__(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> None:
+        self.agent, self.buffer, self.settings = agent, buffer, settings
+        self._batches: Batch | None = None
+
+    def run(self, counts: Counts, meter: Meter) -> None:
+        """Make the updates that `counts` owes. A fraction of an update is carried over."""
+        batches_each = self.agent.batches_per_update
+        due = int(counts.owed_updates // batches_each)
+        metrics: list[dict[str, Any]] = []
+        self._follow_schedules(counts.env_steps)
+        with _fast_arithmetic(self.settings.training.threads):
+            for first in range(0, due, UPDATES_PER_DRAW):
+                metrics += self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each, meter)
+        meter.add_updates(metrics)
+        self._require_finite_weights()
+        counts.updates += due * batches_each
+        counts.owed_updates -= due * batches_each
+
+    def _learn(self, n_batches: int, meter: Meter) -> list[dict[str, Any]]:
+        """Learn from one draw of batches and return the metrics of each update."""
+        reused = self._batches if self._batches is not None and len(self._batches) == n_batches else None
+        batches = self.buffer.sample_many(n_batches, self.settings.training.batch_size, out=reused)
+        self._batches = batches
+        if _ACHIEVED not in meter.sums:  # once per record, since it recomputes rewards
+            fraction = self.buffer.already_achieved_fraction(batches)
+            if fraction is not None:
+                meter.add(_ACHIEVED, fraction)
+        metrics = self.agent.updates(batches)
+        self._set_priorities(batches.row, [m.pop("priority") for m in metrics if "priority" in m])
+        return metrics
+
+    def _follow_schedules(self, env_steps: int) -> None:
+        """Set what changes during a run: `beta` rises linearly to 1 at the last step, and the relabelling strategy."""
+        replay = self.settings.replay
+        self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / self.settings.training.steps))
+        if (relabel := replay.relabel_at_step(env_steps)) is not None:
+            self.buffer.strategy = relabel
+
+    def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
+        if priorities:
+            self._require_finite_weights()  # this error explains more than that of a NaN priority
+            self.buffer.update_priorities(row, torch.cat(priorities).cpu().numpy())
+
+    def _require_finite_weights(self) -> None:
+        if not self.agent.is_finite():
+            raise HindsightError(
+                f"the weights are no longer finite after {self.agent.n_updates} updates. Lower learning_rate, or set "
+                f"gradient_clip"
+            )
+
+
+@contextmanager
+def _fast_arithmetic(threads: int) -> Iterator[None]:
+    """Use `threads` threads of torch, and flush denormal numbers to 0.
+
+    Late in training gradients and moments become denormal (below 1e-38), which halves the speed of a processor. Acting
+    keeps denormals, because workers do.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(before)

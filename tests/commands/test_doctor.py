@@ -1,0 +1,91 @@
+import json
+from types import SimpleNamespace
+
+import pytest
+from packaging.requirements import Requirement
+
+from hindsight.commands import doctor
+from hindsight.commands.doctor import examine, part_findings
+
+LISTED = ["numpy>=1.26", 'torch>=2.4; extra == "train"', 'hindsight-rl[train]; extra == "robotics"']
+LISTED += [
+    'old; extra == "other" and python_version < "3"',
+    'mujoco<3.10,>=3.3; extra == "robotics"',
+    'pytest>=8; extra == "dev"',
+    'mine; extra == "other"',
+]
+
+
+def findings(**installed):
+    versions = {"numpy": "2.0", "torch": "2.13.0+cpu", "mujoco": "3.9.0", "mine": "1.0", "old": None} | installed
+    return {found.name: found for found in part_findings([Requirement(line) for line in LISTED], versions)}
+
+
+def test_each_part_has_a_line_with_its_versions():
+    found = findings()
+    assert {finding.level for finding in found.values()} == {"good"}
+    assert found["train, play, evaluate"].text == "torch 2.13.0+cpu"
+    assert list(found) == ["HindsightBuffer, HER.load", "train, play, evaluate", doctor.PURPOSES["robotics"], "extra other"]
+
+
+@pytest.fixture
+def installed_from(monkeypatch):
+    """Pretend that the package was installed from this url, or from the index for None."""
+
+    def pretend(url):
+        text = json.dumps({"url": url}) if url else None
+        monkeypatch.setattr(doctor.metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: text))
+
+    return pretend
+
+
+def test_the_line_that_installs_an_extra(installed_from, tmp_path):
+    installed_from(None)
+    assert doctor.install_line("panda") == 'pip install "hindsight-rl[panda]"'
+    assert doctor.install_line("") == 'pip install "hindsight-rl"'
+    installed_from("file:///a/wheel%20house/hindsight_rl-0.1.0-py3-none-any.whl")
+    assert doctor.install_line("panda") == 'pip install "/a/wheel house/hindsight_rl-0.1.0-py3-none-any.whl[panda]"'
+    (tmp_path / "constraints.txt").touch()
+    installed_from(tmp_path.as_uri())
+    assert doctor.install_line("panda") == f'pip install -c {tmp_path}/constraints.txt "{tmp_path}[panda]"'
+
+
+def test_a_missing_package_and_a_wrong_version_have_a_fix(installed_from):
+    installed_from(None)
+    found = findings(torch=None, mujoco="3.11.0")
+    train, robotics = found["train, play, evaluate"], found[doctor.PURPOSES["robotics"]]
+    assert (train.level, train.text) == ("missing", "torch is not installed")
+    assert 'fix: pip install "hindsight-rl[train]"' in str(train)
+    assert (robotics.level, robotics.text) == ("note", "mujoco must be <3.10,>=3.3, got 3.11.0")
+    assert robotics.fix == 'pip install "hindsight-rl[robotics]"'
+
+
+@pytest.mark.parametrize("version", ["3.3", "3.9.0", "3.10.0rc1"])
+def test_versions_in_the_range_are_accepted(version):
+    assert findings(mujoco=version)[doctor.PURPOSES["robotics"]].level == ("note" if "rc" in version else "good")
+
+
+def test_without_egl_the_fix_installs_it(monkeypatch):
+    monkeypatch.setattr(doctor, "egl_devices", lambda: 0)
+    monkeypatch.setattr(doctor, "has_display", lambda: False)
+    graphics = next(found for found in examine() if found.name == "play, graphics")
+    assert graphics.fix.startswith("apt-get install -y libegl1")
+    assert "EGL missing" in graphics.text
+
+
+def test_a_small_disk_is_reported(monkeypatch):
+    monkeypatch.setattr(doctor, "SMALLEST_DISK", 1e18)
+    assert "checkpoints may not fit" in examine()[-1].text
+
+
+def test_an_install_without_pip_is_reported(monkeypatch):
+    monkeypatch.setattr(doctor, "installed_version", lambda package: None)
+    assert any("was not installed by pip" in found.text for found in examine())
+
+
+def test_without_the_library_egl_has_no_devices(monkeypatch):
+    def missing(name):
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(doctor.ctypes, "CDLL", missing)
+    assert doctor.egl_devices() == 0

@@ -1,0 +1,89 @@
+"""How a goal can be set, found by trying."""
+
+import numpy as np
+import pytest
+from docking_env import Docking
+from line_env import Line
+
+from hindsight.envs.bit_flipping import BitFlipping
+from hindsight.envs.evidence import find_goal_setter
+from hindsight.envs.point_reach import PointReach
+
+
+class Task:
+    """Holds the goal of an environment, in another dtype than its observation."""
+
+
+class Nested(Line):
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.task = self.__dict__.get("task") or Task()
+        self.task.target = self.goal.astype(np.float64)
+        return self.observe(), {}
+
+    def observe(self):
+        target = self.task.target.astype(np.float32) if hasattr(self, "task") else self.goal
+        return {**super().observe(), "desired_goal": target}
+
+
+class AsTuple(Line):
+    """Its goal is a tuple."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goal = tuple(map(float, self.goal))
+        return self.observe(), {}
+
+    def observe(self):
+        here = np.full(2, self.place, np.float32)
+        return {"observation": here, "achieved_goal": here.copy(), "desired_goal": np.array(self.goal, np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("env", "name"),
+    [
+        (PointReach(), "the reset option 'goal'"),
+        (BitFlipping(6), "the reset option 'goal'"),
+        (Line(), "the attribute goal"),
+        (Docking(), "the attribute target"),
+        (Nested(), "the attribute task.target"),
+        (AsTuple(), "the attribute goal"),
+    ],
+)
+def test_a_goal_is_set(env, name):
+    setter = find_goal_setter(env)
+    assert setter.name == name
+    goal = env.reset(seed=5)[0]["desired_goal"].copy()
+    observation = setter.start(6, goal)
+    assert np.array_equal(observation["desired_goal"], goal)
+    env.action_space.seed(0)
+    assert np.array_equal(env.step(env.action_space.sample())[0]["desired_goal"], goal)
+
+
+class Fixed(Line):
+    """Its goal is always the same, so setting it cannot be seen."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goal = np.ones(2, np.float32)
+        return self.observe(), {}
+
+
+class Copied(Line):
+    """The attribute with the goal's value is a copy that nothing reads."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.copy, self.hidden = self.goal.copy(), [self.goal]
+        del self.goal
+        return self.observe(), {}
+
+    def __getattr__(self, name):
+        if name == "goal":
+            return self.__dict__["hidden"][0]
+        raise AttributeError(name)
+
+
+@pytest.mark.parametrize("env", [Fixed(), Copied()])
+def test_a_goal_that_cannot_be_set(env):
+    assert find_goal_setter(env) is None

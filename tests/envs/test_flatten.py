@@ -1,0 +1,136 @@
+"""Nested observations and goals become flat arrays."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from line_env import Line
+
+from hindsight.envs.check import check_goal_env
+from hindsight.envs.flatten import FlattenGoalEnv
+from hindsight.envs.goal_env import make_goal_env, read_spec
+from hindsight.envs.goal_functions import reward_function, terminated_function
+from hindsight.errors import GoalEnvError, OptionError
+
+
+class Nested(Line):
+    """Goals and observation are dictionaries; there is a further key, which is not used."""
+
+    def __init__(self):
+        super().__init__()
+        box = self.observation_space["observation"]
+        nested = spaces.Dict(left=spaces.Box(-100, 100, (1,), np.float32), right=spaces.Box(-100, 100, (1,), np.float32))
+        fuel = spaces.Box(0.0, 1.0, (2,), np.float32)
+        self.observation_space = spaces.Dict(observation=box, achieved_goal=nested, desired_goal=nested, fuel=fuel)
+
+    def step(self, action):
+        self.place += float(action[0])
+        self.steps += 1
+        success = bool(abs(self.place - self.goal[0]) < 0.35)
+        return self.observe(), success - 1.0, success, self.steps >= self.max_steps, {"is_success": success}
+
+    def observe(self):
+        here = np.full(1, self.place, np.float32)
+        nested = {"left": here, "right": here.copy()}
+        goal = {"left": self.goal[:1].copy(), "right": self.goal[1:].copy()}
+        fuel = np.array([0.5, self.steps / 10], np.float32) if hasattr(self, "steps") else np.zeros(2, np.float32)
+        return {
+            "observation": np.full(2, self.place, np.float32),
+            "achieved_goal": nested,
+            "desired_goal": goal,
+            "fuel": fuel,
+        }
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return float(self.compute_terminated(achieved_goal, desired_goal, info)) - 1
+
+    def compute_terminated(self, achieved_goal, desired_goal, info):
+        return bool(abs(float(achieved_goal["left"][0] - desired_goal["left"][0])) < 0.35)
+
+
+def test_the_error_names_the_wrapper():
+    with pytest.raises(GoalEnvError, match=r"achieved_goal, got a Dict space.*FlattenGoalEnv"):
+        make_goal_env(Nested())
+
+
+def test_nested_goals_are_flat_and_the_functions_accept_batches():
+    env = make_goal_env(lambda: FlattenGoalEnv(Nested()))
+    spec = read_spec(env)
+    assert (spec.observation.shape, spec.goal.shape, spec.reward_low, spec.reward_high) == ((2,), (2,), -1.0, 0.0)
+    observation, _ = env.reset(seed=0)
+    assert all(observation[key] in env.observation_space[key] for key in observation)
+    assert observation["desired_goal"].tolist() == env.unwrapped.goal.tolist()
+    achieved, desired = np.array([[0, 0], [0, 0]], np.float32), np.array([[0.1, 0], [1, 0]], np.float32)
+    assert reward_function(env)(achieved, desired, {}).tolist() == [0, -1]
+    assert terminated_function(env)(achieved, desired, {}).tolist() == [True, False]
+    report = check_goal_env(env)
+    assert report.ok, str(report)
+    assert report.facts.terminates_on_success is not False
+
+
+def test_further_keys_follow_the_observation_in_their_order():
+    class Fuelled(Line):
+        def __init__(self):
+            super().__init__()
+            parts = {**self.observation_space.spaces, "fuel": spaces.Box(0.0, 1.0, (1,)), "gear": spaces.Discrete(3)}
+            self.observation_space = spaces.Dict(parts)
+
+        def observe(self):
+            return {**super().observe(), "fuel": np.full(1, 0.25, np.float32), "gear": np.int64(1)}
+
+    env = make_goal_env(Fuelled, observation_keys=("gear", "fuel"))
+    assert read_spec(env).observation.shape == (6,)
+    observation, _ = env.reset(seed=0)
+    assert observation["observation"][2:].tolist() == [0, 1, 0, 0.25]
+    assert observation["observation"] in env.observation_space["observation"]
+    assert set(observation) == {"observation", "achieved_goal", "desired_goal"}
+    assert env.observation_space["desired_goal"] == Line().observation_space["desired_goal"]
+    assert reward_function(env) == env.unwrapped.compute_reward
+    with pytest.raises(OptionError, match="no observation 'speed', only"):
+        make_goal_env(Fuelled, observation_keys=("speed",))
+
+
+class Cells(Line):
+    """Positions on a grid are MultiDiscrete."""
+
+    def __init__(self):
+        super().__init__()
+        cells = spaces.MultiDiscrete([5, 4])
+        self.observation_space = spaces.Dict(dict.fromkeys(("observation", "achieved_goal", "desired_goal"), cells))
+        self.action_space = spaces.Discrete(4)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell, self.goal = (self.np_random.integers(0, [5, 4]) for _ in range(2))
+        return self.observe(), {}
+
+    def step(self, action):
+        move = [(1, 0), (-1, 0), (0, 1), (0, -1)][action]
+        self.cell = np.clip(self.cell + move, 0, [4, 3])
+        self.steps += 1
+        reward = self.compute_reward(self.cell, self.goal, {})
+        return self.observe(), float(reward), False, self.steps >= self.max_steps, {"is_success": bool(reward == 0)}
+
+    def observe(self):
+        cell = getattr(self, "cell", np.zeros(2, np.int64))
+        return {"observation": cell.copy(), "achieved_goal": cell.copy(), "desired_goal": self.goal.copy()}
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return (np.asarray(achieved_goal) == desired_goal).all(-1).astype(np.float32) - 1
+
+
+def test_multi_discrete_spaces_are_whole_numbers_or_one_hot():
+    report = check_goal_env(Cells())
+    assert {f.level for f in report.findings} == {"ok"}, str(report)
+    assert read_spec(Cells()).goal.shape == (2,)
+    env = FlattenGoalEnv(Cells())
+    assert read_spec(env).goal.shape == (9,)
+    observation, _ = env.reset(seed=0)
+    assert observation["achieved_goal"].sum() == 2
+    assert check_goal_env(env).ok
+
+
+def test_environments_without_the_three_keys_are_errors():
+    env = Line()
+    env.observation_space = spaces.Dict({"observation": env.observation_space["observation"]})
+    with pytest.raises(OptionError, match="no observation 'achieved_goal'"):
+        FlattenGoalEnv(env)

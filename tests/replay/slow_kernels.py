@@ -1,0 +1,120 @@
+"""The slow model: each compiled loop of hindsight.replay.kernels as a plain NumPy function."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from hindsight.options.relabel import STRATEGIES
+from hindsight.replay.kernels import ENDED, FRESH, GOLDEN, MIXERS, NEEDS_CARE, NOT_FINITE, OPEN
+from hindsight.replay.priorities import FAN
+from hindsight.replay.strategies import goal_rows
+
+
+def fill_uniform(state, u):
+    counters = state + GOLDEN * np.arange(1, len(u) + 1, dtype=np.uint64)
+    state[:] = counters[-1:]
+    mixed = (counters ^ (counters >> 30)) * MIXERS[0]
+    mixed = (mixed ^ (mixed >> 27)) * MIXERS[1]
+    u[:] = ((mixed ^ (mixed >> 31)) >> 11) * 2.0**-53
+
+
+def draw_rows(counts, layout, u, high_water, row):
+    row_ints, _, left_at, *_ = layout.tolist()
+    proposed = (u * high_water).astype(np.int64)
+    live = proposed[counts[proposed * row_ints + left_at] > 0][: len(row)]
+    row[: len(live)] = live
+    return len(live)
+
+
+def choose_goals(
+    counts,
+    layout,
+    u,
+    probability,
+    strategy,
+    row,
+    other_row,
+    is_relabelled,
+    goal_at,
+):
+    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at = layout.tolist()
+    is_relabelled[:] = u < probability
+    goal_at[:] = row * row_bytes + desired_at
+    chosen = np.flatnonzero(is_relabelled)
+    done, left = (counts[row[chosen] * row_ints + at] for at in (done_at, left_at))
+    goal_row = goal_rows(STRATEGIES[strategy], row[chosen], done, left, u[chosen] / probability, other_row[chosen])
+    goal_at[chosen] = goal_row * row_bytes + achieved_at
+
+
+def gather(ring, row_bytes, row, goal_at, plan, block):
+    for f, (start, size, into) in enumerate(plan.tolist()):
+        first = row * row_bytes + start if f else goal_at
+        block[into : into + len(row) * size] = ring[first[:, None] + np.arange(size)].ravel()
+
+
+def write_rewards(recomputed, reward, is_relabelled):
+    reward[is_relabelled] = recomputed[is_relabelled]
+    return bool(np.isfinite(reward[is_relabelled]).all())
+
+
+def apply_symmetry(values, element, source, sign, offset):
+    values[:] = sign[element] * np.take_along_axis(values, source[element], 1) + offset[element]
+
+
+def finish_rows(numbers, layout, floats):
+    rows = numbers.reshape(-1, layout[0])
+    rows[:, layout[1]], rows[:, layout[2]] = np.arange(len(rows)), np.arange(len(rows))[::-1]
+    return not _has_bad(rows, floats)
+
+
+def _has_bad(rows, floats):
+    return any(((rows[:, first:stop:step] & bits) >= limit).any() for first, stop, step, bits, limit in floats)
+
+
+def add_steps(incoming, open_rows, layout, floats, steps, phase, truncated, skips_resets):
+    row_bytes, head, terminated_at, n_seen = layout.tolist()
+    before, after = incoming.reshape(2, len(steps), row_bytes)
+    rows, env = open_rows.reshape(len(steps), -1, row_bytes), np.arange(len(steps))
+    is_same = rows[env, steps] == before
+    ends = truncated | before[:, terminated_at].astype(np.bool_)
+    is_reset = skips_resets & (phase == ENDED)
+    for part, lines in ((before, floats), (after, floats[:n_seen])):
+        if _has_bad(part[~is_reset].view(np.int32), lines):
+            return NOT_FINITE
+    is_break = ((phase == OPEN) | is_reset) & ~is_same[:, :head].all(axis=1)
+    if (is_break | ((phase == OPEN) & (steps + 2 > rows.shape[1]))).any():
+        return NEEDS_CARE
+    real = env[~is_reset]
+    rows[real, steps[real]], rows[real, steps[real] + 1] = before[real], after[real]
+    steps[real] += 1
+    phase[:] = np.where(is_reset, FRESH, np.where(ends, ENDED, OPEN))
+    return int(np.count_nonzero(ends & ~is_reset))
+
+
+def set_leaves(tree, starts, row, value):
+    numbers, sums = tree
+    last = dict(zip(row.tolist(), value.tolist(), strict=True))
+    numbers[list(last)] = list(last.values())
+    node = row
+    for level, above in pairwise(starts[:-1].tolist()):
+        node = node // FAN
+        block = level + FAN * node[:, None] + np.arange(FAN)
+        sums[block] = numbers[block].cumsum(axis=1)
+        numbers[above + node] = sums[block[:, -1]]
+
+
+def draw_leaves(tree, starts, u, row):
+    *levels, root = starts[:-1].tolist()
+    row[:], rest = 0, u * tree[0, root]
+    for level in reversed(levels):
+        sums = tree[1, level + FAN * row[:, None] + np.arange(FAN)]
+        is_behind = rest >= sums[:, -1]  # by rounding: the last child that is not 0
+        child = np.where(is_behind, (sums < sums[:, -1:]).sum(axis=1), (sums <= rest[:, None]).sum(axis=1))
+        rest = rest - np.where(child > 0, sums[np.arange(len(row)), child - 1], 0.0)
+        row[:] = FAN * row + child
+
+
+def find_rows(leaves, position, error, first, stop, largest, row):
+    is_stored = (first <= position) & (position < stop)
+    row[:] = np.where(is_stored, position % len(leaves), 0)
+    return bool((is_stored & (leaves[row] > 0) & (error >= 0) & (error <= largest)).all())

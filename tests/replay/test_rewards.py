@@ -1,0 +1,93 @@
+"""Recomputed rewards and terminations, worked out by hand. Rules of termination are tested in test_termination."""
+
+import numpy as np
+import pytest
+
+from hindsight.errors import GoalEnvError
+from hindsight.records import Batch
+from hindsight.replay.rows import Draw
+from hindsight.replay.sampler import RandomState
+from hindsight.replay.strategies import AS_STORED, Termination
+from hindsight.replay.transforms import RewardTransform
+
+
+def minus_distance(achieved_goal, goal, info):
+    return -np.abs(achieved_goal - goal)[:, 0]
+
+
+def three_steps():
+    """Three steps that achieve 1, 2 and 3, all with the goal 3. The first is not relabelled."""
+    achieved, goal, row = np.array([[1.0], [2.0], [3.0]]), np.full((3, 1), 3.0), np.arange(3)
+    reward, terminated, is_relabelled = np.full(3, 9.0), np.array([True, True, False]), np.array([False, True, True])
+    return Batch(achieved - 1, achieved - 1, goal, goal, reward, achieved, achieved, terminated, is_relabelled, row)
+
+
+def recompute(batch, transform, **info):
+    transform(batch, Draw(batch, batch, info, batch.row, batch.row, batch.row), RandomState(0))
+
+
+@pytest.mark.parametrize(
+    ("termination", "terminated"),
+    [
+        (AS_STORED, [True, True, False]),
+        (Termination(least_reward=0.0), [True, False, True]),
+        (Termination(lambda achieved, goal, info: info["ends"]), [True, False, True]),
+    ],
+)
+def test_only_relabelled_steps_are_recomputed(termination, terminated):
+    steps = three_steps()
+    recompute(steps, RewardTransform(minus_distance, termination), ends=np.array([False, False, True]))
+    assert steps.reward.tolist() == [9.0, -1.0, 0.0]
+    assert steps.terminated.tolist() == terminated
+
+
+def test_extra_reward_is_added_but_does_not_decide_success():
+    steps = three_steps()
+    steps.reward[:] = [0.0, 4.0, -5.0]  # for the desired goal 2, compute_reward gives -1, 0 and -1
+    recompute(steps, RewardTransform(minus_distance, Termination(least_reward=0.0), np.full((3, 1), 2.0)))
+    assert steps.reward.tolist() == [0.0, -1.0 + 4.0, 0.0 - 4.0]
+    assert steps.terminated.tolist() == [True, False, True]
+
+
+def write_info(achieved_goal, goal, info):
+    info["wind"][:] = 0
+    return goal[:, 0]
+
+
+def write_goal(achieved_goal, goal, info):
+    goal -= achieved_goal
+    return goal[:, 0]
+
+
+@pytest.mark.parametrize("function", [write_info, write_goal])
+def test_a_function_that_writes_into_its_arguments_is_refused_every_time(function):
+    for _ in range(2):
+        with pytest.raises(GoalEnvError, match="compute_reward must not write into its arguments"):
+            recompute(three_steps(), RewardTransform(function), wind=np.ones(3))
+        with pytest.raises(GoalEnvError, match=r"compute_terminated \(or compute_success\) must not write"):
+            recompute(three_steps(), RewardTransform(minus_distance, Termination(function)), wind=np.ones(3))
+
+
+def test_other_errors_of_a_function_are_passed_on():
+    with pytest.raises(ValueError, match="broadcast"):
+        recompute(three_steps(), RewardTransform(lambda achieved, goal, info: goal + np.zeros((2, 1))))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda a, g, i: -1.0, r"compute_reward must return numbers of shape \(3,\) for 3 goals, got shape \(\)"),
+        (lambda a, g, i: np.zeros((3, 1)), r"got shape \(3, 1\) of float64. Vectorize it"),
+        (lambda a, g, i: ["a"] * 3, r"got shape \(3,\) of <U1"),
+        (lambda a, g, i: np.array([0, np.nan, 0]), "compute_reward must return finite rewards"),
+    ],
+)
+def test_unusable_values_are_refused(function, message):
+    with pytest.raises(GoalEnvError, match=message):
+        recompute(three_steps(), RewardTransform(function))
+
+
+def test_values_of_samples_that_are_not_relabelled_are_ignored():
+    steps = three_steps()
+    recompute(steps, RewardTransform(lambda achieved, goal, info: np.array([np.nan, 1, 2])))
+    assert steps.reward.tolist() == [9.0, 1.0, 2.0]

@@ -1,0 +1,267 @@
+"""A local run makes two environments: one for training, one for evaluation."""
+
+from dataclasses import replace
+
+import gymnasium
+import numpy as np
+import pytest
+from short_runs import OPTIONS, her, short
+
+from hindsight import HER, BitFlipping, PointReach
+from hindsight.cli import main
+from hindsight.errors import FileError, GoalEnvError, OptionError
+from hindsight.training.assemble import environment_id
+
+
+class Counted(PointReach):
+    """Counts the environments that exist."""
+
+    made, closed = 0, 0
+
+    def __init__(self):
+        super().__init__(max_steps=10)
+        Counted.made += 1
+
+    def close(self):
+        super().close()
+        Counted.closed += 1
+
+
+@pytest.fixture
+def counted():
+    Counted.made = Counted.closed = 0
+    return Counted
+
+
+def test_learning_and_evaluating_take_two_environments(counted):
+    with HER(counted, recipe="point_reach", **OPTIONS) as model:
+        model.learn(40)
+        model.evaluate(2)
+        model.learn(20)
+        assert counted.made == 2
+    assert counted.closed == 2
+
+
+def test_hindsight_train_makes_two_environments(counted, tmp_path):
+    options = ["--recipe", "point_reach", "--hidden", "8", "--random-steps", "20", "--steps", "60", "--eval-every", "30"]
+    gymnasium.register("Counted-v0", entry_point=lambda: counted())
+    try:
+        assert main(["train", "Counted-v0", "--folder", str(tmp_path / "run"), "--eval-episodes", "2", *options]) == 0
+    finally:
+        del gymnasium.registry["Counted-v0"]
+    assert (counted.made, counted.closed) == (2, 2)
+
+
+def test_predicting_takes_one_environment(counted):
+    with HER(counted, recipe="point_reach", **OPTIONS) as model:
+        model.predict({"observation": np.zeros(4), "achieved_goal": np.zeros(2), "desired_goal": np.ones(2)})
+    assert (counted.made, counted.closed) == (1, 1)
+
+
+def test_with_workers_this_process_makes_two_environments_to_compare_resets(counted):
+    with HER(counted, recipe="point_reach", workers=1, **OPTIONS) as model:
+        assert model.source is not None
+        assert counted.made == 2
+
+
+def test_a_closed_model_makes_new_environments(counted):
+    with HER(counted, recipe="point_reach", **OPTIONS) as model:
+        model.learn(20)
+    with model:
+        model.learn(20)
+        model.evaluate(1)
+        assert counted.made == 4
+    assert counted.closed == 4
+
+
+def test_the_environment_is_closed_if_the_settings_are_refused(counted):
+    with pytest.raises(OptionError):
+        HER(counted, recipe="point_reach", engine="ray", **OPTIONS)
+    assert (counted.made, counted.closed) == (1, 1)
+
+
+def test_an_environment_that_was_given_stays_open():
+    env, closed = short(), []
+    env.close = lambda: closed.append(True)
+    with her(env) as model:
+        model.learn(20)
+    assert not closed
+
+
+def test_an_environment_that_was_given_is_used_for_training_and_evaluation_in_turn():
+    with her(short()) as model, her() as other:
+        model.learn(60)
+        model.evaluate(2)
+        model.learn(60)
+        assert other.learn(120).agent.state_dict()["weights"].tobytes() == model.agent.state_dict()["weights"].tobytes()
+
+
+@pytest.mark.parametrize("options", [{"workers": 2}, {"remake_environment": True}])
+def test_an_environment_that_was_given_cannot_be_made_again(options):
+    with pytest.raises(OptionError, match="give an id or a function"):
+        her(short(), **options)
+
+
+def test_engine_and_workers_must_agree():
+    with pytest.raises(OptionError, match="needs workers"):
+        her(engine="ray")
+    with pytest.raises(OptionError, match="needs engine='ray'"):
+        her(ray_address="auto")
+
+
+class Wider(PointReach):
+    """PointReach with observations of 7 numbers."""
+
+    def __init__(self):
+        super().__init__()
+        box = gymnasium.spaces.Box(-1, 1, (7,), np.float32)
+        self.observation_space = gymnasium.spaces.Dict({**self.observation_space.spaces, "observation": box})
+
+    def _observe(self):
+        return super()._observe() | {"observation": np.zeros(7, np.float32)}
+
+
+def test_a_policy_that_does_not_fit_the_environment_is_refused(tmp_path):
+    with her() as model:
+        model.save(tmp_path / "model")
+    with pytest.raises(FileError, match=r"observation \(4,\) float32 against \(7,\)"):
+        HER.load(tmp_path / "model", env=Wider)
+
+
+class Stronger(PointReach):
+    """PointReach with actions from -2 to 2."""
+
+    def __init__(self):
+        super().__init__()
+        self.action_space = gymnasium.spaces.Box(-2, 2, (2,), np.float32)
+
+
+def test_a_policy_is_refused_if_the_bounds_of_the_actions_differ(tmp_path):
+    with her() as model:
+        model.save(tmp_path / "model")
+    with pytest.raises(FileError, match="action"):
+        HER.load(tmp_path / "model", env=Stronger)
+
+
+def test_a_policy_is_not_used_with_another_time_limit(tmp_path):
+    with her(lambda: gymnasium.make("PointReach-v0", max_steps=7)) as model:
+        model.save(tmp_path / "model")
+    with pytest.raises(OptionError, match=r"7 steps per episode, PointReach-v0 has 50"):
+        HER.load(tmp_path / "model").evaluate(1)
+
+
+def test_an_id_from_a_file_never_imports_a_module():
+    with her() as model:
+        assert environment_id(replace(model.spec, env_id="PointReach-v0")) == "PointReach-v0"
+        with pytest.raises(OptionError, match="antigravity"):
+            environment_id(replace(model.spec, env_id="antigravity:PointReach-v0"))
+        with pytest.raises(OptionError, match="no registered id"):
+            environment_id(replace(model.spec, env_id=None))
+
+
+def test_success_terminates_only_if_its_reward_is_known():
+    with her(relabel_terminated="success") as model:
+        model.trainer  # noqa: B018
+        model.close()
+        model._assembly.spec = replace(model.spec, reward_high=float("inf"))
+        with pytest.raises(OptionError, match="needs a reward of two values"):
+            model._assembly.buffer(model.agent.policy_spec)
+
+
+def test_the_range_of_returns_is_unknown_with_an_extra_reward():
+    for extra_reward, lowest in ((False, -50.0), (True, -np.inf)):
+        with her(discount=0.98, extra_reward=extra_reward) as model:
+            assert model.agent.algorithm.value_range[0] == pytest.approx(lowest)
+
+
+def small_bits(n_bits=3):
+    return BitFlipping(n_bits)
+
+
+@pytest.mark.parametrize("env", ["BitFlipping-v0", small_bits])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_env_options_reach_every_environment_and_are_saved(env, workers, tmp_path):
+    options = {"env_options": ("n_bits=5",), "random_steps": 5, "hidden": (8,), "workers": workers}
+    with HER(env, recipe="bit_flipping", **options) as model:
+        model.learn(10, folder=tmp_path / "run")
+        assert model.spec.goal.shape == (5,)
+        model.save(tmp_path / "bits")
+    with HER.load(tmp_path / "bits", None if isinstance(env, str) else env) as again:
+        assert again.evaluate(2).outcomes[0].steps <= 5
+    with HER.load(tmp_path / "bits", BitFlipping(5), workers=0) as again:  # it exists already
+        assert again.settings.rollout.env_options == ()
+
+
+def test_env_options_that_the_environment_cannot_take_are_refused():
+    with pytest.raises(OptionError, match="need an id or a function"):
+        HER(BitFlipping(5), recipe="bit_flipping", env_options=("n_bits=5",))
+    with pytest.raises(GoalEnvError, match=r"small_bits .*unexpected keyword argument 'bits'"):
+        HER(small_bits, recipe="bit_flipping", env_options=("bits=5",))
+
+
+def test_a_recipe_may_hold_env_options(tmp_path):
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('discrete_agent = "dqn"\n[options]\nenv_options = ["n_bits=4"]\n')
+    with HER("BitFlipping-v0", recipe=str(recipe)) as model:
+        assert (model.spec.goal.shape, model.settings.agent) == ((4,), "dqn")
+    with HER("BitFlipping-v0", recipe=str(recipe), env_options=("n_bits=6",)) as model:
+        assert model.spec.goal.shape == (6,)
+    recipe.write_text('discrete_agent = "dqn"\n[dqn]\nenv_options = ["n_bits=4"]\n')
+    with pytest.raises(OptionError, match=r"has env_options .*n_bits=4.* made with"):
+        HER("BitFlipping-v0", recipe=str(recipe))
+
+
+class Fuelled(gymnasium.ObservationWrapper):
+    """PointReach with a further key of the observation."""
+
+    def __init__(self):
+        super().__init__(short())
+        fuel = gymnasium.spaces.Box(0, 1, (1,), np.float32)
+        self.observation_space = gymnasium.spaces.Dict({**self.env.observation_space.spaces, "fuel": fuel})
+
+    def observation(self, observation):
+        return observation | {"fuel": np.ones(1, np.float32)}
+
+
+@pytest.mark.parametrize("env", [Fuelled, Fuelled()])
+def test_further_keys_of_the_observation_are_appended_in_every_environment(env, tmp_path):
+    with her(env, observation_keys=("fuel",)) as model:
+        model.learn(20)
+        model.evaluate(1)
+        assert model.spec.observation.shape == (5,)
+        model.save(tmp_path / "model")
+    with HER.load(tmp_path / "model", env=env) as again:
+        assert again.evaluate(1).outcomes[0].steps <= 10
+
+
+class Sticky(PointReach):
+    """Raises when it is closed."""
+
+    def close(self):
+        raise RuntimeError("the lid is stuck")
+
+
+def test_an_environment_that_cannot_be_closed_is_a_warning():
+    with pytest.warns(UserWarning, match="the lid is stuck"), her(Sticky) as model:
+        model.predict({"observation": np.zeros(4), "achieved_goal": np.zeros(2), "desired_goal": np.ones(2)})
+
+
+def test_the_module_of_an_id_is_kept_in_the_settings():
+    with HER("hindsight:PointReach-v0", recipe="point_reach", **OPTIONS) as model:
+        assert model.settings.rollout.env_module == "hindsight"
+
+
+class WrongSign(PointReach):
+    """PointReach with a reward of 0 until the goal is reached, and -1 there."""
+
+    def compute_reward(self, achieved_goal, desired_goal, info=None):
+        return -1.0 - super().compute_reward(achieved_goal, desired_goal, info)
+
+
+def test_a_check_refuses_errors_and_keeps_its_report():
+    with her() as plain, her(check=True) as checked:
+        assert plain.check_report is None
+        assert checked.check_report.ok
+    with pytest.raises(GoalEnvError, match="check=False"):
+        her(WrongSign, check=True)
+    her(WrongSign).close()

@@ -1,0 +1,226 @@
+"""A run folder under a full disk, kills, damaged files, links and numbers that are not finite."""
+
+import json
+import math
+import shutil
+
+import pytest
+from short_runs import SMALL, her, same_bytes, short
+
+from hindsight import HER, storage
+from hindsight.errors import FileError, HindsightError, RunFolderError
+from hindsight.training.checkpoint import trainer_state
+from hindsight.training.evaluate import Evaluation, Outcome
+from hindsight.training.events import Snapshot
+from hindsight.training.run_folder import CHECKPOINT, PREVIOUS, RunFolder
+from hindsight.training.saved_model import SavedModel
+
+
+@pytest.fixture
+def model():
+    with her(eval_every=30, eval_episodes=4, log_every=10) as model:
+        yield model
+
+
+def folder_of(model, path):
+    return RunFolder(path, model.settings, model.spec)
+
+
+def train(model, folder, steps):
+    for event in model.trainer.run(steps):
+        folder.listen(model.trainer, event)
+
+
+def run(model, path, steps):
+    with folder_of(model, path) as folder:
+        folder.begin()
+        train(model, folder, steps)
+        folder.finish(model.trainer)
+
+
+def evaluated(trainer, rate, episode_return=-1.0):
+    """Return the event of an evaluation of the agent as it is now."""
+    outcomes = tuple(Outcome(i, i, (0.0,), (0.0,), i < 10 * rate, episode_return, 0.0, 1) for i in range(10))
+    return trainer.evaluator._finish(Evaluation(outcomes, math.nan), Snapshot.take(trainer.agent, trainer.counts))
+
+
+def fail_writing(monkeypatch, name):
+    """Let every write of a file of this name fail."""
+
+    def failing(real):
+        def write(path, *arguments, **options):
+            if getattr(path, "name", "") == name:
+                raise OSError(28, "No space left on device")
+            return real(path, *arguments, **options)
+
+        return write
+
+    for function in ("append_text", "save_file"):
+        monkeypatch.setattr(storage, function, failing(getattr(storage, function)))
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.jsonl", "episodes.jsonl", "progress.csv"])
+def test_one_file_that_cannot_be_written_does_not_keep_the_others_from_it(model, tmp_path, monkeypatch, name):
+    with folder_of(model, tmp_path) as folder:
+        folder.begin()
+        with monkeypatch.context() as patch:
+            fail_writing(patch, name)
+            with pytest.warns(RuntimeWarning, match="No space left"):
+                train(model, folder, 40)
+        written = {path.name for path in tmp_path.rglob("*.*")}
+        expected = {"metrics.jsonl", "evaluations.jsonl", "episodes.jsonl", "progress.csv"} - {name}
+        assert expected | {"best.safetensors", "latest.safetensors"} <= written
+        folder.finish(model.trainer)
+    with folder_of(model, tmp_path) as folder:
+        folder.resume(model.trainer)
+
+
+def test_the_best_policy_is_written_later_if_it_could_not_be_written_at_once(model, tmp_path, monkeypatch):
+    trainer = model.trainer
+    with folder_of(model, tmp_path) as folder:
+        folder.begin()
+        folder.listen(trainer, evaluated(trainer, 0.2))
+        trainer.learn_from_next_job()
+        best = trainer.agent.policy_weights().flat.tobytes()
+        with monkeypatch.context() as patch:
+            fail_writing(patch, "best.safetensors")
+            with pytest.warns(RuntimeWarning, match="No space left"):
+                folder.listen(trainer, evaluated(trainer, 0.9))
+        folder.listen(trainer, evaluated(trainer, 0.5))
+    saved = SavedModel.read(tmp_path)
+    assert saved.facts["success_rate"] == trainer.evaluator.best["success_rate"] == 0.9
+    assert saved.weights.flat.tobytes() == best
+
+
+def test_torn_lines_do_not_keep_a_run_from_going_on(model, tmp_path):
+    run(model, tmp_path, 40)
+    path = tmp_path / "metrics.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b'{"env_steps": ' + b"".join(lines[1:]))
+    with folder_of(model, tmp_path) as folder:
+        folder.resume(model.trainer)
+        train(model, folder, 60)
+        folder.finish(model.trainer)
+    records, torn = storage.read_lines(path)
+    assert torn > 0
+    assert records[-1]["env_steps"] == 60
+    assert len((tmp_path / "progress.csv").read_text().splitlines()) == len(records) + 1
+
+
+def test_numbers_that_are_not_finite_end_nothing(model, tmp_path):
+    trainer = model.trainer
+    trainer.learn_from_next_job()
+    with folder_of(model, tmp_path) as folder:
+        folder.begin()
+        trainer.meter.add("mine", math.nan)
+        folder.listen(trainer, evaluated(trainer, 0.5, math.nan))
+        trainer.meter.add("mine", math.inf)
+        folder.finish(trainer)
+    [record] = storage.read_lines(tmp_path / "metrics.jsonl")[0]
+    assert (record["mine"], record["test/return_mean"], record["test/success_rate"]) == (None, None, 0.5)
+    assert SavedModel.read(tmp_path).facts["return_mean"] is None
+    with folder_of(model, tmp_path) as folder:
+        folder.resume(trainer)
+        assert trainer.history == [{"env_steps": 10.0, "success_rate": 0.5, "return_mean": None}]
+        assert math.isnan(trainer.meter.means()["mine"])
+        folder.listen(trainer, evaluated(trainer, 0.5, -1.0))
+        folder.finish(trainer)
+    assert SavedModel.read(tmp_path).facts["return_mean"] == -1.0
+
+
+def test_resuming_in_an_empty_folder_begins_a_run(model, tmp_path):
+    with folder_of(model, tmp_path / "new") as folder:
+        folder.resume(model.trainer)
+        assert folder.holds_a_run
+        assert folder.notices == []
+
+
+def test_files_of_a_run_without_a_checkpoint_are_set_aside_and_named(model, tmp_path):
+    with folder_of(model, tmp_path) as folder:
+        folder.begin()
+        train(model, folder, 40)
+    before = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.suffix in (".jsonl", ".safetensors")}
+    with her(eval_every=30, eval_episodes=4, log_every=10) as again, folder_of(again, tmp_path) as folder:
+        folder.resume(again.trainer)
+        [notice] = folder.notices
+    aside = tmp_path / "without-checkpoint-1"
+    assert str(aside) in notice
+    assert before == {
+        path.name: path.read_bytes() for path in aside.rglob("*") if path.suffix in (".jsonl", ".safetensors")
+    }
+    assert not (tmp_path / "metrics.jsonl").exists()
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_damaged_checkpoint_is_replaced_by_the_one_before_and_that_is_said(model, tmp_path):
+    with folder_of(model, tmp_path) as folder:
+        folder.begin()
+        for steps in (40, 60):
+            train(model, folder, steps)
+            folder.save_checkpoint(model.trainer)
+    expected = trainer_state(model.trainer)[0]
+    flip(tmp_path / CHECKPOINT)
+    with her(eval_every=30, eval_episodes=4, log_every=10) as again, folder_of(again, tmp_path) as folder:
+        folder.resume(again.trainer)
+        assert again.trainer.counts.env_steps == 40
+        [notice] = folder.notices
+        assert PREVIOUS in notice
+        assert "SHA-256" in notice
+        assert storage.read_lines(tmp_path / "metrics.jsonl")[0][-1]["env_steps"] == 40
+        train(again, folder, 60)
+        assert same_bytes(trainer_state(again.trainer)[0], expected)
+        flip(tmp_path / PREVIOUS)
+        with pytest.raises(FileError, match="SHA-256"):
+            folder.resume(again.trainer)
+
+
+@pytest.mark.parametrize(
+    "change", [{"trainer": {}}, {"sizes": None}, {"sizes": {"metrics.jsonl": "x"}}, {"logged_at": "x"}]
+)
+def test_a_malformed_checkpoint_is_refused(model, tmp_path, change):
+    run(model, tmp_path, 20)
+    arrays, data = storage.load_arrays(tmp_path / CHECKPOINT, "checkpoint")
+    storage.save_arrays(tmp_path / CHECKPOINT, "checkpoint", arrays, data | change)
+    with folder_of(model, tmp_path) as folder, pytest.raises(FileError):
+        folder.resume(model.trainer)
+
+
+@pytest.mark.parametrize(
+    "name", ["lock", "metrics.jsonl", "episodes.jsonl", "evaluations.jsonl", "progress.csv", "policies"]
+)
+def test_links_in_a_run_folder_are_not_followed(model, tmp_path, name):
+    run(model, tmp_path / "run", 40)
+    mine = tmp_path / "mine"
+    if name == "policies":
+        mine.mkdir()
+        (mine / "latest.safetensors").write_text("important")
+        shutil.rmtree(tmp_path / "run" / name)
+    else:
+        mine.write_text("important")
+        (tmp_path / "run" / name).unlink()
+    (tmp_path / "run" / name).symlink_to(mine)
+    with pytest.raises(RunFolderError, match=f"{name} is a symbolic link"):
+        folder_of(model, tmp_path / "run")
+    assert "important" in (mine / "latest.safetensors" if mine.is_dir() else mine).read_text()
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt, HindsightError])
+def test_learn_leaves_a_checkpoint_when_it_is_interrupted(tmp_path, problem):
+    def interrupt(view):
+        if view.num_timesteps == 30:
+            raise problem("now")
+
+    with her() as model:
+        with pytest.raises(problem):
+            model.learn(100, callback=interrupt, folder=tmp_path / "run")
+        assert json.loads((tmp_path / "run" / "ended.json").read_text()) == {"why": "stopped", "env_steps": 30}
+        state = trainer_state(model.trainer)[0]
+        model.close()
+        with folder_of(model, tmp_path / "run") as folder, HER(short, recipe="point_reach", eval_every=0, **SMALL) as other:
+            folder.resume(other.trainer)
+            assert same_bytes(trainer_state(other.trainer)[0], state)

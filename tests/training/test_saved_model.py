@@ -1,0 +1,78 @@
+import io
+import json
+
+import numpy as np
+import pytest
+from short_runs import her
+
+from hindsight.errors import FileError, OptionError
+from hindsight.storage import load_arrays, save_arrays
+from hindsight.training.saved_model import KIND, SavedModel, refuse_other_settings
+
+
+@pytest.fixture(scope="module")
+def content():
+    """Return the arrays and the data of a policy file."""
+    file = io.BytesIO()
+    with her() as model:
+        model.save(file)
+    file.seek(0)
+    return load_arrays(file, KIND)
+
+
+def write(path, arrays, data):
+    save_arrays(path, KIND, arrays, data)
+    return path
+
+
+def test_a_model_is_read_as_it_was_written(content, tmp_path):
+    saved = SavedModel.read(write(tmp_path / "model", *content))
+    saved.write(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_the_best_policy_of_a_run_folder_is_preferred(content, tmp_path):
+    arrays, data = content
+    for name in ("latest", "best"):
+        write(tmp_path / "policies" / f"{name}.safetensors", arrays, data | {"facts": {"name": name}})
+        assert SavedModel.read(tmp_path).facts == {"name": name}
+
+
+def test_a_folder_without_a_policy_is_named(tmp_path):
+    with pytest.raises(FileError, match="neither a policy file nor a run folder"):
+        SavedModel.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": {}},
+        {"settings": {"agent": "td3", "recipe": "x", "options": {"tau": "x"}}},
+        {"spec": {}},
+        {"spec": []},
+        {"policy": {"kind": 1}},
+        {"facts": 3},
+        {"facts": {"env_steps": "x"}},
+    ],
+)
+def test_a_malformed_model_is_refused(content, tmp_path, change):
+    arrays, data = content
+    with pytest.raises(FileError, match="malformed"):
+        SavedModel.read(write(tmp_path / "model", arrays, data | change))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused(content, tmp_path, value):
+    arrays, data = content
+    flat = arrays["policy/flat"].copy()
+    flat[3] = value
+    with pytest.raises(FileError, match="NaN or infinite"):
+        SavedModel.read(write(tmp_path / "model", arrays | {"policy/flat": flat}, data))
+
+
+def test_every_other_setting_is_named():
+    found = {"agent": "td3", "options": {"tau": 0.1, "seed": 1, "steps": 5}}
+    wanted = {"agent": "sac", "options": {"tau": 0.2, "seed": 1, "steps": 9}}
+    with pytest.raises(OptionError, match=r"agent was 'td3' and is now 'sac'; tau was 0.1 and is now 0.2$"):
+        refuse_other_settings(found, wanted, frozenset({"steps"}))
+    refuse_other_settings(json.loads(json.dumps(wanted)), wanted, frozenset())

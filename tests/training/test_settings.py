@@ -1,0 +1,134 @@
+import json
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from hindsight.errors import OptionError, UnknownNameError
+from hindsight.options import AGENT_OPTIONS, Settings
+from hindsight.recipes import Recipe, load_recipe
+from hindsight.records import GoalSpec
+from hindsight.training.settings import resolve_settings
+
+PLAIN = Recipe(name="plain", options={"tau": 0.25, "steps": 7})
+GOAL = spaces.Box(-np.inf, np.inf, (3,), np.float64)
+SEEN = spaces.Dict(observation=spaces.Box(-1, 1, (10,)), achieved_goal=GOAL, desired_goal=GOAL)
+SPEC = GoalSpec.from_spaces(SEEN, spaces.Box(-1, 1, (4,)), 50)
+DISCRETE = GoalSpec.from_spaces(SEEN, spaces.Discrete(4), 50)
+
+
+def test_given_values_override_the_recipe_and_the_recipe_the_defaults():
+    settings = resolve_settings(PLAIN, SPEC, None, {"steps": 9, "policy_lag": 2})
+    assert (settings.agent_options.tau, settings.training.steps, settings.rollout.policy_lag) == (0.25, 9, 2)
+    assert settings.training.seed == 0
+    assert [settings.source(name) for name in ("steps", "tau", "seed")] == ["given", "recipe", "default"]
+
+
+def test_the_agent_follows_from_the_actions_unless_it_is_given():
+    recipe = load_recipe("default")
+    assert resolve_settings(recipe, SPEC, None, {}).agent == "td3"
+    assert resolve_settings(recipe, DISCRETE, None, {}).agent == "dqn"
+    assert resolve_settings(recipe, DISCRETE, "qrdqn", {}).agent == "qrdqn"
+
+
+def test_an_automatic_recipe_chooses_from_the_task_what_nobody_gave():
+    settings = resolve_settings(load_recipe("default"), SPEC, None, {"hidden": [7]})
+    assert (settings.agent_options.hidden, settings.agent_options.discount) == ((7,), 0.98)
+    assert [settings.source(name) for name in ("hidden", "discount", "tau")] == ["given", "task", "recipe"]
+    assert settings.reasons["discount"] == "episodes of 50 steps"
+    assert "hidden" not in settings.reasons
+
+
+def test_what_was_observed_lies_between_the_defaults_and_the_recipe():
+    observed = {"relabel_terminated": ("success", "success ends an episode"), "tau": (0.9, "observed")}
+    settings = resolve_settings(PLAIN, SPEC, None, {}, observed)
+    assert (settings.replay.relabel_terminated, settings.agent_options.tau) == ("success", 0.25)
+    assert settings.reasons == {"relabel_terminated": "success ends an episode"}
+    assert settings.source("relabel_terminated") == "task"
+    assert resolve_settings(PLAIN, SPEC, None, {"relabel_terminated": "keep"}, observed).reasons == {}
+
+
+def test_the_users_time_limit_is_the_one_that_counts():
+    settings = resolve_settings(load_recipe("default"), SPEC, None, {"max_episode_steps": 20})
+    assert (settings.agent_options.discount, settings.training.random_steps) == (0.95, 200)
+
+
+def test_an_own_recipe_of_one_line_keeps_the_automatic_settings(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("[options]\ntarget_noise = 0.3\n")
+    settings = resolve_settings(load_recipe(str(path)), SPEC, None, {})
+    assert (settings.agent_options.target_noise, settings.agent_options.tau) == (0.3, 0.01)
+    assert settings.agent_options.goal_features == "relative"
+    assert settings.recipe == "mine"
+    path.write_text("automatic = false\n[options]\ntarget_noise = 0.3\n")
+    settings = resolve_settings(load_recipe(str(path)), SPEC, None, {})
+    assert (settings.agent_options.tau, settings.agent_options.goal_features) == (0.005, "none")
+
+
+@pytest.mark.parametrize("agent", AGENT_OPTIONS)
+def test_no_option_name_occurs_in_two_records(agent):
+    settings = resolve_settings(PLAIN, SPEC, agent, {})
+    assert len(settings.flat()) == sum(len(record.to_dict()) for record in settings.records())
+
+
+@pytest.mark.parametrize("agent", AGENT_OPTIONS)
+def test_settings_are_made_again_from_json(agent):
+    settings = resolve_settings(PLAIN, SPEC, agent, {"hidden": [3, 4]})
+    assert settings.agent_options.hidden == (3, 4)
+    assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
+
+
+def test_a_recipe_may_hold_options_of_other_agents():
+    recipe = Recipe(name="r", options={"policy_period": 3})
+    assert resolve_settings(recipe, SPEC, "td3", {}).agent_options.policy_period == 3
+    resolve_settings(recipe, SPEC, "ddpg", {})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"tua": 1.0}, UnknownNameError, "Did you mean 'tau'"),
+        ({"gamma": 0.9}, UnknownNameError, "no option `gamma` .agent 'td3'.. Use `discount`"),
+        ({"dueling": True}, UnknownNameError, "no option `dueling` .agent 'td3'"),
+        ({"tau": "fast"}, OptionError, "`tau` must be a number above 0 and at most 1, got 'fast'"),
+        ({"steps": 1.5}, OptionError, "`steps` must be a whole number"),
+        ({"batch_size": 0}, OptionError, "at least 1"),
+        ({"prioritized": True, "energy_priority": True}, OptionError, "Give one of them"),
+        ({"updates_per_step": 0.0}, OptionError, "above 0 and below 1000"),
+    ],
+)
+def test_names_and_values_that_are_not_valid_are_refused(given, error, message):
+    with pytest.raises(error, match=message):
+        resolve_settings(PLAIN, SPEC, "td3", given)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"option": {"tau": 0.5}}, "Did you mean 'options'"),
+        ({"td3": {"nosie": 0.9}}, "Did you mean 'noise'"),
+        ({"tdd3": {}}, "td3"),
+    ],
+)
+def test_unknown_names_in_a_recipe_are_refused(tables, message):
+    with pytest.raises(UnknownNameError, match=message):
+        resolve_settings(Recipe(name="r", agent_options=tables), SPEC, "sac", {})
+
+
+def test_an_unknown_agent_names_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean 'td3'"):
+        resolve_settings(PLAIN, SPEC, "td4", {})
+
+
+@pytest.mark.parametrize(
+    ("without", "variant"),
+    [
+        ({}, "subgoals"),
+        ({"subgoals": ()}, "symmetric"),
+        ({"subgoals": (), "symmetries": ()}, "relative"),
+        ({"subgoals": (), "symmetries": (), "goal_features": "none"}, "plain"),
+    ],
+)
+def test_the_variant_names_what_the_run_knows_about_its_task(without, variant):
+    settings = resolve_settings(load_recipe("fetch_push"), SPEC, None, without)
+    assert settings.variant == settings.to_json()["variant"] == variant
