@@ -12,7 +12,8 @@ from .steps import Steps
 
 AT_REST, MOVING = 1e-3, 1e-2  # distance of a step, relative to the spread of the goals
 MOSTLY_AT_REST = 0.5  # fraction of the steps that an object rests while the agent acts at random
-MIN_ONSETS = 4  # each in another episode: steps of one contact are not independent evidence
+MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
+MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
 NEAR = 0.5  # at onsets a column that touches the object is at most this fraction of its usual distance away
 RUNNER_UP = 1.25  # the next best column must be farther away by this factor
 MOST_GOALS = 0.9

@@ -19,7 +19,7 @@ from .columns import (
     find_differences,
     find_goal_copies,
 )
-from .contact import Contact, find_contact, measure_contact
+from .contact import MIN_PROBES, Contact, find_contact, find_onsets, measure_contact
 from .relevance import Relevance, find_relevant_columns
 from .steps import Steps
 from .symmetries import Symmetry, SymmetryFinder
@@ -94,6 +94,8 @@ def infer_structure(episodes: Sequence[Episode], spec: GoalSpec, probing: Sequen
     contact = find_contact(steps, copies, controlled)
     differences, constant = find_differences(steps), find_constant_columns(steps)
     relevance, hidden, symmetries = None, tuple[int, ...](), tuple[Symmetry, ...]()
+    if contact is not None and probing and len(find_onsets(Steps.from_episodes(probing))) < MIN_PROBES * len(probing):
+        contact = None
     if contact is not None and probing:
         everything = Steps.from_episodes([*episodes, *probing])
         contact = measure_contact(everything, contact.tool, contact.thing)

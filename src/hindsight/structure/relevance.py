@@ -12,7 +12,8 @@ from .steps import Steps
 
 WIDTH = 100  # random Fourier features (Rahimi and Recht 2007) of the regression
 FOLDS = 3  # of whole episodes
-MIN_GAIN = 0.03  # a column is kept if it lowers the held-out error by this fraction
+MIN_GAIN = 0.03  # more columns are kept only if they lower the held-out error by this fraction
+PATIENCE = 2  # further columns that are tried after the best: some help only together
 MOST_STEPS = 1_500  # steps that models are fitted to; those in which the goal moves come first
 CLIP = 5.0  # standard deviations
 
@@ -53,17 +54,19 @@ def find_relevant_columns(steps: Steps, first: Sequence[int], candidates: Sequen
     def error(used: Sequence[int]) -> float:
         return prediction_error(np.column_stack([columns[:, list(used)], action]), target, episode)
 
-    kept, left = list(first), [column for column in candidates if column not in first]
-    best = error(kept)
-    while left:
-        trials = {column: error([*kept, column]) for column in left}
+    error_all = error(range(steps.n_columns))
+    path, left = list(first), [column for column in candidates if column not in first]
+    errors = [error(path)]
+    best = 0  # index of the smallest error so far; a later one must be smaller by MIN_GAIN
+    while left and (errors[best] > error_all or len(errors) - best <= PATIENCE):
+        trials = {column: error([*path, column]) for column in left}
         column = min(trials, key=trials.__getitem__)
-        if trials[column] > (1 - MIN_GAIN) * best:
-            break
-        best = trials[column]
-        kept.append(column)
+        path.append(column)
         left.remove(column)
-    return Relevance(tuple(kept), best, error(range(steps.n_columns)))
+        errors.append(trials[column])
+        if errors[-1] <= (1 - MIN_GAIN) * errors[best]:
+            best = len(errors) - 1
+    return Relevance(tuple(path[: len(first) + best]), errors[best], error_all)
 
 
 def prediction_error(inputs: Array, target: Array, episode: Array, n_tested: int | None = None) -> float:

@@ -15,7 +15,7 @@ from .contact import Contact
 from .relevance import prediction_error, standardize
 from .steps import Steps
 
-WORSE = 1.05  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
+WORSE = 1.1  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
 SAME_PROFILE = 0.35  # largest difference of correlations between columns that a quarter turn exchanges
 MOST_STEPS = 1_500
