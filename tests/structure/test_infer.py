@@ -93,5 +93,5 @@ def test_what_is_not_flat_numbers_is_refused():
     images = GoalSpec(ArraySpec((8, 8, 3), "uint8"), SPEC.goal, SPEC.action)
     with pytest.raises(InputError, match=r"observation is \(8, 8, 3\) of uint8"):
         infer_structure(play(Pusher(0), 1, repeated_random_actions(0)), images)
-    with pytest.raises(InputError, match="at least one episode"):
+    with pytest.raises(InputError, match="At least 3 episodes are needed, got 0"):
         infer_structure([], SPEC)

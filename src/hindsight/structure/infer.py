@@ -21,7 +21,7 @@ from .columns import (
 )
 from .contact import MIN_PROBES, Contact, find_contact, find_onsets, measure_contact
 from .relevance import Relevance, find_relevant_columns
-from .steps import Steps
+from .steps import HELD_OUT, Steps
 from .symmetries import Symmetry, SymmetryFinder
 
 
@@ -80,15 +80,15 @@ def infer_structure(episodes: Sequence[Episode], spec: GoalSpec, probing: Sequen
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
     (`ProbingController`); without them only what random actions show is used.
-    Raises InputError if there are no episodes, or if observations, goals or actions are not flat arrays of numbers.
+    Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
-    if not episodes:
-        raise InputError("`episodes` must hold at least one episode, got none.")
     for name, part in (("observation", spec.observation), ("goal", spec.goal), ("action", spec.action)):
         if len(part.shape) != 1 or np.dtype(part.dtype).kind != "f":
             raise InputError(
                 f"Structure is inferred from flat arrays of floats, but {name} is {part.shape} of {part.dtype}."
             )
+    if len(episodes) < HELD_OUT:
+        raise InputError(f"At least {HELD_OUT} episodes are needed, got {len(episodes)}. Play more steps.")
     steps = Steps.from_episodes(episodes)
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
     contact = find_contact(steps, copies, controlled)
