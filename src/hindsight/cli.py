@@ -346,6 +346,30 @@ def new(arguments: Namespace) -> int:
     return 0
 
 
+def add_infer(parser: ArgumentParser) -> None:
+    """Add the arguments of `infer`."""
+    parser.add_argument("env", metavar="ENV", help="id of a registered environment")
+    parser.add_argument("--steps", type=int, default=2_000, metavar="N", help="random steps to learn from (2000)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the steps (0)")
+    parser.add_argument("--output", type=Path, default=None, metavar="FILE", help="write the result as a recipe (.toml)")
+
+
+def infer(arguments: Namespace) -> int:
+    """Find the structure of a task in its steps."""
+    from .commands.infer import infer_task, write_recipe
+    from .commands.policies import find_modules_here
+
+    _at_least_one("steps", arguments.steps)
+    find_modules_here(arguments.env)
+    structure = infer_task(arguments.env, arguments.steps, arguments.seed)
+    for finding in structure.findings():
+        print(f"{finding.option}: {finding.value}\n    {finding.evidence}")
+    if arguments.output is not None:
+        write_recipe(arguments.env, arguments.steps, structure, arguments.output)
+        print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
+    return 0
+
+
 def _at_least_one(name: str, value: int) -> None:
     if value < 1:
         raise OptionError(f"`--{name}` must be at least 1, got {value}.")
@@ -370,5 +394,6 @@ COMMANDS: dict[str, Command] = {
     "export": Command("RUN", "write a policy as ONNX or TorchScript", add_export, export),
     "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, doctor),
     "new": Command("NAME", "write a small goal environment with its test, to start from", add_new, new),
+    "infer": Command("ENV", "find the structure of a task in its steps, and write it as a recipe", add_infer, infer),
     "check": Command("ENV", "check that an environment follows the goal interface", add_check, check),
 }

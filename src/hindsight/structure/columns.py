@@ -1,0 +1,123 @@
+"""What single observation columns are: copies of the goal, constants, differences, or moved by the action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..records import Array
+from .steps import Steps, explained_variance
+
+EXACT = 1e-6  # relative to the size of the numbers: float32 observations agree to about 1e-7
+CONTROLLED_R2 = 0.3  # held-out R2 of a column's change, given the action, from which on the action controls it
+
+
+@dataclass(frozen=True)
+class GoalCopies:
+    """columns[k]: the observation column that equals achieved_goal[k] in every step, or None."""
+
+    columns: tuple[int | None, ...]
+    n_steps: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every number of the achieved goal has a copy."""
+        return None not in self.columns
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        found = {k: column for k, column in enumerate(self.columns) if column is not None}
+        if not found:
+            return f"no column equals a number of achieved_goal in {self.n_steps:,} steps"
+        pairs = ", ".join(f"column {column} = achieved_goal[{k}]" for k, column in found.items())
+        return f"{pairs} in {self.n_steps:,} of {self.n_steps:,} steps"
+
+
+@dataclass(frozen=True)
+class ControlledColumns:
+    """Columns whose change the action explains.
+
+    columns: ascending. r2: held-out R2 of each. effect: (action size, columns), change of each column per unit of action.
+    """
+
+    columns: tuple[int, ...]
+    r2: tuple[float, ...]
+    effect: Array
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        if not self.columns:
+            return "the action explains the change of no column"
+        return f"columns {_listed(self.columns)} follow the action (held-out R2 {min(self.r2):.2f} to {max(self.r2):.2f})"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """column = left - right in every step."""
+
+    column: int
+    left: int
+    right: int
+
+
+def find_goal_copies(steps: Steps) -> GoalCopies:
+    """Find the columns that equal a number of the achieved goal before and after every step.
+
+    A column that never varies is a copy only if some other number of the goal has a copy that varies: two constants may be
+    equal by chance.
+    """
+    seen = np.concatenate([steps.observation, steps.next_observation])
+    achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
+    columns: list[int | None] = []
+    for values in achieved.T:
+        gap = np.abs(seen - values[:, None]).max(0)
+        equal = np.flatnonzero(gap <= EXACT * max(1.0, float(np.abs(values).max())))
+        columns.append(int(equal[0]) if len(equal) else None)
+    varies = [column is not None and np.ptp(values) > 0 for column, values in zip(columns, achieved.T, strict=True)]
+    return GoalCopies(tuple(columns) if any(varies) else (None,) * len(columns), len(steps))
+
+
+def find_constant_columns(steps: Steps) -> tuple[int, ...]:
+    """Return the columns that have one value in all steps."""
+    seen = np.concatenate([steps.observation, steps.next_observation])
+    return tuple(np.flatnonzero(np.ptp(seen, axis=0) == 0).tolist())
+
+
+def find_controlled_columns(steps: Steps) -> ControlledColumns:
+    """Find the columns that the action moves, by linear regression of each column's change on this and the last action."""
+    r2 = explained_variance(np.column_stack([steps.action, steps.previous_action]), steps.change, steps.is_held_out)
+    columns = np.flatnonzero(r2 >= CONTROLLED_R2)
+    design = np.column_stack([steps.action, np.ones(len(steps))])
+    effect = np.linalg.lstsq(design, steps.change[:, columns], rcond=None)[0][:-1]
+    return ControlledColumns(tuple(columns.tolist()), tuple(r2[columns].tolist()), effect)
+
+
+def find_differences(steps: Steps) -> tuple[Difference, ...]:
+    """Find the columns that are exactly one column minus another, one pair for each such column."""
+    seen = np.concatenate([steps.observation, steps.next_observation])
+    live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
+    sample = seen[:: max(1, len(seen) // 64)]  # most pairs fail on a few rows already
+    found = []
+    for column in live:
+        gap = np.abs(sample[:, live, None] - sample[:, None, live] - sample[:, column, None, None]).max(0)
+        limit = 4 * EXACT * max(1.0, float(np.abs(seen[:, live]).max()))
+        for i, j in np.argwhere(gap <= limit):
+            left, right = live[i], live[j]
+            exact = np.abs(seen[:, left] - seen[:, right] - seen[:, column]).max() <= limit
+            if exact and len({column, left, right}) == 3:
+                found.append(Difference(column, left, right))
+                break
+    # "c = a - b" implies "a = c + b" only, never another difference with positive sign, but "b = a - c": keep the first.
+    used: set[frozenset[int]] = set()
+    kept = []
+    for difference in found:
+        triple = frozenset((difference.column, difference.left, difference.right))
+        if triple not in used:
+            used.add(triple)
+            kept.append(difference)
+    return tuple(kept)
+
+
+def _listed(columns: tuple[int, ...]) -> str:
+    return ", ".join(map(str, columns))

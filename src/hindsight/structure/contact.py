@@ -1,0 +1,112 @@
+"""What must come near what before the achieved goal begins to move: the subgoal "reach" of tasks with an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..records import Array
+from .columns import ControlledColumns, GoalCopies
+from .steps import Steps
+
+AT_REST, MOVING = 1e-3, 1e-2  # distance of a step, relative to the spread of the goals
+MOSTLY_AT_REST = 0.5  # fraction of the steps that an object rests while the agent acts at random
+MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
+MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
+NEAR = 0.5  # at onsets a column that touches the object is at most this fraction of its usual distance away
+RUNNER_UP = 1.25  # the next best column must be farther away by this factor
+MOST_GOALS = 0.9
+TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
+
+
+@dataclass(frozen=True)
+class Contact:
+    """The columns that are near the object whenever it begins to move.
+
+    tool: for each number of the goal the observation column that meets it. thing: the copies of the achieved goal.
+    n_onsets: how often the object moved from rest, counted once per episode. distances: its 10, 50 and 90 %
+    quantiles. in_reach: fraction of the desired goals that lie within the range of places where the tool was.
+    """
+
+    tool: tuple[int, ...]
+    thing: tuple[int, ...]
+    n_onsets: int
+    distances: tuple[float, float, float]
+    in_reach: float
+
+    @property
+    def leads_to_goals(self) -> bool:
+        """Whether the tool can bring the object to its goals; where it cannot, the object must leave the tool."""
+        return self.in_reach >= MOST_GOALS
+
+    def subgoal(self) -> str:
+        """Return the subgoal that asks the tool to the object, as the option `subgoals` writes it."""
+        tolerance, switch = TOLERANCE * self.distances[0], SWITCH * self.distances[1]
+        achieved, goal = (",".join(map(str, columns)) for columns in (self.tool, self.thing))
+        return (
+            f"reach achieved={achieved} goal={goal} tolerance={tolerance:.3g} switch_distance={max(switch, tolerance):.3g}"
+        )
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        low, middle, high = self.distances
+        return (
+            f"columns {', '.join(map(str, self.tool))} were near columns {', '.join(map(str, self.thing))} in all "
+            f"{self.n_onsets} episodes where the goal moved from rest (distance {low:.3f}, {middle:.3f}, {high:.3f} at the "
+            f"10, 50 and 90 % quantiles); {self.in_reach:.0%} of the goals lie within the reach of these columns"
+        )
+
+
+def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns) -> Contact | None:
+    """Find what touches the object; None if there is no object, or too little evidence.
+
+    There is an object if the achieved goal has copies, mostly rests, and is not moved by the action directly.
+    """
+    thing = tuple(column for column in copies.columns if column is not None)
+    if not copies.is_complete or set(thing) & set(controlled.columns):
+        return None
+    if np.mean(steps.move < AT_REST * steps.goal_spread) < MOSTLY_AT_REST:
+        return None
+    onsets = find_onsets(steps)
+    if len(onsets) < MIN_ONSETS:
+        return None
+    tool = [_nearest_column(steps, onsets, k, controlled.columns) for k in range(len(thing))]
+    if None in tool or len(set(tool)) < len(tool):
+        return None
+    columns = tuple(column for column in tool if column is not None)
+    return measure_contact(steps, columns, thing)
+
+
+def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...]) -> Contact:
+    """Measure at which distance between the columns `tool` and `thing` the achieved goal begins to move."""
+    onsets = find_onsets(steps)
+    gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, thing]
+    low, middle, high = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9]).tolist()
+    low_place, high_place = np.quantile(steps.observation[:, tool], [0.005, 0.995], axis=0)
+    goals = steps.desired_goal[steps.starts_episode]
+    in_reach = ((goals >= low_place) & (goals <= high_place)).all(1).mean()
+    return Contact(tool, thing, len(onsets), (low, middle, high), float(in_reach))
+
+
+def find_onsets(steps: Steps) -> Array:
+    """Return the transitions in which the achieved goal moves after a step of rest, the first of each episode, (M,)."""
+    move, goal_spread = steps.move, steps.goal_spread
+    rested = np.roll(move < AT_REST * goal_spread, 1) & ~steps.starts_episode
+    onsets = np.flatnonzero((move > MOVING * goal_spread) & rested)
+    first = np.unique(steps.episode[onsets], return_index=True)[1]
+    return onsets[first]
+
+
+def _nearest_column(steps: Steps, onsets: Array, k: int, columns: tuple[int, ...]) -> int | None:
+    """Return the column that is nearest to number k of the goal at onsets, relative to its usual distance.
+
+    None unless one stands out.
+    """
+    distance = np.abs(steps.next_observation[:, columns] - steps.next_achieved_goal[:, k, None])
+    ratio = np.median(distance[onsets], axis=0) / np.maximum(np.median(distance, axis=0), 1e-12)
+    order = np.argsort(ratio)
+    if not len(order) or ratio[order[0]] > NEAR:
+        return None
+    stands_out = len(order) == 1 or ratio[order[1]] >= RUNNER_UP * ratio[order[0]]
+    return int(columns[order[0]]) if stands_out else None

@@ -1,0 +1,143 @@
+"""infer_structure: from episodes to what they show of a task, and from that to options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..records import Episode, GoalSpec
+from .columns import (
+    ControlledColumns,
+    Difference,
+    GoalCopies,
+    find_constant_columns,
+    find_controlled_columns,
+    find_differences,
+    find_goal_copies,
+)
+from .contact import MIN_PROBES, Contact, find_contact, find_onsets, measure_contact
+from .relevance import Relevance, find_relevant_columns
+from .steps import HELD_OUT, Steps
+from .symmetries import Symmetry, SymmetryFinder
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One option that the steps support: its name, its value and the evidence in one sentence."""
+
+    option: str
+    value: Any
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What the steps of a task show. contact, relevance: None without an object, or with too little evidence."""
+
+    copies: GoalCopies
+    controlled: ControlledColumns
+    constant: tuple[int, ...]
+    differences: tuple[Difference, ...]
+    contact: Contact | None
+    relevance: Relevance | None
+    hidden: tuple[int, ...]
+    symmetries: tuple[Symmetry, ...]
+
+    def findings(self) -> list[Finding]:
+        """Return the options that follow, with their evidence."""
+        found = []
+        if self.copies.is_complete:
+            found.append(Finding("goal_features", "relative", self.copies.evidence()))
+        if self.contact is not None:
+            if self.contact.leads_to_goals:
+                found.append(Finding("subgoals", (self.contact.subgoal(),), self.contact.evidence()))
+            missing = missing_differences(self.contact, self.differences)
+            if missing:
+                found.append(Finding("column_differences", missing, "no columns hold these differences"))
+        if self.relevance is not None and self.hidden:
+            found.append(Finding("hidden_observation", self.hidden, self.relevance.evidence()))
+            every = tuple(range(len(self.copies.columns)))
+            found.append(
+                Finding("hidden_goal", every, f"goal - achieved_goal has all {len(every)} numbers, wherever the goal lies")
+            )
+        holds = [symmetry for symmetry in self.symmetries if symmetry.holds]
+        if holds:
+            evidence = "; ".join(symmetry.evidence() for symmetry in self.symmetries)
+            found.append(Finding("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
+        return found
+
+    def options(self) -> dict[str, Any]:
+        """Return the options that follow, by their names."""
+        return {finding.option: finding.value for finding in self.findings()}
+
+
+def infer_structure(episodes: Sequence[Episode], spec: GoalSpec, probing: Sequence[Episode] = ()) -> Structure:
+    """Infer the structure of a task from its steps; a pure function of arrays.
+
+    episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
+    (`ProbingController`); without them only what random actions show is used.
+    Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
+    """
+    for name, part in (("observation", spec.observation), ("goal", spec.goal), ("action", spec.action)):
+        if len(part.shape) != 1 or np.dtype(part.dtype).kind != "f":
+            raise InputError(
+                f"Structure is inferred from flat arrays of floats, but {name} is {part.shape} of {part.dtype}."
+            )
+    if len(episodes) < HELD_OUT:
+        raise InputError(f"At least {HELD_OUT} episodes are needed, got {len(episodes)}. Play more steps.")
+    steps = Steps.from_episodes(episodes)
+    copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
+    contact = find_contact(steps, copies, controlled)
+    differences, constant = find_differences(steps), find_constant_columns(steps)
+    relevance, hidden, symmetries = None, tuple[int, ...](), tuple[Symmetry, ...]()
+    if contact is not None and probing and len(find_onsets(Steps.from_episodes(probing))) < MIN_PROBES * len(probing):
+        contact = None
+    if contact is not None and probing:
+        everything = Steps.from_episodes([*episodes, *probing])
+        contact = measure_contact(everything, contact.tool, contact.thing)
+        relevance = find_relevant_columns(
+            everything, gap_columns(contact, differences), [c for c in range(steps.n_columns) if c not in constant]
+        )
+        visible = [c for c in range(steps.n_columns) if c in relevance.columns or c in controlled.columns]
+        symmetries = tuple(SymmetryFinder(everything, visible, contact).find())
+        hidden = _hidden_columns(steps.n_columns, visible, contact, symmetries)
+    return Structure(copies, controlled, constant, differences, contact, relevance, hidden, symmetries)
+
+
+def gap_columns(contact: Contact, differences: Sequence[Difference]) -> list[int]:
+    """Return the columns that are the gap between tool and object, as far as there are any."""
+    return [
+        column
+        for pair in zip(contact.tool, contact.thing, strict=True)
+        if (column := _third(pair, differences)) is not None
+    ]
+
+
+def missing_differences(contact: Contact, differences: Sequence[Difference]) -> tuple[str, ...]:
+    """Return the gaps between tool and object that no column holds, as the option `column_differences` writes them."""
+    pairs = zip(contact.tool, contact.thing, strict=True)
+    return tuple(f"{thing}-{tool}" for tool, thing in pairs if _third((tool, thing), differences) is None)
+
+
+def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | None:
+    for difference in differences:
+        triple = {difference.column, difference.left, difference.right}
+        if set(pair) < triple:
+            return (triple - set(pair)).pop()
+    return None
+
+
+def _hidden_columns(
+    n_columns: int, visible: Sequence[int], contact: Contact, symmetries: Sequence[Symmetry]
+) -> tuple[int, ...]:
+    """Return the columns to hide: what helps no prediction, and places along axes of which the mirror holds.
+
+    Along the other axes the place may matter (gravity, the edge of the reach), whatever a few steps show.
+    """
+    mirrored = {symmetry.axes[0] for symmetry in symmetries if symmetry.holds and len(symmetry.axes) == 1}
+    places = {column: k for columns in (contact.tool, contact.thing) for k, column in enumerate(columns)}
+    return tuple(c for c in range(n_columns) if (places[c] in mirrored if c in places else c not in visible))

@@ -1,0 +1,102 @@
+"""Which observation columns help to predict how the achieved goal moves. The others can be hidden from the networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..records import Array
+from .steps import Steps
+
+WIDTH = 100  # random Fourier features (Rahimi and Recht 2007) of the regression
+FOLDS = 3  # of whole episodes
+MIN_GAIN = 0.03  # more columns are kept only if they lower the held-out error by this fraction
+PATIENCE = 2  # further columns that are tried after the best: some help only together
+MOST_STEPS = 1_500  # steps that models are fitted to; those in which the goal moves come first
+CLIP = 5.0  # standard deviations
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """Columns that predict how the achieved goal moves.
+
+    columns: those that were chosen, in the order of their use, the given ones first. error: held-out mean squared error of
+    the move with these columns, in units of its variance. error_all: the same with all columns.
+    """
+
+    columns: tuple[int, ...]
+    error: float
+    error_all: float
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        listed = ", ".join(map(str, sorted(self.columns)))
+        return (
+            f"columns {listed} predict the move of the goal with a held-out error of {self.error:.2f} of its variance, all "
+            f"columns with {self.error_all:.2f}"
+        )
+
+
+def find_relevant_columns(steps: Steps, first: Sequence[int], candidates: Sequence[int]) -> Relevance:
+    """Choose columns one by one, each time the one that lowers the held-out error of the goal's move most.
+
+    first: columns that are used in any case. candidates: columns to choose from. Every model also sees the action.
+    """
+    chosen_steps = _informative_steps(steps)
+    episode = steps.episode[chosen_steps]
+    move = (steps.next_achieved_goal - steps.achieved_goal)[chosen_steps]
+    target = move / (move.std(0) + 1e-12)
+    action = standardize(steps.action[chosen_steps])
+    columns = standardize(steps.observation[chosen_steps])
+
+    def error(used: Sequence[int]) -> float:
+        return prediction_error(np.column_stack([columns[:, list(used)], action]), target, episode)
+
+    error_all = error(range(steps.n_columns))
+    path, left = list(first), [column for column in candidates if column not in first]
+    errors = [error(path)]
+    best = 0  # index of the smallest error so far; a later one must be smaller by MIN_GAIN
+    while left and (errors[best] > error_all or len(errors) - best <= PATIENCE):
+        trials = {column: error([*path, column]) for column in left}
+        column = min(trials, key=trials.__getitem__)
+        path.append(column)
+        left.remove(column)
+        errors.append(trials[column])
+        if errors[-1] <= (1 - MIN_GAIN) * errors[best]:
+            best = len(errors) - 1
+    return Relevance(tuple(path[: len(first) + best]), errors[best], error_all)
+
+
+def prediction_error(inputs: Array, target: Array, episode: Array, n_tested: int | None = None) -> float:
+    """Return the mean squared error of ridge regression on random Fourier features, on episodes that it did not see.
+
+    inputs: (N, k), standardized. target: (N, m). episode: (N,) numbers; FOLDS folds of whole episodes are held out in turn.
+    n_tested: the first so many rows are tested, the others only fitted to; all rows if None.
+    """
+    total, n_tested = 0.0, len(inputs) if n_tested is None else n_tested
+    for fold in range(FOLDS):
+        rng = np.random.default_rng(fold)
+        directions = rng.normal(size=(inputs.shape[1], WIDTH)) * 0.9 / np.sqrt(inputs.shape[1])
+        phases = rng.uniform(0, 2 * np.pi, WIDTH)
+        features = np.column_stack([np.cos(inputs @ directions + phases), inputs, np.ones(len(inputs))])
+        is_held_out = episode % FOLDS == fold
+        fitted = features[~is_held_out]
+        weights = np.linalg.solve(fitted.T @ fitted + np.eye(features.shape[1]), fitted.T @ target[~is_held_out])
+        is_tested = is_held_out & (np.arange(len(inputs)) < n_tested)
+        total += float(np.square(features[is_tested] @ weights - target[is_tested]).sum())
+    return float(total / (n_tested * target.shape[1]))
+
+
+def _informative_steps(steps: Steps) -> Array:
+    """Return the steps in which the goal moves most, and as many spread over all steps, in order, (M,)."""
+    by_move = np.argsort(-steps.move, kind="stable")[: MOST_STEPS // 2]
+    spread = np.linspace(0, len(steps) - 1, MOST_STEPS // 2).astype(np.int64)
+    return np.unique(np.concatenate([by_move, spread]))
+
+
+def standardize(values: Array) -> Array:
+    """Return the columns with mean 0 and standard deviation 1, clipped to CLIP."""
+    centred = (values - values.mean(0)) / (values.std(0) + 1e-6)
+    return np.asarray(np.clip(centred, -CLIP, CLIP))

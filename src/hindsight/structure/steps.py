@@ -1,0 +1,96 @@
+"""Transitions of episodes as plain arrays, and the statistics that every kind of structure is inferred with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..records import Array, Episode
+
+HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """N transitions, one after another. All arrays are float64 with N rows; `episode` numbers the episodes from 0."""
+
+    observation: Array
+    action: Array
+    next_observation: Array
+    achieved_goal: Array
+    next_achieved_goal: Array
+    desired_goal: Array
+    episode: Array
+
+    @classmethod
+    def from_episodes(cls, episodes: Sequence[Episode]) -> Steps:
+        """Stack the transitions of episodes whose observations, goals and actions are flat arrays of numbers."""
+
+        def stack(name: str, rows: slice) -> Array:
+            return np.concatenate(
+                [np.asarray(getattr(e, name), np.float64).reshape(len(e) + 1, -1)[rows] for e in episodes]
+            )
+
+        before, after = slice(None, -1), slice(1, None)
+        return cls(
+            observation=stack("observation", before),
+            action=np.concatenate([np.asarray(e.action, np.float64).reshape(len(e), -1) for e in episodes]),
+            next_observation=stack("observation", after),
+            achieved_goal=stack("achieved_goal", before),
+            next_achieved_goal=stack("achieved_goal", after),
+            desired_goal=stack("desired_goal", before),
+            episode=np.repeat(np.arange(len(episodes)), [len(e) for e in episodes]),
+        )
+
+    def __len__(self) -> int:
+        """The number of transitions."""
+        return len(self.action)
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of an observation."""
+        return int(self.observation.shape[1])
+
+    @property
+    def change(self) -> Array:
+        """How each observation column changes in each step, (N, columns)."""
+        return self.next_observation - self.observation
+
+    @property
+    def move(self) -> Array:
+        """How far the achieved goal moves in each step, (N,), Euclidean, in the units of the goal."""
+        return np.asarray(np.linalg.norm(self.next_achieved_goal - self.achieved_goal, axis=1))
+
+    @property
+    def previous_action(self) -> Array:
+        """The action of the step before, (N, action size), 0 in the first step of an episode."""
+        return np.asarray(np.where(self.starts_episode[:, None], 0.0, np.roll(self.action, 1, axis=0)))
+
+    @property
+    def goal_spread(self) -> float:
+        """Standard deviation of the desired goals over episodes, Euclidean, in the units of the goal."""
+        return float(np.linalg.norm(self.desired_goal[self.starts_episode].std(0)))
+
+    @property
+    def is_held_out(self) -> Array:
+        """Whether each transition belongs to an episode that models are tested on instead of fitted to, (N,) bool."""
+        return np.asarray(self.episode % HELD_OUT == 0)
+
+    @property
+    def starts_episode(self) -> Array:
+        """Whether each transition is the first of its episode, (N,) bool."""
+        return np.append(True, np.diff(self.episode) != 0)
+
+
+def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Array:
+    """Return the held-out R2 of each target column under linear regression on `inputs`, at most 1.
+
+    inputs: (N, k). targets: (N, m). is_held_out: (N,) bool. Returns (m,); 0 for a target that does not vary.
+    """
+    design = np.column_stack([inputs, np.ones(len(inputs))])
+    weights = np.linalg.lstsq(design[~is_held_out], targets[~is_held_out], rcond=None)[0]
+    residual = targets[is_held_out] - design[is_held_out] @ weights
+    variance = np.square(targets[is_held_out] - targets[~is_held_out].mean(0)).sum(0)
+    return np.asarray(np.where(variance > 0, 1 - np.square(residual).sum(0) / np.maximum(variance, 1e-300), 0.0))

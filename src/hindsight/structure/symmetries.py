@@ -1,0 +1,195 @@
+"""Mirrors and quarter turns of the goal's axes under which the visible part of the world moves alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from ..records import Array
+from .axes import UNKNOWN, AxisTable, axis_signals, find_axes
+from .contact import Contact
+from .relevance import prediction_error, standardize
+from .steps import Steps
+
+WORSE = 1.1  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
+MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
+SAME_PROFILE = 0.35  # largest difference of correlations between columns that a quarter turn exchanges
+MOST_STEPS = 1_500
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """A signed permutation with offset. text: as `records.symmetries` reads it. error, error_plain: the held-out test."""
+
+    axes: tuple[int, ...]  # of the goal: one for a mirror, two for a quarter turn
+    text: str
+    error: float
+    error_plain: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether steps are predicted as well with it as without it."""
+        return self.error <= WORSE * self.error_plain
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        name = (
+            f"mirror of axis {self.axes[0]}" if len(self.axes) == 1 else "quarter turn of axes {} and {}".format(*self.axes)
+        )
+        verdict = "holds" if self.holds else "does not hold"
+        return (
+            f"{name} {verdict}: held-out error of the next move {self.error:.2f} of its variance with transformed steps "
+            f"added, {self.error_plain:.2f} without"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """y = sign * x[source] + offset, of the columns of an observation, a goal or an action; `letter` says which."""
+
+    letter: str
+    source: Array
+    sign: Array
+    offset: Array
+
+    @classmethod
+    def identity(cls, letter: str, size: int) -> Transform:
+        """Return the transform that changes nothing."""
+        return cls(letter, np.arange(size), np.ones(size), np.zeros(size))
+
+    def apply(self, values: Array) -> Array:
+        """Transform places, (N, size)."""
+        return np.asarray(values[:, self.source] * self.sign + self.offset)
+
+    def apply_to_moves(self, values: Array) -> Array:
+        """Transform differences of places, (N, size)."""
+        return np.asarray(values[:, self.source] * self.sign)
+
+    def text(self) -> list[str]:
+        """Return what changes, for instance ["o6=-o7", "o7=o6"]."""
+        entries = []
+        for i, (source, sign, offset) in enumerate(zip(self.source, self.sign, self.offset, strict=True)):
+            if source != i or sign != 1 or offset:
+                term = f"{'-' if sign < 0 else '+' if offset else ''}{self.letter}{source}"
+                entries.append(f"{self.letter}{i}={f'{offset:.6g}' if offset else ''}{term}")
+        return entries
+
+
+class SymmetryFinder:
+    """Tries mirrors of each axis and quarter turns of each pair of axes on the steps of a task.
+
+    visible: observation columns that the networks see. contact: the columns that are places, one of each axis.
+    """
+
+    def __init__(self, steps: Steps, visible: Sequence[int], contact: Contact) -> None:
+        self._steps, self._visible, self._contact = steps, list(visible), contact
+        start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
+        digits = 4 - math.ceil(math.log10(float(np.abs(start).max()) + 1e-12))
+        self._centre = start.round(digits)  # where the tool starts; rounded, so that mirrors and turns form a finite group
+        places = {*contact.tool, *contact.thing}
+        self._others = [column for column in self._visible if column not in places]
+        signals = axis_signals(steps, contact.tool)
+        self._columns = find_axes(steps.observation[:, self._others], signals)
+        self._actions = find_axes(steps.action, signals)
+        picked = np.unique(np.linspace(0, len(steps) - 1, MOST_STEPS).astype(np.int64))
+        self._seen, self._action, self._episode = steps.observation[picked], steps.action[picked], steps.episode[picked]
+        moves = steps.next_achieved_goal - steps.achieved_goal, steps.change[:, list(contact.tool)]
+        self._moves = [(move / (np.linalg.norm(move, axis=1).std() + 1e-12))[picked] for move in moves]
+
+    @property
+    def unclear(self) -> tuple[int, ...]:
+        """Visible columns that belong to several axes: with one of these no symmetry can be declared."""
+        return tuple(c for c, axis in zip(self._others, self._columns.of, strict=True) if axis == UNKNOWN)
+
+    def find(self) -> list[Symmetry]:
+        """Return the symmetries that could be tested, whether they hold or not."""
+        if self.unclear or UNKNOWN in self._actions.of:
+            return []
+        moved = np.abs(self._steps.next_achieved_goal - self._steps.achieved_goal).mean(0)
+        axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
+        tested = [self._test((k,), self._mirror(k)) for k in axes]
+        for k, other in combinations(axes, 2):
+            transforms = self._quarter_turn(k, other)
+            if transforms is not None:
+                tested.append(self._test((k, other), transforms))
+        return tested
+
+    def _goals_lie_around(self, axis: int) -> bool:
+        """Whether goals are asked on both sides of the centre: else the mirrored half of the task is never met."""
+        way = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis]
+        return bool(abs(way.mean()) <= way.std())
+
+    def _mirror(self, axis: int) -> tuple[Transform, Transform, Transform]:
+        goal = Transform.identity("g", len(self._centre))
+        goal.sign[axis], goal.offset[axis] = -1.0, 2 * self._centre[axis]
+        observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
+        observation.sign[[self._others[i] for i in self._columns.members(axis)]] = -1.0
+        action.sign[self._actions.members(axis)] = -1.0
+        return observation, goal, action
+
+    def _quarter_turn(self, axis: int, other: int) -> tuple[Transform, Transform, Transform] | None:
+        """x -> -y, y -> x about the centre; None if the columns of the two axes cannot be paired."""
+        pairs, action_pairs = (_pairs(table, axis, other) for table in (self._columns, self._actions))
+        if pairs is None or action_pairs is None:
+            return None
+        goal = Transform.identity("g", len(self._centre))
+        _exchange(goal, axis, other, 1.0)
+        goal.offset[axis] = self._centre[axis] + self._centre[other]
+        goal.offset[other] = self._centre[other] - self._centre[axis]
+        observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
+        for i, j, factor in pairs:
+            _exchange(observation, self._others[i], self._others[j], factor)
+        for i, j, factor in action_pairs:
+            _exchange(action, i, j, factor)
+        return observation, goal, action
+
+    def _identity_with_places(self, goal: Transform) -> Transform:
+        """Places are transformed as goals are, hidden or not: subgoals and differences are made of them."""
+        observation = Transform.identity("o", self._steps.n_columns)
+        for columns in (self._contact.tool, self._contact.thing):
+            for k, column in enumerate(columns):
+                observation.source[column] = columns[goal.source[k]]
+                observation.sign[column], observation.offset[column] = goal.sign[k], goal.offset[k]
+        return observation
+
+    def _test(self, axes: tuple[int, ...], transforms: tuple[Transform, Transform, Transform]) -> Symmetry:
+        """Compare the held-out error of the next move, fitted with and without transformed steps."""
+        observation, goal, action = transforms
+        target = np.column_stack(self._moves)
+        transformed = np.column_stack([goal.apply_to_moves(move) for move in self._moves])
+        inputs = np.column_stack([self._seen[:, self._visible], self._action])
+        more = np.column_stack([observation.apply(self._seen)[:, self._visible], action.apply(self._action)])
+        plain = prediction_error(standardize(inputs), target, self._episode)
+        both, targets = standardize(np.concatenate([inputs, more])), np.concatenate([target, transformed])
+        added = prediction_error(both, targets, np.tile(self._episode, 2), n_tested=len(inputs))
+        return Symmetry(axes, " ".join([*observation.text(), *goal.text(), *action.text()]), added, plain)
+
+
+def _exchange(transform: Transform, i: int, j: int, factor: float) -> None:
+    transform.source[i], transform.source[j] = j, i
+    transform.sign[i], transform.sign[j] = -factor, factor
+
+
+def _pairs(table: AxisTable, axis: int, other: int) -> list[tuple[int, int, float]] | None:
+    """Pair what belongs to one axis with what belongs to the other, by the likeness of their profiles.
+
+    Returns (i, j, sign that makes their profiles alike); None if one is left over or too different from all others.
+    """
+    free, pairs = table.members(other), []
+    if len(table.members(axis)) != len(free):
+        return None
+    for i in table.members(axis):
+        gaps = [
+            (float(np.abs(table.profile[i] - factor * table.profile[j]).max()), at, factor)
+            for at, j in enumerate(free)
+            for factor in (1.0, -1.0)
+        ]
+        gap, at, factor = min(gaps)
+        if gap > SAME_PROFILE:
+            return None
+        pairs.append((i, free.pop(at), factor))
+    return pairs

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from pusher import COLUMNS, RADIUS, SPEC, Pusher, play, repeated_random_actions
+
+from hindsight.errors import InputError
+from hindsight.records import ArraySpec, GoalSpec
+from hindsight.records.subgoals import parse_subgoals
+from hindsight.records.symmetries import Symmetries
+from hindsight.structure import ProbingController, infer_structure
+
+
+def structure_of(order=None):
+    world = Pusher(0, order)
+    episodes = play(world, 40, repeated_random_actions(1))
+    found = infer_structure(episodes, SPEC)
+    controller = ProbingController(found.controlled, found.contact, SPEC.action, np.random.default_rng(2))
+
+    def probe(observation, is_first):
+        if is_first:
+            controller.start_episode()
+        return controller(observation)
+
+    probing = play(world, 30, probe)
+    return infer_structure(episodes, SPEC, probing), episodes, probing
+
+
+@pytest.fixture(scope="module")
+def inferred():
+    return structure_of()
+
+
+def test_probing_makes_contact_in_nearly_every_episode(inferred):
+    _, episodes, probing = inferred
+
+    def contacts(played):
+        return np.mean([np.ptp(episode.achieved_goal, axis=0).max() > 0.01 for episode in played])
+
+    assert contacts(probing) >= 0.9 > contacts(episodes)
+
+
+def test_the_tool_is_found_and_the_distance_of_contact(inferred):
+    structure = inferred[0]
+    assert structure.copies.columns == COLUMNS["object"]
+    assert structure.contact.tool == COLUMNS["tool"]
+    assert structure.contact.distances[1] == pytest.approx(RADIUS, abs=0.02)
+    (subgoal,) = parse_subgoals(structure.options()["subgoals"], SPEC)
+    assert (subgoal.achieved, subgoal.goal) == (COLUMNS["tool"], COLUMNS["object"])
+    assert subgoal.tolerance < RADIUS < subgoal.switch_distance
+
+
+def test_noise_constants_and_places_are_hidden_and_the_gap_is_not(inferred):
+    structure = inferred[0]
+    assert structure.constant == COLUMNS["constant"]
+    hidden = set(structure.options()["hidden_observation"])
+    assert hidden >= {*COLUMNS["noise"], *COLUMNS["constant"], *COLUMNS["tool"], *COLUMNS["object"]}
+    assert not hidden & set(COLUMNS["gap"])
+
+
+def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):
+    structure = inferred[0]
+    assert [(symmetry.axes, symmetry.holds) for symmetry in structure.symmetries] == [
+        ((0,), True),
+        ((1,), True),
+        ((0, 1), True),
+    ]
+    assert len(Symmetries(structure.options()["symmetries"], SPEC)) == 8
+
+
+def test_every_finding_names_its_evidence(inferred):
+    for finding in inferred[0].findings():
+        assert any(character.isdigit() for character in finding.evidence), finding
+
+
+def test_the_order_of_the_columns_does_not_matter():
+    order = np.random.default_rng(3).permutation(10)
+    place = {int(column): i for i, column in enumerate(order)}  # where each column stands now
+    structure = structure_of(order)[0]
+    assert structure.copies.columns == tuple(place[column] for column in COLUMNS["object"])
+    assert structure.contact.tool == tuple(place[column] for column in COLUMNS["tool"])
+    assert place[8] in structure.hidden
+    assert len(Symmetries(structure.options()["symmetries"], SPEC)) == 8
+
+
+def test_an_object_that_no_action_touches_gives_no_subgoal():
+    world = Pusher(0)
+    episodes = play(world, 20, lambda observation, is_first: np.zeros(2))
+    structure = infer_structure(episodes, SPEC)
+    assert structure.contact is None
+    assert "subgoals" not in structure.options()
+
+
+def test_what_is_not_flat_numbers_is_refused():
+    images = GoalSpec(ArraySpec((8, 8, 3), "uint8"), SPEC.goal, SPEC.action)
+    with pytest.raises(InputError, match=r"observation is \(8, 8, 3\) of uint8"):
+        infer_structure(play(Pusher(0), 1, repeated_random_actions(0)), images)
+    with pytest.raises(InputError, match="At least 3 episodes are needed, got 0"):
+        infer_structure([], SPEC)
