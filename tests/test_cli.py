@@ -196,7 +196,7 @@ def test_train_writes_a_report_and_report_and_compare_write_it_again(run_folder,
     ("arguments", "message"),
     [
         (["trian"], "Did you mean 'train'"),
-        (["train", "PointReech-v0"], "Did you mean: `PointReach`?"),
+        (["train", "PointReech-v0"], "Did you mean 'PointReach-v0'"),
         (["train", "PointReach-v0", "--agent", "td4"], "Did you mean 'td3'"),
         (["train", "PointReach-v0", "--recipe", "point_rech"], "Did you mean 'point_reach'"),
         (["train", "PointReach-v0", "--tau", "x"], "`tau` must be a number"),
