@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ..envs.check import Finding
 from ..errors import HindsightError
 from ..her import HER
 from ..report.run import environment_name, read_run
@@ -48,9 +49,8 @@ class Training:
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
-        found = self.model.check_report
-        check = [f"{f.name}: {f.sentence}" for f in (*found.of("error"), *found.of("warning"))] if found else []
-        with RunFolder(self.path, self.model.settings, self.model.spec, check) as folder:
+        warnings = [f"{finding.name}: {finding.sentence}" for finding in self._findings("warning")]
+        with RunFolder(self.path, self.model.settings, self.model.spec, check=warnings) as folder:
             self._begin(folder)
             report = LiveReport(self.path)
             with stop_signals() as received:
@@ -67,6 +67,10 @@ class Training:
         self._conclude()
         say(f"report: {page}" if page else f"There is no report: {report.problem}")
         return 0
+
+    def _findings(self, level: str) -> list[Finding]:
+        """Return what the check of the environment found; nothing without a check."""
+        return self.model.check_report.of(level) if self.model.check_report else []
 
     def _begin(self, folder: RunFolder) -> None:
         continues = self.resume and folder.holds_a_run
@@ -118,9 +122,8 @@ class Training:
             f"{'resuming' if continues else 'training'} {name} with {settings.agent}, recipe {settings.recipe!r} "
             f"({settings.variant}), seed {settings.training.seed}, in {self.path}"
         )
-        if self.model.check_report:
-            for finding in (*self.model.check_report.of("warning"), *self.model.check_report.of("not seen")):
-                say(f"  {finding.level}: {finding.name}: {finding.sentence}")
+        for finding in (*self._findings("warning"), *self._findings("not seen")):
+            say(f"  {finding.level}: {finding.name}: {finding.sentence}")
         for option, reason in settings.reasons.items():
             say(f"  {option} = {settings.flat()[option]}  ({reason})")
         self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
