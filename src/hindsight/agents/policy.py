@@ -246,7 +246,7 @@ class Policy:
         shaped = np.asarray(action).astype(self._dtype).reshape((*leading, *self.spec.action.shape))
         return shaped[()]  # a Discrete action becomes a number: environments use it as a key
 
-    predict = act  # the name that SB3 users expect
+    predict = act  # SB3's name, but not its call: three arrays in, the action alone out. HER.predict is called as in SB3
 
     def distribution(
         self, observation: Array, achieved_goal: Array, desired_goal: Array, exploration: Exploration | None = None

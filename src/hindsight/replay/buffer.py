@@ -43,7 +43,8 @@ class HindsightBuffer:
     seed: a number, or a NumPy Generator that the random state is drawn from.
     options: relabelling and sampling. `options.strategy` may be a function (rows, steps_done, steps_left, u) -> goal rows.
     compute_terminated, compute_success: as compute_reward; used as options.relabel_terminated says.
-    success_reward: least reward of a success. A subgoal that is reached gives it, otherwise one less.
+    success_reward: with relabel_terminated="success" and no compute_success, a reward of at least this is a success.
+        Samples with a subgoal get this reward where it is reached, and one less elsewhere.
     episode_length: usual number of steps per episode, which fits the memory to it.
     dtype: widest float that is stored, "float32" or "float64". None: "float64" if the goal space has float64 bounds > 2048.
     discount: per step, for n-step returns.

@@ -62,7 +62,7 @@ class Job:
     episodes: numbers of the episodes within the stream.
     weights: of the policy.
     exploration: None: act without noise.
-    version: count of the weights that the run published before these.
+    version: number of jobs that had finished when these weights were taken. The policy lag is counted from it.
     """
 
     run_seed: int

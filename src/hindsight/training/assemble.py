@@ -128,10 +128,13 @@ class Assembly:
     def _make(self) -> GoalEnv:
         made = _make_environment(self._given, self.settings.rollout)
         found = read_spec(made)
-        if found.max_episode_steps != self.spec.max_episode_steps or self.spec.difference(found):
+        difference = self.spec.difference(found)
+        if not difference and found.max_episode_steps != self.spec.max_episode_steps:
+            difference = f"{self.spec.max_episode_steps} steps per episode against {found.max_episode_steps}"
+        if difference:
             raise OptionError(
-                f"The policy was trained with {self.spec.max_episode_steps} steps per episode, {self._given} has "
-                f"{found.max_episode_steps}, or other spaces. Give the environment: HER.load(path, env=...)"
+                f"{self._given} differs from the environment of the policy: {difference}. Give the one it was trained in: "
+                f"HER.load(path, env=...)"
             )
         return made
 
