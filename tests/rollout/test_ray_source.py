@@ -146,7 +146,7 @@ def test_a_killed_run_resumes_to_the_same_bytes_on_the_same_cluster(cluster, alo
     folder = tmp_path / "run"
     engine = ["--workers", "1", "--engine", "ray", "--ray-address", cluster.address, "--folder", str(folder)]
     process = subprocess.Popen([*COMMAND, *ARGUMENTS, *engine], stdout=subprocess.DEVNULL)
-    wait_until(lambda: (folder / "metrics.jsonl").exists() and (folder / "checkpoint").exists(), 60)
+    wait_until(lambda: (folder / "metrics.jsonl").exists() and (folder / "checkpoint.safetensors").exists(), 60)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert timeless(folder)[-1]["env_steps"] < 1000
@@ -161,7 +161,7 @@ def test_a_killed_run_resumes_to_the_same_bytes_on_the_same_cluster(cluster, alo
 def test_wrong_engine_options_are_errors_that_name_the_fix():
     with pytest.raises(WorkerError, match=r"Ray could not be reached at 127.0.0.1:9"):
         RayPool(setups.setup(), 1, "127.0.0.1:9")
-    for arguments, message in ((["--engine", "ray"], "--workers 2"), (["--ray-address", "auto"], "add --engine ray")):
+    for arguments, message in ((["--engine", "ray"], "--workers 2"), (["--ray-address", "auto"], "needs engine='ray'")):
         assert subprocess.run([*COMMAND, *ARGUMENTS, *arguments], capture_output=True, text=True, check=False).stderr.count(
             message
         )
