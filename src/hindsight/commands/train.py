@@ -56,7 +56,7 @@ class Training:
             with stop_signals() as received:
                 try:
                     self._loop(folder, report, received)
-                finally:  # after an error too: the trainer stands where the last job ended
+                finally:  # after an error too; inside a job `finish` writes nothing, and the last checkpoint stays
                     if self.trainer.agent.is_finite():
                         folder.finish(self.trainer)
                     page = report.finish()

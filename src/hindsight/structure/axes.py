@@ -1,4 +1,4 @@
-"""To which axis of the goal each visible column and each action belongs: what a mirror of that axis turns around."""
+"""Assign each visible column and each action to an axis of the goal: a mirror of that axis changes its sign."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLEARLY = 0.6  # the correlation with every other axis is at most this fraction 
 class AxisTable:
     """of[i]: the axis of the goal that column (or action) i belongs to, SCALAR for none, UNKNOWN if that is not clear.
 
-    profile[i]: its correlations with the signals of its axis, (signals,), which tell columns of one axis apart.
+    profile[i]: its correlations with the signals of its axis, (signals,), which distinguish columns of one axis.
     """
 
     of: tuple[int, ...]

@@ -65,7 +65,7 @@ def find_goal_copies(steps: Steps) -> GoalCopies:
     """Find the columns that equal a number of the achieved goal before and after every step.
 
     A column that never varies is a copy only if some other number of the goal has a copy that varies: two constants may be
-    equal by chance.
+    equal by accident.
     """
     seen = np.concatenate([steps.observation, steps.next_observation])
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
@@ -98,7 +98,7 @@ def find_differences(steps: Steps) -> tuple[Difference, ...]:
     seen = np.concatenate([steps.observation, steps.next_observation])
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
     sample = seen[:: max(1, len(seen) // 64)]  # most pairs fail on a few rows already
-    found = []
+    found: dict[frozenset[int], Difference] = {}  # "c = a - b" and "b = a - c" say the same: one of each triple is kept
     for column in live:
         gap = np.abs(sample[:, live, None] - sample[:, None, live] - sample[:, column, None, None]).max(0)
         limit = 4 * EXACT * max(1.0, float(np.abs(seen[:, live]).max()))
@@ -106,17 +106,9 @@ def find_differences(steps: Steps) -> tuple[Difference, ...]:
             left, right = live[i], live[j]
             exact = np.abs(seen[:, left] - seen[:, right] - seen[:, column]).max() <= limit
             if exact and len({column, left, right}) == 3:
-                found.append(Difference(column, left, right))
+                found.setdefault(frozenset((column, left, right)), Difference(column, left, right))
                 break
-    # "c = a - b" implies "a = c + b" only, never another difference with positive sign, but "b = a - c": keep the first.
-    used: set[frozenset[int]] = set()
-    kept = []
-    for difference in found:
-        triple = frozenset((difference.column, difference.left, difference.right))
-        if triple not in used:
-            used.add(triple)
-            kept.append(difference)
-    return tuple(kept)
+    return tuple(found.values())
 
 
 def _listed(columns: tuple[int, ...]) -> str:

@@ -10,7 +10,7 @@ from ..records import Array
 from .columns import ControlledColumns, GoalCopies
 from .steps import Steps
 
-AT_REST, MOVING = 1e-3, 1e-2  # distance of a step, relative to the spread of the goals
+AT_REST, MOVING = 1e-3, 1e-2  # distance of a step, relative to the standard deviation of the goals
 MOSTLY_AT_REST = 0.5  # fraction of the steps that an object rests while the agent acts at random
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong

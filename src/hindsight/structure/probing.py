@@ -15,7 +15,7 @@ NOISE = 0.4  # standard deviation of the exploration noise, in half widths of th
 
 
 class ProbingController:
-    """Act so that the tool of a `Contact` meets the object from random sides.
+    """Act so that the tool of a `Contact` meets the object from random directions.
 
     The change of the tool's columns is linear in the action, as regression found: the pseudo-inverse of that effect is
     the controller. In each episode the target is the object plus a random offset, which is drawn again when it is reached.
@@ -33,7 +33,7 @@ class ProbingController:
         self._offset = np.zeros(len(contact.tool))
 
     def start_episode(self) -> None:
-        """Choose another side of the object."""
+        """Choose another direction to the object."""
         self._offset = self._rng.normal(size=len(self._tool)) * 0.6 * self._reach
 
     def __call__(self, observation: Mapping[str, Any]) -> Array:

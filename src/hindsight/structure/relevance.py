@@ -90,10 +90,10 @@ def prediction_error(inputs: Array, target: Array, episode: Array, n_tested: int
 
 
 def _informative_steps(steps: Steps) -> Array:
-    """Return the steps in which the goal moves most, and as many spread over all steps, in order, (M,)."""
+    """Return the steps in which the goal moves most, and as many at equal intervals, in order, (M,)."""
     by_move = np.argsort(-steps.move, kind="stable")[: MOST_STEPS // 2]
-    spread = np.linspace(0, len(steps) - 1, MOST_STEPS // 2).astype(np.int64)
-    return np.unique(np.concatenate([by_move, spread]))
+    regular = np.linspace(0, len(steps) - 1, MOST_STEPS // 2).astype(np.int64)
+    return np.unique(np.concatenate([by_move, regular]))
 
 
 def standardize(values: Array) -> Array:

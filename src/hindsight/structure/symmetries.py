@@ -89,7 +89,7 @@ class SymmetryFinder:
         self._steps, self._visible, self._contact = steps, list(visible), contact
         start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
         digits = 4 - math.ceil(math.log10(float(np.abs(start).max()) + 1e-12))
-        self._centre = start.round(digits)  # where the tool starts; rounded, so that mirrors and turns form a finite group
+        self._centre = start.round(digits)  # where the tool starts; rounded, so that the symmetries form a finite group
         places = {*contact.tool, *contact.thing}
         self._others = [column for column in self._visible if column not in places]
         signals = axis_signals(steps, contact.tool)
@@ -119,7 +119,7 @@ class SymmetryFinder:
         return tested
 
     def _goals_lie_around(self, axis: int) -> bool:
-        """Whether goals are asked on both sides of the centre: else the mirrored half of the task is never met."""
+        """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""
         way = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis]
         return bool(abs(way.mean()) <= way.std())
 
