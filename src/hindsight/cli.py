@@ -349,7 +349,7 @@ def new(arguments: Namespace) -> int:
 def add_infer(parser: ArgumentParser) -> None:
     """Add the arguments of `infer`."""
     parser.add_argument("env", metavar="ENV", help="id of a registered environment")
-    parser.add_argument("--steps", type=int, default=2_000, metavar="N", help="random steps to learn from (2000)")
+    parser.add_argument("--steps", type=int, default=1_000, metavar="N", help="random steps at least (1000)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the steps (0)")
     parser.add_argument("--output", type=Path, default=None, metavar="FILE", help="write the result as a recipe (.toml)")
 
@@ -361,11 +361,13 @@ def infer(arguments: Namespace) -> int:
 
     _at_least_one("steps", arguments.steps)
     find_modules_here(arguments.env)
-    structure = infer_task(arguments.env, arguments.steps, arguments.seed)
-    for finding in structure.findings():
+    findings = infer_task(arguments.env, arguments.steps, arguments.seed)
+    for finding in findings:
         print(f"{finding.option}: {finding.value}\n    {finding.evidence}")
+    if not findings:
+        print("nothing was found that the networks need not learn by themselves")
     if arguments.output is not None:
-        write_recipe(arguments.env, arguments.steps, structure, arguments.output)
+        write_recipe(arguments.env, findings, arguments.output)
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
     return 0
 

@@ -208,7 +208,7 @@ class HER:
             self._agent = self._assembly.agent()
             if self._saved:
                 self._agent.load_state_dict(self._saved.agent_state)
-        return self._agent
+        return self._trainer.agent if self._trainer else self._agent
 
     @property
     def source(self) -> Source:
@@ -224,7 +224,7 @@ class HER:
             from .training.trainer import Trainer
 
             buffer = self._assembly.buffer(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts)
+            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts, self._assembly.search())
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer

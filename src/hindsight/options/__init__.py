@@ -19,14 +19,15 @@ from .record import OptionField, OptionRecord, option_fields
 from .relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
 from .replay import RelabelAt, RelabelTerminated, ReplayOptions, StrategyFunction
 from .rollout import RolloutOptions, named_values
-from .settings import Settings, build_settings, refuse_unknown, run_options
-from .training import TrainingOptions
+from .settings import STRUCTURE, Settings, build_settings, refuse_unknown, run_options
+from .training import StructureSource, TrainingOptions
 
 __all__ = [
     "AGENT_OPTIONS",
     "CONTINUOUS_AGENTS",
     "DEFAULT_N_SAMPLED_GOAL",
     "DISCRETE_AGENTS",
+    "STRUCTURE",
     "ActorCriticOptions",
     "AgentOptions",
     "ChoiceOptions",
@@ -44,6 +45,7 @@ __all__ = [
     "SACOptions",
     "Settings",
     "StrategyFunction",
+    "StructureSource",
     "TD3Options",
     "TQCOptions",
     "TrainingOptions",

@@ -16,7 +16,7 @@ from ..options import Settings, run_options
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
 _MAX_BYTES = 1_000_000  # a recipe has a few hundred
-_OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
+_OF_ONE_RUN = ("seed", "structure", "workers", "engine", "ray_address", "env_module")
 _MAX_DOTS = 10  # in a key: tomllib needs quadratic time and a frame of the stack for each
 _LONG_KEY = re.compile(rf"^[^#\n=]*(?:\.[^#\n=.]*){{{_MAX_DOTS}}}", re.MULTILINE)
 

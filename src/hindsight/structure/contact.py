@@ -8,10 +8,9 @@ import numpy as np
 
 from ..records import Array
 from .columns import ControlledColumns, GoalCopies
+from .rest import AT_REST, MOVING, Rest
 from .steps import Steps
 
-AT_REST, MOVING = 1e-3, 1e-2  # distance of a step, relative to the standard deviation of the goals
-MOSTLY_AT_REST = 0.5  # fraction of the steps that an object rests while the agent acts at random
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
 NEAR = 0.5  # at onsets a column that touches the object is at most this fraction of its usual distance away
@@ -58,16 +57,14 @@ class Contact:
         )
 
 
-def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns) -> Contact | None:
-    """Find what touches the object; None if there is no object, or too little evidence.
+def has_object(rest: Rest, copies: GoalCopies, controlled: ControlledColumns) -> bool:
+    """Whether the achieved goal is that of an object: it has copies, mostly rests, and the action does not move it."""
+    return rest.is_object and copies.is_complete and not set(copies.columns) & set(controlled.columns)
 
-    There is an object if the achieved goal has copies, mostly rests, and is not moved by the action directly.
-    """
+
+def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns) -> Contact | None:
+    """Find what touches the object; None if there is too little evidence."""
     thing = tuple(column for column in copies.columns if column is not None)
-    if not copies.is_complete or set(thing) & set(controlled.columns):
-        return None
-    if np.mean(steps.move < AT_REST * steps.goal_spread) < MOSTLY_AT_REST:
-        return None
     onsets = find_onsets(steps)
     if len(onsets) < MIN_ONSETS:
         return None

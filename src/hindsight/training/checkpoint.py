@@ -13,6 +13,7 @@ from ..records import Array
 from ..rollout.collect import TRAINING, Job
 from .counts import Counts
 from .metrics import Meter
+from .structure_search import read_probing
 from .trainer import Trainer
 
 State = tuple[dict[str, Array], dict[str, Any]]
@@ -37,6 +38,7 @@ def trainer_state(trainer: Trainer) -> State:
         "history": trainer.evaluator.history,
         "jobs": jobs,
         "buffer": buffer_data,
+        "search": None if trainer.search is None else asdict(trainer.search.state),
     }
 
 
@@ -51,6 +53,8 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         history = [dict(record) for record in data["history"]]
         seed = trainer.settings.training.seed
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
+        if trainer.search is not None:
+            trainer.search.restore(trainer, data["search"])
         trainer.agent.load_state_dict(_part(arrays, "agent/"))
         trainer.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
     except FileError:
@@ -63,9 +67,13 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
 
 
 def _job(run_seed: int, record: Mapping[str, Any], weights: dict[str, Array]) -> Job:
-    exploration = Exploration(**record["exploration"]) if record["exploration"] else None
+    exploration = _exploration(record["exploration"]) if record["exploration"] else None
     numbers = tuple(int(number) for number in record["episodes"])
     return Job(run_seed, TRAINING, numbers, PolicyWeights(**weights), exploration, int(record["version"]))
+
+
+def _exploration(record: Mapping[str, Any]) -> Exploration:
+    return Exploration(**{**record, "probing": read_probing(record["probing"])})
 
 
 def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:

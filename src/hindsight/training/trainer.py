@@ -16,6 +16,7 @@ from .evaluator import Evaluator
 from .events import Event, JobFinished
 from .metrics import Meter
 from .schedule import RolloutSchedule
+from .structure_search import StructureSearch
 from .updates import UpdateLoop
 
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
@@ -30,16 +31,25 @@ class Trainer:
     source: collects the episodes. `move_to` replaces it.
     settings: the options of the run.
     counts: how far the run is: zero for a new run. The trainer updates them.
+    search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
     is_between_jobs: whether every job is either complete (stored, observed and followed by its updates) or not stored at
         all. Otherwise an error or Ctrl-C interrupted a job, and a run cannot be resumed from this state.
     """
 
-    def __init__(self, agent: Agent, buffer: HindsightBuffer, source: Source, settings: Settings, counts: Counts) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        buffer: HindsightBuffer,
+        source: Source,
+        settings: Settings,
+        counts: Counts,
+        search: StructureSearch | None = None,
+    ) -> None:
         self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
-        self.counts = counts
+        self.counts, self.search = counts, search
         self.is_between_jobs = True
         self.meter = Meter()
-        self.rollouts = RolloutSchedule(agent, settings)
+        self.rollouts = RolloutSchedule(agent, settings, search)
         self.updates = UpdateLoop(agent, buffer, settings)
         self.evaluator = Evaluator(agent, settings.training)
 
@@ -88,16 +98,36 @@ class Trainer:
         for episode in episodes:
             refusal = self._store(episode)
             if refusal is None:  # NaN would spoil the statistics that normalize the inputs
-                for augmented in self.buffer.symmetries.augmented(episode):
-                    self.agent.observe(augmented)
+                self._observe(episode)
         if (count := self.counts.refused_in_a_row) >= REFUSED_IN_A_ROW:
             raise HindsightError(f"The buffer refused {count} episodes in a row. The last error: {refusal}") from refusal
-        self.updates.run(self.counts, self.meter)
+        if self.search is not None:
+            self.search.after_job(self)
+        if self.search is None or not self.search.is_warm_up:
+            self.updates.run(self.counts, self.meter)
         self.counts.finished_jobs += 1
         self.counts.collect_seconds += collected - started
         self.counts.update_seconds += time.perf_counter() - collected
         self.is_between_jobs = True
         return episodes
+
+    def rebuild(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> None:
+        """Go on with another agent and buffer, which get the stored episodes. Jobs in flight are dropped."""
+        self.rollouts.drop(self.source, self.counts)
+        self.evaluator.drop_running()
+        stored = self.buffer.timeline.episodes()
+        self.agent, self.buffer, self.settings = agent, buffer, settings
+        for episode in stored:
+            buffer.add_episode(episode)
+            self._observe(episode)
+        self.source.policy = agent.policy_spec
+        self.evaluator.agent = agent
+        self.rollouts = RolloutSchedule(agent, settings, self.search)
+        self.updates = UpdateLoop(agent, buffer, settings)
+
+    def _observe(self, episode: Episode) -> None:
+        for augmented in self.buffer.symmetries.augmented(episode):
+            self.agent.observe(augmented)
 
     def move_to(self, source: Source) -> None:
         """Go on with another source. The jobs in flight are submitted again."""
