@@ -118,11 +118,15 @@ def infer_structure(
     if contact is not None and probing:
         everything = Steps.from_episodes([*episodes, *probing])
         contact = measure_contact(everything, contact.tool, contact.thing)
-        relevance = find_relevant_columns(
-            everything, gap_columns(contact, differences), [c for c in range(steps.n_columns) if c not in constant]
-        )
-        visible = [c for c in range(steps.n_columns) if c in {*relevance.columns, *controlled.columns, *shown}]
-        symmetries = tuple(SymmetryFinder(everything, visible, contact).find())
+        live = [c for c in range(steps.n_columns) if c not in constant]
+        effect = controlled.effect_on(contact.tool)
+        clear = [c for c in live if c not in SymmetryFinder(everything, live, contact, effect).unclear or c in shown]
+        gaps = gap_columns(contact, differences)
+        relevance = find_relevant_columns(everything, gaps, clear)
+        if relevance.error > relevance.error_all:
+            clear, relevance = live, find_relevant_columns(everything, gaps, live)
+        visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}]
+        symmetries = tuple(SymmetryFinder(everything, visible, contact, effect).find())
         hidden = _hidden_columns(steps.n_columns, visible, contact, symmetries)
     return Structure(rest, is_object, copies, controlled, constant, differences, contact, relevance, hidden, symmetries)
 

@@ -14,6 +14,5 @@ def plan_probing(controlled: ControlledColumns, contact: Contact) -> Probing:
 
     The change of the tool's columns is linear in the action, as regression found: the pseudo-inverse of that effect steers.
     """
-    at = [controlled.columns.index(column) for column in contact.tool]
-    steer = np.linalg.pinv(controlled.effect[:, at].T)  # (action size, goal size)
+    steer = np.linalg.pinv(controlled.effect_on(contact.tool).T)  # (action size, goal size)
     return Probing(contact.tool, contact.thing, tuple(map(tuple, steer.tolist())), contact.distances[1])

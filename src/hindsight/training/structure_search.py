@@ -18,12 +18,14 @@ from ..structure.steps import HELD_OUT
 from .counts import Counts
 from .settings import Observed
 
-LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode
+LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
 MORE_RANDOM_STEPS = 250  # until the next look
 PROBING_STEPS = 1_000
 REFINE_AT = (5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
+Resolve = Callable[[Observed], Settings]
+Build = Callable[[Settings], tuple[Agent, HindsightBuffer]]
 Phase = Literal["random", "probing", "learning"]
 
 
@@ -83,14 +85,9 @@ class StructureSearch:
     findings: what the last inference found.
     """
 
-    def __init__(
-        self,
-        spec: GoalSpec,
-        settings: Settings,
-        resolve: Callable[[Observed], Settings],
-        build: Callable[[Settings], tuple[Agent, HindsightBuffer]],
-    ) -> None:
-        self.state = SearchState(next_at=settings.training.random_steps)
+    def __init__(self, spec: GoalSpec, settings: Settings, resolve: Resolve, build: Build) -> None:
+        self._random_steps = settings.training.random_steps
+        self.state = SearchState(next_at=self._random_steps)
         self.findings: list[Finding] = []
         self.is_used = settings.training.structure == "inferred"
         self._spec, self._resolve, self._build = spec, resolve, build
@@ -104,7 +101,8 @@ class StructureSearch:
         """Return how a job of the warm-up explores. exploration: that of random actions. episode: its number."""
         if self.state.phase == "probing":
             return replace(exploration, probing=self.state.probing)
-        return replace(exploration, random_action_repeat=LONGEST_REPEAT) if episode % 2 else exploration
+        is_repeated = episode % 2 and self.state.next_at != self._random_steps
+        return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
 
     def after_job(self, run: Run) -> None:
         """Infer the structure if it is due, and rebuild the run if that changes its options."""
