@@ -7,12 +7,13 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 import webbrowser
 from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from . import __version__
 from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest
@@ -136,6 +137,7 @@ def add_train(parser: ArgumentParser) -> None:
 
 def train(arguments: Namespace) -> int:
     """Train a policy."""
+    started = time.perf_counter()
     from .commands.arguments import given_options, take_environment
     from .commands.policies import find_modules_here
     from .commands.train import Training
@@ -143,14 +145,14 @@ def train(arguments: Namespace) -> int:
     from .recipes.files import save_recipe
     from .trackers import refuse_missing
 
-    environment, given = take_environment(arguments), given_options(arguments)
+    environment, given = take_environment(arguments), {"workers": "auto"} | given_options(arguments)
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
     find_modules_here(environment)
     with HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given) as model:
         if arguments.save_recipe:
             save_recipe(model.settings, arguments.save_recipe)
-        return Training(model, environment, arguments.folder, arguments.resume, trackers).run()
+        return Training(model, environment, arguments.folder, arguments.resume, trackers, started).run()
 
 
 def _add_policy(parser: ArgumentParser, episodes: int) -> None:
@@ -183,7 +185,8 @@ def play(arguments: Namespace) -> int:
 def add_evaluate(parser: ArgumentParser) -> None:
     """Add the arguments of `evaluate`."""
     _add_policy(parser, episodes=100)
-    parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes; the result is the same (0)")
+    workers = "processes that evaluate, auto: this one and others on spare cores; the result is the same (auto)"
+    parser.add_argument("--workers", type=_worker_count, default="auto", metavar="N", help=workers)
     parser.add_argument("--json", action="store_true", default=False, help="print the statistics as JSON")
 
 
@@ -368,6 +371,10 @@ def infer(arguments: Namespace) -> int:
         write_recipe(arguments.env, arguments.steps, structure, arguments.output)
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
     return 0
+
+
+def _worker_count(text: str) -> int | Literal["auto"]:
+    return "auto" if text == "auto" else int(text)
 
 
 def _at_least_one(name: str, value: int) -> None:
