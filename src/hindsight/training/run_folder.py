@@ -209,8 +209,7 @@ class RunFolder:
         names = ["latest"] + ["best"] * event.is_best
         names += [f"{snapshot.counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []
         facts = snapshot.counts.facts() | event.evaluation.to_json()
-        policy = trainer.agent.policy_spec
-        model = SavedModel(self.settings, self.spec, policy, snapshot.weights, snapshot.agent_state, facts)
+        model = SavedModel(self.settings, self.spec, snapshot.weights, snapshot.agent_state, facts)
         self._unsaved |= dict.fromkeys(names, model)
         self._write_policies()
 
