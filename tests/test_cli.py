@@ -4,10 +4,8 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import NamedTuple
 
-import gymnasium
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -40,20 +38,14 @@ class Result(NamedTuple):
 
 
 @pytest.fixture
-def hindsight(tmp_path, monkeypatch, capsys):
+def hindsight(empty_folder, monkeypatch, capsys):
     """Return a function that runs a command in an empty folder. Modules of the folder are forgotten after each command."""
-    monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
-        registry = dict(gymnasium.registry)
         with monkeypatch.context() as patch:
             patch.setattr(sys, "path", [place for place in sys.path if place])
             status = main([*map(str, arguments)])
-        gymnasium.registry.clear()
-        gymnasium.registry.update(registry)
-        for name, module in list(sys.modules.items()):
-            if Path(getattr(module, "__file__", None) or "/").parent == tmp_path:
-                del sys.modules[name]
+        empty_folder()
         return Result(status, *capsys.readouterr())
 
     return run
