@@ -8,6 +8,7 @@ from torch import Tensor
 from ..options import DDPGOptions
 from ..records import GoalSpec
 from . import losses
+from .cloning import clone
 from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
 from .preprocessor import Preprocessor, Transitions, make_policy_spec
@@ -48,7 +49,7 @@ class DDPG:
         critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
         del tape, gradient  # the actor's update reuses their memory while it is in the cache
-        actor_loss = self._update_actor(batch.inputs)
+        actor_loss = self._update_actor(batch)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         if batch.weight is not None:
@@ -62,15 +63,20 @@ class DDPG:
         next_value = losses.ensemble_min(values, self.options.n_target_critics, self.generator)
         return losses.td_target(batch.reward, batch.discount, next_value, *self.value_range)
 
-    def _update_actor(self, inputs: Tensor) -> Tensor:
+    def _update_actor(self, batch: Transitions) -> Tensor:
+        inputs = batch.inputs
         output, tape = self.actor.forward(inputs)
         action = output[0].tanh()
         values, critic_tape = self.critics.forward(torch.cat((inputs, action), 1))
         value, of_values = losses.mean_value(values)
         value_gradient = self.critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
+        value, value_gradient = clone(batch, action, value, value_gradient, self._mean_value, self.options)
         loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
+
+    def _mean_value(self, critic_inputs: Tensor) -> Tensor:
+        return losses.mean_value(self.critics(critic_inputs))[0]
 
     def value(self, inputs: Tensor) -> Tensor:
         """Return the mean of the critics for the actor's action, (N,), for network inputs (N, n)."""

@@ -8,6 +8,7 @@ from torch import Tensor
 from ..options import TD3Options
 from ..records import GoalSpec
 from . import losses
+from .cloning import clone
 from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
 from .preprocessor import Preprocessor, Transitions, make_policy_spec
@@ -58,7 +59,7 @@ class TD3:
             del tape, gradient  # the actor's update reuses their memory while it is in the cache
             if batch.weight is not None:
                 td_errors.append(losses.absolute_td_error(value, target))
-        actor_loss = self._update_actor(batch.inputs)
+        actor_loss = self._update_actor(batch)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         return metrics | ({"priority": torch.stack(td_errors)} if td_errors else {})
@@ -72,14 +73,19 @@ class TD3:
         next_value = losses.ensemble_min(values, options.n_target_critics, self.generator).view_as(transitions.reward)
         return losses.td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
 
-    def _update_actor(self, inputs: Tensor) -> Tensor:
+    def _update_actor(self, batch: Transitions) -> Tensor:
+        inputs = batch.inputs
         output, tape = self.actor.forward(inputs)
         action = output[0].tanh()
-        value, critic_tape = self.first_critic.forward(torch.cat((inputs, action), 1))
-        value_gradient = self.first_critic.input_gradient(critic_tape, torch.ones_like(value), self.preprocessor.size)
-        loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient[0], self.options.action_l2)
+        values, critic_tape = self.first_critic.forward(torch.cat((inputs, action), 1))
+        gradients = self.first_critic.input_gradient(critic_tape, torch.ones_like(values), self.preprocessor.size)
+        value, value_gradient = clone(batch, action, values[0], gradients[0], self._first_value, self.options)
+        loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
+
+    def _first_value(self, critic_inputs: Tensor) -> Tensor:
+        return self.first_critic(critic_inputs)[0]
 
     def value(self, inputs: Tensor) -> Tensor:
         """Return the mean of the critics for the actor's action, (N,), for network inputs (N, n)."""
