@@ -61,23 +61,6 @@ class Sabotaged(gymnasium.Wrapper):
         return self.env.step(action)
 
 
-class Slow(gymnasium.Wrapper):
-    """Take `seconds` for a step."""
-
-    def __init__(self, env, seconds):
-        super().__init__(env)
-        self.seconds = seconds
-
-    def step(self, action):
-        time.sleep(self.seconds)
-        return self.env.step(action)
-
-
-def slow():
-    """Three seconds per episode, so that a test can act during one."""
-    return Slow(short(), 0.3)
-
-
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(10)
@@ -97,6 +80,16 @@ def dies_always():
 
 def hangs_once():
     return Sabotaged(short(), lambda: time.sleep(60), once=True)
+
+
+def wait_while_marked():
+    while Sabotaged.marker.exists():
+        time.sleep(0.01)
+
+
+def waits():
+    """An episode lasts until the marker file is removed, so that a test can act during one."""
+    return Sabotaged(short(), wait_while_marked, once=False)
 
 
 def never_made():

@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 import setups
 
-from hindsight import PointReach
 from hindsight.agents.policy import Exploration, PolicyWeights
 from hindsight.errors import CollectError, GoalEnvError, MissingKeyError
 from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup, environment_seed, play_episode
@@ -34,25 +33,6 @@ def test_seed_stream_weights_and_exploration_decide_an_episode():
     assert same(collect(), collect())
     for change in ({"run_seed": 1}, {"stream": EVALUATION}, {"weights": 1}, {"exploration": None}):
         assert not same(collect(), collect(**change)), change
-
-
-class Counted(PointReach):
-    """Counts the environments that are made and closed."""
-
-    made, closed = 0, 0
-
-    def __init__(self):
-        super().__init__(max_steps=10)
-        Counted.made += 1
-
-    def close(self):
-        Counted.closed += 1
-
-
-@pytest.fixture
-def counted():
-    Counted.made, Counted.closed = 0, 0
-    return Counted
 
 
 THREE = Job(0, TRAINING, (0, 1, 2), setups.weights())

@@ -15,6 +15,7 @@ from torch import Tensor
 from ..options import SACOptions, TQCOptions
 from ..records import GoalSpec
 from . import losses
+from .cloning import clone
 from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration, PolicySpec
 from .preprocessor import Preprocessor, Transitions
@@ -77,7 +78,7 @@ class SAC:
         critic_loss, gradient = self._critic_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
         del tape, gradient  # the actor's update reuses their memory while it is in the cache
-        actor_loss, log_density = self._update_actor(batch.inputs, coefficient)
+        actor_loss, log_density = self._update_actor(batch, coefficient)
         self.entropy_adam.step(losses.entropy_coefficient_gradient(log_density, self.target_entropy))
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
@@ -99,15 +100,20 @@ class SAC:
         soft_value = torch.addcmul(next_value, coefficient, sample.log_density, value=-1.0)
         return losses.td_target(batch.reward, batch.discount, soft_value, -math.inf, math.inf)
 
-    def _update_actor(self, inputs: Tensor, coefficient: Tensor) -> tuple[Tensor, Tensor]:
+    def _update_actor(self, batch: Transitions, coefficient: Tensor) -> tuple[Tensor, Tensor]:
+        inputs = batch.inputs
         output, tape = self.actor.forward(inputs)
         sample = losses.sample_squashed_gaussian(output[0], self.generator)
         values, critic_tape = self.critics.forward(torch.cat((inputs, sample.action), 1))
         value, of_values = self._actor_value(values)
         value_gradient = self.critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
+        value, value_gradient = clone(batch, sample.action, value, value_gradient, self._critic_value, self.options)
         loss, gradient = losses.soft_policy_loss(sample, value, value_gradient, coefficient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss, sample.log_density
+
+    def _critic_value(self, critic_inputs: Tensor) -> Tensor:
+        return self._actor_value(self.critics(critic_inputs))[0]
 
     def value(self, inputs: Tensor) -> Tensor:
         """Return the mean of the critics for the actor's mean action, (N,), for network inputs (N, n)."""

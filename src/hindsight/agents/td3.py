@@ -11,6 +11,7 @@ from torch import Tensor
 from ..options import ActorCriticOptions, DDPGOptions, TD3Options
 from ..records import GoalSpec
 from . import losses
+from .cloning import clone
 from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration, PolicySpec
 from .preprocessor import Preprocessor, Transitions
@@ -73,7 +74,7 @@ class TD3:
             del tape, gradient  # the actor's update reuses their memory while it is in the cache
             if batch.weight is not None:
                 td_errors.append(losses.absolute_td_error(value, target))
-        actor_loss = self._update_actor(batch.inputs)
+        actor_loss = self._update_actor(batch)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         return metrics | ({"priority": torch.stack(td_errors)} if td_errors else {})
@@ -89,15 +90,20 @@ class TD3:
         next_value = next_value.view_as(transitions.reward)
         return losses.td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
 
-    def _update_actor(self, inputs: Tensor) -> Tensor:
+    def _update_actor(self, batch: Transitions) -> Tensor:
+        inputs = batch.inputs
         output, tape = self.actor.forward(inputs)
         action = output[0].tanh()
         values, critic_tape = self._actor_critics.forward(torch.cat((inputs, action), 1))
         value, of_values = losses.mean_value(values)
         value_gradient = self._actor_critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
+        value, value_gradient = clone(batch, action, value, value_gradient, self._critic_value, self.options)
         loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
+
+    def _critic_value(self, critic_inputs: Tensor) -> Tensor:
+        return losses.mean_value(self._actor_critics(critic_inputs))[0]
 
     def value(self, inputs: Tensor) -> Tensor:
         """Return the mean of the critics for the actor's action, (N,), for network inputs (N, n)."""
