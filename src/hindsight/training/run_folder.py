@@ -19,6 +19,7 @@ from ..errors import FileError, RunFolderError
 from ..options import Settings
 from ..records import GoalSpec
 from .checkpoint import restore_trainer, trainer_state
+from .demonstrations import Demonstrations
 from .events import EvaluationFinished, Event, JobFinished
 from .explain import explain
 from .machine import machine_facts
@@ -47,12 +48,21 @@ class RunFolder:
     """Writes settings, metrics, evaluations, policies and checkpoints of a run. One process holds it at a time.
 
     check: sentences of the check of the environment, for the report.
+    demonstrations: what the run learns from as well; their facts are kept beside the settings.
     listeners: functions that are called with every record of the metrics.
     notices: what a user should know about the files, one sentence each.
     """
 
-    def __init__(self, path: Path, settings: Settings, spec: GoalSpec, check: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        spec: GoalSpec,
+        check: Sequence[str] = (),
+        demonstrations: Demonstrations | None = None,
+    ) -> None:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
+        self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
         self._logged_at = self._checkpoint_at = 0
@@ -80,7 +90,7 @@ class RunFolder:
             raise RunFolderError(f"{self.path} already holds a run. Go on with it by --resume, or give another --folder")
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
         record["begun"] = datetime.now(UTC).isoformat(timespec="seconds")
-        record |= {"explained": explain(self.settings), "check": self.check}
+        record |= {"explained": explain(self.settings), "check": self.check, "demonstrations": self.demonstrations}
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -162,6 +172,8 @@ class RunFolder:
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         wanted = json.loads(storage.json_text(self.settings.to_json()))
         refuse_other_settings(found, wanted, FREE_ON_RESUME)
+        if (before := found.get("demonstrations")) != self.demonstrations:
+            raise FileError(f"The demonstrations of {self.path} were {before} and are now {self.demonstrations}.")
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
             raise FileError(f"{self.path} holds a run on another task: {difference}")
 
