@@ -379,7 +379,7 @@ def invalid_states():
         array("open_steps", np.full(3, -1)),
         array("open_phase", np.full(3, 7)),
         array("open_rows", np.zeros((1, 1), np.uint8)),
-        array("counters", np.zeros(6, np.int64)),
+        array("cursor", np.ones(2, np.int64)),
         array("rows", np.zeros((4, 4), np.uint8)),
         array("rows", "rows"),
         array("random_state", np.zeros(2, np.uint64)),

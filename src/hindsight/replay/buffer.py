@@ -17,7 +17,7 @@ from ..storage import load_arrays, save_arrays
 from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
 from .rows import fraction_of_one, row_dtype, whole_number
-from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
+from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler, StoredGoals, count_stored_goals
 from .strategies import RewardFunction, Strategy, check_strategy, choose_termination, read_strategy
 from .timeline import Timeline, default_dtype
 from .transforms import Pipeline, WeightTransform, already_achieved_fraction, check_subgoals
@@ -84,16 +84,19 @@ class HindsightBuffer:
             success_reward,
             Symmetries(options.symmetries, spec),
         )
-        self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype or default_dtype(spec))
-        self.open_episodes = OpenEpisodes(self.timeline, n_envs, autoreset)
-        self._rng, self._priorities = RandomNumbers(seed), make_priorities(len(self.timeline.rows), options)
-        self._weights = WeightTransform(self.timeline, self._priorities if options.prioritized else None, options.beta)
-        rows = RowSampler(self.timeline, self._rng, self._priorities)
-        self._stored = self._pipeline.stored_goals(rows, self._rng)
-        self.timeline.row_data = [data for data in (self._priorities, self._stored) if data is not None]
-        goals = self._pipeline.goals(rows, self._rng)
-        transforms = self._pipeline.transforms(self.timeline, self._stored, self._weights)
-        self._sampler = Sampler(self.timeline, self._rng, rows, goals, transforms, self._pipeline.extras)
+        dtype, n_stored_goals = dtype or default_dtype(spec), count_stored_goals(options)
+        timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype, n_stored_goals)
+        self.open_episodes = OpenEpisodes(timeline, n_envs, autoreset)
+        self._rng = RandomNumbers(seed)
+        timeline.priorities = make_priorities(len(timeline.rows), options)
+        rows = RowSampler(timeline, self._rng, timeline.priorities)
+        if n_stored_goals:
+            timeline.draw_goals = StoredGoals(rows, self._rng, self._strategy).draw
+        is_stored = options.relabel_at == "episode_end"
+        goals = GoalSampler(rows, self._rng, self._strategy, options.n_sampled_goal, is_stored)
+        self._weights = WeightTransform(timeline, timeline.priorities if options.prioritized else None, options.beta)
+        transforms = self._pipeline.transforms(timeline, self._weights)
+        self._sampler = Sampler(timeline, self._rng, rows, goals, transforms, self._pipeline.extras)
         self._functions = (compute_reward, compute_terminated, compute_success)
         self._lock = threading.RLock()
 
@@ -114,7 +117,7 @@ class HindsightBuffer:
     @property
     def her_probability(self) -> float:
         """Fraction of the samples that are relabelled: k / (k + 1), or that of a Relabel."""
-        return self._sampler.goals.probability if self._stored is None else self._stored.probability
+        return self._sampler.goals.probability
 
     @property
     def strategy(self) -> Strategy:
@@ -123,7 +126,7 @@ class HindsightBuffer:
 
     @strategy.setter
     def strategy(self, strategy: Strategy) -> None:
-        if self._stored is not None:
+        if self.options.relabel_at == "episode_end":
             raise OptionError("strategy cannot change with relabel_at='episode_end', because the goals are stored already.")
         goals = GoalSampler(self._sampler.rows, self._rng, strategy, self.options.n_sampled_goal)
         with self._lock:
@@ -152,10 +155,11 @@ class HindsightBuffer:
         Raises InputError for NaN, infinity, negative numbers, other shapes, and rows that start no transition. Nothing is
         changed then.
         """
-        if not isinstance(self._priorities, ErrorPriorities):
+        priorities = self.timeline.priorities
+        if not isinstance(priorities, ErrorPriorities):
             raise InputError("The buffer does not sample by TD error. Make it with ReplayOptions(prioritized=True).")
         with self._lock:
-            self._priorities.update(row, priority, self.timeline)
+            priorities.update(row, priority, *self.timeline.live_positions())
 
     def add(
         self,
@@ -353,7 +357,7 @@ def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timelin
     pairs = [(name, data[name], mine[name]) for name in MUST_AGREE]
     pairs += [(name, getattr(options, name), getattr(own, name)) for name in AGREEING_OPTIONS]
     differences = [f"{name} {theirs!r} instead of {wanted!r}" for name, theirs, wanted in pairs if theirs != wanted]
-    if row_dtype(spec, options.info_keys, data["dtype"]) != timeline.rows.dtype:
+    if row_dtype(spec, options.info_keys, data["dtype"], timeline.n_stored_goals) != timeline.rows.dtype:
         differences.insert(0, timeline.spec.difference(spec) or "other dtypes of its spaces")
     if differences:
         raise FileError(f"The stored buffer does not fit this one. It has {'; '.join(differences)}.")
