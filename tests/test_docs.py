@@ -8,13 +8,11 @@ command, or in the first line of a block.
 import json
 import re
 import shlex
-import sys
 import textwrap
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-import gymnasium
 import pytest
 
 from hindsight.cli import command_parser, main
@@ -158,24 +156,11 @@ def run_shell(block, with_simulator):
             assert program == "pytest", f"{block.place}:{block.line}: {program} is not run here"
 
 
-@pytest.fixture
-def empty_folder(tmp_path, monkeypatch):
-    """Work in an empty folder. Afterwards, remove the modules and environments that a page made."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    yield
-    saved = {path.stem for path in tmp_path.glob("*.py")}
-    for name, spec in list(gymnasium.registry.items()):
-        if getattr(spec.entry_point, "__module__", None) in saved:
-            del gymnasium.registry[name]
-    for name in saved:
-        sys.modules.pop(name, None)
-
-
 @pytest.mark.usefixtures("empty_folder")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # from the export to TorchScript
 @pytest.mark.parametrize(("page", "with_simulator"), list(pages_with_snippets()))
-def test_every_snippet_runs(page, with_simulator):
+def test_every_snippet_runs(page, with_simulator, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
     text = "".join(block.text for block in PAGES[page])
     for package in (package for word, package in NEEDS.items() if word in text):
         pytest.importorskip(package)

@@ -370,6 +370,21 @@ def infer(arguments: Namespace) -> int:
     return 0
 
 
+def add_record(parser: ArgumentParser) -> None:
+    """Add the arguments of `record`."""
+    from .commands.record import add_arguments
+
+    add_arguments(parser)
+
+
+def record(arguments: Namespace) -> int:
+    """Record episodes."""
+    from .commands.record import record_data_set
+
+    _at_least_one("episodes", arguments.episodes)
+    return record_data_set(arguments)
+
+
 def _at_least_one(name: str, value: int) -> None:
     if value < 1:
         raise OptionError(f"`--{name}` must be at least 1, got {value}.")
@@ -395,5 +410,6 @@ COMMANDS: dict[str, Command] = {
     "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, doctor),
     "new": Command("NAME", "write a small goal environment with its test, to start from", add_new, new),
     "infer": Command("ENV", "find the structure of a task in its steps, and write it as a recipe", add_infer, infer),
+    "record": Command("RUN", "record episodes of a policy or a function as a Minari data set", add_record, record),
     "check": Command("ENV", "check that an environment follows the goal interface", add_check, check),
 }

@@ -13,26 +13,6 @@ from hindsight.errors import FileError, GoalEnvError, OptionError
 from hindsight.training.assemble import environment_id
 
 
-class Counted(PointReach):
-    """Counts the environments that exist."""
-
-    made, closed = 0, 0
-
-    def __init__(self):
-        super().__init__(max_steps=10)
-        Counted.made += 1
-
-    def close(self):
-        super().close()
-        Counted.closed += 1
-
-
-@pytest.fixture
-def counted():
-    Counted.made = Counted.closed = 0
-    return Counted
-
-
 def test_learning_and_evaluating_take_two_environments(counted):
     with HER(counted, recipe="point_reach", **OPTIONS) as model:
         model.learn(40)
@@ -165,7 +145,7 @@ def test_success_terminates_only_if_its_reward_is_known():
         model.close()
         model._assembly.spec = replace(model.spec, reward_high=float("inf"))
         with pytest.raises(OptionError, match="needs a reward of two values"):
-            model._assembly.buffer(model.agent.policy_spec)
+            model._assembly.buffers(model.agent.policy_spec)
 
 
 def test_the_range_of_returns_is_unknown_with_an_extra_reward():

@@ -142,7 +142,8 @@ def test_every_training_episode_has_a_line(model, tmp_path):
 def test_the_settings_are_written_with_an_explanation_of_each(model, tmp_path):
     run(model, tmp_path, 20)
     settings = json.loads((tmp_path / "settings.json").read_text())
-    assert {"agent", "recipe", "variant", "options", "spec", "machine", "begun", "explained", "check"} == set(settings)
+    names = {"agent", "recipe", "variant", "options", "spec", "machine", "begun", "explained", "check", "demonstrations"}
+    assert names == set(settings)
     assert set(settings["explained"]) == set(settings["options"])
 
 

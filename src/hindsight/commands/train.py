@@ -50,7 +50,8 @@ class Training:
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
         warnings = [f"{finding.name}: {finding.sentence}" for finding in self._findings("warning")]
-        with RunFolder(self.path, self.model.settings, self.model.spec, check=warnings) as folder:
+        demonstrations = self.trainer.demonstrations
+        with RunFolder(self.path, self.model.settings, self.model.spec, warnings, demonstrations) as folder:
             self._begin(folder)
             report = LiveReport(self.path)
             with stop_signals() as received:
@@ -124,6 +125,9 @@ class Training:
         )
         for finding in (*self._findings("warning"), *self._findings("not seen")):
             say(f"  {finding.level}: {finding.name}: {finding.sentence}")
+        if self.trainer.demonstrations:
+            facts = self.trainer.demonstrations.facts
+            say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
         for option, reason in settings.reasons.items():
             say(f"  {option} = {settings.flat()[option]}  ({reason})")
         self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
