@@ -154,7 +154,7 @@ def test_nbytes_counts_all_memory_of_a_buffer():
         buffer.timeline._scratch,
         buffer.open_episodes.rows,
         buffer.open_episodes._incoming,
-        buffer._rng._u,
+        buffer._sampler.rng._u,
     ]
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
 

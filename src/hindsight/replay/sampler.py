@@ -21,7 +21,7 @@ from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, her_p
 from ..records import Array, Batch
 from .kernels import DESIRED, FUTURE, RANDOM, STORED, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
 from .priorities import Priorities
-from .rows import BatchMemory, Draw, as_bytes, check_stored
+from .rows import BatchMemory, Draw, as_bytes
 from .strategies import Strategy, StrategyFunction, check_strategy, custom_rows, refuse_goal_rows
 from .timeline import Timeline
 
@@ -62,20 +62,12 @@ class RandomNumbers:
             self._u = np.zeros(count)
         return self._u
 
-    def check(self, state: Array) -> None:
-        """Raise FileError unless `state` is a random state."""
-        check_stored("random state", state, (1,), np.uint64)
-
-    def load(self, state: Array) -> None:
-        """Take a checked state."""
-        self.state[:] = state
-
 
 class RowSampler:
     """Draw rows that start a transition: uniformly, or in proportion to `priorities`."""
 
     def __init__(self, timeline: Timeline, rng: RandomNumbers, priorities: Priorities | None = None) -> None:
-        self.timeline, self.priorities, self._rng = timeline, priorities, rng
+        self.timeline, self.priorities, self.rng = timeline, priorities, rng
         self._counts: Array = timeline.rows.view(np.int32)
         self._layout = row_layout(timeline.rows.dtype)
         self._fill, self._n_proposals = (0, 0, 0), 0
@@ -85,17 +77,17 @@ class RowSampler:
         size = math.prod(shape)
         if self.priorities is None:
             return self.uniform_rows(size)
-        return self.priorities.draw(self._rng.stratified(size, shape[-1]))
+        return self.priorities.draw(self.rng.stratified(size, shape[-1]))
 
     def uniform_rows(self, size: int) -> Array:
         """Return `size` live rows, each equally likely: by rejection sampling, or from the list of live rows."""
         row, n_proposals = np.empty(size, np.int64), self.count_proposals(size)
         if n_proposals:
-            u = self._rng.uniform(n_proposals)
+            u = self.rng.uniform(n_proposals)
             if draw_rows(self._counts, self._layout, u, self.timeline.high_water, row) == size:
                 return row
         live = self.timeline.live_rows()
-        return live[(self._rng.uniform(size) * len(live)).astype(np.int64)]
+        return live[(self.rng.uniform(size) * len(live)).astype(np.int64)]
 
     def count_proposals(self, size: int) -> int:
         """Return how many rows to propose so that `size` of them are live almost always. 0: do not use rejection."""
@@ -118,20 +110,13 @@ class GoalSampler:
     reads_others: whether rows of other episodes are drawn.
     """
 
-    def __init__(
-        self,
-        rows: RowSampler,
-        rng: RandomNumbers,
-        strategy: Strategy,
-        n_sampled_goal: int | None,
-        is_stored: bool = False,
-    ) -> None:
+    def __init__(self, rows: RowSampler, strategy: Strategy, n_sampled_goal: int | None, is_stored: bool = False) -> None:
         self.strategy, self.probability = check_strategy(strategy), her_probability(strategy, n_sampled_goal)
         self.sources = source_table(self.strategy, self.probability)
         if is_stored:
             self.sources = np.array([(STORED, 0.0, self.probability)])
         self.reads_others = bool(np.isin(self.sources[:, 0], (RANDOM, DESIRED)).any())
-        self._timeline, self._rows, self._rng = rows.timeline, rows, rng
+        self._timeline, self._rows, self._rng = rows.timeline, rows, rows.rng
         self._counts: Array = self._timeline.rows.view(np.int32)
         self._layout = row_layout(self._timeline.rows.dtype)
 
@@ -179,8 +164,8 @@ def count_stored_goals(options: ReplayOptions) -> int:
 class StoredGoals:
     """Relabelled goals that are drawn once, when an episode ends (Stable Baselines 2), and kept in its rows."""
 
-    def __init__(self, rows: RowSampler, rng: RandomNumbers, strategy: Strategy) -> None:
-        self._timeline, self._goals = rows.timeline, GoalSampler(rows, rng, strategy, None)
+    def __init__(self, rows: RowSampler, strategy: Strategy) -> None:
+        self._timeline, self._goals = rows.timeline, GoalSampler(rows, strategy, None)
         self._goals.sources[:, 1:] /= self._goals.probability  # every stored goal is relabelled
 
     def draw(self, first: int, steps: int) -> None:
@@ -210,18 +195,12 @@ class Sampler:
     """
 
     def __init__(
-        self,
-        timeline: Timeline,
-        rng: RandomNumbers,
-        rows: RowSampler,
-        goals: GoalSampler,
-        transforms: Sequence[Transform],
-        extras: tuple[str, ...] = (),
+        self, rows: RowSampler, goals: GoalSampler, transforms: Sequence[Transform], extras: tuple[str, ...] = ()
     ) -> None:
-        self.timeline, self.rng, self.rows, self.goals = timeline, rng, rows, goals
+        self.timeline, self.rng, self.rows, self.goals = rows.timeline, rows.rng, rows, goals
         self.transforms, self._extras = tuple(transforms), extras
-        self._ring = as_bytes(timeline.rows)
-        self._layout = row_layout(timeline.rows.dtype)
+        self._ring = as_bytes(self.timeline.rows)
+        self._layout = row_layout(self.timeline.rows.dtype)
         self._memories: dict[tuple[int, ...], BatchMemory] = {}  # of every shape that was sampled; a learner has one or two
 
     @property

@@ -7,7 +7,6 @@ A transform is called as transform(batch, draw, rng) and changes the batch in pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from ..records import Array, Batch
 from ..records.subgoals import Subgoal, parse_subgoals
 from ..records.symmetries import Symmetries
 from .kernels import apply_symmetry, gather, row_layout, write_rewards
-from .priorities import Priorities
 from .rows import BatchMemory, Draw, as_bytes, read_only
 from .sampler import RandomNumbers, Transform
 from .strategies import AS_STORED, RewardFunction, Termination
@@ -43,6 +41,8 @@ class RewardTransform:
     def __init__(
         self, compute_reward: RewardFunction, termination: Termination = AS_STORED, desired_goals: Array | None = None
     ) -> None:
+        if not callable(compute_reward):
+            raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
         self.compute_reward, self.termination, self._desired_goals = compute_reward, termination, desired_goals
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
@@ -83,16 +83,6 @@ def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, inf
         wanted, got = f"numbers of shape ({len(goal)},) for {len(goal)} goals", f"shape {values.shape} of {values.dtype}"
         raise GoalEnvError(f"{name} must return {wanted}, got {got}. Vectorize it, or let make_buffer wrap it.")
     return values
-
-
-def already_achieved_fraction(compute_reward: RewardFunction, batch: Batch) -> float | None:
-    """See `HindsightBuffer.already_achieved_fraction`."""
-    here = batch.is_relabelled
-    if not here.any():
-        return None
-    goal = batch.goal[here]
-    before, at_goal = (np.asarray(compute_reward(a, goal, {})) for a in (batch.achieved_goal[here], goal))
-    return float(np.mean(before >= at_goal))
 
 
 class NStepReturn:
@@ -145,6 +135,15 @@ def sum_steps(steps: Batch, steps_left: Array, discount: float, batch: Batch) ->
         getattr(batch, name)[:] = getattr(steps, name)[last]
     if batch.discount is not None:
         batch.discount[:] = np.where(batch.terminated, 0.0, discount**n_used)
+
+
+def make_returns(
+    compute_reward: RewardFunction, termination: Termination, options: ReplayOptions, discount: float, timeline: Timeline
+) -> Transform:
+    """Return the transform that recomputes the rewards of samples of `timeline`: of one step, or of n_steps."""
+    desired_goals = timeline.rows["desired_goal"] if options.extra_reward else None
+    rewards = RewardTransform(compute_reward, termination, desired_goals)
+    return rewards if options.n_steps == 1 else NStepReturn(timeline, rewards, options.n_steps, discount)
 
 
 def check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:
@@ -233,58 +232,26 @@ class WeightTransform:
     beta: 0 (no correction) to 1 (full correction). It may be changed at any time.
     """
 
-    def __init__(self, timeline: Timeline, priorities: Priorities | None, beta: float) -> None:
-        self._timeline, self._priorities, self.beta = timeline, priorities, beta
+    def __init__(self, timeline: Timeline, beta: float) -> None:
+        self._timeline, self.beta = timeline, beta
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Set `weight` and `row` of the batch. Without priorities, nothing changes."""
-        if self._priorities is None:
+        if self._timeline.priorities is None:
             return
-        values = self._priorities.values(draw.batch.row)
+        values = self._timeline.priorities.values(draw.batch.row)
         draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
         if self._timeline.wraps:
             batch.row[:] = self._timeline.positions(batch.row)
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """What the transforms of a buffer are made from, for any timeline."""
-
-    compute_reward: RewardFunction
-    termination: Termination
-    options: ReplayOptions
-    discount: float
-    subgoals: tuple[str, ...]
-    success_reward: float
-    symmetries: Symmetries
-
-    def __post_init__(self) -> None:
-        if not callable(self.compute_reward):
-            raise OptionError(f"compute_reward must be a function, got {self.compute_reward!r}.")
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Further arrays of a batch."""
-        return ("discount",) if self.options.n_steps > 1 else ()
-
-    def rewards(self, timeline: Timeline) -> RewardTransform:
-        """Return the transform that recomputes the rewards of single steps."""
-        desired_goals = timeline.rows["desired_goal"] if self.options.extra_reward else None
-        return RewardTransform(self.compute_reward, self.termination, desired_goals)
-
-    def returns(self, timeline: Timeline) -> Transform:
-        """Return the transform that the options ask for: of one step, or of n_steps."""
-        rewards, n_steps = self.rewards(timeline), self.options.n_steps
-        return rewards if n_steps == 1 else NStepReturn(timeline, rewards, n_steps, self.discount)
-
-    def transforms(self, timeline: Timeline, weights: WeightTransform) -> list[Transform]:
-        """Return all transforms, in the order in which they are applied."""
-        transforms: list[Transform] = [self.returns(timeline)]
-        if self.subgoals:
-            fraction, reward = self.options.subgoal_fraction, self.success_reward
-            transforms.append(SubgoalTransform(timeline, self.subgoals, fraction, reward, self.symmetries))
-        if len(self.symmetries) > 1:
-            transforms.append(SymmetryTransform(self.symmetries))
-        if self.options.prioritized:
-            transforms.append(weights)
-        return transforms
+def make_augmentations(
+    timeline: Timeline, subgoals: Sequence[str], options: ReplayOptions, success_reward: float, symmetries: Symmetries
+) -> list[Transform]:
+    """Return the transforms of samples whose rewards are known: subgoals, then symmetries."""
+    transforms: list[Transform] = []
+    if subgoals:
+        transforms.append(SubgoalTransform(timeline, subgoals, options.subgoal_fraction, success_reward, symmetries))
+    if len(symmetries) > 1:
+        transforms.append(SymmetryTransform(symmetries))
+    return transforms
