@@ -7,12 +7,13 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 import webbrowser
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn
 
 from . import __version__
 from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest
@@ -151,6 +152,7 @@ def add_train(parser: Parser) -> None:
 
 def train(arguments: Namespace) -> int:
     """Train a policy."""
+    started = time.perf_counter()
     from .commands.arguments import given_options, take_environment
     from .commands.policies import find_modules_here
     from .commands.train import Training
@@ -158,28 +160,32 @@ def train(arguments: Namespace) -> int:
     from .recipes.files import save_recipe
     from .trackers import refuse_missing
 
-    environment, given = take_environment(arguments), given_options(arguments)
+    environment, given = take_environment(arguments), {"workers": "auto"} | given_options(arguments)
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
     find_modules_here(environment)
     with HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given) as model:
         if arguments.save_recipe:
             save_recipe(model.settings, arguments.save_recipe)
-        return Training(model, environment, arguments.folder, arguments.resume, trackers).run()
+        return Training(model, environment, arguments.folder, arguments.resume, trackers, started).run()
 
 
-def _add_policy(parser: Parser, episodes: int) -> None:
-    """Add the arguments of commands that play the episodes of a policy. episodes: the default."""
-    parser.path("run", "RUN", _RUN_HELP)
+def _add_episodes(parser: Parser, episodes: int, seed: int = UNSEEN_SEED) -> None:
+    """Add the arguments of commands that play the episodes of a policy. episodes, seed: the defaults."""
     parser.number("--episodes", "number of episodes", episodes, lowest=1)
-    parser.number("--seed", "seed of the episodes", UNSEEN_SEED)
+    parser.number("--seed", "seed of the episodes", seed)
     parser.text("--env", "ENV", "id of the environment, with its module as in mine:Reach-v0 (the run's own)")
     parser.switch("--trust-module", "import the module that registers the run's environment: it is code")
 
 
+def _add_env_options(parser: Parser, help_text: str) -> None:
+    parser.add_argument("--env-options", nargs="+", default=SUPPRESS, metavar="NAME=VALUE", help=help_text)
+
+
 def add_play(parser: Parser) -> None:
     """Add the arguments of `play`."""
-    _add_policy(parser, episodes=10)
+    parser.path("run", "RUN", _RUN_HELP)
+    _add_episodes(parser, episodes=10)
     parser.path("--video", "FILE", "write a .gif, .webp or .mp4")
 
 
@@ -193,8 +199,10 @@ def play(arguments: Namespace) -> None:
 
 def add_evaluate(parser: Parser) -> None:
     """Add the arguments of `evaluate`."""
-    _add_policy(parser, episodes=100)
-    parser.number("--workers", "processes; the result is the same", 0)
+    parser.path("run", "RUN", _RUN_HELP)
+    _add_episodes(parser, episodes=100)
+    workers = "processes that evaluate, auto: this one and others on spare cores; the result is the same (auto)"
+    parser.add_argument("--workers", type=_worker_count, default="auto", metavar="N", help=workers)
     parser.switch("--json", "print the statistics as JSON")
 
 
@@ -303,8 +311,7 @@ def add_check(parser: Parser) -> None:
     """Add the arguments of `check`."""
     parser.text("env", "ENV", _ENV_HELP)
     parser.text("--recipe", "NAME", "a built-in recipe or a .toml file (by the environment)")
-    options_help = "arguments of the environment, as in n_bits=30"
-    parser.add_argument("--env-options", nargs="+", default=SUPPRESS, metavar="NAME=VALUE", help=options_help)
+    _add_env_options(parser, "arguments of the environment, as in n_bits=30")
 
 
 def check(arguments: Namespace) -> int:
@@ -361,6 +368,27 @@ def infer(arguments: Namespace) -> None:
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
 
 
+def _worker_count(text: str) -> int | Literal["auto"]:
+    return "auto" if text == "auto" else int(text)
+
+
+def add_record(parser: Parser) -> None:
+    """Add the arguments of `record`."""
+    parser.text("source", "RUN", "a run folder or policy file, or MODULE:FUNCTION, which maps observations to actions")
+    parser.add_argument("--output", required=True, metavar="NAME", help="name of the data set, as in fetch/pick-v0")
+    _add_episodes(parser, episodes=100, seed=0)
+    _add_env_options(parser, "of a function: arguments of the environment")
+    info_help = "of a function: numbers of the info that the reward needs"
+    parser.add_argument("--info-keys", nargs="+", default=(), metavar="KEY", help=info_help)
+
+
+def record(arguments: Namespace) -> None:
+    """Record episodes."""
+    from .commands.record import record_data_set
+
+    record_data_set(arguments)
+
+
 class Command(NamedTuple):
     """A command: what follows its name, one line about it, its arguments, and its function, which may return a status."""
 
@@ -381,5 +409,6 @@ COMMANDS: dict[str, Command] = {
     "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, doctor),
     "new": Command("NAME", "write a small goal environment with its test, to start from", add_new, new),
     "infer": Command("ENV", "find the structure of a task in its steps, and write it as a recipe", add_infer, infer),
+    "record": Command("RUN", "record episodes of a policy or a function as a Minari data set", add_record, record),
     "check": Command("ENV", "check that an environment follows the goal interface", add_check, check),
 }

@@ -10,23 +10,15 @@ import numpy as np
 
 from hindsight import PointReach
 from hindsight.agents.policy import PolicySpec, PolicyWeights
-from hindsight.records import ArraySpec
+from hindsight.options import DDPGOptions
+from hindsight.records import ArraySpec, GoalSpec
 from hindsight.rollout.collect import RolloutSetup
 
 
-def policy_spec():
-    return PolicySpec(
-        observation=ArraySpec((4,), "float32"),
-        goal=ArraySpec((2,), "float32"),
-        action=ArraySpec((2,), "float32", (-1.0,), (1.0,)),
-        hidden=(8,),
-        layer_norm=False,
-        observe_achieved_goal=False,
-        goal_features="none",
-        kind="deterministic",
-        normalizer_clip=5.0,
-        image_channels=(),
-    )
+def policy_spec(**options):
+    action = ArraySpec((2,), "float32", (-1.0,), (1.0,))
+    task = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((2,), "float32"), action)
+    return PolicySpec(task, DDPGOptions(hidden=(8,), **options))
 
 
 def weights(seed=0):

@@ -19,6 +19,7 @@ from ..errors import FileError, RunFolderError
 from ..options import Settings
 from ..records import GoalSpec
 from .checkpoint import restore_trainer, trainer_state
+from .demonstrations import Demonstrations
 from .events import EvaluationFinished, Event, JobFinished
 from .explain import explain
 from .machine import machine_facts
@@ -47,12 +48,21 @@ class RunFolder:
     """Writes settings, metrics, evaluations, policies and checkpoints of a run. One process holds it at a time.
 
     check: sentences of the check of the environment, for the report.
+    demonstrations: what the run learns from as well; their facts are kept beside the settings.
     listeners: functions that are called with every record of the metrics.
     notices: what a user should know about the files, one sentence each.
     """
 
-    def __init__(self, path: Path, settings: Settings, spec: GoalSpec, check: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        spec: GoalSpec,
+        check: Sequence[str] = (),
+        demonstrations: Demonstrations | None = None,
+    ) -> None:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
+        self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
         self._logged_at = self._checkpoint_at = 0
@@ -80,7 +90,7 @@ class RunFolder:
             raise RunFolderError(f"{self.path} already holds a run. Go on with it by --resume, or give another --folder")
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
         record["begun"] = datetime.now(UTC).isoformat(timespec="seconds")
-        record |= {"explained": explain(self.settings), "check": self.check}
+        record |= {"explained": explain(self.settings), "check": self.check, "demonstrations": self.demonstrations}
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -162,6 +172,8 @@ class RunFolder:
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         wanted = json.loads(storage.json_text(self.settings.to_json()))
         refuse_other_settings(found, wanted, FREE_ON_RESUME)
+        if (before := found.get("demonstrations")) != self.demonstrations:
+            raise FileError(f"The demonstrations of {self.path} were {before} and are now {self.demonstrations}.")
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
             raise FileError(f"{self.path} holds a run on another task: {difference}")
 
@@ -202,7 +214,8 @@ class RunFolder:
         """Write one record: counts, means since the last record, and the evaluation that is complete now."""
         counts = event.snapshot.counts if event else trainer.counts
         self._logged_at = max(self._logged_at, counts.env_steps)
-        record = count_metrics(counts, trainer.counts) | trainer.meter.take_means() | trainer.agent.input_statistics()
+        means = dict(event.snapshot.means) if event else trainer.meter.take_means()
+        record = count_metrics(counts, trainer.counts) | means | trainer.agent.input_statistics()
         if event:
             record |= evaluation_metrics(event.evaluation, trainer.history)
         for listener in self.listeners:
@@ -222,15 +235,15 @@ class RunFolder:
 
     def _write_table(self) -> None:
         records, _ = storage.read_lines(self.path / METRICS)
-        storage.save_bytes(self.path / TABLE, table_text(records).encode())
+        in_order = sorted(records, key=lambda record: record.get("env_steps") or 0)  # an evaluation is recorded late
+        storage.save_bytes(self.path / TABLE, table_text(in_order).encode())
 
     def _save_policies(self, trainer: Trainer, event: EvaluationFinished) -> None:
         keep, snapshot = self.settings.training.keep_every, event.snapshot
         names = ["latest"] + ["best"] * event.is_best
         names += [f"{snapshot.counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []
         facts = snapshot.counts.facts() | event.evaluation.to_json()
-        policy = trainer.agent.policy_spec
-        model = SavedModel(self.settings, self.spec, policy, snapshot.weights, snapshot.agent_state, facts)
+        model = SavedModel(self.settings, self.spec, snapshot.weights, snapshot.agent_state, facts)
         self._unsaved |= dict.fromkeys(names, model)
         self._write_policies()
 
