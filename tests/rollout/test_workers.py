@@ -86,6 +86,30 @@ def test_workers_return_the_same_episodes_as_this_process_in_any_order(start):
     local.close()
 
 
+def test_training_runs_here_and_evaluation_where_there_is_room():
+    local = LocalSource(setups.setup(setups.short), setups.short(), setups.short())
+    expected = [local.run(job) for job in jobs(6)]
+    with WorkerSource(ProcessPool(setups.setup(setups.short)), 1, 600.0, local) as source:
+        tickets = [source.submit(job) for job in jobs(6)]
+        source.result(tickets[0])
+        assert not source.workers[0].is_ready  # nothing waited for the worker
+        while not source.has_result(tickets[1]):
+            assert not source.has_result(tickets[2])  # training never runs in the worker
+        for i in (5, 1, 2, 3, 4):
+            assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
+
+
+def test_an_evaluation_that_fails_here_can_be_run_again(marker, monkeypatch):
+    monkeypatch.setattr(setups.Sabotaged, "marker", marker)
+    local = LocalSource(setups.setup(setups.fails), setups.fails(), setups.fails())
+    with WorkerSource(ProcessPool(setups.setup(setups.slow_to_make)), 1, 600.0, local) as source:
+        ticket = source.submit(jobs(2)[1])
+        with pytest.raises(CollectError, match="exploded"):
+            source.result(ticket)
+        marker.unlink()
+        assert len(source.result(ticket)) == 2
+
+
 def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(start, marker):
     expected = Collector(setups.setup(setups.short)).collect(jobs(1)[0])
     with start(setups.dies_once, 1) as source:

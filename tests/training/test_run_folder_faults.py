@@ -42,7 +42,9 @@ def run(model, path, steps):
 def evaluated(trainer, rate, episode_return=-1.0):
     """Return the event of an evaluation of the agent as it is now."""
     outcomes = tuple(Outcome(i, i, (0.0,), (0.0,), i < 10 * rate, episode_return, 0.0, 1) for i in range(10))
-    return trainer.evaluator._finish(Evaluation(outcomes, math.nan), Snapshot.take(trainer.agent, trainer.counts))
+    return trainer.evaluator._finish(
+        Evaluation(outcomes, math.nan), Snapshot.take(trainer.agent, trainer.counts, trainer.meter.take_means())
+    )
 
 
 def fail_writing(monkeypatch, name):
@@ -173,7 +175,7 @@ def test_numbers_that_are_not_finite_end_nothing(model, tmp_path):
     assert SavedModel.read(tmp_path).facts["return_mean"] is None
     with folder_of(model, tmp_path) as folder:
         folder.resume(trainer)
-        assert trainer.history == [{"env_steps": 10.0, "success_rate": 0.5, "return_mean": None}]
+        assert trainer.history == [{"env_steps": 10.0, "episodes": 10.0, "success_rate": 0.5, "return_mean": None}]
         assert math.isnan(trainer.meter.means()["mine"])
         folder.listen(trainer, evaluated(trainer, 0.5, -1.0))
         folder.finish(trainer)

@@ -111,7 +111,7 @@ def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
     """
     for (name, array, shape, dtype, allowed), value in zip(fields, values, strict=True):
         if type(value) is not np.ndarray:
-            value = SCALARS[type(value)](value) if type(value) in SCALARS else _as_array(value, name)
+            value = SCALARS[type(value)](value) if type(value) in SCALARS else as_array(value, name)
         if value.shape != shape:
             raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
         if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
@@ -121,7 +121,8 @@ def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
         array[...] = value
 
 
-def _as_array(value: Any, name: str) -> Array:
+def as_array(value: Any, name: str) -> Array:
+    """Return an array of anything that holds numbers. Raises InputError."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InputError(f"{name} must not be masked, got a masked array. Fill its masked values first.")
     try:
@@ -139,7 +140,7 @@ def _check_cast(value: Array, dtype: np.dtype[Any], name: str) -> None:
     with np.errstate(invalid="ignore"):
         lost = value.astype(dtype) != value
     if lost.any():
-        raise CastError(f"{name} is stored as {dtype}, as its space says, which cannot hold {value[lost].flat[0]}.")
+        raise CastError(f"{name} is stored as {dtype}, which cannot hold {value[lost].flat[0]}. Change one of them.")
 
 
 def refuse_non_finite(fields: Iterable[Field], values: Iterable[Any]) -> None:

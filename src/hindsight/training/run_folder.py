@@ -214,7 +214,8 @@ class RunFolder:
         """Write one record: counts, means since the last record, and the evaluation that is complete now."""
         counts = event.snapshot.counts if event else trainer.counts
         self._logged_at = max(self._logged_at, counts.env_steps)
-        record = count_metrics(counts, trainer.counts) | trainer.meter.take_means() | trainer.agent.input_statistics()
+        means = dict(event.snapshot.means) if event else trainer.meter.take_means()
+        record = count_metrics(counts, trainer.counts) | means | trainer.agent.input_statistics()
         if event:
             record |= evaluation_metrics(event.evaluation, trainer.history)
         for listener in self.listeners:
@@ -234,7 +235,8 @@ class RunFolder:
 
     def _write_table(self) -> None:
         records, _ = storage.read_lines(self.path / METRICS)
-        storage.save_bytes(self.path / TABLE, table_text(records).encode())
+        in_order = sorted(records, key=lambda record: record.get("env_steps") or 0)  # an evaluation is recorded late
+        storage.save_bytes(self.path / TABLE, table_text(in_order).encode())
 
     def _save_policies(self, trainer: Trainer, event: EvaluationFinished) -> None:
         keep, snapshot = self.settings.training.keep_every, event.snapshot
