@@ -25,7 +25,7 @@ from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
-from .demonstrations import Demonstrations
+from .demonstrations import Demonstrations, warn_of_other_rewards
 from .machine import usable_cores
 from .saved_model import SavedModel
 from .settings import resolve_settings
@@ -87,6 +87,8 @@ class Assembly:
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = read_episodes(name, self.spec, replay.info_keys)
+        if not replay.extra_reward:
+            warn_of_other_rewards(name, episodes, reward_function(self.environment))
         steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
         return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
 
