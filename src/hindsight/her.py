@@ -100,6 +100,7 @@ class HER:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
         try:
+            trainer.learn_offline()
             while goes_on and trainer.counts.env_steps < until:
                 episodes = trainer.learn_from_next_job()
                 view = View.take(self, episodes)
@@ -223,8 +224,10 @@ class HER:
         if self._trainer is None:
             from .training.trainer import Trainer
 
-            buffer = self._assembly.buffer(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts, self._assembly.search())
+            assembly = self._assembly
+            buffer, demonstrations = assembly.buffers(self.agent.policy_spec)
+            parts = (self.agent, buffer, self.source)
+            self._trainer = Trainer(*parts, self.settings, self._counts, demonstrations, assembly.search())
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
@@ -268,7 +271,7 @@ class HER:
         from .training.run_folder import RunFolder
 
         if self._folder is None or self._folder.path != path:
-            folder = RunFolder(path, self.settings, self.spec)
+            folder = RunFolder(path, self.settings, self.spec, demonstrations=self.trainer.demonstrations)
             try:
                 folder.begin()
             except HindsightError:

@@ -39,6 +39,8 @@ class ArraySpec:
 
     def __post_init__(self) -> None:
         np.dtype(self.dtype)  # raises TypeError for a name that is no dtype
+        if min(self.shape, default=0) < 0 or len(self.low) != len(self.high) or len(self.low) not in (1, self.size):
+            raise ValueError(f"Expected bounds for shape {self.shape}, got {len(self.low)} and {len(self.high)} numbers.")
 
     @property
     def size(self) -> int:
@@ -198,6 +200,7 @@ class Batch:
     discount: factor of the next value, 0 if terminated; None: the agent uses its own, for one-step returns.
     weight: weight of each sample in the loss; None: all the same.
     subgoal: 0 if `goal` is the task's goal, otherwise the number of the subgoal; None without subgoals.
+    n_demonstrations: the last so many transitions of each batch are demonstrations.
     """
 
     observation: Array
@@ -213,6 +216,7 @@ class Batch:
     discount: Array | None = None
     weight: Array | None = None
     subgoal: Array | None = None
+    n_demonstrations: int = 0
 
     def __len__(self) -> int:
         """Return the length of the leading axis."""
@@ -220,11 +224,11 @@ class Batch:
 
     def __getitem__(self, index: Any) -> Batch:
         """Return every array at this index; slices and integers give views."""
-        arrays = [getattr(self, name)[index] for name in BATCH_FIELDS]
-        optional = (self.discount, self.weight, self.subgoal)
-        return Batch(*arrays, *(None if array is None else array[index] for array in optional))
+        values: list[Any] = [getattr(self, name) for name in _ALL_FIELDS]
+        return Batch(*[value[index] if isinstance(value, np.ndarray) else value for value in values])
 
 
+_ALL_FIELDS = tuple(f.name for f in fields(Batch))
 BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.default is MISSING)  # the fields that are never None
 
 
@@ -234,7 +238,7 @@ def read_record(record_class: type[Record], data: Mapping[str, Any], name: str) 
 
     try:
         return TypeAdapter(record_class).validate_python(data)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, SyntaxError) as problem:  # NumPy parses the name of a dtype
         raise FileError(
             f"The description of the {name} is malformed: {problem}. The file is damaged, or hindsight did not write it."
         ) from None

@@ -195,7 +195,7 @@ class PolicyActor:
 
 def _actor(policy: Policy, exploration: Exploration | None, rng: np.random.Generator) -> Callable[[Observation], Array]:
     if exploration is not None and exploration.probing is not None:
-        return ProbingActor(exploration.probing, policy.spec.action, rng)
+        return ProbingActor(exploration.probing, policy.spec.task.action, rng)
     return PolicyActor(policy, exploration, rng)
 
 

@@ -15,8 +15,9 @@ from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
 from ..envs.goal_env import close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, terminated_function
+from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
-from ..options import RolloutOptions, Settings
+from ..options import ReplayOptions, RolloutOptions, Settings
 from ..recipes import choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
 from ..replay.buffer import HindsightBuffer, compile_kernels
@@ -25,13 +26,16 @@ from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
 from ..structure import is_flat
+from .demonstrations import Demonstrations, warn_of_other_rewards
+from .machine import usable_cores
 from .saved_model import SavedModel
 from .settings import Observed, resolve_settings
 from .structure_search import StructureSearch
 
 GoalEnv = gymnasium.Env[Any, Any]
 Environment = str | Callable[..., GoalEnv] | GoalEnv
-_AGENT_STREAM, _REPLAY_STREAM = 3, 4  # of seeds, beside the three streams of rollout.collect
+MOST_EVALUATORS = 4  # processes of workers="auto": an evaluation of 20 episodes occupies no more
+_AGENT_STREAM, _REPLAY_STREAM, _DEMONSTRATION_STREAM = 3, 4, 6  # of seeds, beside those of rollout.collect and `infer`
 
 
 class Assembly:
@@ -51,9 +55,11 @@ class Assembly:
         resolve: Callable[[Observed], Settings] | None = None,
     ) -> None:
         rollout = settings.rollout
-        if (rollout.engine == "ray" and not rollout.workers) or (rollout.ray_address and rollout.engine != "ray"):
+        if (rollout.engine == "ray" and rollout.workers in (0, "auto")) or (
+            rollout.ray_address and rollout.engine != "ray"
+        ):
             raise OptionError("ray_address needs engine='ray', and that needs workers, as in --engine ray --workers 2")
-        if isinstance(env, gymnasium.Env) and (rollout.workers or rollout.remake_environment):
+        if isinstance(env, gymnasium.Env) and (rollout.workers not in (0, "auto") or rollout.remake_environment):
             raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
         self.spec, self.settings, self._resolve = spec, settings, resolve
         self._env, self._training = env, environment
@@ -77,30 +83,51 @@ class Assembly:
         except ModuleNotFoundError as problem:
             raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
 
-    def buffer(self, policy: PolicySpec) -> HindsightBuffer:
-        """Return a new buffer. policy: names the subgoals."""
+    def buffers(self, policy: PolicySpec) -> tuple[HindsightBuffer, Demonstrations | None]:
+        """Return a new buffer, and the demonstrations if the settings name any. policy: names the subgoals.
+
+        Raises what `read_episodes` raises.
+        """
+        settings = self.settings
+        episode_length = settings.rollout.max_episode_steps or self.spec.max_episode_steps
+        buffer = self._buffer(policy, settings.training.capacity, episode_length, settings.replay, _REPLAY_STREAM)
+        name = settings.training.demonstrations
+        return buffer, None if name is None else self._demonstrations(name, policy)
+
+    def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
+        replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
+        episodes = read_episodes(name, self.spec, replay.info_keys)
+        if not replay.extra_reward:
+            warn_of_other_rewards(name, episodes, reward_function(self.environment))
+        steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
+        return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
+
+    def _buffer(
+        self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
+    ) -> HindsightBuffer:
         compile_kernels()
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
         if settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
             raise OptionError("relabel_terminated='success' needs a reward of two values. Choose 'keep' or 'never'")
         return HindsightBuffer(
-            settings.training.capacity,
+            capacity,
             environment.observation_space,
             environment.action_space,
             reward_function(environment),
-            seed=self._seed(_REPLAY_STREAM),
-            options=settings.replay,
+            seed=self._seed(stream),
+            options=replay,
             compute_terminated=terminated_function(environment),
             success_reward=highest if np.isfinite(highest) else 0.0,
-            episode_length=settings.rollout.max_episode_steps or self.spec.max_episode_steps,
+            episode_length=episode_length,
             discount=settings.agent_options.discount,
             subgoals=policy.subgoals,
         )
 
     def search(self) -> StructureSearch | None:
         """Return what finds the structure of the task during the run; None if nothing is left to be found."""
-        if self._resolve is None or self.settings.training.structure == "declared" or not is_flat(self.spec):
+        training = self.settings.training
+        if self._resolve is None or training.structure == "declared" or training.demonstrations or not is_flat(self.spec):
             return None
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild)
 
@@ -108,26 +135,25 @@ class Assembly:
         """Return an agent and a buffer with other settings, which are those of the run from now on."""
         self.settings = settings
         agent = self.agent()
-        return agent, self.buffer(agent.policy_spec)
+        return agent, self.buffers(agent.policy_spec)[0]
 
     def source(self, policy: PolicySpec) -> Source:
-        """Return a new source of episodes: this process, or workers."""
+        """Return a new source of episodes: this process, workers, or both."""
         rollout, given = self.settings.rollout, self._given
         maker = None if isinstance(given, gymnasium.Env) else given
-        remake = rollout.remake_environment
-        if remake is None and maker is not None:
-            self._evaluation = self._evaluation or _make_environment(maker, rollout)
-            remake = not resets_exactly(self.environment, self._evaluation)
-        info_keys = self.settings.replay.info_keys
         setup = RolloutSetup(
             maker,
             policy,
             rollout.max_episode_steps,
-            info_keys,
-            bool(remake),
+            self.settings.replay.info_keys,
+            maker is not None and self._remakes(maker),
             rollout.env_arguments,
             rollout.observation_keys,
         )
+        if rollout.workers == "auto":
+            spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
+            local = LocalSource(setup, self.environment, self.environment if spare else self._evaluation)
+            return WorkerSource(ProcessPool(setup), spare, rollout.job_timeout, local) if spare else local
         if not rollout.workers:
             return LocalSource(setup, self.environment, self._evaluation)
         is_ray = rollout.engine == "ray"
@@ -142,6 +168,16 @@ class Assembly:
         if self._evaluation is not None:
             close_env(self._evaluation)
             self._evaluation = None
+
+    def _remakes(self, maker: str | Callable[..., GoalEnv]) -> bool:
+        """Return whether every episode needs a new environment, because a reset does not equal a new one."""
+        remake = self.settings.rollout.remake_environment
+        if remake is not None:
+            return remake
+        if self.check_report and self.check_report.facts:
+            return not self.check_report.facts.exact_resets
+        self._evaluation = self._evaluation or _make_environment(maker, self.settings.rollout)
+        return not resets_exactly(self.environment, self._evaluation)
 
     @property
     def _given(self) -> Environment:
@@ -204,10 +240,13 @@ def assemble(
 
 
 def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:
-    """Go on from a saved model, with its settings. options: change some of them.
+    """Go on from a saved model, with its settings, but without the processes of workers="auto".
 
+    options: change some of the settings.
     Raises FileError if the environment does not fit the policy.
     """
+    if saved.settings.rollout.workers == "auto":  # processes import the main script: they start only if they are asked for
+        options = {"workers": 0} | dict(options)
     if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
         options = {"env_options": ()} | dict(options)
     settings = Settings.from_json(saved.settings.to_json(), **options)

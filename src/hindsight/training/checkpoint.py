@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from pydantic import FiniteFloat
 
 from ..agents.policy import Exploration, PolicyWeights
 from ..errors import FileError
-from ..records import Array
+from ..records import Array, Record, read_record
 from ..rollout.collect import TRAINING, Job
 from .counts import Counts
+from .events import Snapshot
 from .metrics import Meter
-from .structure_search import read_probing
 from .trainer import Trainer
 
 State = tuple[dict[str, Array], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """A record of `Evaluator.history`. return_mean: None if it is not finite."""
+
+    env_steps: FiniteFloat
+    episodes: FiniteFloat
+    success_rate: FiniteFloat
+    return_mean: FiniteFloat | None
 
 
 def trainer_state(trainer: Trainer) -> State:
@@ -27,17 +39,28 @@ def trainer_state(trainer: Trainer) -> State:
     buffer_arrays, buffer_data = trainer.buffer.state_dict()
     arrays = {f"buffer/{name}": array for name, array in buffer_arrays.items()}
     arrays |= {f"agent/{name}": array for name, array in trainer.agent.state_dict().items()}
+    demonstrations = None
+    if trainer.demonstrations:
+        contents, demonstrations = trainer.demonstrations.buffer.state_dict()
+        arrays |= {f"demonstrations/{name}": array for name, array in contents.items()}
     jobs = []
     for i, (_, job) in enumerate(trainer.rollouts.in_flight):
         arrays |= {f"job/{i}/{name}": array for name, array in asdict(job.weights).items()}
         exploration = asdict(job.exploration) if job.exploration else None
         jobs.append({"episodes": list(job.episodes), "exploration": exploration, "version": job.version})
+    evaluation = None
+    if pending := trainer.evaluator.pending:
+        arrays |= {f"evaluation/weights/{name}": array for name, array in asdict(pending.weights).items()}
+        arrays |= {f"evaluation/agent/{name}": array for name, array in pending.agent_state.items()}
+        evaluation = {"counts": asdict(pending.counts), "means": dict(pending.means)}
     return arrays, {
         "counts": asdict(trainer.counts),
         "meter": asdict(trainer.meter),
         "history": trainer.evaluator.history,
+        "evaluation": evaluation,
         "jobs": jobs,
         "buffer": buffer_data,
+        "demonstrations": demonstrations,
         "search": None if trainer.search is None else asdict(trainer.search.state),
     }
 
@@ -48,32 +71,65 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     Raises FileError if the state is malformed or belongs to another agent or buffer.
     """
     try:
-        counts, meter = Counts(**data["counts"]), Meter(**data["meter"])
-        meter.sums = {name: math.nan if total is None else total for name, total in meter.sums.items()}
-        history = [dict(record) for record in data["history"]]
+        counts, meter = _counts(data["counts"]), _meter(data["meter"])
+        history = [asdict(_record(_Evaluated, record)) for record in data["history"]]
+        pending = _snapshot(data["evaluation"], _part(arrays, "evaluation/"))
         seed = trainer.settings.training.seed
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
         if trainer.search is not None:
             trainer.search.restore(trainer, data["search"])
         trainer.agent.load_state_dict(_part(arrays, "agent/"))
         trainer.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
+        if trainer.demonstrations:
+            trainer.demonstrations.buffer.load_state_dict(_part(arrays, "demonstrations/"), data["demonstrations"])
     except FileError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
-    trainer.counts, trainer.meter, trainer.evaluator.history = counts, meter, history
+    if counts.owed_updates >= trainer.agent.batches_per_update:
+        raise FileError(f"the checkpoint owes {counts.owed_updates} updates: it is damaged, or not ours")
+    trainer.counts, trainer.meter = counts, meter
+    trainer.evaluator.history, trainer.evaluator.pending = history, pending
     trainer.is_between_jobs = True
     trainer.rollouts.resubmit(trainer.source, jobs)
 
 
 def _job(run_seed: int, record: Mapping[str, Any], weights: dict[str, Array]) -> Job:
-    exploration = _exploration(record["exploration"]) if record["exploration"] else None
+    exploration = _record(Exploration, record["exploration"]) if record["exploration"] else None
     numbers = tuple(int(number) for number in record["episodes"])
     return Job(run_seed, TRAINING, numbers, PolicyWeights(**weights), exploration, int(record["version"]))
 
 
-def _exploration(record: Mapping[str, Any]) -> Exploration:
-    return Exploration(**{**record, "probing": read_probing(record["probing"])})
+def _snapshot(record: Mapping[str, Any] | None, arrays: dict[str, Array]) -> Snapshot | None:
+    if record is None:
+        return None
+    weights = PolicyWeights(**_part(arrays, "weights/"))
+    return Snapshot(weights, _part(arrays, "agent/"), _counts(record["counts"]), _with_nan(record["means"]))
+
+
+def _record(record_class: type[Record], data: Mapping[str, Any]) -> Record:
+    """Return a dataclass of a checkpoint. Raises TypeError for an unknown field, FileError for one of another type."""
+    record_class(**data)
+    return read_record(record_class, data, "checkpoint")
+
+
+def _meter(data: Mapping[str, Any]) -> Meter:
+    meter = _record(Meter, dict(data) | {"sums": _with_nan(data["sums"])})
+    if meter.sums.keys() != meter.counts.keys() or min(meter.counts.values(), default=1) < 1:
+        raise FileError("the checkpoint has sums without counts: it is damaged, or not ours")
+    return meter
+
+
+def _counts(data: Mapping[str, Any]) -> Counts:
+    counts = _record(Counts, data)
+    if min(asdict(counts).values()) < 0:
+        raise FileError("the checkpoint has negative counts: it is damaged, or not ours")
+    return counts
+
+
+def _with_nan(numbers: Mapping[str, Any]) -> dict[str, float]:
+    """Return numbers of a file: it holds NaN as None."""
+    return {name: math.nan if number is None else float(number) for name, number in numbers.items()}
 
 
 def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:

@@ -17,6 +17,7 @@ from .counts import Counts
 from .evaluate import Evaluation
 
 FAULT_METRICS = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
+SECONDS = ("start_seconds", "collect_seconds", "update_seconds", "evaluate_seconds", "write_seconds")
 GOAL_NUMBERS = 3  # of each goal, as many are written per training episode: enough for a map
 RECENT_EVALUATIONS = 10  # eval/mean_success_rate is their mean
 
@@ -59,12 +60,18 @@ class Meter:
 
 
 def table_text(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return records as CSV, with a column for every metric that occurs."""
-    text = io.StringIO()
+    """Return records as CSV in the order of their steps, with a column for every metric that occurs."""
+    text, records = io.StringIO(), sorted(records, key=_steps)  # an evaluation is recorded late
     writer = csv.DictWriter(text, list(dict.fromkeys(name for record in records for name in record)), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()
+
+
+def _steps(record: Mapping[str, Any]) -> float:
+    """Return the environment steps of a record, 0 for a damaged one."""
+    steps = record.get("env_steps")
+    return steps if isinstance(steps, int | float) else 0
 
 
 def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:
@@ -76,8 +83,7 @@ def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:
         "updates": now.updates,
         **{name: getattr(faults, name) for name in FAULT_METRICS},
         "seconds": now.collect_seconds + now.update_seconds,
-        "collect_seconds": now.collect_seconds,
-        "update_seconds": now.update_seconds,
+        **{name: getattr(now, name) for name in SECONDS},
     }
 
 

@@ -51,8 +51,8 @@ def resolve_settings(
 def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSpec | None) -> StructureSource:
     """Return where the structure of the task comes from, if the user does not say so.
 
-    It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, nor
-    from images, bits and indices.
+    It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, if
+    there are demonstrations, which show how the object moves, nor from images, bits and indices.
     """
     source: StructureSource | None = given.get("structure")
     if source is not None:
@@ -60,7 +60,8 @@ def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSp
     if any({**recipe, **given}.get(name) for name in STRUCTURE):
         return "declared"
     is_taken_away = any(recipe.get(name) for name in STRUCTURE)
-    return "inferred" if spec is not None and is_flat(spec) and not is_taken_away else "none"
+    is_refused = is_taken_away or {**recipe, **given}.get("demonstrations") is not None
+    return "inferred" if spec is not None and is_flat(spec) and not is_refused else "none"
 
 
 def _choices(recipe: Recipe, spec: GoalSpec | None, limit: Any) -> tuple[Choice, ...]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from ..agents import Agent
 from ..agents.policy import Exploration
 from ..options import Settings
-from ..records import Episode, GoalSpec
+from ..records import Episode, GoalSpec, read_record
 from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
@@ -71,9 +71,10 @@ class SearchState:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchState:
-        """Return the state whose `asdict` was stored."""
-        observed = {name: (_tuples(value), str(why)) for name, (value, why) in data["observed"].items()}
-        return cls(**{**data, "probing": read_probing(data["probing"]), "observed": observed})
+        """Return the state whose `asdict` was stored. Raises FileError if it is malformed."""
+        state = read_record(cls, data, "search for structure")
+        state.observed = {name: (_tuples(value), why) for name, (value, why) in state.observed.items()}
+        return state
 
 
 class StructureSearch:
@@ -181,11 +182,6 @@ class StructureSearch:
             agent, buffer = self._build(settings)
             run.counts.owed_updates += min(run.counts.updates, MOST_CATCHING_UP)
             run.rebuild(agent, buffer, settings)
-
-
-def read_probing(data: Mapping[str, Any] | None) -> Probing | None:
-    """Return the plan whose `asdict` was stored."""
-    return None if data is None else Probing(**{name: _tuples(value) for name, value in data.items()})
 
 
 def _tuples(value: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 
 from ..agents import Agent
 from ..errors import HindsightError, InputError
@@ -12,6 +13,7 @@ from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
 from .counts import Counts
+from .demonstrations import Demonstrations
 from .evaluator import Evaluator
 from .events import Event, JobFinished
 from .metrics import Meter
@@ -20,6 +22,7 @@ from .structure_search import StructureSearch
 from .updates import UpdateLoop
 
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
+OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time
 SUCCESS_SMOOTHING = 0.1  # running success += SUCCESS_SMOOTHING * (success - running success), over unguided episodes
 
 
@@ -31,6 +34,7 @@ class Trainer:
     source: collects the episodes. `move_to` replaces it.
     settings: the options of the run.
     counts: how far the run is: zero for a new run. The trainer updates them.
+    demonstrations: recorded episodes to learn from as well, or None.
     search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
     is_between_jobs: whether every job is either complete (stored, observed and followed by its updates) or not stored at
         all. Otherwise an error or Ctrl-C interrupted a job, and a run cannot be resumed from this state.
@@ -43,15 +47,19 @@ class Trainer:
         source: Source,
         settings: Settings,
         counts: Counts,
+        demonstrations: Demonstrations | None = None,
         search: StructureSearch | None = None,
     ) -> None:
         self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
-        self.counts, self.search = counts, search
+        self.counts, self.demonstrations, self.search = counts, demonstrations, search
         self.is_between_jobs = True
         self.meter = Meter()
         self.rollouts = RolloutSchedule(agent, settings, search)
-        self.updates = UpdateLoop(agent, buffer, settings)
-        self.evaluator = Evaluator(agent, settings.training)
+        self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
+        self.evaluator = Evaluator(agent, settings)
+        if demonstrations and not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
+            for episode in demonstrations.episodes:
+                self._observe(episode)
 
     @property
     def is_solved(self) -> bool:
@@ -60,31 +68,64 @@ class Trainer:
 
     @property
     def history(self) -> list[dict[str, float]]:
-        """The complete evaluations, see `Evaluator.history`."""
+        """The evaluations that took effect, see `Evaluator.history`."""
         return self.evaluator.history
+
+    @property
+    def offline_updates_left(self) -> int:
+        """How many updates from demonstrations alone are still to be made, at most 0 if none."""
+        return self.settings.training.offline_steps - self.counts.offline_updates
 
     def run(self, until: int) -> Iterator[Event]:
         """Train and evaluate until `until` environment steps, or until the task is solved, and yield each event.
 
-        The caller may stop after any event and call `run` again. If `schedule` is "deterministic", training waits until an
-        evaluation is complete. If it is "free", training continues during an evaluation, until the next one is due.
+        The caller may stop after any event and call `run` again. Evaluations run beside training, see `Evaluator`.
         """
-        evaluator, waits = self.evaluator, self.settings.rollout.schedule == "deterministic"
+        with closing(self._events(until)) as events:
+            for event in events:
+                started = time.perf_counter()
+                yield event
+                self.counts.write_seconds += time.perf_counter() - started
+
+    def _events(self, until: int) -> Generator[Event]:
+        evaluator, counts = self.evaluator, self.counts
         try:
+            while self.offline_updates_left > 0:
+                self.learn_offline(OFFLINE_UPDATES)
+                yield JobFinished([])
             while not evaluator.is_solved:
-                is_due = evaluator.is_due(self.counts, until)
-                if evaluator.running and (waits or is_due or self.counts.env_steps >= until):
-                    yield from evaluator.finish_running(self.counts)
-                elif is_due:
-                    evaluator.begin(self.source, self.counts)
-                elif self.counts.env_steps < until:
+                if evaluator.takes_effect(counts, until):
+                    yield from self._timed(evaluator.finish(self.source, counts))
+                elif evaluator.is_due(counts, until):
+                    evaluator.begin(self.source, counts, self.meter.take_means())
+                elif counts.env_steps < until:
                     episodes = self.learn_from_next_job()
-                    yield JobFinished(episodes, evaluator.is_due(self.counts, until))
-                    yield from evaluator.take_ready(self.counts)
+                    yield JobFinished(episodes, evaluator.is_due(counts, until))
+                    yield from self._timed(evaluator.outcomes(self.source, counts, waits=False))
                 else:
                     return
         finally:
-            evaluator.drop_running()
+            evaluator.suspend()
+
+    def _timed(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Yield events, and count the time that they take as `evaluate_seconds`."""
+        while True:
+            started = time.perf_counter()
+            event = next(events, None)
+            self.counts.evaluate_seconds += time.perf_counter() - started
+            if event is None:
+                return
+            yield event
+
+    def learn_offline(self, at_most: int | None = None) -> None:
+        """Make the updates from demonstrations alone that are left. at_most: not more than about so many."""
+        started, left = time.perf_counter(), self.offline_updates_left
+        if left <= 0:
+            return
+        self.is_between_jobs = False
+        self.updates.run_offline(min(left, at_most or left), self.counts, self.meter)
+        self.counts.update_seconds += time.perf_counter() - started
+        self.is_between_jobs = True
 
     def learn_from_next_job(self) -> list[Episode]:
         """Store the episodes of the next job, make the updates that are due, and return the episodes.
@@ -104,7 +145,7 @@ class Trainer:
         if self.search is not None:
             self.search.after_job(self)
         if self.search is None or not self.search.is_warm_up:
-            self.updates.run(self.counts, self.meter)
+            self.updates.run(self.counts, self.meter, self.source.poll)
         self.counts.finished_jobs += 1
         self.counts.collect_seconds += collected - started
         self.counts.update_seconds += time.perf_counter() - collected
@@ -114,7 +155,7 @@ class Trainer:
     def rebuild(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> None:
         """Go on with another agent and buffer, which get the stored episodes. Jobs in flight are dropped."""
         self.rollouts.drop(self.source, self.counts)
-        self.evaluator.drop_running()
+        self.evaluator.drop()
         stored = self.buffer.timeline.episodes()
         self.agent, self.buffer, self.settings = agent, buffer, settings
         for episode in stored:
@@ -125,14 +166,15 @@ class Trainer:
         self.rollouts = RolloutSchedule(agent, settings, self.search)
         self.updates = UpdateLoop(agent, buffer, settings)
 
-    def _observe(self, episode: Episode) -> None:
-        for augmented in self.buffer.symmetries.augmented(episode):
-            self.agent.observe(augmented)
-
     def move_to(self, source: Source) -> None:
         """Go on with another source. The jobs in flight are submitted again."""
         self.source = source
         self.rollouts.resubmit(source)
+
+    def _observe(self, episode: Episode) -> None:
+        """Add an episode and its images under the symmetries to the statistics that normalize the inputs."""
+        for augmented in self.buffer.symmetries.augmented(episode):
+            self.agent.observe(augmented)
 
     def _store(self, episode: Episode) -> InputError | None:
         """Add an episode to the buffer and to the counts. Return the error if the buffer refuses it."""
