@@ -222,12 +222,7 @@ class HER:
     def trainer(self) -> Trainer:
         """The trainer, made at first use."""
         if self._trainer is None:
-            from .training.trainer import Trainer
-
-            assembly = self._assembly
-            buffer, demonstrations = assembly.buffers(self.agent.policy_spec)
-            parts = (self.agent, buffer, self.source)
-            self._trainer = Trainer(*parts, self.settings, self._counts, demonstrations, assembly.search())
+            self._trainer = self._assembly.trainer(self.agent, self.source, self._counts)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -26,11 +26,15 @@ from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
 from ..structure import is_flat
+from .counts import Counts
 from .demonstrations import Demonstrations, warn_of_other_rewards
 from .machine import usable_cores
 from .saved_model import SavedModel
 from .settings import Observed, resolve_settings
 from .structure_search import StructureSearch
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
 
 GoalEnv = gymnasium.Env[Any, Any]
 Environment = str | Callable[..., GoalEnv] | GoalEnv
@@ -123,6 +127,13 @@ class Assembly:
             discount=settings.agent_options.discount,
             subgoals=policy.subgoals,
         )
+
+    def trainer(self, agent: Agent, source: Source, counts: Counts) -> Trainer:
+        """Return a trainer with a new buffer."""
+        from .trainer import Trainer  # it imports torch, which acting does not need
+
+        buffer, demonstrations = self.buffers(agent.policy_spec)
+        return Trainer(agent, buffer, source, self.settings, counts, demonstrations, self.search())
 
     def search(self) -> StructureSearch | None:
         """Return what finds the structure of the task during the run; None if nothing is left to be found."""
