@@ -311,6 +311,8 @@ def add_check(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--env-options", nargs="+", metavar="NAME=VALUE", help="arguments of the environment, as in n_bits=30"
     )
+    parser.add_argument("--info-keys", nargs="+", default=(), metavar="NAME", help="entries of info that the reward needs")
+    parser.add_argument("--max-episode-steps", type=int, default=None, metavar="N", help="a time limit (its own)")
 
 
 def check(arguments: Namespace) -> int:
@@ -322,7 +324,11 @@ def check(arguments: Namespace) -> int:
     find_modules_here(arguments.env)
     recipe = choose_recipe(arguments.recipe, arguments.env)
     result = check_goal_env(
-        arguments.env, recipe.environment_arguments(vars(arguments)), recipe.options.get("symmetries", ())
+        arguments.env,
+        recipe.environment_arguments(vars(arguments)),
+        recipe.options.get("symmetries", ()),
+        info_keys=arguments.info_keys,
+        max_episode_steps=arguments.max_episode_steps,
     )
     print(result)
     return 0 if result.ok else 1

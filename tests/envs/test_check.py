@@ -147,9 +147,9 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
                 info=lambda self, o: {**Line.info(self, o), "toll": 0.5, "other": 1.0},
                 compute_reward=lambda self, a, d, info: near(a, d) - info["toll"],
             ),
-            "reward inputs",
-            "warning",
-            "needs these entries of info: toll. Set info_keys",
+            "info keys",
+            "ok",
+            r"compute_reward needs toll. .* your own buffer needs info_keys=\('toll',\)",
         ),
         (
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
@@ -222,6 +222,35 @@ def test_a_broken_rule_is_named(env, name, level, sentence):
     found = finding(env, name)
     assert found[0] == level, found
     assert_matches(sentence, found[1])
+
+
+@pytest.mark.parametrize(
+    ("info_keys", "level", "sentence"),
+    [
+        (("weight",), "error", "no numeric entry 'weight' at every step. It has: is_success, toll"),
+        (("is_success",), "error", "needs toll too"),
+        (("toll",), "ok", "needs toll"),
+    ],
+)
+def test_given_info_keys_are_checked(info_keys, level, sentence):
+    env = changed(
+        info=lambda self, o: {**Line.info(self, o), "toll": 0.5},
+        reward=lambda self, o, info: Line.reward(self, o, info) - info["toll"],
+        compute_reward=lambda self, a, d, info: near(a, d) - 1.0 - info["toll"],
+    )
+    (found,) = [f for f in check_goal_env(env, info_keys=info_keys).findings if f.name == "info keys"]
+    assert found.level == level
+    assert_matches(sentence, found.sentence)
+
+
+def test_a_given_time_limit_counts():
+    env = changed(
+        terminates=lambda self, o: False, step=lambda self, a: (*Line.step(self, a)[:3], False, {"success": True})
+    )
+    env.max_steps = np.inf
+    report = check_goal_env(env, max_episode_steps=7)
+    assert report.facts.time_limit == 7
+    assert "7 steps; the longest of 2 episodes had 7" in str(report)
 
 
 class Hidden(Line):
