@@ -102,6 +102,7 @@ class HER:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
         try:
+            trainer.learn_offline()
             while goes_on and trainer.counts.env_steps < until:
                 episodes = trainer.learn_from_next_job()
                 view = View.take(self, episodes)
@@ -225,8 +226,8 @@ class HER:
         if self._trainer is None:
             from .training.trainer import Trainer
 
-            buffer = self._assembly.buffer(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts)
+            buffer, demonstrations = self._assembly.buffers(self.agent.policy_spec)
+            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts, demonstrations)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer

@@ -126,7 +126,7 @@ def test_numpy_policy_chooses_the_critics_best_action(name, options):
     agent, policy = trained(name, **options)
     algorithm, batch = agent.algorithm, make_batch(agent, seed=1, rows=200)
     outputs = algorithm.critic(algorithm.preprocessor.transitions(batch, 1).inputs[0])
-    values = outputs.view(200, N_ACTIONS, 7).mean(2) if name == "qrdqn" else algorithm._values(outputs)[0]
+    values = algorithm._quantiles(outputs)[0].mean(2)
     actions = policy.predict(batch.observation[0], batch.achieved_goal[0], batch.goal[0])
     assert actions.tolist() == (values.argmax(1) + FIRST_ACTION).tolist()
     assert len(set(actions.tolist())) > 1

@@ -7,7 +7,6 @@ from hindsight.agents.losses import (
     absolute_td_error,
     deterministic_policy_loss,
     dueling_matrix,
-    ensemble_min,
     entropy_coefficient_gradient,
     huber_loss,
     mean_value,
@@ -34,14 +33,6 @@ def test_a_target_is_clipped_and_stops_at_termination():
     next_value = column(-4.0, -4.0, -100.0, 5.0)
     target = td_target(reward, discount, next_value, -10.0, 0.0)
     torch.testing.assert_close(target, column(-4.6, -1.0, -10.0, 0.0))
-
-
-def test_ensemble_min():
-    values = torch.stack((column(1.0, 5.0), column(2.0, 3.0), column(0.0, 4.0)))
-    generator = torch.Generator().manual_seed(0)
-    assert ensemble_min(values, None, generator).flatten().tolist() == [0, 3]
-    sampled = {tuple(ensemble_min(values, 2, generator).flatten().tolist()) for _ in range(100)}
-    assert sampled == {(1.0, 3.0), (0.0, 4.0), (0.0, 3.0)}  # of members 1 and 2, 1 and 3, 2 and 3
 
 
 def test_min_and_mean_values_and_their_gradients():

@@ -6,6 +6,7 @@ import pytest
 from docking_env import Docking
 from gymnasium import spaces
 from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
+from push_box_env import PushBox
 
 from hindsight.envs.check import check_goal_env
 from hindsight.errors import UnknownNameError
@@ -270,7 +271,7 @@ class Hidden(Line):
 
 def test_without_a_success_the_report_says_so():
     report = check_goal_env(Hidden())
-    assert [f.name for f in report.of("not seen")] == ["reward timing", "success", "termination"], str(report)
+    assert [f.name for f in report.of("not seen")] == ["reward timing", "success", "termination", "goal columns"]
     assert_matches("0 successes in .* with random actions, since the goal cannot be set", str(report))
     assert report.facts.terminates_on_success is None
     assert report.ok
@@ -294,12 +295,36 @@ def test_without_a_success_the_report_says_so():
             {"info_keys": ("toll",)},
         ),
         (Docking(), True, {"relabel_terminated": "success"}),
+        (PushBox(), False, {"hidden_observation": (4, 5)}),
     ],
 )
 def test_the_facts_decide_settings(env, terminates, settings):
     facts = check_goal_env(env).facts
     assert facts.terminates_on_success is terminates
     assert {name: value for name, (value, _) in facts.settings().items()} == settings
+
+
+def with_goal(part):
+    """An environment whose observation is this function of the position and the goal."""
+    return changed(observe=lambda self: {**Line.observe(self), "observation": part(np.full(2, self.place), self.goal)})
+
+
+@pytest.mark.parametrize(
+    ("env", "level", "sentence"),
+    [
+        (Line(), "ok", "no column"),
+        (
+            with_goal(lambda here, goal: np.array([here[0], goal[0] - here[0]], np.float32)),
+            "warning",
+            "columns 1 .*hide them",
+        ),
+        (with_goal(lambda here, goal: np.float32(goal - here)), "warning", "columns 0, 1 .*Leave them out"),
+    ],
+)
+def test_columns_that_depend_on_the_goal(env, level, sentence):
+    found = finding(env, "goal columns")
+    assert found[0] == level
+    assert_matches(sentence, found[1])
 
 
 def test_the_other_facts():

@@ -165,7 +165,7 @@ def test_success_terminates_only_if_its_reward_is_known():
         model.close()
         model._assembly.spec = replace(model.spec, reward_high=float("inf"))
         with pytest.raises(OptionError, match="needs a reward of two values"):
-            model._assembly.buffer(model.agent.policy_spec)
+            model._assembly.buffers(model.agent.policy_spec)
 
 
 def test_the_range_of_returns_is_unknown_with_an_extra_reward():

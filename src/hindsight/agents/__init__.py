@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..records import GoalSpec
 
 AGENT_NAMES = tuple(AGENT_OPTIONS)
+MODULES = {"dqn": "dqn", "qrdqn": "dqn", "ddpg": "td3", "td3": "td3", "sac": "sac", "tqc": "sac"}
 
 
 def make_agent(name: str, spec: GoalSpec, options: AgentOptions, seed: int) -> Agent:
@@ -29,5 +30,5 @@ def make_agent(name: str, spec: GoalSpec, options: AgentOptions, seed: int) -> A
         raise UnknownNameError(f"There is no agent {name!r}. Choose {', '.join(AGENT_NAMES)}.{nearest(name, AGENT_NAMES)}")
     if type(options) is not AGENT_OPTIONS[name]:
         raise OptionError(f"The agent {name!r} needs {AGENT_OPTIONS[name].__name__}, got {type(options).__name__}.")
-    algorithm = getattr(importlib.import_module(f"{__name__}.{name}"), name.upper())
-    return Agent(algorithm(spec, options, seed), options.policy_ema)
+    make_algorithm = getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), f"make_{name}")
+    return Agent(make_algorithm(spec, options, seed), options.policy_ema)

@@ -1,11 +1,14 @@
-"""DQN: deep Q-learning (Mnih et al. 2015), also double (van Hasselt et al. 2016) and dueling (Wang et al. 2016)."""
+"""DQN (Mnih et al. 2015), also double (van Hasselt et al. 2016) and dueling (Wang et al. 2016), and QR-DQN.
+
+QR-DQN learns the distribution of returns by quantile regression (Dabney et al. 2018).
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from ..options import DQNOptions
+from ..options import ChoiceOptions, DQNOptions, QRDQNOptions
 from ..records import GoalSpec
 from . import losses
 from .networks import Adam, TargetUpdate, allocate, choose_device, combine_outputs, critic_architecture
@@ -14,21 +17,29 @@ from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class DQN:
-    """One network returns the value of every action. Its target is the target network's value of the best next action."""
+    """One network returns the quantiles of every action's return. The best action has the highest mean.
+
+    loss: of the quantiles of an action; with one quantile, its value.
+    n_quantiles: quantiles per action, 1 for DQN.
+    dueling: whether the outputs are a state value and advantages.
+    """
 
     batches_per_update = 1
 
-    def __init__(self, spec: GoalSpec, options: DQNOptions, seed: int) -> None:
-        self.options = options
+    def __init__(
+        self, spec: GoalSpec, options: ChoiceOptions, seed: int, loss: losses.Loss, n_quantiles: int, dueling: bool
+    ) -> None:
+        self.options, self._loss = options, loss
         device = choose_device(options.device)
         self.policy_spec = make_policy_spec(spec, options, "discrete", options.critic_layer_norm)
         self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
         self.value_range = losses.value_range(spec, options)
 
-        n_actions = self.policy_spec.n_actions
-        self.dueling = losses.dueling_matrix(n_actions).to(device) if options.dueling else None
-        critic = critic_architecture(self.policy_spec, options, n_actions + options.dueling)
+        self._shape = (self.policy_spec.n_actions, n_quantiles)
+        self._dueling = losses.dueling_matrix(self._shape[0]).to(device) if dueling else None
+        self._actor_matrix = losses.quantile_mean_matrix(*self._shape).to(device) if n_quantiles > 1 else self._dueling
+        critic = critic_architecture(self.policy_spec, options, self._shape[0] * n_quantiles + dueling)
         self.weights, (self.critic,) = allocate([critic], device)
         self.target_weights, (self.target_critic,) = allocate([critic], device)
         self.critic.initialize(self.generator)
@@ -44,12 +55,13 @@ class DQN:
         batch = transitions[0]
         target = self._td_target(batch)
         outputs, tape = self.critic.forward(batch.inputs)
-        values, action = self._values(outputs), batch.action[None]
-        value = values.gather(2, action)
-        loss, gradient = losses.VALUE_LOSSES[self.options.critic_error](value, target, batch.weight)
-        of_values = torch.zeros_like(values).scatter_(2, action, gradient)
-        of_outputs = of_values if self.dueling is None else of_values @ self.dueling
-        self.adam.step(self.critic.weight_gradient(tape, of_outputs))
+        quantiles, index = self._quantiles(outputs), self._index(batch.action[None])
+        value = quantiles.gather(2, index)[:, :, 0]
+        loss, gradient = self._loss(value, target, batch.weight)
+        of_outputs = torch.zeros_like(quantiles).scatter_(2, index, gradient.unsqueeze(2)).flatten(2)
+        self.adam.step(
+            self.critic.weight_gradient(tape, of_outputs if self._dueling is None else of_outputs @ self._dueling)
+        )
         self.target_update.step()
         metrics = {"critic_loss": loss, "q_mean": value.mean()}
         if batch.weight is not None:
@@ -57,24 +69,39 @@ class DQN:
         return metrics
 
     def _td_target(self, batch: Transitions) -> Tensor:
-        """Return the TD target of the value of the action, (B, 1)."""
-        values = self._values(self.target_critic(batch.next_inputs))
-        selection = self._values(self.critic(batch.next_inputs)) if self.options.double else values
-        next_value = values.gather(2, selection.argmax(2, keepdim=True))[0]
+        """Return samples of the target distribution, (B, N), equally likely."""
+        quantiles = self._quantiles(self.target_critic(batch.next_inputs))
+        selection = self._quantiles(self.critic(batch.next_inputs)) if self.options.double else quantiles
+        best = selection.mean(3).argmax(2, keepdim=True)
+        next_value = quantiles.gather(2, self._index(best))[0, :, 0]
         return losses.td_target(batch.reward, batch.discount, next_value, *self.value_range)
 
-    def _values(self, outputs: Tensor) -> Tensor:
-        """Return the value of each action, (1, B, actions)."""
-        return outputs if self.dueling is None else outputs @ self.dueling.T
+    def _quantiles(self, outputs: Tensor) -> Tensor:
+        """Return the quantiles of each action's return, (1, B, actions, N)."""
+        return (outputs if self._dueling is None else outputs @ self._dueling.T).view(1, -1, *self._shape)
+
+    def _index(self, action: Tensor) -> Tensor:
+        """Return the index, (1, B, 1, N), of the quantiles of actions (1, B, 1)."""
+        return action.unsqueeze(3).expand(-1, -1, -1, self._shape[1])
 
     def value(self, inputs: Tensor) -> Tensor:
-        """Return the value of the best action, (N,), for network inputs (N, n)."""
-        return self._values(self.critic(inputs))[0].amax(1)
+        """Return the mean return of the best action, (N,), for network inputs (N, n)."""
+        return self._quantiles(self.critic(inputs))[0].mean(2).amax(1)
 
     def actor_weights(self) -> Tensor:
-        """Return the flat weights of a network that returns the value of each action."""
-        return self.weights if self.dueling is None else combine_outputs(self.critic, self.dueling)
+        """Return the flat weights of a network that returns the mean return of each action."""
+        return self.weights if self._actor_matrix is None else combine_outputs(self.critic, self._actor_matrix)
 
     def exploration(self, env_steps: int) -> Exploration:
         """Return epsilon-greedy exploration, with the epsilon of this step."""
         return Exploration(self.options.eps_at(env_steps), noise=0.0)
+
+
+def make_dqn(spec: GoalSpec, options: DQNOptions, seed: int) -> DQN:
+    """Return DQN: one value per action."""
+    return DQN(spec, options, seed, losses.VALUE_LOSSES[options.critic_error], n_quantiles=1, dueling=options.dueling)
+
+
+def make_qrdqn(spec: GoalSpec, options: QRDQNOptions, seed: int) -> DQN:
+    """Return QR-DQN."""
+    return DQN(spec, options, seed, losses.quantile_huber_loss, options.n_quantiles, dueling=False)

@@ -6,6 +6,7 @@ Shapes: E members of an ensemble, B rows, A elements of an action, N quantiles. 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,8 @@ from torch import Tensor
 from ..options import AgentOptions
 from ..records import GoalSpec, return_range
 from .policy import LOG_STD_RANGE
+
+Loss = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]  # of value, target and weight; and its gradient
 
 
 def value_range(spec: GoalSpec, options: AgentOptions) -> tuple[float, float]:
@@ -38,11 +41,6 @@ def random_members(values: Tensor, n_members: int | None, generator: torch.Gener
     if n_members is None:
         return values
     return values[torch.randperm(len(values), generator=generator, device=values.device)[:n_members]]
-
-
-def ensemble_min(values: Tensor, n_members: int | None, generator: torch.Generator) -> Tensor:
-    """Return the minimum (B, 1) over an ensemble (E, B, 1), or over `n_members` random members."""
-    return random_members(values, n_members, generator).amin(0)
 
 
 def min_value(values: Tensor) -> tuple[Tensor, Tensor]:

@@ -32,6 +32,7 @@ class Transitions:
     reward: (P, B, 1).
     discount: factor of the next value, 0 if the step terminated the episode.
     weight: factor of a row's critic loss; None: all the same.
+    n_demonstrations: the last so many rows of each batch are demonstrations.
     """
 
     inputs: Tensor
@@ -42,11 +43,12 @@ class Transitions:
     reward: Tensor
     discount: Tensor
     weight: Tensor | None
+    n_demonstrations: int = 0
 
     def __getitem__(self, index: int | slice) -> Transitions:
         """Return one of the batches, (B, n) each, or a slice of them."""
-        tensors: list[Any] = [getattr(self, field) for field in self.__slots__]
-        selected: list[Any] = [None if tensor is None else tensor[index] for tensor in tensors]
+        values: list[Any] = [getattr(self, field) for field in self.__slots__]
+        selected: list[Any] = [value[index] if isinstance(value, Tensor) else value for value in values]
         return Transitions(*selected)
 
 
@@ -102,6 +104,7 @@ class Preprocessor:
             reward=self._column(batch.reward),
             discount=self._discount(batch),
             weight=None if batch.weight is None else self._column(batch.weight),
+            n_demonstrations=batch.n_demonstrations,
         )
 
     def policy_inputs(self, observation: Array, achieved_goal: Array, desired_goal: Array) -> Tensor:

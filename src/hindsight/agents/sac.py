@@ -1,27 +1,50 @@
-"""SAC: soft actor-critic with a learnt entropy coefficient (Haarnoja et al. 2018a and 2018b)."""
+"""SAC: soft actor-critic with a learnt entropy coefficient (Haarnoja et al. 2018a and 2018b), and TQC.
+
+TQC, truncated quantile critics, drops the largest quantiles of the target (Kuznetsov et al. 2020).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from ..options import SACOptions
+from ..options import SACOptions, TQCOptions
 from ..records import GoalSpec
 from . import losses
+from .cloning import clone
 from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
 from .preprocessor import Preprocessor, Transitions, make_policy_spec
 
 
 class SAC:
-    """Critics learn the sum of return and entropy. The actor, a squashed Gaussian, maximizes their minimum."""
+    """Critics learn quantiles of return plus entropy. The actor, a squashed Gaussian, maximizes their minimum or mean.
+
+    n_quantiles: outputs of each critic; 1 for SAC.
+    critic_loss: of the critics' outputs.
+    next_value: maps the target critics' outputs (E, B, N) to samples of the next value, (B, K).
+    actor_value: maps the critics' outputs to the value that the actor maximizes, (B, 1), and its gradient.
+    """
 
     batches_per_update = 1
 
-    def __init__(self, spec: GoalSpec, options: SACOptions, seed: int) -> None:
+    def __init__(
+        self,
+        spec: GoalSpec,
+        options: SACOptions,
+        seed: int,
+        *,
+        n_quantiles: int,
+        critic_loss: losses.Loss,
+        next_value: Callable[[Tensor], Tensor],
+        actor_value: Callable[[Tensor], tuple[Tensor, Tensor]],
+    ) -> None:
         self.options = options
+        self._critic_loss, self._next_value, self._actor_value = critic_loss, next_value, actor_value
         device = choose_device(options.device)
         self.policy_spec = make_policy_spec(spec, options, "squashed_gaussian", options.actor_layer_norm)
         self.preprocessor = Preprocessor(self.policy_spec, options, device)
@@ -30,7 +53,7 @@ class SAC:
         self.target_entropy = -float(spec.action.size) if options.target_entropy is None else options.target_entropy
 
         actor = actor_architecture(self.policy_spec)
-        critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
+        critics = critic_architecture(self.policy_spec, options, n_quantiles, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.target_weights, (self.target_critics,) = allocate([critics], device)
         self.actor.initialize(self.generator, last_layer_scale=0.1)
@@ -52,10 +75,10 @@ class SAC:
         batch, coefficient = transitions[0], self.log_coefficient.exp()[0]
         target = self._td_target(batch, coefficient)
         value, tape = self.critics.forward(batch.critic_inputs)
-        critic_loss, gradient = losses.squared_loss(value, target, batch.weight)
+        critic_loss, gradient = self._critic_loss(value, target, batch.weight)
         self.critic_adam.step(self.critics.weight_gradient(tape, gradient))
         del tape, gradient  # the actor's update reuses their memory while it is in the cache
-        actor_loss, log_density = self._update_actor(batch.inputs, coefficient)
+        actor_loss, log_density = self._update_actor(batch, coefficient)
         self.entropy_adam.step(losses.entropy_coefficient_gradient(log_density, self.target_entropy))
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
@@ -65,26 +88,32 @@ class SAC:
         return metrics
 
     def _td_target(self, batch: Transitions, coefficient: Tensor) -> Tensor:
-        """Return the TD target of the critics, (B, 1).
+        """Return samples of the target distribution of the critics, (B, K), equally likely.
 
         The next value is clipped before the entropy is added, because rewards do not bound the entropy (as in REDQ with
         HER, Hiraoka 2023).
         """
         sample = losses.sample_squashed_gaussian(self.actor(batch.next_policy_inputs)[0], self.generator)
         values = self.target_critics(torch.cat((batch.next_inputs, sample.action), 1))
-        next_value = losses.ensemble_min(values, self.options.n_target_critics, self.generator).clamp_(*self.value_range)
+        values = losses.random_members(values, self.options.n_target_critics, self.generator)
+        next_value = self._next_value(values).clamp_(*self.value_range)
         soft_value = torch.addcmul(next_value, coefficient, sample.log_density, value=-1.0)
         return losses.td_target(batch.reward, batch.discount, soft_value, -math.inf, math.inf)
 
-    def _update_actor(self, inputs: Tensor, coefficient: Tensor) -> tuple[Tensor, Tensor]:
+    def _update_actor(self, batch: Transitions, coefficient: Tensor) -> tuple[Tensor, Tensor]:
+        inputs = batch.inputs
         output, tape = self.actor.forward(inputs)
         sample = losses.sample_squashed_gaussian(output[0], self.generator)
         values, critic_tape = self.critics.forward(torch.cat((inputs, sample.action), 1))
-        value, of_values = losses.min_value(values) if self.options.n_target_critics is None else losses.mean_value(values)
+        value, of_values = self._actor_value(values)
         value_gradient = self.critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
+        value, value_gradient = clone(batch, sample.action, value, value_gradient, self._critic_value, self.options)
         loss, gradient = losses.soft_policy_loss(sample, value, value_gradient, coefficient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss, sample.log_density
+
+    def _critic_value(self, critic_inputs: Tensor) -> Tensor:
+        return self._actor_value(self.critics(critic_inputs))[0]
 
     def value(self, inputs: Tensor) -> Tensor:
         """Return the mean of the critics for the actor's mean action, (N,), for network inputs (N, n)."""
@@ -98,3 +127,29 @@ class SAC:
     def exploration(self, env_steps: int) -> Exploration:
         """Return the exploration, which is the same at every step."""
         return Exploration(self.options.random_eps, self.options.noise, samples=True)
+
+
+def make_sac(spec: GoalSpec, options: SACOptions, seed: int) -> SAC:
+    """Return SAC. With random target critics (REDQ, Chen et al. 2021) the actor maximizes the mean of all critics."""
+    return SAC(
+        spec,
+        options,
+        seed,
+        n_quantiles=1,
+        critic_loss=losses.squared_loss,
+        next_value=partial(torch.amin, dim=0),
+        actor_value=losses.min_value if options.n_target_critics is None else losses.mean_value,
+    )
+
+
+def make_tqc(spec: GoalSpec, options: TQCOptions, seed: int) -> SAC:
+    """Return TQC."""
+    return SAC(
+        spec,
+        options,
+        seed,
+        n_quantiles=options.n_quantiles,
+        critic_loss=losses.quantile_huber_loss,
+        next_value=partial(losses.truncated_quantiles, n_dropped=options.top_quantiles_to_drop_per_net),
+        actor_value=losses.mean_value,
+    )

@@ -1,13 +1,17 @@
-"""TD3: twin delayed deep deterministic policy gradient (Fujimoto et al. 2018)."""
+"""TD3: twin delayed deep deterministic policy gradient (Fujimoto et al. 2018), and DDPG (Lillicrap et al. 2016).
+
+DDPG is the agent of the first HER paper.
+"""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from ..options import TD3Options
+from ..options import ActorCriticOptions, DDPGOptions, TD3Options
 from ..records import GoalSpec
 from . import losses
+from .cloning import clone
 from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
 from .policy import Exploration
 from .preprocessor import Preprocessor, Transitions, make_policy_spec
@@ -16,13 +20,25 @@ from .preprocessor import Preprocessor, Transitions, make_policy_spec
 class TD3:
     """Each critic learns the minimum of the target critics' values at the target action plus clipped noise.
 
-    The actor and the target networks are updated after every `policy_period` critic updates (SB3: `policy_delay`).
+    The actor maximizes the mean of some of the critics.
+
+    policy_period: critic updates before the actor and the target networks are updated (SB3: `policy_delay`).
+    target_noise: standard deviation of the noise and its largest value; None: no noise.
+    actor_critics: the critics whose mean the actor maximizes.
     """
 
-    def __init__(self, spec: GoalSpec, options: TD3Options, seed: int) -> None:
-        self.options = options
+    def __init__(
+        self,
+        spec: GoalSpec,
+        options: ActorCriticOptions,
+        seed: int,
+        *,
+        policy_period: int,
+        target_noise: tuple[float, float] | None,
+        actor_critics: slice,
+    ) -> None:
+        self.options, self.batches_per_update, self._target_noise = options, policy_period, target_noise
         device = choose_device(options.device)
-        self.batches_per_update = options.policy_period
         self.policy_spec = make_policy_spec(spec, options, "deterministic", options.actor_layer_norm)
         self.preprocessor = Preprocessor(self.policy_spec, options, device)
         self.generator = torch.Generator(device).manual_seed(seed)
@@ -32,7 +48,7 @@ class TD3:
         critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.target_weights, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
-        self.first_critic = Network(critics, self.critics.flat, slice(0, 1))
+        self._actor_critics = Network(critics, self.critics.flat, actor_critics)
         self.actor.initialize(self.generator, last_layer_scale=0.1)
         self.critics.initialize(self.generator)
         self.target_weights.copy_(self.weights)
@@ -58,28 +74,36 @@ class TD3:
             del tape, gradient  # the actor's update reuses their memory while it is in the cache
             if batch.weight is not None:
                 td_errors.append(losses.absolute_td_error(value, target))
-        actor_loss = self._update_actor(batch.inputs)
+        actor_loss = self._update_actor(batch)
         self.target_update.step()
         metrics = {"critic_loss": critic_loss, "actor_loss": actor_loss, "q_mean": value.mean()}
         return metrics | ({"priority": torch.stack(td_errors)} if td_errors else {})
 
     def _td_targets(self, transitions: Transitions) -> Tensor:
         """Return the TD targets of the critics, (P, B, 1), for all batches: target networks change only after them."""
-        options, next_inputs = self.options, transitions.next_inputs.flatten(0, 1)
+        next_inputs = transitions.next_inputs.flatten(0, 1)
         action = self.target_actor(transitions.next_policy_inputs.flatten(0, 1))[0].tanh_()
-        action = losses.smoothed_action(action, options.target_noise, options.target_noise_clip, self.generator)
+        if self._target_noise:
+            action = losses.smoothed_action(action, *self._target_noise, self.generator)
         values = self.target_critics(torch.cat((next_inputs, action), 1))
-        next_value = losses.ensemble_min(values, options.n_target_critics, self.generator).view_as(transitions.reward)
+        next_value = losses.random_members(values, self.options.n_target_critics, self.generator).amin(0)
+        next_value = next_value.view_as(transitions.reward)
         return losses.td_target(transitions.reward, transitions.discount, next_value, *self.value_range)
 
-    def _update_actor(self, inputs: Tensor) -> Tensor:
+    def _update_actor(self, batch: Transitions) -> Tensor:
+        inputs = batch.inputs
         output, tape = self.actor.forward(inputs)
         action = output[0].tanh()
-        value, critic_tape = self.first_critic.forward(torch.cat((inputs, action), 1))
-        value_gradient = self.first_critic.input_gradient(critic_tape, torch.ones_like(value), self.preprocessor.size)
-        loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient[0], self.options.action_l2)
+        values, critic_tape = self._actor_critics.forward(torch.cat((inputs, action), 1))
+        value, of_values = losses.mean_value(values)
+        value_gradient = self._actor_critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
+        value, value_gradient = clone(batch, action, value, value_gradient, self._critic_value, self.options)
+        loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss
+
+    def _critic_value(self, critic_inputs: Tensor) -> Tensor:
+        return losses.mean_value(self._actor_critics(critic_inputs))[0]
 
     def value(self, inputs: Tensor) -> Tensor:
         """Return the mean of the critics for the actor's action, (N,), for network inputs (N, n)."""
@@ -93,3 +117,20 @@ class TD3:
     def exploration(self, env_steps: int) -> Exploration:
         """Return the exploration, which is the same at every step."""
         return Exploration(self.options.random_eps, self.options.noise)
+
+
+def make_td3(spec: GoalSpec, options: TD3Options, seed: int) -> TD3:
+    """Return TD3, whose actor maximizes the first critic."""
+    return TD3(
+        spec,
+        options,
+        seed,
+        policy_period=options.policy_period,
+        target_noise=(options.target_noise, options.target_noise_clip),
+        actor_critics=slice(0, 1),
+    )
+
+
+def make_ddpg(spec: GoalSpec, options: DDPGOptions, seed: int) -> TD3:
+    """Return DDPG: without noise on the target's action, without delay; the actor maximizes the mean of all critics."""
+    return TD3(spec, options, seed, policy_period=1, target_noise=None, actor_critics=slice(None))

@@ -49,6 +49,7 @@ class EnvironmentFacts:
     time_limit: steps of an episode; None: no limit was found.
     action_bounds: the lowest and the highest action.
     exact_resets: whether a reset with the same seed gives the same observations.
+    goal_columns: columns of the observation that change with the desired goal, to hide from the networks.
     """
 
     terminates_on_success: bool | None
@@ -57,6 +58,7 @@ class EnvironmentFacts:
     time_limit: int | None
     action_bounds: tuple[float, float]
     exact_resets: bool
+    goal_columns: tuple[int, ...]
 
     def settings(self) -> dict[str, tuple[Any, str]]:
         """Return the options of a run that follow from the facts: name -> (value, reason)."""
@@ -64,6 +66,10 @@ class EnvironmentFacts:
         found = {
             "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
             "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
+            "hidden_observation": (
+                self.goal_columns,
+                "these columns change with the desired goal, and relabelling keeps them",
+            ),
         }
         return {name: choice for name, choice in found.items() if choice[0]}
 
@@ -168,7 +174,14 @@ def _facts(evidence: Evidence) -> EnvironmentFacts:
         time_limit=spec.max_episode_steps,
         action_bounds=(min(spec.action.low), max(spec.action.high)),
         exact_resets=evidence.resets_are_exact,
+        goal_columns=_hideable(evidence),
     )
+
+
+def _hideable(evidence: Evidence) -> tuple[int, ...]:
+    """Return the columns to hide: none if the observation is no flat array of floats, or has no others."""
+    part, columns = evidence.spec.observation, evidence.goal_columns or ()
+    return columns if len(part.shape) == 1 and part.dtype.startswith("float") and len(columns) < part.size else ()
 
 
 def check_spaces(evidence: Evidence) -> tuple[str, str]:
@@ -357,6 +370,18 @@ def check_resets(evidence: Evidence) -> tuple[str, str]:
     )
 
 
+def check_goal_columns(evidence: Evidence) -> tuple[str, str]:
+    """The observation should not depend on the desired goal, because relabelling changes the goal only."""
+    columns = evidence.goal_columns
+    if columns is None:
+        return "not seen", "no two episodes differ in the goal alone, so a goal in the observation would not show"
+    if not columns:
+        return "ok", "no column of the observation changes with the desired goal"
+    fix = "`train` and HER hide them from the networks" if _hideable(evidence) else "Leave them out"
+    listed = ", ".join(map(str, columns[:10])) + (", ..." if len(columns) > 10 else "")
+    return "warning", f"columns {listed} change with the desired goal, but relabelling does not change them. {fix}"
+
+
 def check_desired_goal(evidence: Evidence) -> tuple[str, str]:
     """The desired goal may change within an episode, but usually does not."""
     for episode in evidence.random:
@@ -400,4 +425,5 @@ CHECKS: Mapping[str, Check] = {
     "termination": check_termination,
     "seeded resets": check_resets,
     "desired goal": check_desired_goal,
+    "goal columns": check_goal_columns,
 }

@@ -114,7 +114,14 @@ class SubgoalOptions(OptionRecord, title="Subgoals"):
     )
 
 
-class ActorCriticOptions(SubgoalOptions, NoiseOptions, AgentOptions, title="Actor and critics"):
+class CloningOptions(OptionRecord, title="Demonstrations"):
+    """Behaviour cloning of demonstrations (Nair et al. 2018)."""
+
+    bc_weight: NonNegativeFloat = Field(1.0, description="weight of the squared distance to demonstrated actions")
+    q_filter: bool = Field(True, description="clone only actions that the critics value more than the policy's")
+
+
+class ActorCriticOptions(CloningOptions, SubgoalOptions, NoiseOptions, AgentOptions, title="Actor and critics"):
     """Options of the agents for continuous actions."""
 
     actor_learning_rate: PositiveFloat | None = Field(None, description="learning rate of the actor; None: learning_rate")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from annotated_types import Gt, Lt
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
+from ..errors import OptionError
 from .record import OptionRecord, Rate
 
 
@@ -41,5 +42,23 @@ class FileOptions(OptionRecord, title="Files"):
     keep_every: NonNegativeInt = Field(10, description="keep the policy of every n-th evaluation as a file; 0: none")
 
 
-class TrainingOptions(FileOptions, EvaluationOptions, RunOptions):
+class DemonstrationOptions(OptionRecord, title="Demonstrations"):
+    """Learning from recorded episodes."""
+
+    demonstrations: str | None = Field(None, description="Minari data set whose episodes are learned from as well")
+    demonstration_fraction: Annotated[float, Gt(0), Lt(1)] = Field(
+        0.1, description="fraction of each batch that is sampled from demonstrations"
+    )
+    offline_steps: NonNegativeInt = Field(0, description="critic updates from demonstrations alone, before the first step")
+
+    @model_validator(mode="after")
+    def _offline_needs_demonstrations(self) -> Self:
+        if self.offline_steps and self.demonstrations is None:
+            raise OptionError(
+                "`offline_steps` learns from demonstrations alone. Give `demonstrations`, the name of a data set."
+            )
+        return self
+
+
+class TrainingOptions(DemonstrationOptions, FileOptions, EvaluationOptions, RunOptions):
     """Options of a training run."""

@@ -198,6 +198,7 @@ class Batch:
     discount: factor of the next value, 0 if terminated; None: the agent uses its own, for one-step returns.
     weight: weight of each sample in the loss; None: all the same.
     subgoal: 0 if `goal` is the task's goal, otherwise the number of the subgoal; None without subgoals.
+    n_demonstrations: the last so many transitions of each batch are demonstrations.
     """
 
     observation: Array
@@ -213,6 +214,7 @@ class Batch:
     discount: Array | None = None
     weight: Array | None = None
     subgoal: Array | None = None
+    n_demonstrations: int = 0
 
     def __len__(self) -> int:
         """Return the length of the leading axis."""
@@ -220,11 +222,11 @@ class Batch:
 
     def __getitem__(self, index: Any) -> Batch:
         """Return every array at this index; slices and integers give views."""
-        arrays = [getattr(self, name)[index] for name in BATCH_FIELDS]
-        optional = (self.discount, self.weight, self.subgoal)
-        return Batch(*arrays, *(None if array is None else array[index] for array in optional))
+        values: list[Any] = [getattr(self, name) for name in _ALL_FIELDS]
+        return Batch(*[value[index] if isinstance(value, np.ndarray) else value for value in values])
 
 
+_ALL_FIELDS = tuple(f.name for f in fields(Batch))
 BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.default is MISSING)  # the fields that are never None
 
 

@@ -15,8 +15,9 @@ from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
 from ..envs.goal_env import close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, terminated_function
+from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
-from ..options import RolloutOptions, Settings
+from ..options import ReplayOptions, RolloutOptions, Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
 from ..replay.buffer import HindsightBuffer, compile_kernels
@@ -24,12 +25,13 @@ from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
+from .demonstrations import Demonstrations
 from .saved_model import SavedModel
 from .settings import resolve_settings
 
 GoalEnv = gymnasium.Env[Any, Any]
 Environment = str | Callable[..., GoalEnv] | GoalEnv
-_AGENT_STREAM, _REPLAY_STREAM = 3, 4  # of seeds, beside the three streams of rollout.collect
+_AGENT_STREAM, _REPLAY_STREAM, _DEMONSTRATION_STREAM = 3, 4, 6  # of seeds, beside those of rollout.collect and `infer`
 
 
 class Assembly:
@@ -67,23 +69,41 @@ class Assembly:
         except ModuleNotFoundError as problem:
             raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
 
-    def buffer(self, policy: PolicySpec) -> HindsightBuffer:
-        """Return a new buffer. policy: names the subgoals."""
+    def buffers(self, policy: PolicySpec) -> tuple[HindsightBuffer, Demonstrations | None]:
+        """Return a new buffer, and the demonstrations if the settings name any. policy: names the subgoals.
+
+        Raises what `read_episodes` raises.
+        """
+        settings = self.settings
+        episode_length = settings.rollout.max_episode_steps or self.spec.max_episode_steps
+        buffer = self._buffer(policy, settings.training.capacity, episode_length, settings.replay, _REPLAY_STREAM)
+        name = settings.training.demonstrations
+        return buffer, None if name is None else self._demonstrations(name, policy)
+
+    def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
+        replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
+        episodes = read_episodes(name, self.spec, replay.info_keys)
+        steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
+        return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
+
+    def _buffer(
+        self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
+    ) -> HindsightBuffer:
         compile_kernels()
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
         if settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
             raise OptionError("relabel_terminated='success' needs a reward of two values. Choose 'keep' or 'never'")
         return HindsightBuffer(
-            settings.training.capacity,
+            capacity,
             environment.observation_space,
             environment.action_space,
             reward_function(environment),
-            seed=self._seed(_REPLAY_STREAM),
-            options=settings.replay,
+            seed=self._seed(stream),
+            options=replay,
             compute_terminated=terminated_function(environment),
             success_reward=highest if np.isfinite(highest) else 0.0,
-            episode_length=settings.rollout.max_episode_steps or self.spec.max_episode_steps,
+            episode_length=episode_length,
             discount=settings.agent_options.discount,
             subgoals=policy.subgoals,
         )

@@ -26,6 +26,10 @@ def trainer_state(trainer: Trainer) -> State:
     buffer_arrays, buffer_data = trainer.buffer.state_dict()
     arrays = {f"buffer/{name}": array for name, array in buffer_arrays.items()}
     arrays |= {f"agent/{name}": array for name, array in trainer.agent.state_dict().items()}
+    demonstrations = None
+    if trainer.demonstrations:
+        contents, demonstrations = trainer.demonstrations.buffer.state_dict()
+        arrays |= {f"demonstrations/{name}": array for name, array in contents.items()}
     jobs = []
     for i, (_, job) in enumerate(trainer.rollouts.in_flight):
         arrays |= {f"job/{i}/{name}": array for name, array in asdict(job.weights).items()}
@@ -37,6 +41,7 @@ def trainer_state(trainer: Trainer) -> State:
         "history": trainer.evaluator.history,
         "jobs": jobs,
         "buffer": buffer_data,
+        "demonstrations": demonstrations,
     }
 
 
@@ -53,6 +58,8 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
         trainer.agent.load_state_dict(_part(arrays, "agent/"))
         trainer.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
+        if trainer.demonstrations:
+            trainer.demonstrations.buffer.load_state_dict(_part(arrays, "demonstrations/"), data["demonstrations"])
     except FileError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:

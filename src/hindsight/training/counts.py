@@ -18,6 +18,7 @@ class Counts:
     foreign_answers, duplicate_answers, truncated_answers: answers of workers that were dropped. Their jobs were run again.
     finished_jobs: jobs with stored episodes; also the version of the weights.
     submitted_episodes: the number of the next training episode.
+    offline_updates: updates from demonstrations alone, before the first step; they are updates too.
     owed_updates: updates that are due, with the fraction that is carried over.
     unguided_success: running mean success of the episodes without guidance by subgoals.
     collect_seconds, update_seconds: wall time of waiting for episodes, and of storing and updating.
@@ -36,6 +37,7 @@ class Counts:
     truncated_answers: int = 0
     finished_jobs: int = 0
     submitted_episodes: int = 0
+    offline_updates: int = 0
     owed_updates: float = 0.0
     unguided_success: float = 0.0
     collect_seconds: float = 0.0

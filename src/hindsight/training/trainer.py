@@ -12,6 +12,7 @@ from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
 from .counts import Counts
+from .demonstrations import Demonstrations
 from .evaluator import Evaluator
 from .events import Event, JobFinished
 from .metrics import Meter
@@ -19,6 +20,7 @@ from .schedule import RolloutSchedule
 from .updates import UpdateLoop
 
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
+OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time
 SUCCESS_SMOOTHING = 0.1  # running success += SUCCESS_SMOOTHING * (success - running success), over unguided episodes
 
 
@@ -30,18 +32,30 @@ class Trainer:
     source: collects the episodes. `move_to` replaces it.
     settings: the options of the run.
     counts: how far the run is: zero for a new run. The trainer updates them.
+    demonstrations: recorded episodes to learn from as well, or None.
     is_between_jobs: whether every job is either complete (stored, observed and followed by its updates) or not stored at
         all. Otherwise an error or Ctrl-C interrupted a job, and a run cannot be resumed from this state.
     """
 
-    def __init__(self, agent: Agent, buffer: HindsightBuffer, source: Source, settings: Settings, counts: Counts) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        buffer: HindsightBuffer,
+        source: Source,
+        settings: Settings,
+        counts: Counts,
+        demonstrations: Demonstrations | None = None,
+    ) -> None:
         self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
-        self.counts = counts
+        self.counts, self.demonstrations = counts, demonstrations
         self.is_between_jobs = True
         self.meter = Meter()
         self.rollouts = RolloutSchedule(agent, settings)
-        self.updates = UpdateLoop(agent, buffer, settings)
+        self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
         self.evaluator = Evaluator(agent, settings.training)
+        if demonstrations and not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
+            for episode in demonstrations.episodes:
+                self._observe(episode)
 
     @property
     def is_solved(self) -> bool:
@@ -53,6 +67,11 @@ class Trainer:
         """The complete evaluations, see `Evaluator.history`."""
         return self.evaluator.history
 
+    @property
+    def offline_updates_left(self) -> int:
+        """How many updates from demonstrations alone are still to be made, at most 0 if none."""
+        return self.settings.training.offline_steps - self.counts.offline_updates
+
     def run(self, until: int) -> Iterator[Event]:
         """Train and evaluate until `until` environment steps, or until the task is solved, and yield each event.
 
@@ -61,6 +80,9 @@ class Trainer:
         """
         evaluator, waits = self.evaluator, self.settings.rollout.schedule == "deterministic"
         try:
+            while self.offline_updates_left > 0:
+                self.learn_offline(OFFLINE_UPDATES)
+                yield JobFinished([])
             while not evaluator.is_solved:
                 is_due = evaluator.is_due(self.counts, until)
                 if evaluator.running and (waits or is_due or self.counts.env_steps >= until):
@@ -76,6 +98,16 @@ class Trainer:
         finally:
             evaluator.drop_running()
 
+    def learn_offline(self, at_most: int | None = None) -> None:
+        """Make the updates from demonstrations alone that are left. at_most: not more than about so many."""
+        started, left = time.perf_counter(), self.offline_updates_left
+        if left <= 0:
+            return
+        self.is_between_jobs = False
+        self.updates.run_offline(min(left, at_most or left), self.counts, self.meter)
+        self.counts.update_seconds += time.perf_counter() - started
+        self.is_between_jobs = True
+
     def learn_from_next_job(self) -> list[Episode]:
         """Store the episodes of the next job, make the updates that are due, and return the episodes.
 
@@ -88,8 +120,7 @@ class Trainer:
         for episode in episodes:
             refusal = self._store(episode)
             if refusal is None:  # NaN would spoil the statistics that normalize the inputs
-                for augmented in self.buffer.symmetries.augmented(episode):
-                    self.agent.observe(augmented)
+                self._observe(episode)
         if (count := self.counts.refused_in_a_row) >= REFUSED_IN_A_ROW:
             raise HindsightError(f"The buffer refused {count} episodes in a row. The last error: {refusal}") from refusal
         self.updates.run(self.counts, self.meter)
@@ -103,6 +134,11 @@ class Trainer:
         """Go on with another source. The jobs in flight are submitted again."""
         self.source = source
         self.rollouts.resubmit(source)
+
+    def _observe(self, episode: Episode) -> None:
+        """Add an episode and its images under the symmetries to the statistics that normalize the inputs."""
+        for augmented in self.buffer.symmetries.augmented(episode):
+            self.agent.observe(augmented)
 
     def _store(self, episode: Episode) -> InputError | None:
         """Add an episode to the buffer and to the counts. Return the error if the buffer refuses it."""

@@ -14,6 +14,7 @@ from ..options import Settings
 from ..records import Array, Batch
 from ..replay.buffer import HindsightBuffer
 from .counts import Counts
+from .demonstrations import Demonstrations
 from .metrics import Meter
 
 _ACHIEVED = "train/goals_already_achieved"  # fraction of the relabelled goals
@@ -21,11 +22,16 @@ UPDATES_PER_DRAW = 8  # the cost of a call is shared, and the batches still fit 
 
 
 class UpdateLoop:
-    """Make the updates that are due."""
+    """Make the updates that are due. demonstrations: the source of a part of each batch, if there are any."""
 
-    def __init__(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> None:
-        self.agent, self.buffer, self.settings = agent, buffer, settings
+    def __init__(
+        self, agent: Agent, buffer: HindsightBuffer, settings: Settings, demonstrations: Demonstrations | None = None
+    ) -> None:
+        self.agent, self.buffer, self.settings, self.demonstrations = agent, buffer, settings, demonstrations
         self._batches: Batch | None = None
+        training = settings.training
+        n_demonstrations = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
+        self._own_size = max(1, training.batch_size - n_demonstrations)
 
     def run(self, counts: Counts, meter: Meter) -> None:
         """Make the updates that `counts` owes. A fraction of an update is carried over."""
@@ -44,22 +50,42 @@ class UpdateLoop:
     def _learn(self, n_batches: int, meter: Meter) -> list[dict[str, Any]]:
         """Learn from one draw of batches and return the metrics of each update."""
         reused = self._batches if self._batches is not None and len(self._batches) == n_batches else None
-        batches = self.buffer.sample_many(n_batches, self.settings.training.batch_size, out=reused)
+        batches = self.buffer.sample_many(n_batches, self._own_size, out=reused)
         self._batches = batches
         if _ACHIEVED not in meter.sums:  # once per record, since it recomputes rewards
             fraction = self.buffer.already_achieved_fraction(batches)
             if fraction is not None:
                 meter.add(_ACHIEVED, fraction)
-        metrics = self.agent.updates(batches)
-        self._set_priorities(batches.row, [m.pop("priority") for m in metrics if "priority" in m])
+        metrics = self.agent.updates(self._with_demonstrations(batches))
+        priorities = [m.pop("priority")[:, : self._own_size] for m in metrics if "priority" in m]
+        self._set_priorities(batches.row, priorities)
         return metrics
+
+    def _with_demonstrations(self, batches: Batch) -> Batch:
+        if self.demonstrations is None:
+            return batches
+        return self.demonstrations.extend(batches, self.settings.training.batch_size - self._own_size)
+
+    def run_offline(self, n_updates: int, counts: Counts, meter: Meter) -> None:
+        """Make at least `n_updates` updates from the demonstrations alone, and at most one draw of batches more."""
+        assert self.demonstrations is not None, "the options say so"
+        n_batches, done = UPDATES_PER_DRAW * self.agent.batches_per_update, 0
+        with _fast_arithmetic(self.settings.training.threads):
+            while done < n_updates:
+                batches = self.demonstrations.sample(n_batches, self.settings.training.batch_size)
+                meter.add_updates(self.agent.updates(batches))
+                done += n_batches
+        self._require_finite_weights()
+        counts.updates += done
+        counts.offline_updates += done
 
     def _follow_schedules(self, env_steps: int) -> None:
         """Set what changes during a run: `beta` rises linearly to 1 at the last step, and the relabelling strategy."""
         replay = self.settings.replay
         self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / self.settings.training.steps))
         if (relabel := replay.relabel_at_step(env_steps)) is not None:
-            self.buffer.strategy = relabel
+            for buffer in (self.buffer, *([self.demonstrations.buffer] if self.demonstrations else ())):
+                buffer.strategy = relabel
 
     def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
         if priorities:

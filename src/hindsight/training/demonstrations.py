@@ -1,0 +1,62 @@
+"""Demonstrations: recorded episodes in a buffer of their own, a fixed fraction of every batch (Nair et al. 2018).
+
+Each buffer relabels and transforms its own samples, because transforms such as n-step returns read the timeline of their
+buffer. The two parts are joined after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..records import BATCH_FIELDS, Batch, Episode
+from ..replay.buffer import HindsightBuffer
+from ..rollout.job_result import checksum
+
+
+class Demonstrations:
+    """The episodes of a data set, in a buffer.
+
+    name: of the data set. episodes: its episodes. buffer: an empty buffer with room for all of them.
+    facts: what identifies the data set, for the settings of a run.
+    """
+
+    def __init__(self, name: str, episodes: Sequence[Episode], buffer: HindsightBuffer) -> None:
+        self.episodes, self.buffer = episodes, buffer
+        for episode in episodes:
+            buffer.add_episode(episode)
+        self.facts: dict[str, Any] = {
+            "name": name,
+            "episodes": len(episodes),
+            "steps": len(buffer),
+            "successes": sum(bool(episode.success) for episode in episodes),
+            "crc32": checksum(episodes),
+        }
+
+    def extend(self, batches: Batch, size: int) -> Batch:
+        """Return batches (n, B, ...) with `size` samples of the demonstrations after the B samples of each."""
+        return _join(batches, self.sample(len(batches), size))
+
+    def sample(self, n: int, size: int) -> Batch:
+        """Return n batches of demonstrations alone."""
+        batches = self.buffer.sample_many(n, size)
+        batches.n_demonstrations = size
+        return batches
+
+
+def _join(own: Batch, demonstrated: Batch) -> Batch:
+    """Return the samples of both along axis 1. Demonstrations have no priorities: their weight is 1."""
+
+    def joined(name: str) -> Any:
+        return np.concatenate((getattr(own, name), getattr(demonstrated, name)), axis=1)
+
+    batch = Batch(**{name: joined(name) for name in BATCH_FIELDS})
+    batch.n_demonstrations = demonstrated.n_demonstrations
+    if own.weight is not None:
+        batch.weight = np.concatenate((own.weight, np.ones_like(demonstrated.reward)), axis=1)
+    for name in ("discount", "subgoal"):
+        if getattr(own, name) is not None:
+            setattr(batch, name, joined(name))
+    return batch

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+from short_runs import her, same_bytes, short
+
+from hindsight.envs.minari_data import write_episodes
+from hindsight.errors import OptionError
+from hindsight.rollout.collect import play_episode
+from hindsight.training.checkpoint import restore_trainer, trainer_state
+
+pytest.importorskip("h5py")
+pytest.importorskip("minari")
+NAME = "demo/point-v0"
+
+
+def towards_goal(observation):
+    position, velocity = observation["observation"][:2], observation["observation"][2:]
+    wanted = np.clip(4 * (observation["desired_goal"] - position), -1, 1)
+    return np.clip(2 * (wanted - velocity), -1, 1).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def data_set(monkeypatch, tmp_path):
+    """Five demonstrations of PointReach, each of 10 steps."""
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    with short() as env:
+        write_episodes(NAME, env, [play_episode(env, towards_goal, seed, seed) for seed in range(5)], "towards_goal")
+
+
+def batches_of(model, steps):
+    """Return the batches that the agent learns from."""
+    seen, updates = [], model.agent.updates
+    model.agent.updates = lambda batch: (seen.append(batch), updates(batch))[1]
+    model.learn(steps)
+    return seen
+
+
+@pytest.mark.parametrize("agent", ["ddpg", "td3", "sac", "tqc"])
+def test_a_fixed_fraction_of_each_batch_comes_from_the_demonstrations(agent):
+    options = {"agent": agent, "demonstrations": NAME, "demonstration_fraction": 0.25, "symmetries": ()}
+    with her(**options) as model:
+        rows = {row.tobytes() for e in model.trainer.demonstrations.episodes for row in e.observation}
+        batches = batches_of(model, 50)
+    assert batches
+    for batch in batches:
+        is_demonstrated = [[row.tobytes() in rows for row in each] for each in batch.observation]
+        assert np.array_equal(is_demonstrated, np.tile(np.arange(16) >= 12, (len(batch), 1)))
+        assert batch.n_demonstrations == 4
+
+
+def test_without_demonstrations_batches_are_whole():
+    with her() as model:
+        assert all((batch.row.shape[1], batch.n_demonstrations) == (16, 0) for batch in batches_of(model, 50))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"prioritized": True},
+        {"n_steps": 3, "agent": "sac"},
+        {"relabel": "future=0.8", "relabel_schedule": ("40: future=0.3,desired=0.2",), "energy_priority": True},
+    ],
+)
+def test_a_restored_trainer_goes_on_to_the_same_bytes(options):
+    options = {"demonstrations": NAME, "offline_steps": 10, "steps": 120} | options
+    with her(**options) as whole, her(**options) as half, her(**options) as rest:
+        expected, _ = trainer_state(whole.learn(100).trainer)
+        restore_trainer(rest.trainer, *trainer_state(half.learn(50).trainer))
+        arrays, data = trainer_state(rest.learn(50).trainer)
+    assert same_bytes(arrays, expected)
+    assert data["counts"]["offline_updates"] == 16  # two draws of 8
+
+
+def test_offline_updates_come_before_the_first_step():
+    with her(demonstrations=NAME, offline_steps=20) as model:
+        batches = batches_of(model, 0)
+        assert [batch.n_demonstrations for batch in batches] == [16] * 3
+        assert (model.trainer.counts.env_steps, model.trainer.counts.updates, model.agent.n_updates) == (0, 24, 24)
+
+
+def test_a_run_continues_the_offline_updates():
+    with her(demonstrations=NAME, offline_steps=20) as model:
+        events = model.trainer.run(10)
+        assert next(events).episodes == []
+        assert next(events).episodes
+        assert model.trainer.counts.offline_updates == 24
+
+
+def test_the_inputs_are_normalized_by_the_demonstrations_too():
+    with her(demonstrations=NAME) as with_them, her() as without:
+        assert with_them.trainer.agent.input_statistics() != without.trainer.agent.input_statistics()
+
+
+def test_the_facts_name_the_data():
+    with her(demonstrations=NAME) as model:
+        facts = model.trainer.demonstrations.facts
+    assert {name: facts[name] for name in ("name", "episodes", "steps")} == {"name": NAME, "episodes": 5, "steps": 50}
+
+
+def test_offline_steps_need_demonstrations():
+    with pytest.raises(OptionError, match="Give `demonstrations`"):
+        her(offline_steps=10)
