@@ -58,6 +58,7 @@ class HER:
             self._assembly = assemble(env, agent, recipe, options, check)
         else:
             raise OptionError("env is None. Give an id, a function that makes an environment, or an environment")
+        self.check_report: CheckReport | None = self._assembly.check_report
         self._saved = saved
         self._agent: Agent | None = None
         self._trainer: Trainer | None = None
@@ -231,11 +232,6 @@ class HER:
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
-
-    @property
-    def check_report(self) -> CheckReport | None:
-        """What the check found; None without a check."""
-        return self._assembly.check_report
 
     def saved_model(self) -> SavedModel:
         """Return the content of the file that `save` writes."""
