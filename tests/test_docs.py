@@ -8,13 +8,11 @@ command, or in the first line of a block.
 import json
 import re
 import shlex
-import sys
 import textwrap
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-import gymnasium
 import pytest
 
 from hindsight.cli import command_parser, main
@@ -38,10 +36,12 @@ BUDGETS = {  # arguments that make a command short enough for a test
     "train": "--steps 250 --random-steps 100 --eval-every 150 --eval-episodes 2 --updates-per-step 0.5 --hidden 16 16",
     "evaluate": "--episodes 2",
     "play": "--episodes 1",
+    "record": "--episodes 2",
 }
 NEEDS = {  # a word on a page, and the package that its snippets need
     "stable_baselines3": "stable_baselines3",
     "import jax": "jax",
+    "--demonstrations": "minari",
     "onnxruntime": "onnxruntime",
     "--onnx": "onnxscript",
     ".mp4": "imageio_ffmpeg",
@@ -158,24 +158,12 @@ def run_shell(block, with_simulator):
             assert program == "pytest", f"{block.place}:{block.line}: {program} is not run here"
 
 
-@pytest.fixture
-def empty_folder(tmp_path, monkeypatch):
-    """Work in an empty folder. Afterwards, remove the modules and environments that a page made."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    yield
-    saved = {path.stem for path in tmp_path.glob("*.py")}
-    for name, spec in list(gymnasium.registry.items()):
-        if getattr(spec.entry_point, "__module__", None) in saved:
-            del gymnasium.registry[name]
-    for name in saved:
-        sys.modules.pop(name, None)
-
-
 @pytest.mark.usefixtures("empty_folder")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # from the export to TorchScript
 @pytest.mark.parametrize(("page", "with_simulator"), list(pages_with_snippets()))
-def test_every_snippet_runs(page, with_simulator):
+def test_every_snippet_runs(page, with_simulator, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
     text = "".join(block.text for block in PAGES[page])
     for package in (package for word, package in NEEDS.items() if word in text):
         pytest.importorskip(package)

@@ -9,6 +9,8 @@ import gymnasium
 import pytest
 
 from hindsight.cli import main
+from hindsight.envs.goal_env import make_goal_env
+from hindsight.rollout.collect import play_episode
 
 FOLDER = Path(__file__).parents[1] / "examples"
 LONGEST = 90  # lines
@@ -126,3 +128,21 @@ def test_examples_are_short():
 def test_every_example_is_run_here():
     tests = Path(__file__).read_text()
     assert [p.name for p in FOLDER.glob("*.py") if p.name not in tests and p.stem not in tests] == []
+
+
+def success_rate(controller, environment):
+    act = runpy.run_path(str(FOLDER / "scripted_controllers.py"))[controller]
+    env = make_goal_env(environment)
+    successes = [play_episode(env, act, seed).success for seed in range(10)]
+    env.close()
+    return sum(successes) / len(successes)
+
+
+def test_the_scripted_controller_of_point_reach():
+    assert success_rate("point_reach", "PointReach-v0") == 1
+
+
+@pytest.mark.simulator
+def test_the_scripted_controllers_of_fetch():
+    assert success_rate("pick_and_place", "FetchPickAndPlace-v4") == 1
+    assert success_rate("push", "FetchPush-v4") == 1

@@ -213,10 +213,10 @@ def test_only_an_object_is_a_json_file(tmp_path):
 def test_lines_are_appended_and_torn_ones_are_skipped_and_counted(tmp_path):
     path = tmp_path / "lines.jsonl"
     assert storage.read_lines(path) == ([], 0)
-    storage.append_lines(path, [{"n": 1}, {"n": 2.5}])
+    storage.append_text(path, storage.json_lines([{"n": 1}, {"n": 2.5}]))
     with path.open("a") as file:
         file.write('{"n": 3, "me')  # a process was killed here
-    storage.append_lines(path, [{"n": 4}])
+    storage.append_text(path, storage.json_lines([{"n": 4}]))
     with path.open("ab") as file:
         file.write(b'[1]\n{"n": NaN}\n\xff\n')
     assert storage.read_lines(path) == ([{"n": 1}, {"n": 2.5}, {"n": 4}], 4)
@@ -224,21 +224,30 @@ def test_lines_are_appended_and_torn_ones_are_skipped_and_counted(tmp_path):
 
 def test_a_failed_append_leaves_the_file_as_it_was(tmp_path):
     path = tmp_path / "lines.jsonl"
-    storage.append_lines(path, [{"n": 1}])
+    storage.append_text(path, storage.json_lines([{"n": 1}]))
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, resource.RLIM_INFINITY))
     try:
-        with pytest.raises(OSError):  # the first bytes fit, the rest does not
-            storage.append_lines(path, [{"n": 2, "text": "long enough"}])
+        with pytest.raises(OSError, match=r"lines\.jsonl"):  # the first bytes fit, the rest does not
+            storage.append_text(path, storage.json_lines([{"n": 2, "text": "long enough"}]))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert path.read_text() == '{"n": 1}\n'
+
+
+def test_an_error_of_the_disk_names_the_file(tmp_path, monkeypatch):
+    def fail(handle):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(storage.os, "fsync", fail)
+    with pytest.raises(OSError, match=r"Input/output error: .*saved"):
+        save(tmp_path / "saved")
 
 
 def test_symbolic_links_are_not_followed_when_writing(tmp_path):
     (tmp_path / "mine").write_text("important")
     (tmp_path / "lines.jsonl").symlink_to(tmp_path / "mine")
     with pytest.raises(OSError, match="symbolic links"):
-        storage.append_lines(tmp_path / "lines.jsonl", [{}])
+        storage.append_text(tmp_path / "lines.jsonl", storage.json_lines([{}]))
     with pytest.raises(OSError, match="symbolic links"):
         storage.truncate(tmp_path / "lines.jsonl", 0)
     storage.save_bytes(tmp_path / "lines.jsonl", b"{}\n")

@@ -7,12 +7,12 @@ import types
 import pytest
 
 from hindsight import trackers
+from hindsight.cli import main
 from hindsight.errors import MissingExtraError
 from hindsight.trackers import Trackers, refuse_missing
 
 RUN = ["train", "PointReach-v0", "--steps", "200", "--random-steps", "100", "--log-every", "100", "--hidden", "8"]
-COMMAND = [sys.executable, "-c", "import sys; from hindsight.cli import main; sys.exit(main())", *RUN]
-COMMAND += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes", "2", "--solved-evaluations", "0"]
+RUN += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes", "2", "--solved-evaluations", "0"]
 
 
 class Notebook:
@@ -81,33 +81,35 @@ def test_a_missing_package_is_named_before_a_run_begins(monkeypatch):
         refuse_missing(["wandb"])
 
 
-def run(folder, *arguments, **variables):
-    command = [*COMMAND, "--folder", str(folder), *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=120, env=os.environ | variables, cwd=folder.parent
-    )
-    assert done.returncode == 0, done.stderr
-    return done, [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+def records_of(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_tensorboard_holds_the_metrics(tmp_path):
     pytest.importorskip("tensorboard")
-    _, records = run(tmp_path / "run", "--tensorboard")
-    read = (
-        "import sys, json\n"
-        "from tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n"
-        "events = EventAccumulator(sys.argv[1]); events.Reload()\n"
-        "print(json.dumps([[e.step, e.value] for e in events.Scalars('test/success_rate')]))"
-    )  # elsewhere, for its imports warn
-    place = str(tmp_path / "run" / "tensorboard")
-    said = subprocess.run([sys.executable, "-c", read, place], capture_output=True, text=True, check=True).stdout
-    assert json.loads(said) == [[r["env_steps"], r["test/success_rate"]] for r in records if "test/success_rate" in r]
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    assert main([*RUN, "--folder", str(tmp_path), "--tensorboard"]) == 0
+    events = EventAccumulator(str(tmp_path / "tensorboard")).Reload().Scalars("test/success_rate")
+    expected = [(r["env_steps"], r["test/success_rate"]) for r in records_of(tmp_path) if "test/success_rate" in r]
+    assert [(event.step, event.value) for event in events] == expected
 
 
 def test_weights_and_biases_offline_keeps_a_run(tmp_path):
     pytest.importorskip("wandb")
-    done, records = run(tmp_path / "run", "--wandb", WANDB_MODE="offline", WANDB_SILENT="true")
-    assert records[-1]["env_steps"] == 200
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from hindsight.cli import main; sys.exit(main())",
+        *RUN,
+    ]  # it starts threads
+    variables = os.environ | {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+    done = subprocess.run(
+        [*command, "--folder", "run", "--wandb"], capture_output=True, text=True, check=False, env=variables, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert records_of(tmp_path / "run")[-1]["env_steps"] == 200
     assert "failed" not in done.stderr
     (file,) = (tmp_path / "run").glob("wandb/offline-run-*/*.wandb")
     content = file.read_bytes()
@@ -116,10 +118,9 @@ def test_weights_and_biases_offline_keeps_a_run(tmp_path):
     assert (tmp_path / "run" / "wandb-id").read_text() in file.name
 
 
-def test_a_run_goes_on_where_the_tracker_cannot(tmp_path):
+def test_a_run_goes_on_where_the_tracker_cannot(tmp_path, capsys):
     pytest.importorskip("tensorboard")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "tensorboard").write_text("a file where the folder should be")
-    done, records = run(tmp_path / "run", "--tensorboard")
-    assert "tensorboard failed" in done.stderr
-    assert records[-1]["env_steps"] == 200
+    (tmp_path / "tensorboard").write_text("a file where the folder should be")
+    assert main([*RUN, "--folder", str(tmp_path), "--tensorboard"]) == 0
+    assert "tensorboard failed" in capsys.readouterr().err
+    assert records_of(tmp_path)[-1]["env_steps"] == 200

@@ -267,7 +267,7 @@ class HER:
         from .training.run_folder import RunFolder
 
         if self._folder is None or self._folder.path != path:
-            folder = RunFolder(path, self.settings, self.spec)
+            folder = RunFolder(path, self.settings, self.spec, demonstrations=self.trainer.demonstrations)
             try:
                 folder.begin()
             except HindsightError:

@@ -15,7 +15,8 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -83,7 +84,7 @@ def save_file(path: Path, put: Callable[[BinaryIO], Any], previous: Path | None 
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.tmp-{os.getpid()}")
     try:
-        with fresh.open("wb") as file:
+        with _named_errors(fresh), fresh.open("wb") as file:
             put(file)
             file.flush()
             os.fsync(file.fileno())
@@ -93,7 +94,8 @@ def save_file(path: Path, put: Callable[[BinaryIO], Any], previous: Path | None 
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    with _named_errors(path):
+        _sync_folder(path.parent)
 
 
 def json_text(data: Any, indent: int | None = None) -> str:
@@ -142,9 +144,9 @@ def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
     return records, torn
 
 
-def append_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Add records to a file of JSON lines, all or none, see `append_text`."""
-    append_text(path, "".join(f"{json_text(record)}\n" for record in records))
+def json_lines(records: Iterable[Mapping[str, Any]]) -> str:
+    """Return records as lines of JSON."""
+    return "".join(f"{json_text(record)}\n" for record in records)
 
 
 def append_text(path: Path, lines: str) -> None:
@@ -153,13 +155,13 @@ def append_text(path: Path, lines: str) -> None:
     Raises OSError if the disk is full, and for a symbolic link.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    with open(handle, "r+b", buffering=0) as file:
+    with _named_errors(path), open(handle, "r+b", buffering=0) as file:
         size = file.seek(0, os.SEEK_END)
         is_torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
         content = b"\n" * is_torn + lines.encode()
         try:
             if file.write(content) != len(content):
-                raise OSError(errno.ENOSPC, "the disk is full", str(path))
+                raise OSError(errno.ENOSPC, "the disk is full")
         except OSError:
             file.truncate(size)
             raise
@@ -168,7 +170,7 @@ def append_text(path: Path, lines: str) -> None:
 def truncate(path: Path, size: int) -> None:
     """Shorten a file to `size` bytes, if it is longer. Raises OSError for a symbolic link."""
     if path.is_file():
-        with open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:
+        with _named_errors(path), open(os.open(path, os.O_RDWR | os.O_NOFOLLOW), "r+b") as file:
             file.truncate(min(size, file.seek(0, os.SEEK_END)))
 
 
@@ -227,6 +229,16 @@ def _finite_number(text: str) -> float:
     if not math.isfinite(number := float(text)):
         raise ValueError(f"{text} is not a finite number")
     return number
+
+
+@contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    """Add the path to errors of the disk that have none, as those of `write` and `fsync`."""
+    try:
+        yield
+    except OSError as problem:
+        problem.filename = problem.filename or str(path)
+        raise
 
 
 def _sync_folder(folder: Path) -> None:

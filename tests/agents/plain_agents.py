@@ -60,7 +60,7 @@ class PlainAgent:
     def make_networks(self, agent, options, spec):
         n_outputs = getattr(options, "n_quantiles", 1)
         self.actor_sizes = spec.layer_sizes
-        self.critic_sizes = (spec.layout.size + spec.action.size, *options.hidden, n_outputs)
+        self.critic_sizes = (spec.layout.size + spec.task.action.size, *options.hidden, n_outputs)
         self.actor = make_mlp(self.actor_sizes, options.actor_layer_norm)
         self.critics = nn.ModuleList(
             [make_mlp(self.critic_sizes, options.critic_layer_norm) for _ in range(options.n_critics)]

@@ -9,7 +9,7 @@ from plain_agents import PLAIN_AGENTS, random_batch
 
 from hindsight.agents import AGENT_NAMES, make_agent
 from hindsight.agents.networks import Network, actor_architecture
-from hindsight.agents.policy import Exploration, Policy, PolicySpec
+from hindsight.agents.policy import Exploration, Policy
 from hindsight.errors import FileError, GoalEnvError, OptionError, ShapeError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
 from hindsight.records import ArraySpec, Episode, GoalSpec
@@ -104,7 +104,7 @@ def trained(name, **options):
     for seed in range(3):
         agent.observe(make_episode(seed))
     agent.update(make_batch(agent))
-    policy = Policy(PolicySpec.from_json(agent.policy_spec.to_json()))
+    policy = Policy(agent.policy_spec)
     policy.load(agent.policy_weights())
     return agent, policy
 
@@ -197,7 +197,7 @@ def test_learning_and_acting_have_the_same_image_features(name):
     agent, rng = make_for_images(name, goal_features="agreement"), np.random.default_rng(0)
     for _ in range(2):
         assert agent.update(make_image_batch(agent, rng))["critic_loss"].isfinite()
-    policy = Policy(PolicySpec.from_json(agent.policy_spec.to_json()))
+    policy = Policy(agent.policy_spec)
     policy.load(agent.policy_weights())
     batch = make_image_batch(agent, rng)
     inputs = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update).inputs[0]

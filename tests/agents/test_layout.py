@@ -3,6 +3,7 @@ import pytest
 
 from hindsight.agents.layout import Layout, feature_of
 from hindsight.errors import GoalEnvError, OptionError
+from hindsight.options.agent import InputOptions
 from hindsight.records import ArraySpec
 
 
@@ -12,6 +13,10 @@ def box(shape, low=-np.inf, high=np.inf, dtype="float32"):
 
 def choice(start, n_values):
     return ArraySpec((), "int64", (float(start),), (float(start + n_values - 1),), n_values)
+
+
+def make_layout(observation, goal, n_subgoals=0, **options):
+    return Layout(observation, goal, InputOptions(**options), n_subgoals)
 
 
 BITS = box((3,), 0.0, 1.0, "int8")
@@ -36,31 +41,31 @@ def test_feature_of_an_array(array, feature):
 
 
 def test_the_order_of_the_columns():
-    layout = Layout(box((2, 2)), box((1,)), observe_achieved_goal=True)
+    layout = make_layout(box((2, 2)), box((1,)), observe_achieved_goal=True)
     one = layout.assemble((), np.array([[1.0, 2], [3, 4]]), np.array([9]), np.array([5], np.int8))
     assert one.tolist() == [1, 2, 3, 4, 5, 9]
     assert one.dtype == np.float32
     rows = [np.zeros((3, 5, *shape)) for shape in ((2, 2), (1,), (1,))]
     assert layout.assemble((3, 5), *rows, np.ones((3, 5, 2))).shape == (3, 5, 8)
-    assert Layout(box((2, 2)), box((1,))).size == 5
+    assert make_layout(box((2, 2)), box((1,))).size == 5
 
 
 def test_discrete_values_are_one_hot():
-    layout = Layout(choice(0, 3), choice(4, 2), observe_achieved_goal=True)
+    layout = make_layout(choice(0, 3), choice(4, 2), observe_achieved_goal=True)
     assert layout.assemble((), np.int64(2), np.int64(4), np.int64(5)).tolist() == [0, 0, 1, 0, 1, 1, 0]
     rows = layout.assemble((2,), np.array([0, 1]), np.array([4, 4]), np.array([5, 4]))
     assert rows.tolist() == [[1, 0, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 1, 0]]
 
 
 def test_relative_features_are_goal_minus_achieved_goal():
-    layout = Layout(box((1,)), box((2,)), goal_features="relative")
+    layout = make_layout(box((1,)), box((2,)), goal_features="relative")
     assert layout.assemble((), np.zeros(1), np.array([1.0, 2.0]), np.array([4.0, 1.0])).tolist() == [0, 4, 1, 3, -1]
-    small = Layout(box((1,)), box((1,), 0.0, 255.0, "uint8"), goal_features="relative")
+    small = make_layout(box((1,)), box((1,), 0.0, 255.0, "uint8"), goal_features="relative")
     assert small.assemble((), np.zeros(1), np.array([9], np.uint8), np.array([7], np.uint8))[-1] == -2  # no wrapping round
 
 
 def test_float64_and_stored_float32_give_the_same_bits():
-    layout = Layout(box((1,)), box((1,)), goal_features="relative")
+    layout = make_layout(box((1,)), box((1,)), goal_features="relative")
     achieved, goal = np.array([0.1]), np.array([1.0 / 3.0])
     exact = layout.assemble((), achieved, achieved, goal)
     stored = layout.assemble((), *(a.astype(np.float32) for a in (achieved, achieved, goal)))
@@ -78,14 +83,14 @@ def test_float64_and_stored_float32_give_the_same_bits():
     ],
 )
 def test_agreement_of_goals_of_two_values(goal, achieved, desired):
-    layout = Layout(box((1,)), goal, goal_features="agreement")
+    layout = make_layout(box((1,)), goal, goal_features="agreement")
     observed = layout.assemble((), np.zeros(1), achieved.astype(goal.dtype), desired.astype(goal.dtype))
     assert observed[-3:].tolist() == [-1, 1, -1]
     assert layout.size == 7
 
 
 def test_agreement_of_discrete_goals_compares_binary_digits():
-    layout = Layout(box((1,)), choice(2, 6), goal_features="agreement")  # counted from 0: 0 to 5, three digits
+    layout = make_layout(box((1,)), choice(2, 6), goal_features="agreement")  # counted from 0: 0 to 5, three digits
     observed = layout.assemble((2,), np.zeros((2, 1)), np.array([2, 7]), np.array([6, 7]))  # 000 and 100; 101 and 101
     assert observed[:, -3:].tolist() == [[1, 1, -1], [1, 1, 1]]  # the lowest digit first
     assert layout.size == 1 + 6 + 3
@@ -96,7 +101,7 @@ def image(*shape):
 
 
 def test_images_are_stacked_as_channels():
-    layout = Layout(image(5, 4, 3), image(1, 5, 4), observe_achieved_goal=True, goal_features="relative")
+    layout = make_layout(image(5, 4, 3), image(1, 5, 4), observe_achieved_goal=True, goal_features="relative")
     encoding = layout.encoding((8,), n_others=2)
     assert encoding.pixel_columns.shape == (3 + 1 + 1 + 1, 5, 4)
     observed = np.arange(60).reshape(5, 4, 3).astype(np.uint8)
@@ -108,14 +113,14 @@ def test_images_are_stacked_as_channels():
 
 
 def test_only_images_are_encoded():
-    assert Layout(box((4,)), BITS).encoding((8,)) is None
-    encoding = Layout(box((4,)), image(5, 5, 1)).encoding((8,))
+    assert make_layout(box((4,)), BITS).encoding((8,)) is None
+    encoding = make_layout(box((4,)), image(5, 5, 1)).encoding((8,))
     assert encoding.other_columns.tolist() == [0, 1, 2, 3]
     assert encoding.pixel_columns.ravel().tolist() == list(range(4, 29))
 
 
 def test_agreement_of_pixels():
-    layout = Layout(box((1,)), image(1, 1, 1), goal_features="agreement")
+    layout = make_layout(box((1,)), image(1, 1, 1), goal_features="agreement")
     achieved, goal = np.array([[[0]], [[255]], [[255]]], np.uint8)[..., None], np.full((3, 1, 1, 1), 255, np.uint8)
     assert layout.assemble((3,), np.zeros((3, 1)), achieved, goal)[:, -1].tolist() == [-1, 1, 1]
     assert layout.encoding((8,)).pixel_columns.shape == (2, 1, 1)
@@ -123,27 +128,27 @@ def test_agreement_of_pixels():
 
 def test_unsupported_arrays_and_features_are_refused():
     with pytest.raises(GoalEnvError, match=r"observation is Discrete\(4097\).*4096.*wrap"):
-        Layout(choice(0, 4097), BITS)
+        make_layout(choice(0, 4097), BITS)
     with pytest.raises(GoalEnvError, match="goal is Discrete"):
-        Layout(BITS, choice(0, 5000))
+        make_layout(BITS, choice(0, 5000))
     with pytest.raises(OptionError, match=r"'relative'.*'agreement'"):
-        Layout(BITS, choice(0, 5), goal_features="relative")
+        make_layout(BITS, choice(0, 5), goal_features="relative")
     with pytest.raises(OptionError, match=r"'agreement'.*bounds.*'relative'"):
-        Layout(BITS, box((3,)), goal_features="agreement")
+        make_layout(BITS, box((3,)), goal_features="agreement")
     with pytest.raises(GoalEnvError, match="36 x 36 and 84 x 84"):
-        Layout(image(84, 84, 3), image(36, 36, 1))
-    assert Layout(choice(0, 4096), BITS).size == 4099
+        make_layout(image(84, 84, 3), image(36, 36, 1))
+    assert make_layout(choice(0, 4096), BITS).size == 4099
 
 
 def test_hidden_columns_are_left_out_if_goals_are_relative():
     absolute = {"hidden_observation": (0, 2), "hidden_goal": (1,)}
-    layout = Layout(box((3,)), box((2,)), True, "relative", **absolute)
+    layout = make_layout(box((3,)), box((2,)), observe_achieved_goal=True, goal_features="relative", **absolute)
     observed = (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
     assert layout.assemble((), *observed).tolist() == [2, 7, 4, 3, 4]
     assert layout.size == 5
-    whole = Layout(box((3,)), box((2,)), **absolute)  # without the differences they are all there is to see
+    whole = make_layout(box((3,)), box((2,)), **absolute)  # without the differences they are all there is to see
     assert whole.assemble((), *observed).tolist() == [1, 2, 3, 7, 9]
-    none = Layout(box((3,)), box((2,)), goal_features="relative", hidden_observation=(0, 1, 2), hidden_goal=(0, 1))
+    none = make_layout(box((3,)), box((2,)), goal_features="relative", hidden_observation=(0, 1, 2), hidden_goal=(0, 1))
     assert none.assemble((), *observed).tolist() == [3, 4]
 
 
@@ -157,11 +162,13 @@ def test_hidden_columns_are_left_out_if_goals_are_relative():
 )
 def test_missing_hidden_columns_are_refused(observation, options, message):
     with pytest.raises(OptionError, match=message):
-        Layout(observation, box((2,)), goal_features="relative", **options)
+        make_layout(observation, box((2,)), goal_features="relative", **options)
 
 
 def test_column_differences_come_after_the_goal_features():
-    layout = Layout(box((3,)), box((2,)), goal_features="relative", hidden_goal=(0, 1), column_differences=("2-0", "1-2"))
+    layout = make_layout(
+        box((3,)), box((2,)), goal_features="relative", hidden_goal=(0, 1), column_differences=("2-0", "1-2")
+    )
     observed = (np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
     assert layout.assemble((), *observed).tolist() == [1, 2, 7, 3, 4, 6, -5]
     assert layout.size == 7
@@ -170,11 +177,11 @@ def test_column_differences_come_after_the_goal_features():
 @pytest.mark.parametrize(("observation", "named"), [(box((3,)), "3-0"), (box((3,)), "0 1"), (BITS, "1-0")])
 def test_missing_columns_of_a_difference_are_refused(observation, named):
     with pytest.raises(OptionError, match=f"column_differences is .*{named}.*below 3"):
-        Layout(observation, box((2,)), column_differences=(named,))
+        make_layout(observation, box((2,)), column_differences=(named,))
 
 
 def test_the_subgoal_is_one_hot_in_the_last_columns():
-    layout = Layout(box((1,)), box((1,)), n_subgoals=2)
+    layout = make_layout(box((1,)), box((1,)), n_subgoals=2)
     assert layout.assemble((), np.array([5.0]), np.array([6.0]), np.array([7.0]), subgoal=2).tolist() == [5, 7, 0, 1]
     rows = layout.assemble((3,), *(np.zeros((3, 1)) for _ in range(3)), np.full((3, 1), 9.0), subgoal=np.array([0, 1, 2]))
     assert rows.tolist() == [[0, 0, 0, 0, 9], [0, 0, 1, 0, 9], [0, 0, 0, 1, 9]]

@@ -5,12 +5,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hindsight.agents.layout import Layout, Normalizer, RunningMoments
+from hindsight.options.agent import InputOptions
 from hindsight.records import ArraySpec, Episode
 
 
 def make_normalizer(observation_size, goal_size, eps, **layout):
     observation, goal = ArraySpec((observation_size,), "float64"), ArraySpec((goal_size,), "float64")
-    return Normalizer(Layout(observation, goal, **layout), eps)
+    return Normalizer(Layout(observation, goal, InputOptions(normalizer_eps=eps, **layout)))
 
 
 def make_episode(observation, achieved_goal, desired_goal):
@@ -61,8 +62,9 @@ def test_a_column_difference_has_the_scale_of_the_first_column():
 
 
 def test_bits_and_one_hot_values_have_a_fixed_scale():
-    layout = Layout(ArraySpec((), "int64", (0.0,), (2.0,), 3), ArraySpec((2,), "int8", (0.0,), (1.0,)), True, "relative")
-    normalizer = Normalizer(layout, 0.01)
+    observation, goal = ArraySpec((), "int64", (0.0,), (2.0,), 3), ArraySpec((2,), "int8", (0.0,), (1.0,))
+    options = InputOptions(observe_achieved_goal=True, goal_features="relative")
+    normalizer = Normalizer(Layout(observation, goal, options))
     expected = [0, 0, 0, 0.5, 0.5, 0.5, 0.5, 0, 0], [1, 1, 1, 2, 2, 2, 2, 2, 2]
     for _ in range(2):
         assert tuple(array.tolist() for array in normalizer.mean_and_scale()) == expected

@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 
@@ -6,8 +5,9 @@ import numpy as np
 import pytest
 
 from hindsight.agents.policy import Exploration, Policy, PolicySpec, PolicyWeights, count_weights, layer_views
-from hindsight.errors import FileError, InputError
-from hindsight.records import ArraySpec
+from hindsight.errors import GoalEnvError, InputError
+from hindsight.options import DDPGOptions, DQNOptions, SACOptions
+from hindsight.records import ArraySpec, GoalSpec
 
 
 def box(size, low=-1.0, high=1.0, dtype="float32"):
@@ -18,20 +18,12 @@ def choice(start, n_values):
     return ArraySpec((), "int64", (float(start),), (float(start + n_values - 1),), n_values)
 
 
-def make_spec(**changes):
-    values = {
-        "observation": box(2, -np.inf, np.inf),
-        "goal": box(1),
-        "action": box(1),
-        "hidden": (2,),
-        "layer_norm": False,
-        "observe_achieved_goal": False,
-        "goal_features": "none",
-        "kind": "deterministic",
-        "normalizer_clip": 5.0,
-        "image_channels": (2,),
-    }
-    return PolicySpec(**{**values, **changes})
+OPTIONS = {"deterministic": DDPGOptions, "squashed_gaussian": SACOptions, "discrete": DQNOptions}
+
+
+def make_spec(kind="deterministic", observation=None, goal=None, action=None, **options):
+    task = GoalSpec(observation or box(2, -np.inf, np.inf), goal or box(1), action or box(1))
+    return PolicySpec(task, OPTIONS[kind](**{"hidden": (2,), "image_channels": (2,), **options}))
 
 
 def make_policy(flat=None, mean=None, scale=None, **changes):
@@ -77,7 +69,7 @@ def test_the_achieved_goal_is_the_last_input():
 def test_layer_norm_by_hand():
     # hidden before the norm (1, 3): after it (-1, 1), after ReLU (0, 1)
     flat = [1, 0, 0, 3, 0, 0, 0, 0, 5, 0.5, 0]
-    policy = make_policy(flat, layer_norm=True)
+    policy = make_policy(flat, actor_layer_norm=True)
     action = policy.act(np.array([1.0, 0.0]), np.array([0.0]), np.array([0.0]))
     assert action[0] == pytest.approx(np.tanh(0.5), abs=1e-5)
 
@@ -226,7 +218,7 @@ def test_a_deterministic_policy_has_no_distribution():
 def test_act_and_predict_agree():
     rng = np.random.default_rng(0)
     for kind in ("deterministic", "squashed_gaussian"):
-        policy = make_policy(hidden=(8, 8), kind=kind, layer_norm=True, observe_achieved_goal=True)
+        policy = make_policy(hidden=(8, 8), kind=kind, actor_layer_norm=True, observe_achieved_goal=True)
         rows = rng.normal(size=(5, 2)), rng.normal(size=(5, 1)), rng.normal(size=(5, 1))
         alone = [policy.act(*(part[i] for part in rows)) for i in range(5)]
         np.testing.assert_allclose(policy.predict(*rows), alone, atol=1e-6)
@@ -252,23 +244,34 @@ def test_missing_weights_generator_and_wrong_shapes_are_refused():
         Policy(make_spec()).load(weights)
 
 
-def test_a_spec_is_written_and_read_as_json():
-    spec = make_spec(action=ArraySpec((2,), "float32", (-1.0, 0.1), (1.0, 0.3)), kind="squashed_gaussian")
-    assert PolicySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
-    assert PolicySpec.from_json(make_spec(normalizer_clip=None).to_json()).normalizer_clip is None
-    chooser = make_spec(action=choice(2, 3), kind="discrete", goal_features="relative")
-    assert PolicySpec.from_json(json.loads(json.dumps(chooser.to_json()))) == chooser
+@pytest.mark.parametrize(
+    ("action", "word"),
+    [
+        (choice(3, 4), r"Discrete\(4\).*dqn, qrdqn"),
+        (box(4, 0.0, 1.0, "int8"), "int8"),
+        (box(1, -np.inf, np.inf), "RescaleAction"),
+        (ArraySpec((2,), "float32", (0.0, 1.0), (1.0, 1.0)), "below"),
+    ],
+)
+def test_unsupported_continuous_actions_are_refused(action, word):
+    with pytest.raises(GoalEnvError, match=word):
+        make_spec(action=action)
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"hidden": None}, {"kind": "magic"}, {"kind": "discrete"}, {"action": {}}, {"goal": "x"}, {"goal_features": "all"}],
+    ("action", "word"), [(box(1), "ddpg, td3, sac, tqc"), (box(4, 0.0, 1.0, "int8"), "TransformAction")]
 )
-def test_a_malformed_spec_is_refused(change):
-    with pytest.raises(FileError):
-        PolicySpec.from_json({**make_spec().to_json(), **change})
-    with pytest.raises(FileError):
-        PolicySpec.from_json({})
+def test_a_box_is_refused_for_discrete_agents(action, word):
+    with pytest.raises(GoalEnvError, match=word):
+        make_spec("discrete", action=action)
+
+
+def test_sizes_and_layer_norm_follow_from_the_options():
+    options = {"hidden": (8,), "observe_achieved_goal": True, "goal_features": "relative", "critic_layer_norm": True}
+    spec = make_spec("squashed_gaussian", **options)
+    assert (spec.layer_sizes, spec.layer_norm) == ((5, 8, 2), False)
+    chooser = make_spec("discrete", action=choice(3, 4), **options)
+    assert (chooser.layer_sizes, chooser.layer_norm) == ((5, 8, 4), True)
 
 
 def test_workers_need_no_torch():
@@ -317,11 +320,3 @@ def test_a_guided_episode_is_guided_in_a_fraction_of_its_steps():
 def test_an_unguided_episode_has_half_the_noise():
     alone = Exploration(random_eps=0.3, noise=0.2, guided_episodes=0.8, guided_fraction=0.5).unguided()
     assert (alone.random_eps, alone.noise, alone.guided_fraction) == (0.15, 0.1, 0.0)
-
-
-def test_subgoals_and_hidden_columns_are_written_and_read():
-    spec = make_spec(subgoals=(NEAR,), goal_features="relative", hidden_observation=(1,), hidden_goal=(0,))
-    assert PolicySpec.from_json(json.loads(json.dumps(spec.to_json()))) == spec
-    assert spec.layout.size == 1 + 0 + 1 + 1
-    with pytest.raises(FileError, match="malformed"):
-        PolicySpec.from_json({**spec.to_json(), "subgoals": ["near achieved=7 goal=1 tolerance=0.5 switch_distance=2"]})

@@ -7,9 +7,10 @@ from plain_agents import random_batch
 
 from hindsight.agents.losses import value_range
 from hindsight.agents.networks import choose_device
-from hindsight.agents.preprocessor import Preprocessor, make_policy_spec
-from hindsight.errors import GoalEnvError, OptionError, ShapeError
-from hindsight.options import AgentOptions, DDPGOptions
+from hindsight.agents.policy import PolicySpec
+from hindsight.agents.preprocessor import Preprocessor
+from hindsight.errors import OptionError, ShapeError
+from hindsight.options import AgentOptions, DDPGOptions, DQNOptions
 from hindsight.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
 
 CPU = torch.device("cpu")
@@ -21,8 +22,8 @@ def make_spec(action=None, observation=(2,), dtype="float64"):
     return GoalSpec(ArraySpec(observation, dtype), ArraySpec((1,), dtype), action, 50, -1.0, 0.0)
 
 
-def make_preprocessor(options, spec=None, kind="deterministic"):
-    return Preprocessor(make_policy_spec(spec or make_spec(), options, kind, layer_norm=False), options, CPU)
+def make_preprocessor(options, spec=None):
+    return Preprocessor(PolicySpec(spec or make_spec(), options), CPU)
 
 
 def one_batch(**changes):
@@ -55,7 +56,7 @@ def test_a_batch_becomes_rows_of_numbers():
 
 
 def test_discrete_actions_are_indices_and_no_input():
-    inputs = make_preprocessor(AgentOptions(normalize=False), make_spec(CHOICE), "discrete")
+    inputs = make_preprocessor(DQNOptions(normalize=False), make_spec(CHOICE))
     transitions = inputs.transitions(one_batch(action=np.array([[3, 6]])), 1)
     assert transitions.action.tolist() == [[[0], [3]]]
     assert transitions.action.dtype == torch.int64
@@ -115,38 +116,6 @@ def test_one_batch_needs_no_leading_axis_and_wrong_counts_are_refused():
         inputs.transitions(one_batch(), 2)
     with pytest.raises(ShapeError, match=r"got \(2,\)"):
         inputs.transitions(one_batch()[0], 2)
-
-
-@pytest.mark.parametrize(
-    ("action", "word"),
-    [
-        (CHOICE, r"Discrete\(4\).*dqn, qrdqn"),
-        (ArraySpec((4,), "int8", (0.0,), (1.0,)), "int8"),
-        (ArraySpec((1,), "float32"), "RescaleAction"),
-        (ArraySpec((2,), "float32", (0.0, 1.0), (1.0, 1.0)), "below"),
-    ],
-)
-def test_unsupported_continuous_actions_are_refused(action, word):
-    with pytest.raises(GoalEnvError, match=word):
-        make_policy_spec(make_spec(action), AgentOptions(), "deterministic", layer_norm=False)
-
-
-@pytest.mark.parametrize(
-    ("action", "word"), [(None, "ddpg, td3, sac, tqc"), (ArraySpec((4,), "int8", (0.0,), (1.0,)), "TransformAction")]
-)
-def test_a_box_is_refused_for_discrete_agents(action, word):
-    with pytest.raises(GoalEnvError, match=word):
-        make_policy_spec(make_spec(action), AgentOptions(), "discrete", layer_norm=False)
-
-
-def test_make_policy_spec():
-    options = AgentOptions(hidden=(8,), observe_achieved_goal=True, goal_features="relative")
-    spec = make_policy_spec(make_spec(), options, "squashed_gaussian", layer_norm=True)
-    assert spec.layer_sizes == (5, 8, 2)
-    assert (spec.layer_norm, spec.normalizer_clip) == (True, 5.0)
-    assert spec.action == make_spec().action
-    assert make_policy_spec(make_spec(CHOICE), options, "discrete", layer_norm=False).layer_sizes == (5, 8, 4)
-    assert make_policy_spec(make_spec(), AgentOptions(normalize=False), "deterministic", False).normalizer_clip is None
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

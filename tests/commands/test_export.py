@@ -1,6 +1,7 @@
 """An exported policy acts like `Policy.predict`."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def trained(name, observation=NUMBERS, goal=GOAL, **options):
     agent = make_agent(name, spec, options, seed=1)
     observed = [rows_of(array, rng) for array in (observation, goal, goal)]
     agent.observe(Episode(*observed, np.zeros((ROWS - 1, 3)), np.zeros(ROWS - 1)))
-    settings = resolve_settings(load_recipe("default"), spec, name, {})
+    settings = replace(resolve_settings(load_recipe("default"), spec, name, {}), agent_options=options)
     return SavedModel.take(agent, settings, spec, {}), [rows_of(array, rng) for array in (observation, goal, goal)]
 
 

@@ -16,6 +16,7 @@ def test_an_environment_as_the_name_of_a_folder():
     assert len(folder_name("x" * 500)) == 100
 
 
+@pytest.mark.usefixtures("default_signal_handlers")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
 def test_signals_are_collected_and_handlers_restored(number):
     before = signal.getsignal(number)

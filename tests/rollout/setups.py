@@ -10,23 +10,15 @@ import numpy as np
 
 from hindsight import PointReach
 from hindsight.agents.policy import PolicySpec, PolicyWeights
-from hindsight.records import ArraySpec
+from hindsight.options import DDPGOptions
+from hindsight.records import ArraySpec, GoalSpec
 from hindsight.rollout.collect import RolloutSetup
 
 
-def policy_spec():
-    return PolicySpec(
-        observation=ArraySpec((4,), "float32"),
-        goal=ArraySpec((2,), "float32"),
-        action=ArraySpec((2,), "float32", (-1.0,), (1.0,)),
-        hidden=(8,),
-        layer_norm=False,
-        observe_achieved_goal=False,
-        goal_features="none",
-        kind="deterministic",
-        normalizer_clip=5.0,
-        image_channels=(),
-    )
+def policy_spec(**options):
+    action = ArraySpec((2,), "float32", (-1.0,), (1.0,))
+    task = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((2,), "float32"), action)
+    return PolicySpec(task, DDPGOptions(hidden=(8,), **options))
 
 
 def weights(seed=0):
@@ -69,23 +61,6 @@ class Sabotaged(gymnasium.Wrapper):
         return self.env.step(action)
 
 
-class Slow(gymnasium.Wrapper):
-    """Take `seconds` for a step."""
-
-    def __init__(self, env, seconds):
-        super().__init__(env)
-        self.seconds = seconds
-
-    def step(self, action):
-        time.sleep(self.seconds)
-        return self.env.step(action)
-
-
-def slow():
-    """Three seconds per episode, so that a test can act during one."""
-    return Slow(short(), 0.3)
-
-
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(10)
@@ -105,6 +80,16 @@ def dies_always():
 
 def hangs_once():
     return Sabotaged(short(), lambda: time.sleep(60), once=True)
+
+
+def wait_while_marked():
+    while Sabotaged.marker.exists():
+        time.sleep(0.01)
+
+
+def waits():
+    """An episode lasts until the marker file is removed, so that a test can act during one."""
+    return Sabotaged(short(), wait_while_marked, once=False)
 
 
 def never_made():

@@ -1,10 +1,7 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import setups
 
-from hindsight import PointReach
 from hindsight.agents.policy import Exploration, PolicyWeights
 from hindsight.errors import CollectError, GoalEnvError, MissingKeyError
 from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup, environment_seed, play_episode
@@ -35,25 +32,6 @@ def test_seed_stream_weights_and_exploration_decide_an_episode():
     assert same(collect(), collect())
     for change in ({"run_seed": 1}, {"stream": EVALUATION}, {"weights": 1}, {"exploration": None}):
         assert not same(collect(), collect(**change)), change
-
-
-class Counted(PointReach):
-    """Counts the environments that are made and closed."""
-
-    made, closed = 0, 0
-
-    def __init__(self):
-        super().__init__(max_steps=10)
-        Counted.made += 1
-
-    def close(self):
-        Counted.closed += 1
-
-
-@pytest.fixture
-def counted():
-    Counted.made, Counted.closed = 0, 0
-    return Counted
 
 
 THREE = Job(0, TRAINING, (0, 1, 2), setups.weights())
@@ -144,7 +122,7 @@ NEAR = "near achieved=0,1 goal=2,3 tolerance=0.01 switch_distance=5"
 
 
 def test_some_episodes_are_guided_and_marked_so():
-    spec = replace(setups.policy_spec(), subgoals=(NEAR,))
+    spec = setups.policy_spec(subgoals=(NEAR,))
     flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
     weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
     setup = RolloutSetup(setups.short, spec)
@@ -165,7 +143,7 @@ def test_some_episodes_are_guided_and_marked_so():
 
 
 def test_no_step_is_guided_without_guided_episodes():
-    spec = replace(setups.policy_spec(), subgoals=(NEAR,))
+    spec = setups.policy_spec(subgoals=(NEAR,))
     flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
     weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
     exploration = Exploration(0.2, 0.1, guided_episodes=0.0, guided_fraction=1.0)

@@ -64,10 +64,15 @@ def start(request, marker_path):
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind():
-    before = set(os.listdir("/dev/shm"))
+    before = shared_memory()
     yield
     assert not multiprocessing.active_children()
-    assert set(os.listdir("/dev/shm")) <= before
+    assert shared_memory() <= before
+
+
+def shared_memory():
+    """Return the names of Python's shared memory: other programs on the machine have theirs."""
+    return {name for name in os.listdir("/dev/shm") if name.startswith("psm_")}
 
 
 def test_workers_return_the_same_episodes_as_this_process_in_any_order(start):
@@ -79,6 +84,30 @@ def test_workers_return_the_same_episodes_as_this_process_in_any_order(start):
             assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
         assert not source.take_fault_counts()
     local.close()
+
+
+def test_training_runs_here_and_evaluation_where_there_is_room():
+    local = LocalSource(setups.setup(setups.short), setups.short(), setups.short())
+    expected = [local.run(job) for job in jobs(6)]
+    with WorkerSource(ProcessPool(setups.setup(setups.short)), 1, 600.0, local) as source:
+        tickets = [source.submit(job) for job in jobs(6)]
+        source.result(tickets[0])
+        assert not source.workers[0].is_ready  # nothing waited for the worker
+        while not source.has_result(tickets[1]):
+            assert not source.has_result(tickets[2])  # training never runs in the worker
+        for i in (5, 1, 2, 3, 4):
+            assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
+
+
+def test_an_evaluation_that_fails_here_can_be_run_again(marker, monkeypatch):
+    monkeypatch.setattr(setups.Sabotaged, "marker", marker)
+    local = LocalSource(setups.setup(setups.fails), setups.fails(), setups.fails())
+    with WorkerSource(ProcessPool(setups.setup(setups.slow_to_make)), 1, 600.0, local) as source:
+        ticket = source.submit(jobs(2)[1])
+        with pytest.raises(CollectError, match="exploded"):
+            source.result(ticket)
+        marker.unlink()
+        assert len(source.result(ticket)) == 2
 
 
 def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(start, marker):
@@ -156,12 +185,13 @@ def test_dropped_jobs_are_forgotten(start):
                 source.result(unknown)
 
 
-def test_a_dropped_job_that_is_running_is_ignored(start):
-    with start(setups.slow, 1) as source:
+def test_a_dropped_job_that_is_running_is_ignored(start, marker):
+    with start(setups.waits, 1) as source:
         first, second = source.submit(jobs(1)[0]), source.submit(jobs(2)[1])
         while first in source._waiting:
             source.has_result(first)
         source.drop(first)
+        marker.unlink()
         assert len(source.result(second)) == 2
         assert not source._jobs
 

@@ -10,27 +10,9 @@ from short_runs import OPTIONS, her, short
 from hindsight import HER, BitFlipping, PointReach
 from hindsight.cli import main
 from hindsight.errors import FileError, GoalEnvError, OptionError
+from hindsight.rollout.workers import LocalSource
 from hindsight.training.assemble import environment_id
-
-
-class Counted(PointReach):
-    """Counts the environments that exist."""
-
-    made, closed = 0, 0
-
-    def __init__(self):
-        super().__init__(max_steps=10)
-        Counted.made += 1
-
-    def close(self):
-        super().close()
-        Counted.closed += 1
-
-
-@pytest.fixture
-def counted():
-    Counted.made = Counted.closed = 0
-    return Counted
+from hindsight.training.machine import usable_cores
 
 
 def test_learning_and_evaluating_take_two_environments(counted):
@@ -44,9 +26,10 @@ def test_learning_and_evaluating_take_two_environments(counted):
 
 def test_hindsight_train_makes_two_environments(counted, tmp_path):
     options = ["--recipe", "point_reach", "--hidden", "8", "--random-steps", "20", "--steps", "60", "--eval-every", "30"]
+    options += ["--eval-episodes", "2"]
     gymnasium.register("Counted-v0", entry_point=lambda: counted())
     try:
-        assert main(["train", "Counted-v0", "--folder", str(tmp_path / "run"), "--eval-episodes", "2", *options]) == 0
+        assert main(["train", "Counted-v0", "--folder", str(tmp_path / "run"), "--workers", "0", *options]) == 0
     finally:
         del gymnasium.registry["Counted-v0"]
     assert (counted.made, counted.closed) == (2, 2)
@@ -62,6 +45,29 @@ def test_with_workers_this_process_makes_two_environments_to_compare_resets(coun
     with HER(counted, recipe="point_reach", workers=1, **OPTIONS) as model:
         assert model.source is not None
         assert counted.made == 2
+
+
+def test_the_learner_and_the_workers_that_evaluate_make_one_environment_each(counted):
+    gymnasium.register("Counted-v0", entry_point=lambda: counted())
+    try:
+        with HER("Counted-v0", recipe="point_reach", workers="auto", remake_environment=False, **OPTIONS) as model:
+            model.learn(20)
+            model.evaluate(2)
+            assert counted.made == (1 if usable_cores() > 1 else 2)
+    finally:
+        del gymnasium.registry["Counted-v0"]
+
+
+def test_an_environment_that_was_given_needs_no_workers():
+    with her(short(), workers="auto") as model:
+        assert isinstance(model.source, LocalSource)
+
+
+def test_a_saved_model_starts_no_workers_by_itself():
+    with HER("PointReach-v0", recipe="point_reach", workers="auto", **OPTIONS) as model:
+        saved = model.saved_model()
+    with HER(None, saved=saved) as model:
+        assert isinstance(model.source, LocalSource)
 
 
 def test_a_closed_model_makes_new_environments(counted):

@@ -1,11 +1,17 @@
+import json
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from short_runs import her, same_bytes, short
 
+from hindsight import PointReach
 from hindsight.envs.minari_data import write_episodes
-from hindsight.errors import OptionError
+from hindsight.errors import FileError, OptionError
 from hindsight.rollout.collect import play_episode
 from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight.training.run_folder import RunFolder
 
 pytest.importorskip("h5py")
 pytest.importorskip("minari")
@@ -94,6 +100,26 @@ def test_the_facts_name_the_data():
     with her(demonstrations=NAME) as model:
         facts = model.trainer.demonstrations.facts
     assert {name: facts[name] for name in ("name", "episodes", "steps")} == {"name": NAME, "episodes": 5, "steps": 50}
+
+
+def test_rewards_of_other_options_are_warned_of():
+    other = partial(PointReach, max_steps=10, distance_threshold=3.0)
+    with (
+        her(other, demonstrations=NAME) as model,
+        pytest.warns(UserWarning, match=r"of 50 rewards of the data set .* are not those"),
+    ):
+        model.learn(10)
+
+
+def test_a_run_goes_on_with_the_same_data_only(tmp_path):
+    with her(demonstrations=NAME) as model:
+        model.learn(30, folder=tmp_path / "run")
+        found = json.loads((tmp_path / "run" / "settings.json").read_text())["demonstrations"]
+        assert found == model.trainer.demonstrations.facts
+    other = SimpleNamespace(facts=found | {"crc32": 1})
+    refused = pytest.raises(FileError, match=r"The demonstrations of .* were")
+    with RunFolder(tmp_path / "run", model.settings, model.spec, (), other) as folder, refused:
+        folder.resume(model.trainer)
 
 
 def test_offline_steps_need_demonstrations():

@@ -1,11 +1,13 @@
 import math
+from types import SimpleNamespace
 
 import pytest
 from short_runs import Uneven, her, same_bytes
 
-from hindsight.options import TrainingOptions
+from hindsight.options import build_settings
+from hindsight.training.checkpoint import restore_trainer, trainer_state
 from hindsight.training.evaluate import Outcome
-from hindsight.training.evaluator import Evaluator
+from hindsight.training.evaluator import SCREEN_EPISODES, Evaluator
 from hindsight.training.events import EvaluationFinished, JobFinished
 
 
@@ -14,7 +16,7 @@ def records(*pairs):
 
 
 def evaluator(history, **options):
-    made = Evaluator(None, TrainingOptions(**options))
+    made = Evaluator(None, build_settings("td3", "default", options))
     made.history = history
     return made
 
@@ -45,12 +47,44 @@ def test_evaluations_come_at_their_steps_on_episodes_of_their_own():
     kinds = [type(e) for e in events]
     assert kinds.count(JobFinished) == 7
     assert kinds.count(EvaluationFinished) == 3
-    assert [r["env_steps"] for r in model.trainer.history] == [30, 60, 70]
+    assert [(r["env_steps"], r["episodes"]) for r in model.trainer.history] == [(30, 3), (60, 3), (70, 3)]
     assert [e.episode for e in events if isinstance(e, Outcome)] == list(range(9))
     assert next(e.is_best for e in events if isinstance(e, EvaluationFinished))
 
 
-def test_an_evaluation_that_is_interrupted_is_played_again():
+def test_an_evaluation_takes_effect_a_fifth_of_eval_every_later_or_at_the_end():
+    with her(eval_every=60, eval_episodes=3) as model:
+        effects = [
+            (event.snapshot.counts.env_steps, model.trainer.counts.env_steps)
+            for event in model.trainer.run(140)
+            if isinstance(event, EvaluationFinished)
+        ]
+    assert effects == [(60, 80), (120, 140), (140, 140)]
+
+
+@pytest.mark.parametrize(
+    ("successes", "best", "is_promising"),
+    [(14, 0.9, False), (15, 0.9, True), (14, 0.7, True), (14, None, True), (0, 0.0, False), (0, None, False)],
+)
+def test_a_screen_is_promising_if_the_policy_may_be_solved_or_the_best(successes, best, is_promising):
+    outcomes = [SimpleNamespace(success=i < successes) for i in range(SCREEN_EPISODES)]
+    history = [] if best is None else records((best, 0.0))
+    assert evaluator(history, eval_episodes=100, solved_at=0.95)._is_promising(outcomes) is is_promising
+
+
+def test_only_a_promising_evaluation_goes_on_after_its_screen():
+    with her(eval_every=30, eval_episodes=SCREEN_EPISODES + 2) as model:
+        evaluator = model.trainer.evaluator
+        evaluator._is_promising = lambda outcomes: len(outcomes) == 20 and evaluator.pending.counts.env_steps == 60
+        evaluations = [e.evaluation for e in model.trainer.run(90) if isinstance(e, EvaluationFinished)]
+    assert [[o.episode for o in evaluation.outcomes] for evaluation in evaluations] == [
+        [*range(20)],
+        [*range(22, 44)],
+        [*range(44, 64)],
+    ]
+
+
+def test_an_evaluation_that_is_interrupted_is_played_again_with_the_same_effect():
     def evaluations(events):
         return [str(e) for e in events if isinstance(e, Outcome | EvaluationFinished)]
 
@@ -62,6 +96,20 @@ def test_an_evaluation_that_is_interrupted_is_played_again():
         assert halved.trainer.history == []
         assert evaluations(halved.trainer.run(60)) == everything
         assert halved.trainer.history == whole.trainer.history
+
+
+def test_a_restored_trainer_begins_the_pending_evaluation_again():
+    options = {"eval_every": 50, "eval_episodes": 3, "policy_lag": 1}
+    with her(**options) as whole, her(**options) as half, her(**options) as rest:
+        list(whole.trainer.run(100))
+        run = half.trainer.run(100)
+        next(event for event in run if isinstance(event, Outcome))
+        restore_trainer(rest.trainer, *trainer_state(half.trainer))
+        assert rest.trainer.evaluator.pending.counts.env_steps == 50
+        effects = [rest.trainer.counts.env_steps for e in rest.trainer.run(100) if isinstance(e, EvaluationFinished)]
+        assert effects == [60, 100]
+        assert rest.trainer.history == whole.trainer.history
+        assert same_bytes(rest.agent.state_dict(), whole.agent.state_dict())
 
 
 def test_evaluating_does_not_change_the_training():

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import shutil
 
 import pytest
@@ -41,7 +42,9 @@ def run(model, path, steps):
 def evaluated(trainer, rate, episode_return=-1.0):
     """Return the event of an evaluation of the agent as it is now."""
     outcomes = tuple(Outcome(i, i, (0.0,), (0.0,), i < 10 * rate, episode_return, 0.0, 1) for i in range(10))
-    return trainer.evaluator._finish(Evaluation(outcomes, math.nan), Snapshot.take(trainer.agent, trainer.counts))
+    return trainer.evaluator._finish(
+        Evaluation(outcomes, math.nan), Snapshot.take(trainer.agent, trainer.counts, trainer.meter.take_means())
+    )
 
 
 def fail_writing(monkeypatch, name):
@@ -92,6 +95,57 @@ def test_the_best_policy_is_written_later_if_it_could_not_be_written_at_once(mod
     assert saved.weights.flat.tobytes() == best
 
 
+@pytest.mark.parametrize("name", ["metrics.jsonl", "evaluations.jsonl", "episodes.jsonl"])
+def test_lines_that_could_not_be_written_are_written_later_also_by_a_resumed_run(model, tmp_path, monkeypatch, name):
+    with folder_of(model, tmp_path / "whole") as folder:
+        folder.begin()
+        train(model, folder, 40)
+        train(model, folder, 60)
+        folder.finish(model.trainer)
+    with her(eval_every=30, eval_episodes=4, log_every=10) as again, folder_of(again, tmp_path / "run") as folder:
+        folder.begin()
+        with monkeypatch.context() as patch:
+            fail_writing(patch, name)
+            with pytest.warns(RuntimeWarning, match="No space left"):
+                train(again, folder, 40)
+            with pytest.warns(RuntimeWarning, match="No space left"):
+                folder.save_checkpoint(again.trainer)
+        assert not (tmp_path / "run" / name).exists()
+    with her(eval_every=30, eval_episodes=4, log_every=10) as again, folder_of(again, tmp_path / "run") as folder:
+        folder.resume(again.trainer)
+        train(again, folder, 60)
+        folder.finish(again.trainer)
+    steps = [
+        [record["env_steps"] for record in storage.read_lines(tmp_path / place / name)[0]] for place in ("whole", "run")
+    ]
+    assert steps[0] == steps[1]
+
+
+def test_a_run_without_its_last_lines_ends_with_an_error(model, tmp_path, monkeypatch):
+    with folder_of(model, tmp_path) as folder:
+        folder.begin()
+        train(model, folder, 40)
+        fail_writing(monkeypatch, "episodes.jsonl")
+        with pytest.warns(RuntimeWarning, match="No space left"):
+            train(model, folder, 60)
+        with pytest.raises(OSError, match="No space left"), pytest.warns(RuntimeWarning):
+            folder.finish(model.trainer)
+    assert not (tmp_path / "ended.json").exists()
+
+
+@pytest.mark.parametrize("function", ["truncate", "unlink"])
+def test_a_folder_that_cannot_be_opened_is_free_for_the_next(model, tmp_path, monkeypatch, function):
+    def fail(*arguments):
+        raise OSError(5, "Input/output error")
+
+    (tmp_path / "metrics.tmp-1").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, function, fail)
+        with pytest.raises((OSError, RunFolderError), match="Input/output error"):
+            folder_of(model, tmp_path)
+    folder_of(model, tmp_path).close()
+
+
 def test_torn_lines_do_not_keep_a_run_from_going_on(model, tmp_path):
     run(model, tmp_path, 40)
     path = tmp_path / "metrics.jsonl"
@@ -121,7 +175,7 @@ def test_numbers_that_are_not_finite_end_nothing(model, tmp_path):
     assert SavedModel.read(tmp_path).facts["return_mean"] is None
     with folder_of(model, tmp_path) as folder:
         folder.resume(trainer)
-        assert trainer.history == [{"env_steps": 10.0, "success_rate": 0.5, "return_mean": None}]
+        assert trainer.history == [{"env_steps": 10.0, "episodes": 10.0, "success_rate": 0.5, "return_mean": None}]
         assert math.isnan(trainer.meter.means()["mine"])
         folder.listen(trainer, evaluated(trainer, 0.5, -1.0))
         folder.finish(trainer)

@@ -50,7 +50,6 @@ def test_a_folder_without_a_policy_is_named(tmp_path):
         {"settings": {"agent": "td3", "recipe": "x", "options": {"tau": "x"}}},
         {"spec": {}},
         {"spec": []},
-        {"policy": {"kind": 1}},
         {"facts": 3},
         {"facts": {"env_steps": "x"}},
     ],

@@ -103,7 +103,7 @@ class Agent:
         is_random: whether all actions are random (before the first update).
         env_steps: environment steps of the run so far.
         """
-        options, exploration = self.algorithm.preprocessor.options, self.algorithm.exploration(env_steps)
+        options, exploration = self.policy_spec.options, self.algorithm.exploration(env_steps)
         if env_steps >= options.exploration_decay_start:
             exploration = exploration.scaled(options.exploration_decay)
         return replace(exploration, is_random=is_random, random_action_repeat=options.random_action_repeat)

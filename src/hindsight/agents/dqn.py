@@ -12,8 +12,8 @@ from ..options import ChoiceOptions, DQNOptions, QRDQNOptions
 from ..records import GoalSpec
 from . import losses
 from .networks import Adam, TargetUpdate, allocate, choose_device, combine_outputs, critic_architecture
-from .policy import Exploration
-from .preprocessor import Preprocessor, Transitions, make_policy_spec
+from .policy import Exploration, PolicySpec
+from .preprocessor import Preprocessor, Transitions
 
 
 class DQN:
@@ -31,15 +31,15 @@ class DQN:
     ) -> None:
         self.options, self._loss = options, loss
         device = choose_device(options.device)
-        self.policy_spec = make_policy_spec(spec, options, "discrete", options.critic_layer_norm)
-        self.preprocessor = Preprocessor(self.policy_spec, options, device)
+        self.policy_spec = PolicySpec(spec, options)
+        self.preprocessor = Preprocessor(self.policy_spec, device)
         self.generator = torch.Generator(device).manual_seed(seed)
         self.value_range = losses.value_range(spec, options)
 
         self._shape = (self.policy_spec.n_actions, n_quantiles)
         self._dueling = losses.dueling_matrix(self._shape[0]).to(device) if dueling else None
         self._actor_matrix = losses.quantile_mean_matrix(*self._shape).to(device) if n_quantiles > 1 else self._dueling
-        critic = critic_architecture(self.policy_spec, options, self._shape[0] * n_quantiles + dueling)
+        critic = critic_architecture(self.policy_spec, self._shape[0] * n_quantiles + dueling)
         self.weights, (self.critic,) = allocate([critic], device)
         self.target_weights, (self.target_critic,) = allocate([critic], device)
         self.critic.initialize(self.generator)

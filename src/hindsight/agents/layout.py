@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GoalEnvError, OptionError
-from ..options import GoalFeatures
+from ..options.agent import InputOptions
 from ..records import ArraySpec, Episode
 from ..records.subgoals import Subgoal
 from .images import ImageEncoding
@@ -67,12 +67,11 @@ def feature_of(array: ArraySpec) -> Feature:
 class Layout:
     """The input of a network: observation, goal, achieved goal, goal features, column differences, subgoal.
 
-    observe_achieved_goal: whether the input has the achieved goal.
-    goal_features: "relative" adds goal - achieved_goal, in standard deviations of the goal. "agreement" adds, for goals of
-        two values, 1 where both agree and -1 where they differ; for Discrete goals, the agreement of their binary digits.
-    hidden_observation, hidden_goal: columns that the networks do not see (absolute positions), if goals are "relative".
+    options: which columns there are. "relative" goals are differences from the achieved goal, in standard deviations of the
+        goal. "agreement" is, for goals of two values, 1 where both agree and -1 where they differ; for Discrete goals, that
+        of their binary digits. Hidden columns (absolute positions) are left out only if goals are "relative". A column
+        difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6.
     n_subgoals: each subgoal adds a column that is 1 while it is the goal.
-    column_differences: "6-0" adds column 6 minus column 0 of the observation, in standard deviations of column 6.
 
     Raises GoalEnvError for Discrete spaces of more than LARGEST_DISCRETE values and images of different sizes. Raises
     OptionError for goal features that the goals cannot have and for columns that do not exist.
@@ -80,21 +79,17 @@ class Layout:
 
     observation: ArraySpec
     goal: ArraySpec
-    observe_achieved_goal: bool = False
-    goal_features: GoalFeatures = "none"
-    hidden_observation: Columns = ()
-    hidden_goal: Columns = ()
+    options: InputOptions
     n_subgoals: int = 0
-    column_differences: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_arrays(self.observation, self.goal)
-        if self.goal_features == "relative" and self.goal.n_values is not None:
+        if self.options.goal_features == "relative" and self.goal.n_values is not None:
             raise OptionError("Discrete goals have no difference: goal_features is 'relative'. Use 'agreement' or 'none'.")
-        if self.goal_features == "agreement" and not self.goal.is_bounded:
+        if self.options.goal_features == "agreement" and not self.goal.is_bounded:
             raise OptionError("goal_features is 'agreement', but the goals have no bounds. Use 'relative'.")
-        _check_hidden("observation", self.hidden_observation, self.observation)
-        _check_hidden("goal", self.hidden_goal, self.goal)
+        _check_hidden("observation", self.options.hidden_observation, self.observation)
+        _check_hidden("goal", self.options.hidden_goal, self.goal)
         _ = self.differences  # raises if they are wrong
 
     @cached_property
@@ -102,12 +97,12 @@ class Layout:
         """Return the blocks of the input in their order; empty ones are left out."""
         observation = _block(self.observation, "observation", self.visible["observation"])
         goal = _block(self.goal, "goal", self.visible["goal"])
-        agreement = (len(self._digit_values) or self.goal.size) if self.goal_features == "agreement" else 0
+        agreement = (len(self._digit_values) or self.goal.size) if self.options.goal_features == "agreement" else 0
         blocks = (
             observation,
             goal,
-            *([goal] if self.observe_achieved_goal else []),
-            Block("difference", "goal", self.goal.size if self.goal_features == "relative" else 0),
+            *([goal] if self.options.observe_achieved_goal else []),
+            Block("difference", "goal", self.goal.size if self.options.goal_features == "relative" else 0),
             Block("agreement", "goal", agreement),
             Block("difference", "observation", len(self.differences[0]), self.differences[0]),
             Block("one_hot", "observation", self.n_subgoals),
@@ -117,21 +112,21 @@ class Layout:
     @cached_property
     def differences(self) -> tuple[Columns, Columns]:
         """Return the first and the second columns of `column_differences`."""
-        found = [re.fullmatch(r"(\d+)-(\d+)", text) for text in self.column_differences]
+        found = [re.fullmatch(r"(\d+)-(\d+)", text) for text in self.options.column_differences]
         pairs = [(int(each[1]), int(each[2])) for each in found if each]
         is_valid = len(pairs) == len(found) and all(max(pair) < self.observation.size for pair in pairs)
         if found and not (is_valid and feature_of(self.observation) == "number"):
             raise OptionError(
-                f"column_differences is {self.column_differences}. Expected pairs such as 6-0 of numeric columns of the "
-                f"observation, below {self.observation.size}."
+                f"column_differences is {self.options.column_differences}. Expected pairs such as 6-0 of numeric columns "
+                f"of the observation, below {self.observation.size}."
             )
         return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
 
     @cached_property
     def visible(self) -> dict[str, Columns | None]:
         """Return the columns of observation and goal that the networks see, None for all."""
-        hidden = {"observation": self.hidden_observation, "goal": self.hidden_goal}
-        if self.goal_features != "relative":
+        hidden = {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
+        if self.options.goal_features != "relative":
             return dict.fromkeys(hidden)
         return {
             name: tuple(i for i in range(getattr(self, name).size) if i not in columns) if columns else None
@@ -182,13 +177,15 @@ class Layout:
         achieved, desired = (xp.asarray(goals).reshape((*leading, self.goal.size)) for goals in (achieved_goal, goal))
         columns = [_visible(self.observation, observation, self.visible["observation"], xp)]
         columns.append(_visible(self.goal, desired, self.visible["goal"], xp))
-        if self.observe_achieved_goal:
+        if self.options.observe_achieved_goal:
             columns.append(_visible(self.goal, achieved, self.visible["goal"], xp))
-        if self.goal_features == "relative":  # float32 first, as the buffer stores goals: learning and acting see the same
+        if (
+            self.options.goal_features == "relative"
+        ):  # float32 first, as the buffer stores goals: learning and acting see the same
             columns.append(xp.asarray(desired, xp.float32) - xp.asarray(achieved, xp.float32))
-        if self.goal_features == "agreement":
+        if self.options.goal_features == "agreement":
             columns.append(self._agreement(achieved, desired, xp))
-        if self.column_differences:
+        if self.options.column_differences:
             first, second = (xp.asarray(xp.take(observation, at, -1), xp.float32) for at in self.differences)
             columns.append(first - second)
         if self.n_subgoals:
@@ -231,7 +228,7 @@ def _check_arrays(observation: ArraySpec, goal: ArraySpec) -> None:
 
 
 def _check_hidden(name: str, hidden: Columns, array: ArraySpec) -> None:
-    if hidden and (feature_of(array) != "number" or max(hidden) >= array.size or min(hidden) < 0):
+    if hidden and (feature_of(array) != "number" or max(hidden) >= array.size):
         raise OptionError(f"hidden_{name} is {hidden}. Expected numeric columns of the {name}, below {array.size}.")
 
 
@@ -281,12 +278,12 @@ class RunningMoments:
 class Normalizer:
     """Running moments of the numeric observations, and of all goals together, those of subgoals included.
 
-    Networks see x as clip((x - mean) * scale) with scale = 1 / max(standard deviation, eps). Before the first episode mean
-    is 0 and scale is 1. Bits, one-hot values and images have a fixed mean and scale (see `layout`).
+    Networks see x as clip((x - mean) * scale) with scale = 1 / max(standard deviation, `normalizer_eps`). Before the first
+    episode mean is 0 and scale is 1. Bits, one-hot values and images have a fixed mean and scale (see `layout`).
     """
 
-    def __init__(self, layout: Layout, eps: float, subgoals: Sequence[Subgoal] = ()) -> None:
-        self.layout, self.eps, self.subgoals = layout, eps, subgoals
+    def __init__(self, layout: Layout, subgoals: Sequence[Subgoal] = ()) -> None:
+        self.layout, self.subgoals = layout, subgoals
         self.moments = {
             name: RunningMoments(array.size if feature_of(array) == "number" else 0)
             for name, array in (("observation", layout.observation), ("goal", layout.goal))
@@ -341,7 +338,11 @@ class Normalizer:
         if feature in FIXED_MEAN_AND_SCALE:
             return FIXED_MEAN_AND_SCALE[feature]
         moments, visible = self.moments[block.source], slice(None) if block.visible is None else list(block.visible)
-        scale = 1.0 / np.maximum(moments.standard_deviation(), self.eps) if moments.count else np.ones_like(moments.mean)
+        scale = (
+            1.0 / np.maximum(moments.standard_deviation(), self.layout.options.normalizer_eps)
+            if moments.count
+            else np.ones_like(moments.mean)
+        )
         return moments.mean[visible], scale[visible]
 
     def _arrays(self) -> dict[str, Array]:

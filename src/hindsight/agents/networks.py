@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from ..errors import OptionError
-from ..options import AgentOptions
 from .images import ImageEncoding, convolution_views
 from .policy import LAYER_NORM_EPS, PolicySpec, count_weights, layer_views
 
@@ -206,10 +205,10 @@ def actor_architecture(spec: PolicySpec) -> Architecture:
     return Architecture(spec.layer_sizes, 1, spec.layer_norm, spec.encoding)
 
 
-def critic_architecture(spec: PolicySpec, options: AgentOptions, n_outputs: int, n_members: int = 1) -> Architecture:
+def critic_architecture(spec: PolicySpec, n_outputs: int, n_members: int = 1) -> Architecture:
     """Return the architecture of critics: their input is the policy's and, unless it is an index, the action."""
-    action_size = 0 if spec.n_actions else spec.action.size
-    encoding = spec.layout.encoding(spec.image_channels, action_size)
+    options, action_size = spec.options, 0 if spec.n_actions else spec.task.action.size
+    encoding = spec.layout.encoding(options.image_channels, action_size)
     n_inputs = encoding.output_size if encoding else spec.layout.size + action_size
     return Architecture((n_inputs, *options.hidden, n_outputs), n_members, options.critic_layer_norm, encoding)
 

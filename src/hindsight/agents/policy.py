@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
-from ..options import GoalFeatures
-from ..records import ArraySpec, GoalSpec, read_record, to_plain
+from ..errors import GoalEnvError, InputError
+from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
+from ..records import ArraySpec, GoalSpec
 from ..records.subgoals import TASK, Subgoal, acting_goals, parse_subgoals
 from .images import ImageEncoding, convolution_views, encode
 from .layout import Layout
@@ -48,89 +48,91 @@ def count_weights(sizes: Sequence[int], n_members: int = 1) -> int:
     return n_members * sum((n_in + 1) * n_out for n_in, n_out in itertools.pairwise(sizes))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PolicySpec:
     """Everything about a policy except its weights.
 
-    observation, goal, action: as in GoalSpec.
-    hidden: sizes of the hidden layers. layer_norm: whether LayerNorm comes before each ReLU.
-    kind: meaning of the last layer: the action before tanh; its mean and log standard deviation; or one value per action.
-    normalizer_clip: bound of the normalized inputs, None without one.
-    image_channels: output channels of the convolutions.
-    subgoals: texts, see `hindsight.records.subgoals`.
-    The other fields are those of Layout.
+    task: shapes and bounds of observations, goals and actions.
+    options: of the agent; its type says how the policy acts.
 
-    Raises ValueError (InputError, OptionError, GoalEnvError) if the fields contradict each other.
+    Raises GoalEnvError if the agent cannot act in this action space, and what Layout and `parse_subgoals` raise.
     """
 
-    observation: ArraySpec
-    goal: ArraySpec
-    action: ArraySpec
-    hidden: tuple[int, ...]
-    layer_norm: bool
-    observe_achieved_goal: bool
-    goal_features: GoalFeatures
-    kind: PolicyKind
-    normalizer_clip: float | None
-    image_channels: tuple[int, ...]
-    hidden_observation: tuple[int, ...] = ()
-    hidden_goal: tuple[int, ...] = ()
-    subgoals: tuple[str, ...] = ()
-    column_differences: tuple[str, ...] = ()
+    task: GoalSpec
+    options: AgentOptions
 
     def __post_init__(self) -> None:
-        if (self.kind == "discrete") != (self.n_actions > 0):
-            raise InputError(f"The policy is {self.kind}, but its action space is {self.action}.")
+        _check_action(self.task.action, self.kind)
         _ = self.layout, self.parsed_subgoals  # raise if they are wrong
+
+    @cached_property
+    def kind(self) -> PolicyKind:
+        """Return the meaning of the last layer: one value per action; mean and log standard deviation; or the action.
+
+        Continuous actions are those before tanh.
+        """
+        if isinstance(self.options, ChoiceOptions):
+            return "discrete"
+        return "squashed_gaussian" if isinstance(self.options, SACOptions) else "deterministic"
+
+    @cached_property
+    def layer_norm(self) -> bool:
+        """Return whether LayerNorm comes before each ReLU."""
+        options = self.options
+        return options.actor_layer_norm if isinstance(options, ActorCriticOptions) else options.critic_layer_norm
 
     @cached_property
     def layout(self) -> Layout:
         """Return the columns of the network input."""
-        return Layout(
-            self.observation,
-            self.goal,
-            self.observe_achieved_goal,
-            self.goal_features,
-            self.hidden_observation,
-            self.hidden_goal,
-            len(self.subgoals),
-            self.column_differences,
-        )
+        return Layout(self.task.observation, self.task.goal, self.options, len(self.subgoals))
+
+    @property
+    def subgoals(self) -> tuple[str, ...]:
+        """Return the texts of the subgoals, see `hindsight.records.subgoals`."""
+        return self.options.subgoals if isinstance(self.options, ActorCriticOptions) else ()
 
     @cached_property
     def parsed_subgoals(self) -> tuple[Subgoal, ...]:
         """Return the subgoals in their order."""
-        return parse_subgoals(self.subgoals, GoalSpec(self.observation, self.goal, self.action))
+        return parse_subgoals(self.subgoals, self.task)
 
     @property
     def n_actions(self) -> int:
         """Return the number of actions of a Discrete action space, 0 for other spaces."""
-        return self.action.n_values or 0
+        return self.task.action.n_values or 0
 
     @cached_property
     def encoding(self) -> ImageEncoding | None:
         """Return the shapes of the convolutions, None without images."""
-        return self.layout.encoding(self.image_channels)
+        return self.layout.encoding(self.options.image_channels)
 
     @property
     def layer_sizes(self) -> tuple[int, ...]:
         """Return the sizes of the input (after the convolutions), the hidden layers and the output."""
-        outputs = self.n_actions or self.action.size * (2 if self.kind == "squashed_gaussian" else 1)
-        return (self.encoding.output_size if self.encoding else self.layout.size, *self.hidden, outputs)
+        outputs = self.n_actions or self.task.action.size * (2 if self.kind == "squashed_gaussian" else 1)
+        return (self.encoding.output_size if self.encoding else self.layout.size, *self.options.hidden, outputs)
 
     @property
     def n_weights(self) -> int:
         """Return the length of the flat weight vector: the convolutions first, then the layers."""
         return count_weights(self.layer_sizes) + (self.encoding.n_weights if self.encoding else 0)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain data for strict JSON."""
-        return dict(to_plain(self))
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PolicySpec:
-        """Return the spec that `to_json` wrote. Raises FileError if something is missing or malformed."""
-        return read_record(cls, data, "policy")
+def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
+    if action.n_values is None and np.dtype(action.dtype).kind != "f":
+        raise GoalEnvError(
+            f"Expected float or Discrete actions, got {action.dtype}. Use a gymnasium TransformAction wrapper."
+        )
+    if (action.n_values is not None) != (kind == "discrete"):
+        space = f"Discrete({action.n_values})" if action.n_values else f"a Box of shape {action.shape}"
+        fitting = DISCRETE_AGENTS if action.n_values else CONTINUOUS_AGENTS
+        raise GoalEnvError(f"This agent cannot act in {space}. Use one of {', '.join(fitting)}.")
+    low, high = action.bounds()
+    if kind != "discrete" and (not action.is_bounded or not (low < high).all()):
+        raise GoalEnvError(
+            f"Expected finite action bounds, the lower below the upper, got {action.low} to {action.high}. "
+            f"Use gymnasium.wrappers.RescaleAction."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +198,9 @@ class Policy:
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
-        low, high = (bound.ravel() for bound in spec.action.bounds())
+        low, high = (bound.ravel() for bound in spec.task.action.bounds())
         self._center, self._half_width = (high + low) / 2, (high - low) / 2  # float64: actions reach the bounds exactly
-        self._size, self._dtype = spec.action.size, np.dtype(spec.action.dtype)
+        self._size, self._dtype = spec.task.action.size, np.dtype(spec.task.action.dtype)
         self._layers: list[tuple[Array, Array]] = []
         self._encoding = spec.encoding
 
@@ -239,11 +241,11 @@ class Policy:
         leading, observed = self._leading(observation), (observation, achieved_goal, desired_goal)
         if self.spec.kind == "discrete":
             index = self._discrete_action(leading, observed, exploration or GREEDY, generator)
-            action = index + int(self.spec.action.low[0])
+            action = index + int(self.spec.task.action.low[0])
         else:
             unit_action = self._continuous_action(leading, observed, exploration or GREEDY, generator)
             action = unit_action * self._half_width + self._center
-        shaped = np.asarray(action).astype(self._dtype).reshape((*leading, *self.spec.action.shape))
+        shaped = np.asarray(action).astype(self._dtype).reshape((*leading, *self.spec.task.action.shape))
         return shaped[()]  # a Discrete action becomes a number: environments use it as a key
 
     predict = act  # SB3's name, but not its call: three arrays in, the action alone out. HER.predict is called as in SB3
@@ -287,7 +289,7 @@ class Policy:
         distribution = self.distribution(observation, achieved_goal, desired_goal, exploration)
         with np.errstate(divide="ignore"):
             if not isinstance(distribution, tuple):
-                actions = np.arange(self.spec.n_actions) + int(self.spec.action.low[0])
+                actions = np.arange(self.spec.n_actions) + int(self.spec.task.action.low[0])
                 is_taken = np.asarray(action).reshape((*leading, 1)) == actions
                 return np.asarray(np.log((distribution * is_taken).sum(-1)))
             unit_action = (np.asarray(action).reshape((*leading, self._size)) - self._center) / self._half_width
@@ -303,7 +305,7 @@ class Policy:
     def _leading(self, observation: Array) -> tuple[int, ...]:
         """Return the axes before those of one observation: none or one."""
         shape = np.shape(observation)
-        return shape[: len(shape) - len(self.spec.observation.shape)]
+        return shape[: len(shape) - len(self.spec.task.observation.shape)]
 
     def _discrete_action(self, leading: tuple[int, ...], observed: Observed, exploration: Exploration, rng: Any) -> Array:
         """Return the index of the action, counted from 0, (*leading,)."""
@@ -355,8 +357,9 @@ class Policy:
         x: Array = self.spec.layout.assemble(leading, observation, achieved_goal, goal, subgoal=subgoal)
         x -= self._mean
         x *= self._scale
-        if self.spec.normalizer_clip is not None:
-            np.minimum(np.maximum(x, -self.spec.normalizer_clip, out=x), self.spec.normalizer_clip, out=x)
+        if self.spec.options.normalize:
+            clip = self.spec.options.normalizer_clip
+            np.minimum(np.maximum(x, -clip, out=x), clip, out=x)
         return x
 
     def _outputs(self, leading: tuple[int, ...], observed: Observed, is_guided: bool = False) -> Array:

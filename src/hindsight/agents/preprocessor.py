@@ -10,12 +10,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..errors import GoalEnvError, ShapeError
-from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions
-from ..records import ArraySpec, Batch, Episode, GoalSpec
+from ..errors import ShapeError
+from ..records import Batch, Episode
 from ..records.subgoals import acting_goals
 from .layout import Normalizer
-from .policy import PolicyKind, PolicySpec
+from .policy import PolicySpec
 
 Array = npt.NDArray[Any]
 
@@ -55,12 +54,12 @@ class Transitions:
 class Preprocessor:
     """Converts batches to Transitions. Inputs are normalized by running statistics of all episodes."""
 
-    def __init__(self, spec: PolicySpec, options: AgentOptions, device: torch.device) -> None:
-        self.spec, self.options, self.device = spec, options, device
-        self.normalizer = Normalizer(spec.layout, options.normalizer_eps, spec.parsed_subgoals)
+    def __init__(self, spec: PolicySpec, device: torch.device) -> None:
+        self.spec, self.options, self.device = spec, spec.options, device
+        self.normalizer = Normalizer(spec.layout, spec.parsed_subgoals)
         self.size = spec.layout.size
-        low, high = (bound.ravel() for bound in spec.action.bounds())
-        self._action_size = 0 if spec.n_actions else spec.action.size
+        low, high = (bound.ravel() for bound in spec.task.action.bounds())
+        self._action_size = 0 if spec.n_actions else spec.task.action.size
         self._action_mean = ((high + low) / 2).astype(np.float32)[: self._action_size]
         self._action_scale = (2 / (high - low)).astype(np.float32)[: self._action_size]
         self._mean = torch.empty(self.size + self._action_size, device=device)
@@ -131,7 +130,7 @@ class Preprocessor:
         return values.clamp_(-clip, clip) if self.options.normalize else values
 
     def _action_index(self, action: Array) -> Tensor:
-        index = action.astype(np.int64) - int(self.spec.action.low[0])
+        index = action.astype(np.int64) - int(self.spec.task.action.low[0])
         return torch.from_numpy(index).unsqueeze(-1).to(self.device, non_blocking=True)
 
     def _discount(self, batch: Batch) -> Tensor:
@@ -143,41 +142,3 @@ class Preprocessor:
         """Return (P, B) values as a float32 tensor (P, B, 1) on the device, which may share the array's memory."""
         writeable = values if values.flags.writeable else values.copy()
         return torch.from_numpy(writeable).unsqueeze(-1).to(self.device, torch.float32, non_blocking=True)
-
-
-def make_policy_spec(spec: GoalSpec, options: AgentOptions, kind: PolicyKind, layer_norm: bool) -> PolicySpec:
-    """Return the spec of the agent's policy. Raises GoalEnvError if the agent cannot act in this action space."""
-    _check_action(spec.action, kind)
-    return PolicySpec(
-        observation=spec.observation,
-        goal=spec.goal,
-        action=spec.action,
-        hidden=options.hidden,
-        layer_norm=layer_norm,
-        observe_achieved_goal=options.observe_achieved_goal,
-        goal_features=options.goal_features,
-        kind=kind,
-        normalizer_clip=options.normalizer_clip if options.normalize else None,
-        image_channels=options.image_channels,
-        hidden_observation=options.hidden_observation,
-        hidden_goal=options.hidden_goal,
-        column_differences=options.column_differences,
-        subgoals=options.subgoals if isinstance(options, ActorCriticOptions) else (),
-    )
-
-
-def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
-    if action.n_values is None and np.dtype(action.dtype).kind != "f":
-        raise GoalEnvError(
-            f"Expected float or Discrete actions, got {action.dtype}. Use a gymnasium TransformAction wrapper."
-        )
-    if (action.n_values is not None) != (kind == "discrete"):
-        space = f"Discrete({action.n_values})" if action.n_values else f"a Box of shape {action.shape}"
-        fitting = DISCRETE_AGENTS if action.n_values else CONTINUOUS_AGENTS
-        raise GoalEnvError(f"This agent cannot act in {space}. Use one of {', '.join(fitting)}.")
-    low, high = action.bounds()
-    if kind != "discrete" and (not action.is_bounded or not (low < high).all()):
-        raise GoalEnvError(
-            f"Expected finite action bounds, the lower below the upper, got {action.low} to {action.high}. "
-            f"Use gymnasium.wrappers.RescaleAction."
-        )

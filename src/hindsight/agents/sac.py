@@ -17,8 +17,8 @@ from ..records import GoalSpec
 from . import losses
 from .cloning import clone
 from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
-from .policy import Exploration
-from .preprocessor import Preprocessor, Transitions, make_policy_spec
+from .policy import Exploration, PolicySpec
+from .preprocessor import Preprocessor, Transitions
 
 
 class SAC:
@@ -46,14 +46,14 @@ class SAC:
         self.options = options
         self._critic_loss, self._next_value, self._actor_value = critic_loss, next_value, actor_value
         device = choose_device(options.device)
-        self.policy_spec = make_policy_spec(spec, options, "squashed_gaussian", options.actor_layer_norm)
-        self.preprocessor = Preprocessor(self.policy_spec, options, device)
+        self.policy_spec = PolicySpec(spec, options)
+        self.preprocessor = Preprocessor(self.policy_spec, device)
         self.generator = torch.Generator(device).manual_seed(seed)
         self.value_range = losses.value_range(spec, options)
         self.target_entropy = -float(spec.action.size) if options.target_entropy is None else options.target_entropy
 
         actor = actor_architecture(self.policy_spec)
-        critics = critic_architecture(self.policy_spec, options, n_quantiles, options.n_critics)
+        critics = critic_architecture(self.policy_spec, n_quantiles, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.target_weights, (self.target_critics,) = allocate([critics], device)
         self.actor.initialize(self.generator, last_layer_scale=0.1)

@@ -13,8 +13,8 @@ from ..records import GoalSpec
 from . import losses
 from .cloning import clone
 from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
-from .policy import Exploration
-from .preprocessor import Preprocessor, Transitions, make_policy_spec
+from .policy import Exploration, PolicySpec
+from .preprocessor import Preprocessor, Transitions
 
 
 class TD3:
@@ -39,13 +39,13 @@ class TD3:
     ) -> None:
         self.options, self.batches_per_update, self._target_noise = options, policy_period, target_noise
         device = choose_device(options.device)
-        self.policy_spec = make_policy_spec(spec, options, "deterministic", options.actor_layer_norm)
-        self.preprocessor = Preprocessor(self.policy_spec, options, device)
+        self.policy_spec = PolicySpec(spec, options)
+        self.preprocessor = Preprocessor(self.policy_spec, device)
         self.generator = torch.Generator(device).manual_seed(seed)
         self.value_range = losses.value_range(spec, options)
 
         actor = actor_architecture(self.policy_spec)
-        critics = critic_architecture(self.policy_spec, options, 1, options.n_critics)
+        critics = critic_architecture(self.policy_spec, 1, options.n_critics)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.target_weights, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
         self._actor_critics = Network(critics, self.critics.flat, actor_critics)

@@ -8,7 +8,6 @@ import os
 import platform
 import re
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -21,6 +20,7 @@ from packaging.requirements import Requirement
 
 from .. import __version__
 from ..envs.rendering import APT_GL, has_display
+from ..training.machine import usable_cores
 
 DISTRIBUTION = "hindsight-rl"
 REQUIRED = frozenset({"", "train"})  # extras without which hardly any command works
@@ -134,11 +134,6 @@ def _torch() -> Finding:
     if has_gpu and not cuda:
         return Finding("note", "torch", f"{build}, but this machine has a GPU", "pip install --force-reinstall torch")
     return Finding("good", "torch", f"{build}; {'this machine has a GPU' if has_gpu else 'no GPU'}")
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _cores(environment: Mapping[str, str]) -> Finding:

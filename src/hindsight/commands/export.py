@@ -53,7 +53,7 @@ class ExportedPolicy(torch.nn.Module):
         self.spec = spec
         self.mean, self.scale = torch.from_numpy(weights.input_mean.copy()), torch.from_numpy(weights.input_scale.copy())
         self.network = Network(actor_architecture(spec), torch.from_numpy(weights.flat.copy()))
-        low, high = (torch.from_numpy(bound.ravel()) for bound in spec.action.bounds())
+        low, high = (torch.from_numpy(bound.ravel()) for bound in spec.task.action.bounds())
         self.center, self.half_width = ((high + low) / 2).float(), ((high - low) / 2).float()
 
     def forward(self, observation: Tensor, achieved_goal: Tensor, desired_goal: Tensor) -> Tensor:
@@ -62,18 +62,18 @@ class ExportedPolicy(torch.nn.Module):
         observation, achieved_goal, desired_goal: (N, ...) float32, as the environment returns them.
         """
         x = (self._inputs(observation, achieved_goal, desired_goal) - self.mean) * self.scale
-        if self.spec.normalizer_clip is not None:
-            x = x.clamp(-self.spec.normalizer_clip, self.spec.normalizer_clip)
+        if self.spec.options.normalize:
+            x = x.clamp(-self.spec.options.normalizer_clip, self.spec.options.normalizer_clip)
         outputs = self.network(x)[0]
         if self.spec.kind == "discrete":
-            return outputs.argmax(1) + int(self.spec.action.low[0])
-        action = outputs[:, : self.spec.action.size].tanh() * self.half_width + self.center
-        return action.reshape(-1, *self.spec.action.shape)
+            return outputs.argmax(1) + int(self.spec.task.action.low[0])
+        action = outputs[:, : self.spec.task.action.size].tanh() * self.half_width + self.center
+        return action.reshape(-1, *self.spec.task.action.shape)
 
     def _inputs(self, observation: Tensor, achieved_goal: Tensor, desired_goal: Tensor) -> Tensor:
         """Return the network input before normalization, (N, columns)."""
-        observation = _as_stored(self.spec.observation, observation)
-        achieved, goal = (_as_stored(self.spec.goal, goals) for goals in (achieved_goal, desired_goal))
+        observation = _as_stored(self.spec.task.observation, observation)
+        achieved, goal = (_as_stored(self.spec.task.goal, goals) for goals in (achieved_goal, desired_goal))
         subgoal = torch.full_like(observation[:, 0], TASK) if self.spec.subgoals else TASK
         subgoal, achieved, goal = acting_goals(
             self.spec.parsed_subgoals, observation, achieved, goal, subgoal, xp=TensorFunctions

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 
@@ -50,7 +50,7 @@ def environment_of(run: Path, env: str | None, trusts_module: bool) -> str | Non
 
 
 def evaluate_run(
-    run: Path, env: str | None, *, episodes: int, seed: int, workers: int
+    run: Path, env: str | None, *, episodes: int, seed: int, workers: int | Literal["auto"]
 ) -> tuple[dict[str, object], Evaluation]:
     """Evaluate a policy, show how far it is on stderr, and return facts about the policy and the evaluation.
 

@@ -7,8 +7,10 @@ import itertools
 import re
 import shlex
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
@@ -19,8 +21,8 @@ from ..report.run import environment_name, read_run
 from ..report.verdict import warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
+from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
-from .doctor import usable_cores
 from .terminal import Display, TrainDisplay, say
 
 MAX_NAME_LENGTH = 100  # of a folder's name
@@ -40,17 +42,28 @@ class Training:
     folder: of the run; None: runs/ENV/AGENT-seedN-K, the newest if `resume`, else a new one.
     resume: continue the run in the folder; begin one if there is none.
     trackers: "tensorboard", "wandb" or both.
+    started: time.perf_counter() when the command started; None: now.
     """
 
-    def __init__(self, model: HER, environment: str, folder: Path | None, resume: bool, trackers: Sequence[str]) -> None:
+    def __init__(
+        self,
+        model: HER,
+        environment: str,
+        folder: Path | None,
+        resume: bool,
+        trackers: Sequence[str],
+        started: float | None = None,
+    ) -> None:
         self.model, self.environment, self.resume, self.trackers = model, environment, resume, trackers
+        self._started = time.perf_counter() if started is None else started
         self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
         self.path = folder or self._default_folder()
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
         warnings = [f"{finding.name}: {finding.sentence}" for finding in self._findings("warning")]
-        with RunFolder(self.path, self.model.settings, self.model.spec, check=warnings) as folder:
+        demonstrations = self.trainer.demonstrations
+        with RunFolder(self.path, self.model.settings, self.model.spec, warnings, demonstrations) as folder:
             self._begin(folder)
             report = LiveReport(self.path)
             with stop_signals() as received:
@@ -81,7 +94,7 @@ class Training:
         self._announce(continues)
         for notice in folder.notices:
             say(notice)
-        if self.model.settings.training.eval_every:
+        if self.model.settings.training.eval_every and not self.model.check_report:
             self.model.evaluate(1)  # an environment that does not report success fails now, not after hours
 
     def _loop(self, folder: RunFolder, report: LiveReport, received: Sequence[signal.Signals]) -> None:
@@ -92,6 +105,7 @@ class Training:
         ):
             folder.listeners.append(tracking.log)
             display = TrainDisplay(live, settings.training)
+            trainer.counts.start_seconds += time.perf_counter() - self._started
             for event in trainer.run(settings.training.steps):
                 folder.listen(trainer, event)
                 display.show(trainer, event)
@@ -124,12 +138,17 @@ class Training:
         )
         for finding in (*self._findings("warning"), *self._findings("not seen")):
             say(f"  {finding.level}: {finding.name}: {finding.sentence}")
+        if self.trainer.demonstrations:
+            facts = self.trainer.demonstrations.facts
+            say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
         for option, reason in settings.reasons.items():
             say(f"  {option} = {settings.flat()[option]}  ({reason})")
         self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
 
-    def _announce_workers(self, workers: int, lag: int) -> None:
+    def _announce_workers(self, workers: int | Literal["auto"], lag: int) -> None:
         cores = usable_cores()
+        if workers == "auto":
+            return
         if workers >= cores > 1:
             say(f"{workers} workers and the learner share {cores} cores. --workers {cores - 1} is as fast, or faster.")
         if workers > lag + 1:
@@ -145,12 +164,12 @@ class Training:
         done = f"stopped after {counts.env_steps:,} steps"
         if self.trainer.is_solved:
             first = self.trainer.history[-training.solved_evaluations]
-            done = f"solved at {int(first['env_steps']):,} steps, confirmed at {counts.env_steps:,}"
+            done = f"solved at {int(first['env_steps']):,} steps, confirmed at {self.trainer.evaluator.evaluated_at:,}"
         if not counts.updates:
             done += f" without an update, since random_steps is {training.random_steps:,}"
         say(
-            f"{done}; {counts.updates:,} updates; {counts.collect_seconds:.1f} s of collecting, "
-            f"{counts.update_seconds:.1f} s of updating"
+            f"{done}; {counts.updates:,} updates; {counts.start_seconds:.1f} s of starting, {counts.collect_seconds:.1f} s "
+            f"of collecting, {counts.update_seconds:.1f} s of updating, {counts.evaluate_seconds:.1f} s of evaluating"
         )
         with contextlib.suppress(HindsightError):  # the report says what is wrong with the files
             for warning in warnings_of(read_run(self.path)):

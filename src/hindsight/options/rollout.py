@@ -38,7 +38,9 @@ class EnvironmentOptions(OptionRecord, title="Environment"):
 class WorkerOptions(OptionRecord, title="Workers"):
     """Where episodes are collected. The number of workers and the engine do not change the result."""
 
-    workers: NonNegativeInt = Field(0, description="processes that collect episodes; 0: the learner's own process does")
+    workers: NonNegativeInt | Literal["auto"] = Field(
+        0, description="processes that collect and evaluate; 0: the learner's own; auto: this one collects, others evaluate"
+    )
     engine: Literal["processes", "ray"] = Field(
         "processes", description="what runs the workers; ray may use other machines"
     )

@@ -50,12 +50,12 @@ class ProcessPool:
         return [worker for worker in candidates if worker.connection in readable]
 
     def close(self) -> None:
-        """End all processes. Those that do not end by themselves in time are killed."""
+        """End all processes. Those that are still starting, or do not end by themselves in time, are killed."""
         for worker in self._workers:
             worker.connection.close()
         deadline = time.monotonic() + CLOSE_SECONDS
         for worker in self._workers:
-            worker.end(deadline)
+            worker.end(deadline if worker.is_ready else 0.0)
         self._workers.clear()
 
 

@@ -36,6 +36,9 @@ class Source(Protocol):
     def has_result(self, ticket: int) -> bool:
         """Return whether `result` returns without waiting for a worker."""
 
+    def poll(self) -> None:
+        """Receive what has arrived, and start jobs in free workers. Do not wait."""
+
     def drop(self, ticket: int) -> None:
         """Forget a job. Its result is not needed any more."""
 
@@ -71,10 +74,13 @@ class LocalSource:
 
     def result(self, ticket: int) -> list[Episode]:
         """Run the job and return its episodes. A job that raises can be run again."""
-        job = self._jobs[ticket]
-        episodes = self._collectors[job.stream].collect(job)
+        episodes = self.run(self._jobs[ticket])
         del self._jobs[ticket]
         return episodes
+
+    def run(self, job: Job) -> list[Episode]:
+        """Run a job that was not submitted."""
+        return self._collectors[job.stream].collect(job)
 
     def wait_any(self, tickets: Sequence[int]) -> int:
         """Return the oldest ticket."""
@@ -83,6 +89,9 @@ class LocalSource:
     def has_result(self, ticket: int) -> bool:
         """Return True: `result` runs the job in this process, so it never waits for a worker."""
         return True
+
+    def poll(self) -> None:
+        """Do nothing, since jobs run in `result`."""
 
     def drop(self, ticket: int) -> None:
         """Forget the job."""
@@ -151,11 +160,15 @@ class WorkerSource:
     pool: starts the workers.
     workers: how many.
     job_timeout: seconds for one job; starting a worker does not count.
+    local: runs training jobs in this process. The workers only evaluate, and while `result` waits for them, `local` runs
+        evaluation jobs that no worker has begun. It is closed with this source.
     """
 
-    def __init__(self, pool: WorkerPool, workers: int, job_timeout: float = 600.0) -> None:
+    def __init__(
+        self, pool: WorkerPool, workers: int, job_timeout: float = 600.0, local: LocalSource | None = None
+    ) -> None:
         self.fault_counts: Counter[str] = Counter()
-        self._pool, self._job_timeout = pool, job_timeout
+        self._pool, self._job_timeout, self._local = pool, job_timeout, local
         self._name = uuid.uuid4().hex
         self._last_ticket = 0
         self._jobs: dict[int, Job] = {}
@@ -172,8 +185,7 @@ class WorkerSource:
         self._last_ticket += 1
         self._jobs[self._last_ticket] = job
         self._waiting.append(self._last_ticket)
-        self._receive(timeout=0)
-        self._start_jobs()
+        self.poll()
         return self._last_ticket
 
     def result(self, ticket: int) -> list[Episode]:
@@ -201,14 +213,20 @@ class WorkerSource:
             for ticket in self._results:
                 if ticket in tickets:
                     return ticket
-            self._receive(timeout=1.0)
-            self._require_workers()
+            if self._local is None or not self._run_one(self._local, tickets):
+                self._receive(timeout=1.0)
+                self._require_workers()
 
     def has_result(self, ticket: int) -> bool:
         """Return whether the job's result arrived."""
-        self._receive(timeout=0)
-        self._start_jobs()
+        self.poll()
         return ticket in self._results
+
+    def poll(self) -> None:
+        """Receive what has arrived, and start jobs in free workers. Raises WorkerError if no worker can be started."""
+        self._receive(timeout=0)
+        self._require_workers()
+        self._start_jobs()
 
     def drop(self, ticket: int) -> None:
         """Forget a job. If it is running, its result will be ignored."""
@@ -226,12 +244,32 @@ class WorkerSource:
         """End the workers."""
         self.workers.clear()
         self._pool.close()
+        if self._local is not None:
+            self._local.close()
+
+    def _run_one(self, local: LocalSource, tickets: Sequence[int]) -> bool:
+        """Run one of the jobs `tickets`, or else an evaluation job, in this process. Return False if none is waiting."""
+        ticket = next((t for t in self._waiting if t in tickets), self._next_in_worker())
+        if ticket is None:
+            return False
+        self._results[ticket] = local.run(self._jobs[ticket])
+        self._waiting.remove(ticket)
+        self._receive(timeout=0)
+        return True
+
+    def _next_in_worker(self) -> int | None:
+        """Return the ticket of the next job for a worker: training first, unless it runs in this process."""
+        streams = {ticket: self._jobs[ticket].stream for ticket in self._waiting}
+        if self._local is not None:
+            streams = {ticket: stream for ticket, stream in streams.items() if stream == EVALUATION}
+        return min(streams, key=lambda ticket: streams[ticket], default=None)
 
     def _start_jobs(self) -> None:
         """Start waiting jobs in free workers, training first."""
         for worker in self.workers:
-            if worker.is_ready and worker not in self._busy and self._waiting:
-                ticket = min(self._waiting, key=lambda ticket: self._jobs[ticket].stream)
+            if not worker.is_ready or worker in self._busy:
+                continue
+            if (ticket := self._next_in_worker()) is not None:
                 self._waiting.remove(ticket)
                 self._busy[worker] = ticket, time.monotonic()
                 worker.start(self._name, ticket, self._jobs[ticket])

@@ -25,12 +25,14 @@ from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
-from .demonstrations import Demonstrations
+from .demonstrations import Demonstrations, warn_of_other_rewards
+from .machine import usable_cores
 from .saved_model import SavedModel
 from .settings import resolve_settings
 
 GoalEnv = gymnasium.Env[Any, Any]
 Environment = str | Callable[..., GoalEnv] | GoalEnv
+MOST_EVALUATORS = 4  # processes of workers="auto": an evaluation of 20 episodes occupies no more
 _AGENT_STREAM, _REPLAY_STREAM, _DEMONSTRATION_STREAM = 3, 4, 6  # of seeds, beside those of rollout.collect and `infer`
 
 
@@ -43,9 +45,11 @@ class Assembly:
 
     def __init__(self, env: Environment | None, environment: GoalEnv | None, spec: GoalSpec, settings: Settings) -> None:
         rollout = settings.rollout
-        if (rollout.engine == "ray" and not rollout.workers) or (rollout.ray_address and rollout.engine != "ray"):
+        if (rollout.engine == "ray" and rollout.workers in (0, "auto")) or (
+            rollout.ray_address and rollout.engine != "ray"
+        ):
             raise OptionError("ray_address needs engine='ray', and that needs workers, as in --engine ray --workers 2")
-        if isinstance(env, gymnasium.Env) and (rollout.workers or rollout.remake_environment):
+        if isinstance(env, gymnasium.Env) and (rollout.workers not in (0, "auto") or rollout.remake_environment):
             raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
         self.spec, self.settings = spec, settings
         self._env, self._training = env, environment
@@ -83,6 +87,8 @@ class Assembly:
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = read_episodes(name, self.spec, replay.info_keys)
+        if not replay.extra_reward:
+            warn_of_other_rewards(name, episodes, reward_function(self.environment))
         steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
         return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
 
@@ -109,23 +115,22 @@ class Assembly:
         )
 
     def source(self, policy: PolicySpec) -> Source:
-        """Return a new source of episodes: this process, or workers."""
+        """Return a new source of episodes: this process, workers, or both."""
         rollout, given = self.settings.rollout, self._given
         maker = None if isinstance(given, gymnasium.Env) else given
-        remake = rollout.remake_environment
-        if remake is None and maker is not None:
-            self._evaluation = self._evaluation or _make_environment(maker, rollout)
-            remake = not resets_exactly(self.environment, self._evaluation)
-        info_keys = self.settings.replay.info_keys
         setup = RolloutSetup(
             maker,
             policy,
             rollout.max_episode_steps,
-            info_keys,
-            bool(remake),
+            self.settings.replay.info_keys,
+            maker is not None and self._remakes(maker),
             rollout.env_arguments,
             rollout.observation_keys,
         )
+        if rollout.workers == "auto":
+            spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
+            local = LocalSource(setup, self.environment, self.environment if spare else self._evaluation)
+            return WorkerSource(ProcessPool(setup), spare, rollout.job_timeout, local) if spare else local
         if not rollout.workers:
             return LocalSource(setup, self.environment, self._evaluation)
         is_ray = rollout.engine == "ray"
@@ -140,6 +145,16 @@ class Assembly:
         if self._evaluation is not None:
             close_env(self._evaluation)
             self._evaluation = None
+
+    def _remakes(self, maker: str | Callable[..., GoalEnv]) -> bool:
+        """Return whether every episode needs a new environment, because a reset does not equal a new one."""
+        remake = self.settings.rollout.remake_environment
+        if remake is not None:
+            return remake
+        if self.check_report and self.check_report.facts:
+            return not self.check_report.facts.exact_resets
+        self._evaluation = self._evaluation or _make_environment(maker, self.settings.rollout)
+        return not resets_exactly(self.environment, self._evaluation)
 
     @property
     def _given(self) -> Environment:
@@ -205,10 +220,13 @@ def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, An
 
 
 def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:
-    """Go on from a saved model, with its settings. options: change some of them.
+    """Go on from a saved model, with its settings, but without the processes of workers="auto".
 
+    options: change some of the settings.
     Raises FileError if the environment does not fit the policy.
     """
+    if saved.settings.rollout.workers == "auto":  # processes import the main script: they start only if they are asked for
+        options = {"workers": 0} | dict(options)
     if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
         options = {"env_options": ()} | dict(options)
     settings = Settings.from_json(saved.settings.to_json(), **options)

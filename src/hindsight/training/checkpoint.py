@@ -12,6 +12,7 @@ from ..errors import FileError
 from ..records import Array
 from ..rollout.collect import TRAINING, Job
 from .counts import Counts
+from .events import Snapshot
 from .metrics import Meter
 from .trainer import Trainer
 
@@ -35,10 +36,16 @@ def trainer_state(trainer: Trainer) -> State:
         arrays |= {f"job/{i}/{name}": array for name, array in asdict(job.weights).items()}
         exploration = asdict(job.exploration) if job.exploration else None
         jobs.append({"episodes": list(job.episodes), "exploration": exploration, "version": job.version})
+    evaluation = None
+    if pending := trainer.evaluator.pending:
+        arrays |= {f"evaluation/weights/{name}": array for name, array in asdict(pending.weights).items()}
+        arrays |= {f"evaluation/agent/{name}": array for name, array in pending.agent_state.items()}
+        evaluation = {"counts": asdict(pending.counts), "means": dict(pending.means)}
     return arrays, {
         "counts": asdict(trainer.counts),
         "meter": asdict(trainer.meter),
         "history": trainer.evaluator.history,
+        "evaluation": evaluation,
         "jobs": jobs,
         "buffer": buffer_data,
         "demonstrations": demonstrations,
@@ -52,8 +59,9 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     """
     try:
         counts, meter = Counts(**data["counts"]), Meter(**data["meter"])
-        meter.sums = {name: math.nan if total is None else total for name, total in meter.sums.items()}
+        meter.sums = _with_nan(meter.sums)
         history = [dict(record) for record in data["history"]]
+        pending = _snapshot(data["evaluation"], _part(arrays, "evaluation/"))
         seed = trainer.settings.training.seed
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
         trainer.agent.load_state_dict(_part(arrays, "agent/"))
@@ -64,7 +72,8 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
-    trainer.counts, trainer.meter, trainer.evaluator.history = counts, meter, history
+    trainer.counts, trainer.meter = counts, meter
+    trainer.evaluator.history, trainer.evaluator.pending = history, pending
     trainer.is_between_jobs = True
     trainer.rollouts.resubmit(trainer.source, jobs)
 
@@ -73,6 +82,18 @@ def _job(run_seed: int, record: Mapping[str, Any], weights: dict[str, Array]) ->
     exploration = Exploration(**record["exploration"]) if record["exploration"] else None
     numbers = tuple(int(number) for number in record["episodes"])
     return Job(run_seed, TRAINING, numbers, PolicyWeights(**weights), exploration, int(record["version"]))
+
+
+def _snapshot(record: Mapping[str, Any] | None, arrays: dict[str, Array]) -> Snapshot | None:
+    if record is None:
+        return None
+    weights = PolicyWeights(**_part(arrays, "weights/"))
+    return Snapshot(weights, _part(arrays, "agent/"), Counts(**record["counts"]), _with_nan(record["means"]))
+
+
+def _with_nan(numbers: Mapping[str, Any]) -> dict[str, float]:
+    """Return numbers of a file: it holds NaN as None."""
+    return {name: math.nan if number is None else number for name, number in numbers.items()}
 
 
 def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:

@@ -110,18 +110,24 @@ def result_with_retries(source: Source, ticket: int, counts: Counts) -> list[Epi
 class EvaluationJobs:
     """Evaluation episodes without exploration, submitted to a source: one job each, so that all workers take part.
 
-    episodes: their numbers. Results come in this order.
-    outcomes: of the episodes so far.
+    run_seed: with an episode's number it determines the seed of the environment.
+    episodes, outcomes: those that `next` returned, in the order of submission.
     """
 
-    def __init__(self, source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> None:
+    def __init__(self, source: Source, weights: PolicyWeights, run_seed: int) -> None:
+        self.episodes: list[Episode] = []
         self.outcomes: list[Outcome] = []
-        self._source, self._run_seed = source, run_seed
-        self._tickets = [source.submit(Job(run_seed, EVALUATION, (number,), weights)) for number in episodes]
+        self._source, self._weights, self._run_seed = source, weights, run_seed
+        self._tickets: list[int] = []
+
+    def submit(self, episodes: Sequence[int]) -> None:
+        """Submit episodes by their numbers."""
+        jobs = [Job(self._run_seed, EVALUATION, (number,), self._weights) for number in episodes]
+        self._tickets += [self._source.submit(job) for job in jobs]
 
     @property
     def is_over(self) -> bool:
-        """Whether all episodes are in."""
+        """Whether all submitted episodes are in."""
         return len(self.outcomes) == len(self._tickets)
 
     @property
@@ -129,11 +135,12 @@ class EvaluationJobs:
         """Whether `next` would return without waiting."""
         return not self.is_over and self._source.has_result(self._tickets[len(self.outcomes)])
 
-    def next(self, counts: Counts) -> Episode:
-        """Return the next episode, and add its outcome. Wait for it if necessary."""
+    def next(self, counts: Counts) -> Outcome:
+        """Return the outcome of the next episode. Wait for it if necessary."""
         [episode] = result_with_retries(self._source, self._tickets[len(self.outcomes)], counts)
+        self.episodes.append(episode)
         self.outcomes.append(outcome_of(episode, environment_seed(self._run_seed, EVALUATION, episode.number)))
-        return episode
+        return self.outcomes[-1]
 
     def drop(self) -> None:
         """Drop the jobs that are left."""
@@ -147,11 +154,11 @@ def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: Se
     run_seed: with an episode's number it determines the seed of the environment. Training episodes of the same `run_seed`
         have other seeds.
     """
-    jobs = EvaluationJobs(source, weights, run_seed, episodes)
+    jobs = EvaluationJobs(source, weights, run_seed)
     try:
+        jobs.submit(episodes)
         while not jobs.is_over:
-            jobs.next(Counts())
-            yield jobs.outcomes[-1]
+            yield jobs.next(Counts())
     finally:
         jobs.drop()
 

@@ -3,44 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..agents import Agent
-from ..options import TrainingOptions
-from ..records import Array
+from ..options import Settings
 from ..records.definitions import first_solved
 from ..rollout.workers import Source
 from .counts import Counts
 from .evaluate import Evaluation, EvaluationJobs, Outcome
 from .events import EvaluationFinished, Snapshot
 
-
-class RunningEvaluation(NamedTuple):
-    """An evaluation under way. values: what the critics expect in each episode, when it arrives."""
-
-    jobs: EvaluationJobs
-    snapshot: Snapshot
-    values: list[Array]
+SCREEN_EPISODES = 20  # of an evaluation that is not promising
+DELAY_FRACTION = 5  # an evaluation takes effect eval_every / DELAY_FRACTION steps after it began
 
 
 class Evaluator:
-    """The evaluations of a run: the one under way, and the history of those that are complete.
+    """The evaluations of a run: the one under way, and the history of those that took effect.
 
-    history: one record per evaluation, with env_steps, success_rate and return_mean.
-    running: the evaluation under way.
+    An evaluation begins with `SCREEN_EPISODES` episodes. It goes on to `eval_episodes` if it is promising. Training goes on
+    meanwhile. The result takes effect at a fixed number of environment steps, so workers and clocks do not change a run.
+
+    history: one record per evaluation, with env_steps, episodes, success_rate and return_mean.
+    pending: the agent under evaluation, None between evaluations.
     """
 
-    def __init__(self, agent: Agent, options: TrainingOptions) -> None:
-        self.agent, self.options = agent, options
+    def __init__(self, agent: Agent, settings: Settings) -> None:
+        self.agent, self.options = agent, settings.training
         self.history: list[dict[str, float]] = []
-        self.running: RunningEvaluation | None = None
+        self.pending: Snapshot | None = None
+        self._is_free = settings.rollout.schedule == "free"
+        self._jobs: EvaluationJobs | None = None
 
     @property
     def evaluated_at(self) -> int:
-        """The environment steps of the last complete evaluation, 0 before the first."""
+        """The environment steps of the last evaluation in the history, 0 before the first."""
         return int(self.history[-1]["env_steps"]) if self.history else 0
 
     @property
@@ -58,45 +57,71 @@ class Evaluator:
     def is_due(self, counts: Counts, until: int) -> bool:
         """Whether an evaluation should begin: every `eval_every` steps, and at the end."""
         every, steps = self.options.eval_every, counts.env_steps
-        last = self.running.snapshot.counts.env_steps if self.running else self.evaluated_at
+        last = self.pending.counts.env_steps if self.pending else self.evaluated_at
         if not every or not counts.updates or steps == last:
             return False
         return steps // every > last // every or steps >= until
 
-    def begin(self, source: Source, counts: Counts) -> None:
-        """Submit the episodes of the next evaluation. The history changes only when all of them are in."""
+    def takes_effect(self, counts: Counts, until: int) -> bool:
+        """Whether the pending evaluation takes effect now: `eval_every` / `DELAY_FRACTION` steps after it began.
+
+        With the free schedule it takes effect when it is complete, or when the next one is due. At the end it always does.
+        """
+        if self.pending is None:
+            return False
+        if self._is_free:
+            is_complete = self._jobs is not None and self._jobs.is_over
+            return is_complete or self.is_due(counts, until) or counts.env_steps >= until
+        delay = self.options.eval_every // DELAY_FRACTION
+        return counts.env_steps >= min(self.pending.counts.env_steps + delay, until)
+
+    def begin(self, source: Source, counts: Counts, means: Mapping[str, float]) -> None:
+        """Submit the first episodes of the next evaluation. means: of the metrics since the last record."""
+        self.pending = Snapshot.take(self.agent, counts, means)
+        self._jobs = self._first_jobs(source)
+
+    def outcomes(self, source: Source, counts: Counts, waits: bool) -> Iterator[Outcome]:
+        """Yield the outcomes of the pending evaluation that have arrived; all of them if `waits`."""
+        jobs = self._jobs = self._jobs or self._first_jobs(source)
+        while jobs and not jobs.is_over and (waits or jobs.has_next):
+            outcome = jobs.next(counts)
+            if jobs.is_over and self._is_promising(jobs.outcomes):
+                jobs.submit(self._numbers[len(jobs.outcomes) :])
+            yield outcome
+
+    def finish(self, source: Source, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
+        """Yield the missing outcomes of the pending evaluation, add it to the history, and yield it."""
+        yield from self.outcomes(source, counts, waits=True)
+        pending, jobs = self.pending, self._jobs
+        if pending is None or jobs is None:
+            return
+        q_mean = float(np.concatenate([self.agent.values(episode) for episode in jobs.episodes]).mean())
+        self.pending = self._jobs = None
+        yield self._finish(Evaluation(tuple(jobs.outcomes), q_mean), pending)
+
+    def suspend(self) -> None:
+        """Drop the jobs of the pending evaluation. They are submitted again when the run goes on."""
+        if self._jobs:
+            self._jobs.drop()
+            self._jobs = None
+
+    @property
+    def _numbers(self) -> range:
+        """The numbers of the episodes of the pending evaluation. No other evaluation has them."""
         first = len(self.history) * self.options.eval_episodes
-        snapshot, numbers = Snapshot.take(self.agent, counts), range(first, first + self.options.eval_episodes)
-        jobs = EvaluationJobs(source, snapshot.weights, self.options.seed, numbers)
-        self.running = RunningEvaluation(jobs, snapshot, [])
+        return range(first, first + self.options.eval_episodes)
 
-    def take_ready(self, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
-        """Yield the outcomes that have arrived, then the evaluation if it is complete. Do not wait."""
-        while self.running and self.running.jobs.has_next:
-            yield from self._receive(self.running, counts)
-
-    def finish_running(self, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
-        """Wait for the missing outcomes of the running evaluation and yield them, then the evaluation."""
-        while self.running:
-            yield from self._receive(self.running, counts)
-
-    def drop_running(self) -> None:
-        """Drop the running evaluation. It starts again when it is due."""
-        if self.running:
-            self.running.jobs.drop()
-            self.running = None
-
-    def _receive(self, running: RunningEvaluation, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
-        running.values.append(self.agent.values(running.jobs.next(counts)))
-        yield running.jobs.outcomes[-1]
-        if running.jobs.is_over:
-            self.running = None
-            q_mean = float(np.concatenate(running.values).mean())
-            yield self._finish(Evaluation(tuple(running.jobs.outcomes), q_mean), running.snapshot)
+    def _first_jobs(self, source: Source) -> EvaluationJobs | None:
+        if self.pending is None:
+            return None
+        jobs = EvaluationJobs(source, self.pending.weights, self.options.seed)
+        jobs.submit(self._numbers[:SCREEN_EPISODES])
+        return jobs
 
     def _finish(self, evaluation: Evaluation, snapshot: Snapshot) -> EvaluationFinished:
         record = {
             "env_steps": float(snapshot.counts.env_steps),
+            "episodes": float(len(evaluation.outcomes)),
             "success_rate": evaluation.success_rate,
             "return_mean": evaluation.return_mean,
         }
@@ -104,8 +129,20 @@ class Evaluator:
         self.history.append(record)
         return EvaluationFinished(evaluation, is_best, snapshot)
 
+    def _is_promising(self, outcomes: Sequence[Outcome]) -> bool:
+        """Whether more episodes may show that the policy reaches `solved_at`, or that it is the best so far.
 
-def _score(record: dict[str, Any]) -> tuple[float, float]:
+        It may reach `solved_at` if the failures so far leave room for it. It may be the best if its success rate is above
+        0 and not below that of the best.
+        """
+        n, successes = self.options.eval_episodes, sum(outcome.success for outcome in outcomes)
+        missing, best = n - len(outcomes), self.best
+        may_solve = (successes + missing) / n >= self.options.solved_at
+        may_be_best = successes > 0 and (best is None or successes / len(outcomes) >= best["success_rate"])
+        return missing > 0 and (may_solve or may_be_best)
+
+
+def _score(record: Mapping[str, Any]) -> tuple[float, float]:
     """A return that is not finite counts as the lowest; a file holds it as None."""
     mean = record["return_mean"]
     return record["success_rate"], mean if mean is not None and math.isfinite(mean) else -math.inf

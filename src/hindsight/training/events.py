@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..agents import Agent
@@ -13,16 +14,17 @@ from .evaluate import Evaluation, Outcome
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """An agent at one moment of a run."""
+    """An agent at one moment of a run. means: of the metrics since the last record."""
 
     weights: PolicyWeights
     agent_state: dict[str, Array]
     counts: Counts
+    means: Mapping[str, float]
 
     @classmethod
-    def take(cls, agent: Agent, counts: Counts) -> Snapshot:
+    def take(cls, agent: Agent, counts: Counts, means: Mapping[str, float]) -> Snapshot:
         """Return copies of the agent's weights and state, and of the counts."""
-        return cls(agent.policy_weights(), agent.state_dict(), replace(counts))
+        return cls(agent.policy_weights(), agent.state_dict(), replace(counts), means)
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class JobFinished:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationFinished:
-    """An evaluation is complete.
+    """The result of an evaluation takes effect.
 
     is_best: whether it is the best of the run so far.
     snapshot: the agent as it was when the evaluation began.

@@ -6,6 +6,7 @@ import contextlib
 import os
 import platform
 import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,11 @@ def machine_facts() -> dict[str, Any]:
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
     }
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def source_commit(package: Path) -> str:

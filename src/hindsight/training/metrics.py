@@ -17,6 +17,7 @@ from .counts import Counts
 from .evaluate import Evaluation
 
 FAULT_METRICS = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
+SECONDS = ("start_seconds", "collect_seconds", "update_seconds", "evaluate_seconds", "write_seconds")
 GOAL_NUMBERS = 3  # of each goal, as many are written per training episode: enough for a map
 RECENT_EVALUATIONS = 10  # eval/mean_success_rate is their mean
 
@@ -76,8 +77,7 @@ def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:
         "updates": now.updates,
         **{name: getattr(faults, name) for name in FAULT_METRICS},
         "seconds": now.collect_seconds + now.update_seconds,
-        "collect_seconds": now.collect_seconds,
-        "update_seconds": now.update_seconds,
+        **{name: getattr(now, name) for name in SECONDS},
     }
 
 

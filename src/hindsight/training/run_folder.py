@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,7 @@ from ..errors import FileError, RunFolderError
 from ..options import Settings
 from ..records import GoalSpec
 from .checkpoint import restore_trainer, trainer_state
+from .demonstrations import Demonstrations
 from .events import EvaluationFinished, Event, JobFinished
 from .explain import explain
 from .machine import machine_facts
@@ -47,22 +48,36 @@ class RunFolder:
     """Writes settings, metrics, evaluations, policies and checkpoints of a run. One process holds it at a time.
 
     check: sentences of the check of the environment, for the report.
+    demonstrations: what the run learns from as well; their facts are kept beside the settings.
     listeners: functions that are called with every record of the metrics.
     notices: what a user should know about the files, one sentence each.
     """
 
-    def __init__(self, path: Path, settings: Settings, spec: GoalSpec, check: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        settings: Settings,
+        spec: GoalSpec,
+        check: Sequence[str] = (),
+        demonstrations: Demonstrations | None = None,
+    ) -> None:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
+        self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
         self._logged_at = self._checkpoint_at = 0
         self._unsaved: dict[str, SavedModel] = {}  # policies that are still to be written, by their names
+        self._unsaved_lines: dict[str, str] = {}  # lines that are still to be written, by the names of their files
         path.mkdir(parents=True, exist_ok=True)
         if links := [name for name in WRITTEN if (path / name).is_symlink()]:
             raise RunFolderError(f"{path / links[0]} is a symbolic link, which is not followed. Give another --folder")
         self._lock = _lock(path)
-        for unfinished in [*path.glob("*.tmp-*"), *path.glob("policies/*.tmp-*")]:  # of a process that was killed
-            unfinished.unlink()
+        try:
+            for unfinished in [*path.glob("*.tmp-*"), *path.glob("policies/*.tmp-*")]:  # of a process that was killed
+                unfinished.unlink()
+        except OSError:
+            self.close()
+            raise
 
     @property
     def holds_a_run(self) -> bool:
@@ -75,7 +90,7 @@ class RunFolder:
             raise RunFolderError(f"{self.path} already holds a run. Go on with it by --resume, or give another --folder")
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
         record["begun"] = datetime.now(UTC).isoformat(timespec="seconds")
-        record |= {"explained": explain(self.settings), "check": self.check}
+        record |= {"explained": explain(self.settings), "check": self.check, "demonstrations": self.demonstrations}
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -102,7 +117,7 @@ class RunFolder:
         if isinstance(event, JobFinished):
             options, now = self.settings.training, trainer.counts.env_steps
             records = episode_records(event.episodes, now)
-            self._attempt(lambda: storage.append_lines(self.path / EPISODES, records))
+            self._attempt(lambda: self._append(EPISODES, records))
             if not event.evaluation_follows and now // options.log_every > self._logged_at // options.log_every:
                 self._attempt(lambda: self._log(trainer))
             every = options.checkpoint_every
@@ -113,15 +128,16 @@ class RunFolder:
             self._attempt(lambda: self._log(trainer, event))
             env_steps = {"env_steps": event.snapshot.counts.env_steps}
             outcomes = (env_steps | asdict(outcome) for outcome in event.evaluation.outcomes)
-            self._attempt(lambda: storage.append_lines(self.path / EVALUATIONS, outcomes))
+            self._attempt(lambda: self._append(EVALUATIONS, outcomes))
             self._attempt(self._write_table)
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         """Write everything from which the run goes on to the same bytes, and the policy as it is now."""
+        self._attempt(self._write_lines)
         arrays, state = trainer_state(trainer)
         sizes = {name: (self.path / name).stat().st_size for name in GROWING if (self.path / name).exists()}
         self._checkpoint_at = trainer.counts.env_steps
-        data = {"trainer": state, "logged_at": self._logged_at, "sizes": sizes}
+        data = {"trainer": state, "logged_at": self._logged_at, "sizes": sizes, "unsaved_lines": self._unsaved_lines}
         storage.save_arrays(self.path / CHECKPOINT, KIND, arrays, data, previous=self.path / PREVIOUS)
         if trainer.evaluator.evaluated_at != trainer.counts.env_steps:  # else the evaluation wrote this policy
             facts = trainer.counts.facts()
@@ -139,6 +155,7 @@ class RunFolder:
         steps = trainer.counts.env_steps
         if steps > self._logged_at:
             self._log(trainer)
+        self._write_lines()
         self._write_table()
         why = "solved" if trainer.is_solved else "steps" if steps >= self.settings.training.steps else "stopped"
         storage.save_bytes(self.path / ENDING, storage.json_text(Ending(why, steps)._asdict()).encode())
@@ -155,6 +172,8 @@ class RunFolder:
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         wanted = json.loads(storage.json_text(self.settings.to_json()))
         refuse_other_settings(found, wanted, FREE_ON_RESUME)
+        if (before := found.get("demonstrations")) != self.demonstrations:
+            raise FileError(f"The demonstrations of {self.path} were {before} and are now {self.demonstrations}.")
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
             raise FileError(f"{self.path} holds a run on another task: {difference}")
 
@@ -166,6 +185,8 @@ class RunFolder:
                 arrays, data = storage.load_arrays(self.path / name, KIND)
                 restore_trainer(trainer, arrays, data.get("trainer", {}))
                 self._logged_at, sizes = int(data["logged_at"]), {str(k): int(v) for k, v in data["sizes"].items()}
+                unsaved = data.get("unsaved_lines", {})
+                self._unsaved_lines = {name: str(unsaved[name]) for name in GROWING if name in unsaved}
             except (FileError, KeyError, TypeError, ValueError, AttributeError) as problem:
                 problems.append(str(problem))
                 continue
@@ -193,24 +214,36 @@ class RunFolder:
         """Write one record: counts, means since the last record, and the evaluation that is complete now."""
         counts = event.snapshot.counts if event else trainer.counts
         self._logged_at = max(self._logged_at, counts.env_steps)
-        record = count_metrics(counts, trainer.counts) | trainer.meter.take_means() | trainer.agent.input_statistics()
+        means = dict(event.snapshot.means) if event else trainer.meter.take_means()
+        record = count_metrics(counts, trainer.counts) | means | trainer.agent.input_statistics()
         if event:
             record |= evaluation_metrics(event.evaluation, trainer.history)
         for listener in self.listeners:
             listener(record)
-        storage.append_lines(self.path / METRICS, [record])
+        self._append(METRICS, [record])
+
+    def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add records to a file of lines. If that fails, they are written later."""
+        self._unsaved_lines[name] = self._unsaved_lines.get(name, "") + storage.json_lines(records)
+        self._write_lines(name)
+
+    def _write_lines(self, *names: str) -> None:
+        """Write the lines that are still to be written, of all files without `names`."""
+        for name in names or list(self._unsaved_lines):
+            storage.append_text(self.path / name, self._unsaved_lines[name])
+            del self._unsaved_lines[name]
 
     def _write_table(self) -> None:
         records, _ = storage.read_lines(self.path / METRICS)
-        storage.save_bytes(self.path / TABLE, table_text(records).encode())
+        in_order = sorted(records, key=lambda record: record.get("env_steps") or 0)  # an evaluation is recorded late
+        storage.save_bytes(self.path / TABLE, table_text(in_order).encode())
 
     def _save_policies(self, trainer: Trainer, event: EvaluationFinished) -> None:
         keep, snapshot = self.settings.training.keep_every, event.snapshot
         names = ["latest"] + ["best"] * event.is_best
         names += [f"{snapshot.counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []
         facts = snapshot.counts.facts() | event.evaluation.to_json()
-        policy = trainer.agent.policy_spec
-        model = SavedModel(self.settings, self.spec, policy, snapshot.weights, snapshot.agent_state, facts)
+        model = SavedModel(self.settings, self.spec, snapshot.weights, snapshot.agent_state, facts)
         self._unsaved |= dict.fromkeys(names, model)
         self._write_policies()
 
@@ -250,6 +283,10 @@ def _lock(path: Path) -> int:
         raise RunFolderError(
             f"{path} is in use by {holder or 'another process'}. Wait until it ends, or give another --folder"
         ) from None
-    os.truncate(handle, 0)
-    os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
+    try:
+        os.truncate(handle, 0)
+        os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
+    except OSError as problem:
+        os.close(handle)
+        raise RunFolderError(f"{path} cannot be written to ({problem}). Give another --folder") from None
     return handle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,22 +26,26 @@ BEST_FIRST = ("best", "latest")  # names of policies in a run folder
 class SavedModel:
     """The content of a policy file.
 
-    policy, weights: what acting needs.
+    settings, spec, weights: what acting needs.
     agent_state: what further training needs, apart from the replay buffer.
     facts: where in the run it was taken (env_steps, success_rate, ...).
     """
 
     settings: Settings
     spec: GoalSpec
-    policy: PolicySpec
     weights: PolicyWeights
     agent_state: Mapping[str, Array]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def policy(self) -> PolicySpec:
+        """Return what acting needs to know besides the weights."""
+        return PolicySpec(self.spec, self.settings.agent_options)
+
     @classmethod
     def take(cls, agent: Agent, settings: Settings, spec: GoalSpec, facts: Mapping[str, Any]) -> SavedModel:
         """Return a copy of an agent as it is now."""
-        return cls(settings, spec, agent.policy_spec, agent.policy_weights(), agent.state_dict(), facts)
+        return cls(settings, spec, agent.policy_weights(), agent.state_dict(), facts)
 
     def write(self, path_or_file: str | Path | BinaryIO) -> None:
         """Write a policy file, atomically, or to an open binary file."""
@@ -49,7 +54,6 @@ class SavedModel:
         data = {
             "settings": self.settings.to_json(),
             "spec": self.spec.to_json(),
-            "policy": self.policy.to_json(),
             "facts": dict(self.facts),
         }
         save_arrays(path_or_file, KIND, arrays, data)
@@ -67,7 +71,6 @@ class SavedModel:
             saved = cls(
                 Settings.from_json(data["settings"]),
                 GoalSpec.from_json(data["spec"]),
-                PolicySpec.from_json(data["policy"]),
                 PolicyWeights(**{k[7:]: v for k, v in arrays.items() if k.startswith("policy/")}),
                 {k[6:]: v for k, v in arrays.items() if k.startswith("agent/")},
                 dict(data["facts"]),

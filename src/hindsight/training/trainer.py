@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 
 from ..agents import Agent
 from ..errors import HindsightError, InputError
@@ -52,7 +53,7 @@ class Trainer:
         self.meter = Meter()
         self.rollouts = RolloutSchedule(agent, settings)
         self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
-        self.evaluator = Evaluator(agent, settings.training)
+        self.evaluator = Evaluator(agent, settings)
         if demonstrations and not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
             for episode in demonstrations.episodes:
                 self._observe(episode)
@@ -64,7 +65,7 @@ class Trainer:
 
     @property
     def history(self) -> list[dict[str, float]]:
-        """The complete evaluations, see `Evaluator.history`."""
+        """The evaluations that took effect, see `Evaluator.history`."""
         return self.evaluator.history
 
     @property
@@ -75,28 +76,43 @@ class Trainer:
     def run(self, until: int) -> Iterator[Event]:
         """Train and evaluate until `until` environment steps, or until the task is solved, and yield each event.
 
-        The caller may stop after any event and call `run` again. If `schedule` is "deterministic", training waits until an
-        evaluation is complete. If it is "free", training continues during an evaluation, until the next one is due.
+        The caller may stop after any event and call `run` again. Evaluations run beside training, see `Evaluator`.
         """
-        evaluator, waits = self.evaluator, self.settings.rollout.schedule == "deterministic"
+        with closing(self._events(until)) as events:
+            for event in events:
+                started = time.perf_counter()
+                yield event
+                self.counts.write_seconds += time.perf_counter() - started
+
+    def _events(self, until: int) -> Generator[Event]:
+        evaluator, counts = self.evaluator, self.counts
         try:
             while self.offline_updates_left > 0:
                 self.learn_offline(OFFLINE_UPDATES)
                 yield JobFinished([])
             while not evaluator.is_solved:
-                is_due = evaluator.is_due(self.counts, until)
-                if evaluator.running and (waits or is_due or self.counts.env_steps >= until):
-                    yield from evaluator.finish_running(self.counts)
-                elif is_due:
-                    evaluator.begin(self.source, self.counts)
-                elif self.counts.env_steps < until:
+                if evaluator.takes_effect(counts, until):
+                    yield from self._timed(evaluator.finish(self.source, counts))
+                elif evaluator.is_due(counts, until):
+                    evaluator.begin(self.source, counts, self.meter.take_means())
+                elif counts.env_steps < until:
                     episodes = self.learn_from_next_job()
-                    yield JobFinished(episodes, evaluator.is_due(self.counts, until))
-                    yield from evaluator.take_ready(self.counts)
+                    yield JobFinished(episodes, evaluator.is_due(counts, until))
+                    yield from self._timed(evaluator.outcomes(self.source, counts, waits=False))
                 else:
                     return
         finally:
-            evaluator.drop_running()
+            evaluator.suspend()
+
+    def _timed(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Yield events, and count the time that they take as `evaluate_seconds`."""
+        while True:
+            started = time.perf_counter()
+            event = next(events, None)
+            self.counts.evaluate_seconds += time.perf_counter() - started
+            if event is None:
+                return
+            yield event
 
     def learn_offline(self, at_most: int | None = None) -> None:
         """Make the updates from demonstrations alone that are left. at_most: not more than about so many."""
@@ -123,7 +139,7 @@ class Trainer:
                 self._observe(episode)
         if (count := self.counts.refused_in_a_row) >= REFUSED_IN_A_ROW:
             raise HindsightError(f"The buffer refused {count} episodes in a row. The last error: {refusal}") from refusal
-        self.updates.run(self.counts, self.meter)
+        self.updates.run(self.counts, self.meter, self.source.poll)
         self.counts.finished_jobs += 1
         self.counts.collect_seconds += collected - started
         self.counts.update_seconds += time.perf_counter() - collected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,8 +33,8 @@ class UpdateLoop:
         n_demonstrations = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
         self._own_size = max(1, training.batch_size - n_demonstrations)
 
-    def run(self, counts: Counts, meter: Meter) -> None:
-        """Make the updates that `counts` owes. A fraction of an update is carried over."""
+    def run(self, counts: Counts, meter: Meter, poll: Callable[[], None]) -> None:
+        """Make the updates that `counts` owes, and call `poll` in between. A fraction of an update is carried over."""
         batches_each = self.agent.batches_per_update
         due = int(counts.owed_updates // batches_each)
         metrics: list[dict[str, Any]] = []
@@ -42,6 +42,7 @@ class UpdateLoop:
         with _fast_arithmetic(self.settings.training.threads):
             for first in range(0, due, UPDATES_PER_DRAW):
                 metrics += self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each, meter)
+                poll()
         meter.add_updates(metrics)
         self._require_finite_weights()
         counts.updates += due * batches_each

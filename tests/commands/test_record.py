@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from hindsight import HER
+from hindsight.cli import main
+from hindsight.envs.goal_env import make_goal_env, read_spec
+from hindsight.envs.minari_data import read_episodes
+
+pytest.importorskip("h5py")
+pytest.importorskip("minari")
+SCRIPT = """
+import numpy as np
+
+def towards_goal(observation):
+    position, velocity = observation["observation"][:2], observation["observation"][2:]
+    return np.clip(2 * (np.clip(4 * (observation["desired_goal"] - position), -1, 1) - velocity), -1, 1)
+
+def too_large(observation):
+    return [0.5, 2.0]
+
+def broken(observation):
+    return observation["position"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    """An empty folder with a module of controllers, and an empty folder of data sets."""
+    (tmp_path / "my_controllers.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
+    return tmp_path
+
+
+def record(*words):
+    return main(["record", *words, "--episodes", "3"])
+
+
+def test_a_function_is_recorded(capsys):
+    command = ["my_controllers:towards_goal", "--env", "PointReach-v0", "--output", "demo/point-v0"]
+    assert record(*command) == 0
+    printed = capsys.readouterr().out
+    assert "data set: demo/point-v0, 3 episodes, 3 of them successful" in printed
+    assert "hindsight train PointReach-v0 --demonstrations demo/point-v0" in printed
+    episodes = read_episodes("demo/point-v0", read_spec(make_goal_env("PointReach-v0")))
+    assert [episode.success for episode in episodes] == [True] * 3
+    assert len({episode.desired_goal.tobytes() for episode in episodes}) == 3
+    assert record(*command) == 1  # the data set exists
+
+
+def test_env_options_reach_the_environment():
+    words = ["--env", "PointReach-v0", "--env-options", "max_steps=7", "--output", "demo/point-v0"]
+    assert record("my_controllers:towards_goal", *words) == 0
+    assert len(read_episodes("demo/point-v0", read_spec(make_goal_env("PointReach-v0")))[0]) == 7
+
+
+def test_a_policy_is_recorded(folder, capsys):
+    with HER("PointReach-v0", hidden=(8,)) as model:
+        model.save(folder / "policy.safetensors")
+        assert record("policy.safetensors", "--output", "demo/point-v0") == 0
+        episode = read_episodes("demo/point-v0", model.spec)[0]
+        first = {key: getattr(episode, key)[0] for key in ("observation", "achieved_goal", "desired_goal")}
+        np.testing.assert_array_equal(episode.action[0], model.predict(first)[0])
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("my_controllers:too_large", "An action of my_controllers:too_large must be in Box"),
+        ("my_controllers:broken", "my_controllers:broken failed (KeyError: 'position')"),
+        ("my_controllers:towards", "has no function 'towards'"),
+        ("no_module:towards", "cannot be imported: No module named 'no_module'"),
+        ("no_run", "neither a policy file nor a run folder"),
+    ],
+)
+def test_what_cannot_be_recorded_is_named(source, message, capsys, folder):
+    assert record(source, "--env", "PointReach-v0", "--output", "demo/point-v0") == 1
+    assert message in capsys.readouterr().err
+    assert not list(folder.glob("data/**/*.hdf5"))
+
+
+def test_a_function_needs_an_environment(capsys):
+    assert record("my_controllers:towards_goal", "--output", "demo/point-v0") == 1
+    assert "Give --env ENV" in capsys.readouterr().err

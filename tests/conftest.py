@@ -1,0 +1,58 @@
+"""Fixtures of all tests."""
+
+import signal
+import sys
+
+import gymnasium
+import pytest
+
+from hindsight import PointReach
+
+
+class Counted(PointReach):
+    """Counts the environments that are made and closed."""
+
+    made, closed = 0, 0
+
+    def __init__(self):
+        super().__init__(max_steps=10)
+        Counted.made += 1
+
+    def close(self):
+        super().close()
+        Counted.closed += 1
+
+
+@pytest.fixture
+def counted():
+    """Return an environment class that counts its instances, from 0."""
+    Counted.made = Counted.closed = 0
+    return Counted
+
+
+@pytest.fixture
+def empty_folder(tmp_path, monkeypatch):
+    """Work in an empty folder, and return a function that forgets the modules and environments of the files in it."""
+    monkeypatch.chdir(tmp_path)
+
+    def forget():
+        saved = {path.stem for path in tmp_path.glob("*.py")}
+        for name, spec in list(gymnasium.registry.items()):
+            if getattr(spec.entry_point, "__module__", None) in saved:
+                del gymnasium.registry[name]
+        for name in saved:
+            sys.modules.pop(name, None)
+
+    yield forget
+    forget()
+
+
+@pytest.fixture
+def default_signal_handlers():
+    """Give signals the handlers that a program in a terminal has: `nohup` and `&` start pytest with some ignored."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+    defaults = dict.fromkeys(numbers, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in defaults.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -1,0 +1,163 @@
+"""Every reader of a file, on a valid file of a short run."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from gymnasium import spaces
+from whole_run import ENVIRONMENT, KINDS, OPTIONS, train
+
+from hindsight import HER, HindsightBuffer, ReplayOptions
+from hindsight.agents.policy import Policy
+from hindsight.compat.cpprb import HindsightReplayBuffer
+from hindsight.envs.goal_env import make_goal_env, read_spec
+from hindsight.recipes import load_recipe
+from hindsight.recipes.suite import load_suite
+from hindsight.report.comparison import comparison_text
+from hindsight.report.page import run_page
+from hindsight.report.run import read_run
+from hindsight.training.checkpoint import trainer_state
+from hindsight.training.run_folder import RunFolder, read_ending
+from hindsight.training.saved_model import SavedModel
+from hindsight.training.settings import resolve_settings
+
+RECIPE = """environments = ["PointReach-*"]
+agent = "td3"
+automatic = true
+[options]
+relabel = "future=0.8,desired=0.1"
+symmetries = ["o0=-o0 g0=-g0 a0=-a0"]
+hidden = [64, 64]
+tau = 0.05
+[sac]
+entropy_coefficient = 0.1
+"""
+SUITE = """[[entry]]
+environment = "PointReach-v0"
+tau = 0.05
+[[entry]]
+environment = "BitFlipping-v0"
+env_options = ["n_bits=5"]
+"""
+
+
+class Reader(NamedTuple):
+    """A valid file, and a function that reads it, uses the result, and returns what can be compared.
+
+    kind: of a safetensors file, "" for text.
+    """
+
+    name: str
+    path: Path
+    read: Callable[[], object]
+    kind: str = ""
+
+
+def make_readers(folder):
+    """Return the readers. The files are written into `folder`."""
+    train(folder / "run")
+    for name in ("report.html", "plotly.min.js", "checkpoint-previous.safetensors"):
+        (folder / "run" / name).unlink()
+    report = folder / "report"
+    shutil.copytree(folder / "run", report, ignore=shutil.ignore_patterns("*.safetensors"))
+    (folder / "recipe.toml").write_text(RECIPE)
+    (folder / "suite.toml").write_text(SUITE)
+    readers = [
+        Reader("policy", folder / "run/policies/best.safetensors", lambda: _use_policy(folder / "run"), "policy"),
+        Reader("recipe", folder / "recipe.toml", lambda: _use_recipe(folder / "recipe.toml")),
+        Reader("suite", folder / "suite.toml", lambda: load_suite(str(folder / "suite.toml"))),
+    ]
+    names = ("settings.json", "ended.json", "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")
+    readers += [Reader(f"report of {name}", report / name, lambda: _use_run(report)) for name in names]
+    return [*readers, *_run_readers(folder / "run"), *_buffer_readers(folder)]
+
+
+def _use_policy(path):
+    saved = SavedModel.read(path)
+    policy = Policy(saved.policy)
+    policy.load(saved.weights)
+    shapes = (part.shape for part in (saved.spec.observation, saved.spec.goal, saved.spec.goal))
+    action = policy.act(*(np.ones(shape) for shape in shapes))
+    return saved.settings, action.tobytes(), saved.weights.flat.tobytes()
+
+
+def _use_recipe(path):
+    return resolve_settings(load_recipe(str(path)), read_spec(make_goal_env(ENVIRONMENT)), None, {})
+
+
+def _use_run(folder):
+    run = read_run(folder)
+    run_page(run)
+    return comparison_text([run]), read_ending(folder)
+
+
+def _run_readers(path):
+    """Return the readers of a resumed run."""
+    model = HER(ENVIRONMENT, **OPTIONS)
+
+    def resume():
+        with RunFolder(path, model.settings, model.spec) as folder:
+            folder.resume(model.trainer)
+            arrays, data = trainer_state(model.trainer)
+            result = {name: array.tobytes() for name, array in arrays.items()}, str(data)
+            folder.save_checkpoint(model.trainer)
+            model.trainer.learn_from_next_job()
+            return result
+
+    names = ("settings.json", "metrics.jsonl", "checkpoint.safetensors")
+    return [Reader(f"resume with {name}", path / name, resume, KINDS.get(name.partition(".")[0], "")) for name in names]
+
+
+def _reward(achieved, goal, info):
+    return -(np.abs(achieved - goal).max(-1) > 0.1).astype(np.float32)
+
+
+def _buffer_readers(folder):
+    box = spaces.Box(-1, 1, (2,), np.float32)
+    space = spaces.Dict(dict.fromkeys(("observation", "achieved_goal", "desired_goal"), box))
+    for options in (ReplayOptions(prioritized=True), ReplayOptions(relabel_at="episode_end", energy_priority=True)):
+        buffer = HindsightBuffer(40, space, box, _reward, n_envs=2, autoreset="disabled", options=options)
+        path = folder / f"{options.relabel_at}.safetensors"
+        for step in range(33):
+            _add(buffer, step)
+        buffer.save(path)
+        yield Reader(f"buffer {options.relabel_at}", path, lambda path=path: _use_buffer(path), "hindsight buffer")
+    yield _cpprb_reader(folder / "cpprb.safetensors")
+
+
+def _add(buffer, step):
+    rows = np.full((2, 2), step / 40, np.float32)
+    before, after = (dict.fromkeys(("observation", "achieved_goal", "desired_goal"), rows + i / 40) for i in (0, 1))
+    buffer.add(before, rows, np.zeros(2), after, np.zeros(2, bool), np.full(2, step % 5 == 4))
+
+
+def _use_buffer(path):
+    buffer = HindsightBuffer.load(path, _reward)
+    batch = buffer.sample(16)
+    result = batch.goal.tobytes(), batch.row.tobytes(), buffer.state_dict()[0]["rows"].tobytes()
+    buffer.end_open_episodes()
+    if buffer.open_episodes.n_envs == 2 and buffer.timeline.spec.observation.shape == (2,):
+        for step in range(12):
+            _add(buffer, step)
+    buffer.sample(16)
+    return result
+
+
+def _cpprb_reader(path):
+    fields = {"obs": {"shape": 2}, "act": {}, "next_obs": {"shape": 2}}
+    buffer = HindsightReplayBuffer(60, fields, 5, lambda state, action, goal: -np.abs(state - goal).max(-1))
+    for step in range(12):
+        buffer.add(obs=(step, 0), act=step, next_obs=(step + 1, 0))
+        if step % 5 == 4:
+            buffer.on_episode_end((9, 9))
+    buffer.save_transitions(path)
+
+    def read():
+        buffer.load_transitions(path)
+        batch = buffer.sample(16)
+        buffer.on_episode_end((9, 9))
+        return {name: array.tobytes() for name, array in batch.items()}
+
+    return Reader("cpprb buffer", path, read, "cpprb buffer")

@@ -1,0 +1,64 @@
+"""Runs are killed with SIGKILL at random moments and resumed, until they end.
+
+By hand: KILLS=200 pytest -m faults tests/faults/test_kills.py
+"""
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+
+import pytest
+from whole_run import content, train
+
+KILLS = int(os.environ.get("KILLS", "10"))
+WORKER_STARTS = 20  # every twentieth start has a worker process, which does not change the result
+
+pytestmark = pytest.mark.faults
+fork = multiprocessing.get_context("fork")
+
+
+def start(folder, workers=0):
+    process = fork.Process(target=train, args=(folder, workers))
+    process.start()
+    return process
+
+
+def seconds_of(folder, workers):
+    """Train without a kill, and return how long it took."""
+    began = time.monotonic()
+    start(folder, workers).join()
+    return time.monotonic() - began
+
+
+def kill_runs(path):
+    """Kill and resume runs below a path. They are forked from this process, which has imported and compiled everything."""
+    train(path / "whole")
+    expected, rng = content(path / "whole"), random.Random(0)
+    seconds = [seconds_of(path / f"{workers}-workers", workers) for workers in (0, 1)]
+    kills, starts, ended = 0, 0, 0
+    folder = path / "killed-0"
+    while kills < KILLS or folder.exists():
+        starts += 1
+        workers = int(starts % WORKER_STARTS == 0)
+        process = start(folder, workers)
+        process.join(rng.uniform(0, seconds[workers]) if kills < KILLS else None)
+        process.kill()
+        process.join()
+        if process.exitcode == -signal.SIGKILL:
+            kills += 1
+            continue
+        assert process.exitcode == 0
+        assert content(folder) == expected
+        ended += 1
+        folder = path / f"killed-{ended}"
+    print(f"\n{kills} kills, {ended} runs ended with the same bytes, {seconds[0]:.1f} s each")
+
+
+def test_killed_runs_end_with_the_same_bytes(tmp_path, capfd):
+    process = multiprocessing.get_context("spawn").Process(target=kill_runs, args=(tmp_path,))
+    with capfd.disabled():
+        process.start()
+        process.join()
+    assert process.exitcode == 0
