@@ -8,10 +8,10 @@ def next_rows(rows, steps_done, steps_left, u):
     return rows + 1
 
 
-def test_relabelling_at_the_end_of_an_episode_needs_single_steps():
-    assert ReplayOptions(relabel_at="episode_end").n_steps == 1
-    with pytest.raises(OptionError, match="one-step samples only, but `n_steps` is 3"):
-        ReplayOptions(relabel_at="episode_end", n_steps=3)
+def test_relabelling_at_the_end_of_an_episode_needs_a_named_strategy():
+    assert ReplayOptions(relabel_at="episode_end", relabel="future=0.5").relabelled_fraction == 0.5
+    with pytest.raises(OptionError, match="A function as `strategy` needs relabel_at='sample'"):
+        ReplayOptions(relabel_at="episode_end", strategy=next_rows)
 
 
 @pytest.mark.parametrize(
