@@ -218,10 +218,10 @@ class HindsightReplayBuffer:
         return self._error_priorities().largest_error - self._more_eps
 
     def _error_priorities(self) -> ErrorPriorities:
-        for data in self._buffer.timeline.row_data:
-            if isinstance(data, ErrorPriorities):
-                return data
-        raise InputError("Buffer is constructed without PER. Pass prioritized=True.")
+        priorities = self._buffer.timeline.priorities
+        if not isinstance(priorities, ErrorPriorities):
+            raise InputError("Buffer is constructed without PER. Pass prioritized=True.")
+        return priorities
 
     def get_stored_size(self) -> int:
         """Return the number of stored transitions; 0 until the first episode has ended."""

@@ -21,7 +21,6 @@ INFO_PREFIX = "info:"
 SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy counterpart
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
-BYTE = np.dtype(np.uint8)
 ALIGNMENT = 64  # bytes
 MAX_BATCH_BYTES = 2**31  # limit of NumPy for a record
 SOURCES = {
@@ -37,15 +36,17 @@ SOURCES = {
 
 _observation_of: Callable[[Any], tuple[Any, ...]] = itemgetter(*OBSERVATION_KEYS)
 _arrays_of = itemgetter(*BATCH_FIELDS)
-_anchor = np.zeros(1, np.uint8)
 
 
-def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float32") -> np.dtype[Any]:
+def row_dtype(
+    spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float32", n_stored_goals: int = 0
+) -> np.dtype[Any]:
     """Return the record that holds one step of a task.
 
     info_keys: numbers of the info that the reward needs, one float64 each.
     dtype: the widest float that is stored: "float32" halves float64 observations, "float64" keeps them. Integers and bool
         keep their dtype. A Discrete value is stored in the smallest integer that holds it.
+    n_stored_goals: goals that are drawn when the episode ends. They follow the desired goal.
     """
     if dtype not in DTYPES:
         raise OptionError(f"dtype must be {' or '.join(map(repr, DTYPES))}, got {dtype!r}.")
@@ -54,6 +55,7 @@ def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float
         ("observation", _stored_dtype(spec.observation, dtype), spec.observation.shape),
         ("achieved_goal", *goal),
         ("desired_goal", *goal),
+        *([("stored_goals", goal[0], (n_stored_goals, *spec.goal.shape))] if n_stored_goals else []),
         ("action", _stored_dtype(spec.action, dtype), spec.action.shape),
         ("reward", np.dtype(dtype)),
         *((INFO_PREFIX + key, np.dtype(np.float64)) for key in info_keys),
@@ -61,7 +63,10 @@ def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float
         ("steps_left", np.dtype(np.int32)),
         ("terminated", np.dtype(np.bool_)),
     ]
-    return np.dtype(fields, align=True)
+    try:
+        return np.dtype(fields, align=True)
+    except ValueError as problem:
+        raise OptionError(f"A row must take less than 2 GB ({problem}). Lower n_sampled_goal.") from None
 
 
 def _stored_dtype(spec: ArraySpec, widest: str) -> np.dtype[Any]:
@@ -173,6 +178,13 @@ def take_records(records: Array, row: Array) -> Array:
     return taken
 
 
+def read_only(array: Array) -> Array:
+    """Return a read-only view."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 def as_bytes(array: Array) -> Array:
     """Return a contiguous array as flat bytes, a view."""
     return array.reshape(-1).view(np.uint8)
@@ -206,22 +218,20 @@ class Draw(NamedTuple):
 
     batch: what is returned, arrays (..., B).
     flat: the same arrays with a single leading axis.
-    info: the info values that the reward needs, one leading axis.
+    reward_arguments: next_achieved_goal, goal and the info values that the reward needs, of `flat`, read-only.
     goal_at: the first byte of each sample's goal in the ring, (B,) int64.
-    block, plan: see `kernels.gather`. The places of the plan count from the first byte of `block`, which need not contain
-        them, so the memory of any array can be written.
+    plan: see `kernels.gather`.
     """
 
     batch: Batch
     flat: Batch
-    info: dict[str, Array]
+    reward_arguments: tuple[Array, Array, dict[str, Array]]
     goal_at: Array
-    block: Array
     plan: Array
 
 
 class BatchMemory:
-    """Memory for batches with the leading axes `shape`: one block, viewed as a record with one field per array.
+    """Memory for batches with the leading axes `shape`: a record with one field per array.
 
     row: the dtype of the rows that are gathered.
     extras: further fields, one number per sample each, such as "discount".
@@ -235,13 +245,15 @@ class BatchMemory:
         parts = {name: row[field] for name, (field, _) in sources.items()}
         parts |= {"row": np.dtype(np.int64), "is_relabelled": np.dtype(np.bool_), **dict.fromkeys(extras, row["reward"])}
         sizes = (-(-self.size * part.itemsize // ALIGNMENT) * ALIGNMENT for part in parts.values())
-        *into, self._block_bytes = accumulate(sizes, initial=0)
-        if self._block_bytes >= MAX_BATCH_BYTES:
-            size = f"shape {shape} takes {self._block_bytes / 1e9:.1f} GB"
-            raise InputError(f"A batch must take less than 2 GB, but {size}. Lower the batch size.")
+        *into, n_bytes = accumulate(sizes, initial=0)
+        if n_bytes >= MAX_BATCH_BYTES:
+            raise InputError(
+                f"A batch must take less than 2 GB, but shape {shape} takes {n_bytes / 1e9:.1f} GB. Lower the batch size."
+            )
         self.record, self.flat = (_record(parts, axes, into) for axes in (shape, (self.size,)))
         starts = [places[field] + after * row.itemsize for field, after in sources.values()]
         self.plan = np.array(list(zip(starts, (p.itemsize for p in parts.values()), into, strict=False)), np.int64)
+        self.plan[:, 2] -= into[len(sources)]
         self.goal_at = np.zeros(self.size, np.int64)
         self._reused: Draw | None = None
 
@@ -252,13 +264,14 @@ class BatchMemory:
 
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
-        block = np.empty(self._block_bytes, BYTE)
-        batch = self._view(np.ndarray((), self.record, block))
-        if len(self.shape) == 1 and not self.info_keys:
-            return Draw(batch, batch, {}, self.goal_at, block, self.plan)
-        record = np.ndarray((), self.flat, block)
-        info = {key: record[INFO_PREFIX + key] for key in self.info_keys}
-        return Draw(batch, self._view(record), info, self.goal_at, block, self.plan)
+        record = np.ndarray((), self.record)
+        batch = flat = self._view(record)
+        info = {}
+        if len(self.shape) > 1 or self.info_keys:
+            record = record.view(self.flat)
+            flat = self._view(record)
+            info = {key: read_only(record[INFO_PREFIX + key]) for key in self.info_keys}
+        return Draw(batch, flat, (read_only(flat.next_achieved_goal), read_only(flat.goal), info), self.goal_at, self.plan)
 
     def _view(self, record: Array) -> Batch:
         batch = Batch(*_arrays_of(record))
@@ -290,8 +303,9 @@ class BatchMemory:
         info = {key: np.zeros(self.size) for key in self.info_keys}
         plan = self.plan.copy()
         for line, array in zip(plan, [*(arrays[name] for name in SOURCES), *info.values()], strict=True):
-            line[2] = array.ctypes.data - _anchor.ctypes.data
-        return Draw(out, Batch(**arrays), info, self.goal_at, _anchor, plan)
+            line[2] = array.ctypes.data - out.row.ctypes.data
+        flat, info = Batch(**arrays), {key: read_only(values) for key, values in info.items()}
+        return Draw(out, flat, (read_only(flat.next_achieved_goal), read_only(flat.goal), info), self.goal_at, plan)
 
 
 def _record(parts: dict[str, np.dtype[Any]], axes: tuple[int, ...], offsets: list[int]) -> np.dtype[Any]:
