@@ -206,6 +206,11 @@ def _episodes_with_set_goal(evidence: Evidence, setter: GoalSetter) -> list[Rand
     targets = [int(fraction * (len(base) - 1)) for fraction in TARGETS]
     goals = [base.observations["achieved_goal"][target + 1] for target in targets]
     return [
-        play_actions(evidence.env, base.seed, base.actions[: target + 1 + STEPS_AFTER], setter.start(base.seed, goal))
+        play_actions(
+            evidence.env,
+            base.seed,
+            base.actions[: target + 1 + STEPS_AFTER],
+            functools.partial(setter.start, base.seed, goal),
+        )
         for target, goal in zip(targets, goals, strict=True)
     ]
