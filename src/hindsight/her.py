@@ -224,8 +224,9 @@ class HER:
         if self._trainer is None:
             from .training.trainer import Trainer
 
+            source = self.source  # first: its processes start meanwhile
             buffer, demonstrations = self._assembly.buffers(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts, demonstrations)
+            self._trainer = Trainer(self.agent, buffer, source, self.settings, self._counts, demonstrations)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
