@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ MAY_NOT_IMPORT = {  # packages that a layer must not import
 LONGEST_FUNCTION, LONGEST_CLASS, LONGEST_FILE = 60, 250, 450  # lines
 
 
+@cache
 def modules():
     """Return the syntax tree of every module by its name in the package."""
     return {

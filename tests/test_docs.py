@@ -36,10 +36,12 @@ BUDGETS = {  # arguments that make a command short enough for a test
     "train": "--steps 250 --random-steps 100 --eval-every 150 --eval-episodes 2 --updates-per-step 0.5 --hidden 16 16",
     "evaluate": "--episodes 2",
     "play": "--episodes 1",
+    "record": "--episodes 2",
 }
 NEEDS = {  # a word on a page, and the package that its snippets need
     "stable_baselines3": "stable_baselines3",
     "import jax": "jax",
+    "--demonstrations": "minari",
     "onnxruntime": "onnxruntime",
     "--onnx": "onnxscript",
     ".mp4": "imageio_ffmpeg",
@@ -161,6 +163,7 @@ def run_shell(block, with_simulator):
 @pytest.mark.parametrize(("page", "with_simulator"), list(pages_with_snippets()))
 def test_every_snippet_runs(page, with_simulator, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
     text = "".join(block.text for block in PAGES[page])
     for package in (package for word, package in NEEDS.items() if word in text):
         pytest.importorskip(package)

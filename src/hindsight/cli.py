@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 import webbrowser
-from argparse import SUPPRESS, ArgumentParser, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn
@@ -21,8 +21,8 @@ from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameE
 UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
 _RUN_HELP = "a run folder (its best policy) or a policy file"
-_ENV_HELP = "id of the environment, with its module as in mine:Reach-v0 (the run's own)"
-_TRUST_HELP = "import the module that registers the run's environment: it is code"
+_RUNS_HELP = "run folders, or folders of them"
+_ENV_HELP = "id of a registered environment"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,13 +56,13 @@ def _origin(problem: BaseException) -> str:
 
 
 def _run(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help", "help"):
+    name, *rest = words or ["--help"]
+    if name in ("-h", "--help", "help"):
         print(_overview())
         return 0
-    if words[0] in ("-V", "--version"):
+    if name in ("-V", "--version"):
         print(f"hindsight {__version__}")
         return 0
-    name, *rest = words
     if name not in COMMANDS:
         raise UnknownNameError(
             f"There is no command {name!r}.{nearest(name, COMMANDS)} The commands: {', '.join(COMMANDS)}."
@@ -73,41 +73,56 @@ def _run(words: list[str]) -> int:
 
         print(train_help(arguments), end="")
         return 0
-    return COMMANDS[name].run(arguments)
+    return COMMANDS[name].run(arguments) or 0
 
 
 class Parser(ArgumentParser):
-    """An argument parser that names the page with the arguments in its errors."""
+    """An argument parser with the kinds of arguments that commands share. Its errors name the page with the arguments."""
 
     def error(self, message: str) -> NoReturn:
         """Print the error and end with status 2."""
         self.exit(2, f"{self.prog}: {message}\n{self.prog} --help lists the arguments.\n")
 
+    def text(self, name: str, metavar: str, help_text: str, default: str | None = None) -> None:
+        """Add an argument that takes text."""
+        self.add_argument(name, metavar=metavar, default=default, help=help_text)
 
-def command_parser(name: str) -> ArgumentParser:
+    def path(self, name: str, metavar: str, help_text: str, default: Path | None = None, nargs: str | None = None) -> None:
+        """Add an argument that takes a path, or several."""
+        self.add_argument(name, type=Path, metavar=metavar, default=default, nargs=nargs, help=help_text)
+
+    def number(self, name: str, help_text: str, default: int, lowest: int = 0) -> None:
+        """Add an argument that takes a whole number of at least `lowest`."""
+
+        def read(text: str) -> int:
+            if not text.replace("_", "").isdecimal() or int(text) < lowest:
+                raise ArgumentTypeError(f"must be a whole number of at least {lowest}, got {text!r}")
+            return int(text)
+
+        self.add_argument(name, type=read, metavar="N", default=default, help=f"{help_text} ({default})")
+
+    def switch(self, name: str, help_text: str) -> None:
+        """Add an argument that takes no value."""
+        self.add_argument(name, action="store_true", help=help_text)
+
+
+def command_parser(name: str) -> Parser:
     """Return the parser of a command."""
     command = COMMANDS[name]
-    parser = Parser(f"hindsight {name}", description=command.summary, argument_default=SUPPRESS, add_help=name != "train")
-    parser.allow_abbrev = False
+    parser = Parser(f"hindsight {name}", description=command.summary, add_help=name != "train", allow_abbrev=False)
     command.add_arguments(parser)
     return parser
-
-
-def command_parsers() -> dict[str, ArgumentParser]:
-    """Return the parser of every command by its name, for the documents."""
-    return {name: command_parser(name) for name in COMMANDS}
 
 
 def _parse(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
     """Return the arguments. Raises UnknownNameError for one that does not exist, with the right name where it is known."""
     arguments, extra = parser.parse_known_args([_with_dashes(word) for word in words])
-    unknown = [word.partition("=")[0] for word in extra if word.startswith("-")]
+    unknown = [word.partition("=")[0].strip("-").replace("-", "_") for word in extra if word.startswith("-")]
     if unknown:
-        from .options.messages import unknown_option
+        from .options import refuse_unknown
 
         known = [word[2:].replace("-", "_") for action in parser._actions for word in action.option_strings]
-        names = [word.strip("-").replace("-", "_") for word in unknown]
-        raise UnknownNameError("\n  ".join(unknown_option(name, known, parser.prog) for name in names))
+        refuse_unknown(unknown, known, parser.prog)
     if extra:
         parser.error(f"{extra[0]!r} was not expected.")
     return arguments
@@ -128,7 +143,7 @@ def _overview() -> str:
     )
 
 
-def add_train(parser: ArgumentParser) -> None:
+def add_train(parser: Parser) -> None:
     """Add the arguments of `train`."""
     from .commands.arguments import add_train_arguments
 
@@ -155,66 +170,62 @@ def train(arguments: Namespace) -> int:
         return Training(model, environment, arguments.folder, arguments.resume, trackers, started).run()
 
 
-def _add_policy(parser: ArgumentParser, episodes: int) -> None:
-    """Add the arguments of commands that play the episodes of a policy. episodes: the default."""
-    parser.add_argument("run", metavar="RUN", help=_RUN_HELP)
-    parser.add_argument("--episodes", type=int, default=episodes, metavar="N", help=f"number of episodes ({episodes})")
-    parser.add_argument("--seed", type=int, default=UNSEEN_SEED, metavar="N", help=f"seed of the episodes ({UNSEEN_SEED})")
-    parser.add_argument("--env", default=None, metavar="ENV", help=_ENV_HELP)
-    parser.add_argument("--trust-module", action="store_true", default=False, help=_TRUST_HELP)
+def _add_episodes(parser: Parser, episodes: int, seed: int = UNSEEN_SEED) -> None:
+    """Add the arguments of commands that play the episodes of a policy. episodes, seed: the defaults."""
+    parser.number("--episodes", "number of episodes", episodes, lowest=1)
+    parser.number("--seed", "seed of the episodes", seed)
+    parser.text("--env", "ENV", "id of the environment, with its module as in mine:Reach-v0 (the run's own)")
+    parser.switch("--trust-module", "import the module that registers the run's environment: it is code")
 
 
-def add_play(parser: ArgumentParser) -> None:
+def _add_env_options(parser: Parser, help_text: str) -> None:
+    parser.add_argument("--env-options", nargs="+", default=SUPPRESS, metavar="NAME=VALUE", help=help_text)
+
+
+def add_play(parser: Parser) -> None:
     """Add the arguments of `play`."""
-    _add_policy(parser, episodes=10)
-    parser.add_argument("--video", type=Path, default=None, metavar="FILE", help="write a .gif, .webp or .mp4")
+    parser.path("run", "RUN", _RUN_HELP)
+    _add_episodes(parser, episodes=10)
+    parser.path("--video", "FILE", "write a .gif, .webp or .mp4")
 
 
-def play(arguments: Namespace) -> int:
+def play(arguments: Namespace) -> None:
     """Show what a policy does."""
-    from .commands.policies import environment_of
-    from .commands.policies import play as show
+    from .commands import policies
 
-    _at_least_one("episodes", arguments.episodes)
-    run = Path(arguments.run)
-    env = environment_of(run, arguments.env, arguments.trust_module)
-    show(run, env, episodes=arguments.episodes, seed=arguments.seed, video_path=arguments.video)
-    return 0
+    env = policies.environment_of(arguments.run, arguments.env, arguments.trust_module)
+    policies.play(arguments.run, env, episodes=arguments.episodes, seed=arguments.seed, video_path=arguments.video)
 
 
-def add_evaluate(parser: ArgumentParser) -> None:
+def add_evaluate(parser: Parser) -> None:
     """Add the arguments of `evaluate`."""
-    _add_policy(parser, episodes=100)
+    parser.path("run", "RUN", _RUN_HELP)
+    _add_episodes(parser, episodes=100)
     workers = "processes that evaluate, auto: this one and others on spare cores; the result is the same (auto)"
     parser.add_argument("--workers", type=_worker_count, default="auto", metavar="N", help=workers)
-    parser.add_argument("--json", action="store_true", default=False, help="print the statistics as JSON")
+    parser.switch("--json", "print the statistics as JSON")
 
 
-def evaluate(arguments: Namespace) -> int:
+def evaluate(arguments: Namespace) -> None:
     """Measure a policy."""
-    from .commands.policies import environment_of, evaluate_run
+    from .commands import policies
 
-    _at_least_one("episodes", arguments.episodes)
-    run = Path(arguments.run)
-    env = environment_of(run, arguments.env, arguments.trust_module)
-    facts, result = evaluate_run(run, env, episodes=arguments.episodes, seed=arguments.seed, workers=arguments.workers)
+    env = policies.environment_of(arguments.run, arguments.env, arguments.trust_module)
+    facts, result = policies.evaluate_run(
+        arguments.run, env, episodes=arguments.episodes, seed=arguments.seed, workers=arguments.workers
+    )
     print(json.dumps(facts | result.to_json()) if arguments.json else f"{facts['environment']}: {result}")
-    return 0
 
 
-def add_report(parser: ArgumentParser) -> None:
+def add_report(parser: Parser) -> None:
     """Add the arguments of `report`."""
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders, or folders of them")
-    parser.add_argument(
-        "--output", type=Path, default=None, metavar="FILE", help="the page (report.html in the run's folder)"
-    )
-    parser.add_argument("--open", action="store_true", default=False, help="show it in a browser")
-    parser.add_argument(
-        "--standalone", action="store_true", default=False, help="one file of 5 MB, without a script beside it"
-    )
+    parser.path("runs", "RUN", _RUNS_HELP, nargs="+")
+    parser.path("--output", "FILE", "the page (report.html in the run's folder)")
+    parser.switch("--open", "show it in a browser")
+    parser.switch("--standalone", "one file of 5 MB, without a script beside it")
 
 
-def report(arguments: Namespace) -> int:
+def report(arguments: Namespace) -> None:
     """Draw runs as a page."""
     from .report.write import write_report
 
@@ -222,38 +233,31 @@ def report(arguments: Namespace) -> int:
     print(f"report: {page}")
     if arguments.open:
         webbrowser.open(page.resolve().as_uri())
-    return 0
 
 
-def add_compare(parser: ArgumentParser) -> None:
+def add_compare(parser: Parser) -> None:
     """Add the arguments of `compare`."""
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders, or folders of them")
-    parser.add_argument(
-        "--output", type=Path, default=None, metavar="FILE", help="the page (comparison.html beside the runs)"
-    )
+    parser.path("runs", "RUN", _RUNS_HELP, nargs="+")
+    parser.path("--output", "FILE", "the page (comparison.html beside the runs)")
 
 
-def compare(arguments: Namespace) -> int:
+def compare(arguments: Namespace) -> None:
     """Compare runs over their seeds."""
     from .report.write import write_comparison
 
     text, page = write_comparison(arguments.runs, arguments.output)
     print(f"{text}\ncurves: {page}")
-    return 0
 
 
-def add_benchmark(parser: ArgumentParser) -> None:
+def add_benchmark(parser: Parser) -> None:
     """Add the arguments of `benchmark`."""
     suites = "quick, bits, fetch, fetch-apart, maze, panda, parking, hand, all"
-    parser.add_argument("suite", metavar="SUITE", help=f"{suites}, or a .toml file of your own")
-    parser.add_argument("--seeds", default="0-2", metavar="SEEDS", help="as in 0-4, 0,2,5 or 3 (0-2)")
-    parser.add_argument(
-        "--folder", type=Path, default=None, metavar="DIR", help="finished runs there are kept (runs/benchmark/)"
-    )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at the same time, each in a process (1)")
-    parser.add_argument(
-        "--set", nargs="+", default=[], metavar="NAME=VALUE", help="options of all runs, as in hidden=[64,64]"
-    )
+    parser.text("suite", "SUITE", f"{suites}, or a .toml file of your own")
+    parser.text("--seeds", "SEEDS", "as in 0-4, 0,2,5 or 3 (0-2)", default="0-2")
+    parser.path("--folder", "DIR", "finished runs there are kept (runs/benchmark/)")
+    parser.number("--jobs", "runs at the same time, each in a process", 1, lowest=1)
+    options_help = "options of all runs, as in hidden=[64,64]"
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help=options_help)
 
 
 def benchmark(arguments: Namespace) -> int:
@@ -262,20 +266,19 @@ def benchmark(arguments: Namespace) -> int:
     from .options import named_values
     from .recipes.suite import load_suite
 
-    _at_least_one("jobs", arguments.jobs)
     suite = load_suite(arguments.suite)
     folder = arguments.folder or Path("runs") / "benchmark" / suite.name
     return Benchmark(suite, parse_seeds(arguments.seeds), folder, named_values("set", arguments.set)).run(arguments.jobs)
 
 
-def add_export(parser: ArgumentParser) -> None:
+def add_export(parser: Parser) -> None:
     """Add the arguments of `export`."""
-    parser.add_argument("run", metavar="RUN", help=_RUN_HELP)
-    parser.add_argument("--onnx", type=Path, default=None, metavar="FILE", help="write it for ONNX Runtime")
-    parser.add_argument("--torchscript", type=Path, default=None, metavar="FILE", help="write it for torch.jit.load")
+    parser.path("run", "RUN", _RUN_HELP)
+    parser.path("--onnx", "FILE", "write it for ONNX Runtime")
+    parser.path("--torchscript", "FILE", "write it for torch.jit.load")
 
 
-def export(arguments: Namespace) -> int:
+def export(arguments: Namespace) -> None:
     """Write a policy for other programs."""
     files = {name: path for name in ("onnx", "torchscript") if (path := getattr(arguments, name)) is not None}
     if not files:
@@ -284,7 +287,7 @@ def export(arguments: Namespace) -> int:
 
     from .training.saved_model import SavedModel
 
-    saved = SavedModel.read(Path(arguments.run))
+    saved = SavedModel.read(arguments.run)
     try:
         from .commands.export import EXPORTS
     except ModuleNotFoundError as problem:
@@ -293,7 +296,6 @@ def export(arguments: Namespace) -> int:
         with Console(stderr=True).status(f"writing {path}"):
             EXPORTS[name](saved, path)
         print(f"policy: {path}")
-    return 0
 
 
 def doctor(arguments: Namespace) -> int:
@@ -301,19 +303,17 @@ def doctor(arguments: Namespace) -> int:
     from .commands.doctor import examine
 
     findings = examine()
-    print("\n".join(map(str, findings)))
-    return 1 if any(finding.level == "missing" for finding in findings) else 0
+    print(*findings, sep="\n")
+    return int(any(finding.level == "missing" for finding in findings))
 
 
-def add_check(parser: ArgumentParser) -> None:
+def add_check(parser: Parser) -> None:
     """Add the arguments of `check`."""
-    parser.add_argument("env", metavar="ENV", help="id of a registered environment")
-    parser.add_argument(
-        "--recipe", default=None, metavar="NAME", help="a built-in recipe or a .toml file (by the environment)"
-    )
-    parser.add_argument(
-        "--env-options", nargs="+", metavar="NAME=VALUE", help="arguments of the environment, as in n_bits=30"
-    )
+    parser.text("env", "ENV", _ENV_HELP)
+    parser.text("--recipe", "NAME", "a built-in recipe or a .toml file (by the environment)")
+    _add_env_options(parser, "arguments of the environment, as in n_bits=30")
+    parser.add_argument("--info-keys", nargs="+", default=(), metavar="NAME", help="entries of info that the reward needs")
+    parser.number("--max-episode-steps", "a time limit; 0: that of the environment", 0)
 
 
 def check(arguments: Namespace) -> int:
@@ -325,19 +325,23 @@ def check(arguments: Namespace) -> int:
     find_modules_here(arguments.env)
     recipe = choose_recipe(arguments.recipe, arguments.env)
     result = check_goal_env(
-        arguments.env, recipe.environment_arguments(vars(arguments)), recipe.options.get("symmetries", ())
+        arguments.env,
+        recipe.environment_arguments(vars(arguments)),
+        recipe.options.get("symmetries", ()),
+        info_keys=arguments.info_keys,
+        max_episode_steps=arguments.max_episode_steps or None,
     )
     print(result)
-    return 0 if result.ok else 1
+    return int(not result.ok)
 
 
-def add_new(parser: ArgumentParser) -> None:
+def add_new(parser: Parser) -> None:
     """Add the arguments of `new`."""
-    parser.add_argument("name", metavar="NAME", help="of the task, as in my_task")
-    parser.add_argument("--folder", type=Path, default=Path(), metavar="DIR", help="where the files are written (.)")
+    parser.text("name", "NAME", "of the task, as in my_task")
+    parser.path("--folder", "DIR", "where the files are written (.)", default=Path())
 
 
-def new(arguments: Namespace) -> int:
+def new(arguments: Namespace) -> None:
     """Write a goal environment to start from."""
     from .commands.new import class_name, new_task
 
@@ -346,23 +350,21 @@ def new(arguments: Namespace) -> int:
     change_folder = "" if arguments.folder == Path() else f"  cd {arguments.folder}\n"
     print(f"{module}: a goal environment with comments\n{test}: its test\n{change_folder}  python -m pytest {test.name}")
     print(f"  hindsight check {environment}\n  hindsight train {environment}")
-    return 0
 
 
-def add_infer(parser: ArgumentParser) -> None:
+def add_infer(parser: Parser) -> None:
     """Add the arguments of `infer`."""
-    parser.add_argument("env", metavar="ENV", help="id of a registered environment")
-    parser.add_argument("--steps", type=int, default=2_000, metavar="N", help="random steps to learn from (2000)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the steps (0)")
-    parser.add_argument("--output", type=Path, default=None, metavar="FILE", help="write the result as a recipe (.toml)")
+    parser.text("env", "ENV", _ENV_HELP)
+    parser.number("--steps", "random steps to learn from", 2_000, lowest=1)
+    parser.number("--seed", "seed of the steps", 0)
+    parser.path("--output", "FILE", "write the result as a recipe (.toml)")
 
 
-def infer(arguments: Namespace) -> int:
+def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
     from .commands.infer import infer_task, write_recipe
     from .commands.policies import find_modules_here
 
-    _at_least_one("steps", arguments.steps)
     find_modules_here(arguments.env)
     structure = infer_task(arguments.env, arguments.steps, arguments.seed)
     for finding in structure.findings():
@@ -370,40 +372,36 @@ def infer(arguments: Namespace) -> int:
     if arguments.output is not None:
         write_recipe(arguments.env, arguments.steps, structure, arguments.output)
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
-    return 0
 
 
 def _worker_count(text: str) -> int | Literal["auto"]:
     return "auto" if text == "auto" else int(text)
 
 
-def add_record(parser: ArgumentParser) -> None:
+def add_record(parser: Parser) -> None:
     """Add the arguments of `record`."""
-    from .commands.record import add_arguments
+    parser.text("source", "RUN", "a run folder or policy file, or MODULE:FUNCTION, which maps observations to actions")
+    parser.add_argument("--output", required=True, metavar="NAME", help="name of the data set, as in fetch/pick-v0")
+    _add_episodes(parser, episodes=100, seed=0)
+    _add_env_options(parser, "of a function: arguments of the environment")
+    info_help = "of a function: numbers of the info that the reward needs"
+    parser.add_argument("--info-keys", nargs="+", default=(), metavar="KEY", help=info_help)
 
-    add_arguments(parser)
 
-
-def record(arguments: Namespace) -> int:
+def record(arguments: Namespace) -> None:
     """Record episodes."""
     from .commands.record import record_data_set
 
-    _at_least_one("episodes", arguments.episodes)
-    return record_data_set(arguments)
-
-
-def _at_least_one(name: str, value: int) -> None:
-    if value < 1:
-        raise OptionError(f"`--{name}` must be at least 1, got {value}.")
+    record_data_set(arguments)
 
 
 class Command(NamedTuple):
-    """A command: what stands behind its name, one line about it, its arguments, and what it does."""
+    """A command: what follows its name, one line about it, its arguments, and its function, which may return a status."""
 
     usage: str
     summary: str
-    add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Namespace], int]
+    add_arguments: Callable[[Parser], None]
+    run: Callable[[Namespace], int | None]
 
 
 COMMANDS: dict[str, Command] = {

@@ -95,7 +95,7 @@ def test_every_option_of_every_agent_can_be_given():
         ("train PointReach-v0 --learners 2", "One process learns"),
         ("train PointReach-v0 more", "'more' was not expected"),
         ("evaluate", "the following arguments are required: RUN"),
-        ("evaluate x --episodes many", "invalid int value: 'many'"),
+        ("evaluate x --episodes many", "must be a whole number of at least 1, got 'many'"),
         ("play x --epsiodes 3", "Did you mean 'episodes'"),
     ],
 )

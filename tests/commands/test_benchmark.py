@@ -132,7 +132,7 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
     [
         (["quik"], 2, "'quick'"),
         (["quick", "--seeds", "x"], 1, "whole numbers"),
-        (["quick", "--jobs", "0"], 1, "at least 1"),
+        (["quick", "--jobs", "0"], 2, "at least 1"),
     ],
 )
 def test_errors_are_one_sentence(arguments, status, message, capsys):

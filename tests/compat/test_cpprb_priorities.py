@@ -20,7 +20,9 @@ def test_weights_and_frequencies_by_hand():
     for _ in range(2000):
         sample = buffer.sample(18, 0.7)
         place = np.searchsorted(index, sample["indexes"])
-        assert sample["weights"] == pytest.approx(by_hand[place] / by_hand[place].max(), rel=1e-5)
+        assert sample["weights"] == pytest.approx(
+            by_hand[place] / by_hand.max(), rel=1e-5
+        )  # the maximum of all, not of the batch
         counts.update(place.tolist())
     assert (sample["weights"].dtype, sample["indexes"].dtype) == (np.float32, np.uint64)
     check_distribution(counts, dict(enumerate(p / p.sum())))
@@ -58,7 +60,7 @@ def test_weights_and_priorities_are_those_of_cpprb():
     for _ in range(500):
         sample = ours.sample(36, beta=0.6)
         place = np.searchsorted(index, sample["indexes"])
-        assert sample["weights"] == pytest.approx(weight[place] / weight[place].max(), rel=1e-5)
+        assert sample["weights"] == pytest.approx(weight[place], rel=1e-5)
         counts[0] += np.bincount(place, minlength=18)
     assert stats.chi2_contingency(counts).pvalue > P_VALUE
     assert ours.get_max_priority() == pytest.approx(theirs.get_max_priority(), rel=1e-6)
@@ -118,6 +120,24 @@ def test_without_priorities():
 
 
 def test_beta():
-    with pytest.raises(OptionError, match=r"beta must be a number between 0 and 1, got -0\.1"):
+    with pytest.raises(OptionError, match=r"`beta` must be at least 0, got -0\.1"):
         filled([3]).sample(4, beta=-0.1)
-    assert filled([3]).sample(4, 1.0000001)["weights"].tolist() == [1.0] * 4
+    assert filled([3]).sample(4, 2.0)["weights"].tolist() == [1.0] * 4
+
+
+def test_the_largest_weight_follows_updates_and_removals():
+    buffer, index = prioritized_buffer(size=18, alpha=1.0)
+    buffer.update_priorities(index, np.arange(2.0, 20.0))  # the first episode has 2 to 10, the second 11 to 19
+
+    def lowest():
+        sample = buffer.sample(40, beta=1.0)
+        values = buffer._error_priorities().values(sample["indexes"].astype(int) % len(buffer._error_priorities().leaves))
+        return np.unique((sample["weights"] * values).round(3)).tolist()
+
+    assert lowest() == [2.0]
+    buffer.update_priorities(index[:1], [30.0])
+    assert lowest() == [3.0]
+    buffer.update_priorities(index[5:6], [1.0])
+    assert lowest() == [1.0]
+    play(buffer, 3, 3)  # removes the first episode
+    assert lowest() == [11.0]

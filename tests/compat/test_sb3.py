@@ -358,8 +358,6 @@ def test_invalid_arguments_are_refused():
         HerReplayBuffer(100, more, Line.action_space, venv())
     with pytest.raises(OptionError, match="optimize_memory_usage"):
         make(optimize_memory_usage=True)
-    with pytest.raises(OptionError, match="n_steps"):
-        make(online_sampling=False, n_steps=2)
     with pytest.raises(OptionError, match="max_episode_length must be a whole number of at least 1, got 0"):
         make(max_episode_length=0)
     buffer = HerReplayBuffer(100, Line.observation_space, Line.action_space)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from hindsight.options.relabel import STRATEGIES
-from hindsight.replay.kernels import ENDED, FRESH, GOLDEN, MIXERS, NEEDS_CARE, NOT_FINITE, OPEN
+from hindsight.replay.kernels import DESIRED, ENDED, FRESH, GOLDEN, MIXERS, NEEDS_CARE, NOT_FINITE, OPEN, STORED
 from hindsight.replay.priorities import FAN
 from hindsight.replay.strategies import goal_rows
 
@@ -26,30 +26,29 @@ def draw_rows(counts, layout, u, high_water, row):
     return len(live)
 
 
-def choose_goals(
-    counts,
-    layout,
-    u,
-    probability,
-    strategy,
-    row,
-    other_row,
-    is_relabelled,
-    goal_at,
-):
-    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at = layout.tolist()
-    is_relabelled[:] = u < probability
+def choose_goals(counts, layout, u, sources, row, other_row, is_relabelled, goal_at):
+    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored = layout.tolist()
+    is_relabelled[:] = False
     goal_at[:] = row * row_bytes + desired_at
-    chosen = np.flatnonzero(is_relabelled)
-    done, left = (counts[row[chosen] * row_ints + at] for at in (done_at, left_at))
-    goal_row = goal_rows(STRATEGIES[strategy], row[chosen], done, left, u[chosen] / probability, other_row[chosen])
-    goal_at[chosen] = goal_row * row_bytes + achieved_at
+    for source, start, size in sources.tolist():
+        here = np.flatnonzero((u >= start) & (u < start + size))
+        is_relabelled[here] = True
+        rest = np.minimum((u[here] - start) / size, np.nextafter(1.0, 0.0))
+        if source == STORED:
+            goal_at[here] += (1 + (rest * n_stored).astype(int)) * goal_bytes
+        elif source == DESIRED:
+            goal_at[here] = other_row[here] * row_bytes + desired_at
+        else:
+            done, left = (counts[row[here] * row_ints + at] for at in (done_at, left_at))
+            goal_row = goal_rows(STRATEGIES[int(source)], row[here], done, left, rest, other_row[here])
+            goal_at[here] = goal_row * row_bytes + achieved_at
 
 
-def gather(ring, row_bytes, row, goal_at, plan, block):
+def gather(ring, row_bytes, row, goal_at, plan):
+    """row: a view of the first bytes of the memory of the batch."""
     for f, (start, size, into) in enumerate(plan.tolist()):
         first = row * row_bytes + start if f else goal_at
-        block[into : into + len(row) * size] = ring[first[:, None] + np.arange(size)].ravel()
+        row.base[into : into + len(row) * size] = ring[first[:, None] + np.arange(size)].ravel()
 
 
 def write_rewards(recomputed, reward, is_relabelled):

@@ -154,7 +154,7 @@ def test_nbytes_counts_all_memory_of_a_buffer():
         buffer.timeline._scratch,
         buffer.open_episodes.rows,
         buffer.open_episodes._incoming,
-        buffer._rng._u,
+        buffer._sampler.rng._u,
     ]
     assert sum(part.nbytes for part in parts) <= buffer.nbytes <= 1.02 * sum(part.nbytes for part in parts)
 
@@ -379,7 +379,7 @@ def invalid_states():
         array("open_steps", np.full(3, -1)),
         array("open_phase", np.full(3, 7)),
         array("open_rows", np.zeros((1, 1), np.uint8)),
-        array("counters", np.zeros(6, np.int64)),
+        array("cursor", np.ones(2, np.int64)),
         array("rows", np.zeros((4, 4), np.uint8)),
         array("rows", "rows"),
         array("random_state", np.zeros(2, np.uint64)),

@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hindsight import GoalSpec
-from hindsight.options.relabel import STRATEGIES
+from hindsight.options.relabel import SOURCES, STRATEGIES, Relabel
+from hindsight.records import ArraySpec
 from hindsight.replay import kernels
 from hindsight.replay.rows import row_dtype
+from hindsight.replay.sampler import source_table
 
+MIXTURES = (Relabel(future=0.25, random=0.25, desired=0.125), Relabel(episode=0.5, final=0.5), Relabel())
 exactly = settings(max_examples=60, deadline=None, derandomize=True)
 
 
@@ -24,7 +27,7 @@ def rows_of_episodes(draw):
     action = draw(st.sampled_from([spaces.Discrete(4), spaces.Box(-1, 1, (2, 2), np.float64)]))
     space = spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal)
     info_keys, widest = draw(st.sampled_from([(), ("wind",)])), draw(st.sampled_from(["float32", "float64"]))
-    row = row_dtype(GoalSpec.from_spaces(space, action), info_keys, widest)
+    row = row_dtype(GoalSpec.from_spaces(space, action), info_keys, widest, draw(st.sampled_from([0, 3])))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     lengths = draw(st.lists(st.integers(0, 6), min_size=1, max_size=9))
     rows = rng.integers(0, 256, (sum(lengths) + len(lengths)) * row.itemsize, np.uint8).view(row)
@@ -81,17 +84,36 @@ def test_draw_rows(ring, size, n_proposals):
 
 
 @exactly
-@given(rows_of_episodes(), st.integers(0, 20), st.sampled_from([0.0, 0.5, 0.8]), st.sampled_from(range(4)))
+@given(rows_of_episodes(), st.integers(0, 20), st.sampled_from([0.0, 0.5, 0.8]), st.sampled_from([*STRATEGIES, *MIXTURES]))
 def test_choose_goals(ring, size, probability, strategy):
     rows, rng = ring
+    sources = source_table(strategy, probability)
+    if strategy == "random" and "stored_goals" in rows.dtype.names:
+        sources[0, 0] = kernels.STORED
     row, other, u = live_rows(rows, rng, size), live_rows(rows, rng, size), rng.random(size)
     results = []
     for choose in (slow_kernels.choose_goals, kernels.choose_goals):
         is_relabelled, goal_at = np.zeros(size, bool), np.zeros(size, np.int64)
         layout = kernels.row_layout(rows.dtype)
-        choose(rows.view(np.int32), layout, u, probability, strategy, row, other, is_relabelled, goal_at)
+        choose(rows.view(np.int32), layout, u, sources, row, other, is_relabelled, goal_at)
         results.append((is_relabelled.tolist(), goal_at.tolist()))
     assert results[0] == results[1]
+
+
+@given(st.lists(st.floats(0, 1), min_size=5, max_size=5), st.floats(0, 1, exclude_max=True), st.integers(1, 50))
+def test_no_mixture_leaves_the_episode_by_rounding(parts, u, steps):
+    total = max(sum(parts), 1.0)
+    relabel = Relabel(**{name: part / total for name, part in zip(SOURCES, parts, strict=True)})
+    ends = np.cumsum(list(relabel.fractions().values()))
+    u = np.clip([u, *np.nextafter(ends, 0), *ends], 0, np.nextafter(1.0, 0.0))
+    part = ArraySpec((1,), "uint8")
+    rows = np.zeros(steps + 1, row_dtype(GoalSpec(part, part, part)))
+    rows["steps_left"] = np.arange(steps, -1, -1)
+    row, goal_at = np.zeros(len(u), np.int64), np.zeros(len(u), np.int64)
+    layout, sources = kernels.row_layout(rows.dtype), source_table(relabel, 0.0)
+    kernels.choose_goals(rows.view(np.int32), layout, u, sources, row, row, np.zeros(len(u), bool), goal_at)
+    assert (goal_at >= 0).all()
+    assert (goal_at < rows.nbytes).all()
 
 
 def plan_of(row, size):
@@ -102,7 +124,7 @@ def plan_of(row, size):
         (row.fields["action"][1], row["action"].itemsize),
         (row.itemsize, row.fields["desired_goal"][1]),
     ]
-    starts = np.cumsum([0, *(size * n + 3 for _, n in parts)])
+    starts = np.cumsum([8 * size, *(size * n + 3 for _, n in parts)])  # behind the row numbers
     return np.array([(*part, at) for part, at in zip(parts, starts, strict=False)], np.int64), int(starts[-1])
 
 
@@ -111,12 +133,14 @@ def plan_of(row, size):
 def test_gather(ring, size):
     rows, rng = ring
     rows = np.append(rows, rows[:1])  # so that every row has a next one
-    row = rng.integers(0, len(rows) - 1, size)
+    chosen = rng.integers(0, len(rows) - 1, size)
     goal_at = rng.integers(0, len(rows), size) * rows.itemsize + rows.dtype.fields["achieved_goal"][1]
     plan, end = plan_of(rows.dtype, size)
     blocks = [np.zeros(end, np.uint8) for _ in range(2)]
     for gather, block in zip((slow_kernels.gather, kernels.gather), blocks, strict=True):
-        gather(rows.view(np.uint8), rows.itemsize, row, goal_at, plan, block)
+        row = block[: 8 * size].view(np.int64)
+        row[:] = chosen
+        gather(rows.view(np.uint8), rows.itemsize, row, goal_at, plan)
     assert blocks[0].tolist() == blocks[1].tolist()
 
 
@@ -128,22 +152,20 @@ def test_sample_equals_the_separate_loops(ring, size, strategy):
     u, state_2, u_2 = np.zeros(5 * size), state.copy(), np.zeros(4 * size)
     plan, end = plan_of(rows.dtype, size)
     ring, counts = rows.view(np.uint8), rows.view(np.int32)
-    row, is_relabelled, goal_at, block = (
-        np.zeros(size, np.int64),
-        np.zeros(size, bool),
-        np.zeros(size, np.int64),
-        np.zeros(end, np.uint8),
-    )
+    sources = np.array([(strategy, 0.0, 0.8)])
+    is_relabelled, goal_at, block = np.zeros(size, bool), np.zeros(size, np.int64), np.zeros(end, np.uint8)
+    row = block[: 8 * size].view(np.int64)
     numbers = (state, u, n_proposals)
-    is_done = kernels.sample(ring, layout, *numbers, len(rows), 0.8, strategy, row, is_relabelled, goal_at, plan, block)
+    is_done = kernels.sample(ring, layout, *numbers, len(rows), sources, row, is_relabelled, goal_at, plan)
     slow_kernels.fill_uniform(state_2, u_2)
     assert state == state_2
-    row_2, relabelled_2, goal_at_2, block_2 = (np.zeros_like(each) for each in (row, is_relabelled, goal_at, block))
+    relabelled_2, goal_at_2, block_2 = (np.zeros_like(each) for each in (is_relabelled, goal_at, block))
+    row_2 = block_2[: 8 * size].view(np.int64)
     assert is_done == (slow_kernels.draw_rows(counts, layout, u_2[:-size], len(rows), row_2) == size)
     if is_done:
-        slow_kernels.choose_goals(counts, layout, u_2[-size:], 0.8, strategy, row_2, row_2, relabelled_2, goal_at_2)
-        slow_kernels.gather(ring, rows.itemsize, row_2, goal_at_2, plan, block_2)
-        for one, other in ((row, row_2), (is_relabelled, relabelled_2), (goal_at, goal_at_2), (block, block_2)):
+        slow_kernels.choose_goals(counts, layout, u_2[-size:], sources, row_2, row_2, relabelled_2, goal_at_2)
+        slow_kernels.gather(ring, rows.itemsize, row_2, goal_at_2, plan)
+        for one, other in ((is_relabelled, relabelled_2), (goal_at, goal_at_2), (block, block_2)):
             assert one.tolist() == other.tolist()
 
 
@@ -219,7 +241,7 @@ def test_add_steps(ring, n, skips):
 
 def test_large_numbers_are_refused_in_watched_fields():
     row = np.dtype([("goal", np.float32, (2,)), ("action", np.float32), ("steps_done", np.int32), ("steps_left", np.int32)])
-    layout = np.array([5, 3, 4, 20, 0, 0])
+    layout = np.array([5, 3, 4, 20, 0, 0, 0, 0])
     for watched, goal, action, is_good in [
         (("goal",), 2047.9, 0.0, True),
         (("goal",), -2048.0, 0.0, False),
@@ -251,5 +273,5 @@ def test_the_step_after_an_end_is_skipped_if_it_is_a_reset():
 
 
 def test_strategies_have_their_codes():
-    codes = (kernels.FUTURE, kernels.FINAL, kernels.EPISODE, kernels.RANDOM)
-    assert [STRATEGIES[code] for code in codes] == ["future", "final", "episode", "random"]
+    codes = (kernels.FUTURE, kernels.FINAL, kernels.EPISODE, kernels.RANDOM, kernels.DESIRED)
+    assert [SOURCES[code] for code in codes] == ["future", "final", "episode", "random", "desired"]

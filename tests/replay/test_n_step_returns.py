@@ -74,12 +74,15 @@ MIXTURE = Relabel(future=0.4, final=0.1, desired=0.2, random=0.1)
     n_steps=st.integers(2, 5),
     discount=st.sampled_from([0.0, 0.5, 0.98, 1.0]),
     strategy=st.sampled_from([*STRATEGIES, MIXTURE, lambda rows, steps_done, steps_left, u: rows + 1]),
+    relabel_at=st.sampled_from(["sample", "episode_end"]),
     rule=st.sampled_from(sorted(RULES)),
     shape=st.sampled_from([(12,), (3, 4)]),
     seed=st.integers(0, 99),
 )
-def test_an_n_step_return_is_a_loop_over_its_steps(lengths, n_steps, discount, strategy, rule, shape, seed):
+def test_an_n_step_return_is_a_loop_over_its_steps(lengths, n_steps, discount, strategy, relabel_at, rule, shape, seed):
     options = {"n_steps": n_steps, "discount": discount, "strategy": strategy, "seed": seed}
+    if not callable(strategy):
+        options["relabel_at"] = relabel_at
     buffer = make_buffer(lengths, **options, **RULES[rule])
     batch = buffer.sample(*shape) if len(shape) == 1 else buffer.sample_many(*shape)
     assert batch.discount.shape == shape

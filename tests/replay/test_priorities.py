@@ -24,11 +24,11 @@ def held(lengths, capacity=60, seed=0, **options):
     buffer = make_buffer(capacity, seed=seed, **({"prioritized": True} | options))
     for number, steps in enumerate(lengths, start=1):
         buffer.add_episode(make_episode(number, steps))
-    return buffer, buffer._priorities
+    return buffer, buffer.timeline.priorities
 
 
 def leaves(buffer):
-    return buffer._priorities.values(np.arange(len(buffer.timeline.rows)))
+    return buffer.timeline.priorities.values(np.arange(len(buffer.timeline.rows)))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -299,7 +299,7 @@ def test_a_saved_buffer_continues_with_the_same_bytes(options, tmp_path):
     buffer.beta = 0.7
     buffer.save(tmp_path / "b")
     other = HindsightBuffer.load(tmp_path / "b", compute_reward)
-    assert (other.beta, other._priorities._tree.tobytes()) == (0.7, tree._tree.tobytes())
+    assert (other.beta, other.timeline.priorities._tree.tobytes()) == (0.7, tree._tree.tobytes())
     for _ in range(3):
         mine, theirs = buffer.sample(9), other.sample(9)
         assert mine.row.tobytes() == theirs.row.tobytes()

@@ -5,7 +5,7 @@ import pytest
 
 from hindsight.errors import GoalEnvError
 from hindsight.records import Batch
-from hindsight.replay.rows import Draw
+from hindsight.replay.rows import Draw, read_only
 from hindsight.replay.sampler import RandomNumbers
 from hindsight.replay.strategies import AS_STORED, Termination
 from hindsight.replay.transforms import RewardTransform
@@ -23,7 +23,9 @@ def three_steps():
 
 
 def recompute(batch, transform, **info):
-    transform(batch, Draw(batch, batch, info, batch.row, batch.row, batch.row), RandomNumbers(0))
+    info = {key: read_only(values) for key, values in info.items()}
+    arguments = (read_only(batch.next_achieved_goal), read_only(batch.goal), info)
+    transform(batch, Draw(batch, batch, arguments, batch.row, batch.row), RandomNumbers(0))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from scipy import stats
 from tiny import SPEC, make_episode
 
 from hindsight import Timeline
-from hindsight.errors import FileError
 from hindsight.replay.sampler import RandomNumbers, RowSampler
 
 
@@ -38,14 +37,3 @@ def test_stratified_numbers_are_one_per_interval_in_each_batch():
     u = RandomNumbers(0).stratified(12, 4).reshape(3, 4)
     assert np.floor(u * 4).tolist() == [[0, 1, 2, 3]] * 3
     assert len(np.unique(u * 4 % 1)) == 12
-
-
-def test_a_loaded_state_continues_with_the_same_numbers():
-    one, other = RandomNumbers(3), RandomNumbers(4)
-    one.uniform(7)
-    other.check(one.state)
-    other.load(one.state)
-    assert one.uniform(5).tolist() == other.uniform(5).tolist()
-    for bad in (np.zeros(2, np.uint64), np.zeros(1)):
-        with pytest.raises(FileError, match=r"random state must be \(1,\) of uint64"):
-            one.check(bad)

@@ -26,9 +26,8 @@ def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, reward=c
 
 
 def sampler_of(timeline, strategy, k, seed, *transforms):
-    rng = RandomNumbers(seed)
-    rows = RowSampler(timeline, rng)
-    return Sampler(timeline, rng, rows, GoalSampler(rows, rng, strategy, k), transforms)
+    rows = RowSampler(timeline, RandomNumbers(seed))
+    return Sampler(rows, GoalSampler(rows, strategy, k), transforms)
 
 
 def arrays_of(batch):

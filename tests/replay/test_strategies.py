@@ -1,19 +1,15 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hindsight.errors import OptionError, UnknownNameError
 from hindsight.options import Relabel
 from hindsight.options.relabel import her_probability
 from hindsight.replay.strategies import (
-    SOURCES,
     check_strategy,
     episode_rows,
     final_rows,
     future_rows,
     goal_rows,
-    mixed_rows,
     random_rows,
 )
 
@@ -56,50 +52,6 @@ def test_an_unknown_strategy_names_the_nearest():
         check_strategy("futur")
     with pytest.raises(OptionError, match="got 3"):
         check_strategy(3)
-
-
-def plain_mixture(fractions, row, done, left, u, other):
-    """One sample of a mixture: its goal row and the name of its source, None for the desired goal of the episode."""
-    start = 0.0
-    for name, fraction in fractions:
-        if fraction and u < start + fraction:
-            rest = min((u - start) / fraction, np.nextafter(1.0, 0.0))
-            goal_row = {
-                "future": row + 1 + int(rest * left),
-                "final": row + left,
-                "episode": row - done + 1 + int(rest * (done + left)),
-                "random": other + 1,
-                "desired": other,
-            }[name]
-            return goal_row, name
-        start += fraction
-    return row, None
-
-
-eighths = st.lists(st.integers(0, 3), min_size=5, max_size=5).filter(lambda parts: sum(parts) <= 8)  # exact in binary
-samples = st.tuples(st.integers(0, 50), st.integers(1, 50), st.floats(0, 1, exclude_max=True), st.integers(0, 999))
-
-
-@given(eighths, st.lists(samples, min_size=1, max_size=20))
-def test_a_mixture_equals_a_loop_over_the_samples(parts, drawn):
-    fractions = [(name, part / 8) for name, part in zip(SOURCES, parts, strict=True)]
-    done, left, u, other = map(np.array, zip(*drawn, strict=True))
-    goal_row, source = mixed_rows(Relabel(**dict(fractions)), 100 + done, done, left, u, other)
-    names = [SOURCES[place] if place < len(SOURCES) else None for place in source]
-    expected = [plain_mixture(fractions, 100 + d, d, s, v, o) for d, s, v, o in drawn]
-    assert list(zip(goal_row.tolist(), names, strict=True)) == expected
-
-
-@given(st.lists(st.floats(0, 1), min_size=5, max_size=5), st.floats(0, 1, exclude_max=True), st.integers(1, 10**6))
-def test_no_mixture_leaves_the_episode_by_rounding(parts, u, steps):
-    total = max(sum(parts), 1.0)
-    relabel = Relabel(**{name: part / total for name, part in zip(SOURCES, parts, strict=True)})
-    ends = np.cumsum(list(relabel.fractions().values()))
-    u = np.clip([u, *np.nextafter(ends, 0), *ends], 0, np.nextafter(1.0, 0.0))
-    row, zero = np.full(len(u), 7), np.zeros(len(u), np.int64)
-    goal_row, _ = mixed_rows(relabel, row, zero, zero + steps, u, row)
-    assert (goal_row >= 7).all()
-    assert (goal_row <= 7 + steps).all()
 
 
 def test_the_fraction_of_relabelled_samples():

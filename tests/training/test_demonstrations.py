@@ -1,10 +1,12 @@
 import json
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from short_runs import her, same_bytes, short
 
+from hindsight import PointReach
 from hindsight.envs.minari_data import write_episodes
 from hindsight.errors import FileError, OptionError
 from hindsight.rollout.collect import play_episode
@@ -98,6 +100,15 @@ def test_the_facts_name_the_data():
     with her(demonstrations=NAME) as model:
         facts = model.trainer.demonstrations.facts
     assert {name: facts[name] for name in ("name", "episodes", "steps")} == {"name": NAME, "episodes": 5, "steps": 50}
+
+
+def test_rewards_of_other_options_are_warned_of():
+    other = partial(PointReach, max_steps=10, distance_threshold=3.0)
+    with (
+        her(other, demonstrations=NAME) as model,
+        pytest.warns(UserWarning, match=r"of 50 rewards of the data set .* are not those"),
+    ):
+        model.learn(10)
 
 
 def test_a_run_goes_on_with_the_same_data_only(tmp_path):

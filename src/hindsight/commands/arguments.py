@@ -79,39 +79,38 @@ def _add_groups(parser: ArgumentParser, options: Sequence[OptionField], values: 
 def _add_own(parser: ArgumentParser, agent: str = "", recipe: str = "") -> None:
     """Add what `train` takes besides the options of a run. agent, recipe: those that hold, for the help."""
     add = parser.add_argument
-    add("environment", nargs="?", metavar="ENV", default=None, help=f"id of the environment ({DEFAULT_ENVIRONMENT})")
-    add("--agent", default=None, metavar="NAME", help=f"{', '.join(AGENT_OPTIONS)}{agent}")
-    add("--recipe", default=None, metavar="NAME", help=f"tuned hyperparameters: a built-in recipe or a .toml file{recipe}")
-    add("--folder", type=Path, default=None, metavar="DIR", help="folder of the run (a new one under runs/)")
-    add("--resume", action="store_true", default=False, help="continue the run in the folder, or the newest of its kind")
-    add("--tensorboard", action="store_true", default=False, help="also write metrics for TensorBoard into the folder")
-    add("-h", "--help", action="store_true", default=False, help="show this page")
-    add("--help-all", action="store_true", default=False, help="show every option")
+    add("environment", nargs="?", metavar="ENV", help=f"id of the environment ({DEFAULT_ENVIRONMENT})")
+    add("--agent", metavar="NAME", help=f"{', '.join(AGENT_OPTIONS)}{agent}")
+    add("--recipe", metavar="NAME", help=f"tuned hyperparameters: a built-in recipe or a .toml file{recipe}")
+    add("--folder", type=Path, metavar="DIR", help="folder of the run (a new one under runs/)")
+    add("--resume", action="store_true", help="continue the run in the folder, or the newest of its kind")
+    add("--tensorboard", action="store_true", help="also write metrics for TensorBoard into the folder")
+    add("-h", "--help", action="store_true", help="show this page")
+    add("--help-all", action="store_true", help="show every option")
 
 
 def _add_own_others(parser: Any) -> None:
     """Add what fewer people use."""
-    parser.add_argument("--no-check", action="store_true", default=False, help="do not check the environment first")
-    parser.add_argument("--wandb", action="store_true", default=False, help="also send metrics to Weights & Biases")
-    parser.add_argument(
-        "--save-recipe", type=Path, default=None, metavar="FILE", help="write the settings as a recipe (.toml)"
-    )
+    parser.add_argument("--no-check", action="store_true", help="do not check the environment first")
+    parser.add_argument("--wandb", action="store_true", help="also send metrics to Weights & Biases")
+    parser.add_argument("--save-recipe", type=Path, metavar="FILE", help="write the settings as a recipe (.toml)")
 
 
 def _add_option(parser: Any, option: OptionField, help_text: str) -> None:
     """Add --NAME, and --no-NAME where the option is a switch, a list or may be None."""
     flag, kinds = _flag(option.name), _plain_types(option.type)
     if bool in kinds:
-        parser.add_argument(flag, action=BooleanOptionalAction, help=help_text)
+        parser.add_argument(flag, action=BooleanOptionalAction, default=SUPPRESS, help=help_text)
         return
     is_list = get_origin(option.type) is tuple
     choices = next((get_args(part) for part in (option.type, *get_args(option.type)) if get_origin(part) is Literal), ())
     metavar = f"{{{','.join(choices)}}}" if choices else next(_METAVARS[kind] for kind in _METAVARS if kind in kinds)
-    lists = {"nargs": "*"} if is_list else {}
-    parser.add_argument(flag, type=_reader(kinds), metavar=metavar, help=help_text, **lists)
+    nargs = "*" if is_list else None
+    parser.add_argument(flag, type=_reader(kinds), metavar=metavar, nargs=nargs, default=SUPPRESS, help=help_text)
     if is_list or type(None) in kinds:
         off = () if is_list else None
-        parser.add_argument(f"--no-{flag[2:]}", dest=option.name, action="store_const", const=off, help=SUPPRESS)
+        no_flag = {"dest": option.name, "default": SUPPRESS, "help": SUPPRESS}
+        parser.add_argument(f"--no-{flag[2:]}", action="store_const", const=off, **no_flag)
 
 
 def _reader(kinds: set[Any]) -> Callable[[str], Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -27,28 +27,8 @@ from .terminal import progress, say
 STREAM = 7  # of seeds: no run trains or evaluates on the episodes that are recorded
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the arguments of `record`."""
-    add = parser.add_argument
-    add("source", metavar="RUN", help="a run folder or policy file, or MODULE:FUNCTION, which maps observations to actions")
-    add("--output", required=True, metavar="NAME", help="name of the data set, as in fetch/pick-v0")
-    add(
-        "--env",
-        default=None,
-        metavar="ENV",
-        help="id of the environment, with its module as in mine:Reach-v0 (the run's own)",
-    )
-    add("--episodes", type=int, default=100, metavar="N", help="number of episodes (100)")
-    add("--seed", type=int, default=0, metavar="N", help="seed of the episodes (0)")
-    add("--trust-module", action="store_true", default=False, help="import the module that the run names: it is code")
-    add("--env-options", nargs="+", metavar="NAME=VALUE", help="of a function: arguments of the environment")
-    add(
-        "--info-keys", nargs="+", default=(), metavar="KEY", help="of a function: numbers of the info that the reward needs"
-    )
-
-
-def record_data_set(arguments: Namespace) -> int:
-    """Record what the arguments say, print what it is, and return the exit status."""
+def record_data_set(arguments: Namespace) -> None:
+    """Record what the arguments say, and print what it is."""
     source, env, name = arguments.source, arguments.env, arguments.output
     if ":" not in source or Path(source).exists():
         player = policy_player(Path(source), env, arguments.trust_module)
@@ -61,7 +41,6 @@ def record_data_set(arguments: Namespace) -> int:
     episodes = record(player, name, arguments.episodes, arguments.seed)
     say(f"data set: {name}, {len(episodes)} episodes, {sum(bool(each.success) for each in episodes)} of them successful")
     say(f"  hindsight train {env or name_of(player.environment)} --demonstrations {name}")
-    return 0
 
 
 class Player(NamedTuple):
@@ -82,17 +61,10 @@ def record(player: Player, name: str, episodes: int, seed: int) -> list[Episode]
     """Play episodes, write them as the data set `name`, and return them. Raises what `write_episodes` raises."""
     check_new(name)
     with closing(player.environment):
-        played = [
-            play_episode(
-                player.environment,
-                player.act,
-                environment_seed(seed, STREAM, number),
-                number,
-                player.limit,
-                player.info_keys,
-            )
-            for number in progress(range(episodes), episodes, "episodes")
-        ]
+        played = []
+        for number in progress(range(episodes), episodes, "episodes"):
+            start = environment_seed(seed, STREAM, number)
+            played.append(play_episode(player.environment, player.act, start, number, player.limit, player.info_keys))
         write_episodes(name, player.environment, played, player.author)
     return played
 

@@ -5,7 +5,7 @@ Constructor, methods and dictionaries are those of cpprb 11. Differences:
 - `seed` makes goals and samples reproducible.
 - `indexes` are new arrays. They name transitions for `update_priorities`; they are not positions in
   `get_all_transitions`, which returns the oldest episode first.
-- `weights` are divided by the largest one of the batch, as in `HindsightBuffer`; cpprb divides by that of all transitions.
+- A step is stored once. Each of its transitions refers to it, so the buffer takes about 40 % of cpprb's memory.
 - `update_priorities` refuses NaN, infinite and negative priorities and unknown indexes before anything changes. It skips
   transitions that are no longer stored (check_for_update is always on).
 - NaN, infinity and numbers that the dtype of a field cannot hold are refused. Goals that `goal_func` makes from integer
@@ -26,12 +26,12 @@ import numpy as np
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError, ShapeError, UnknownNameError
 from ..options import ReplayOptions
 from ..options.relabel import STRATEGIES
-from ..records import Array, ArraySpec, GoalSpec
+from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..replay.buffer import HindsightBuffer
 from ..replay.priorities import SMALLEST_ERROR, ErrorPriorities
-from ..replay.rows import take_records
+from ..replay.rows import as_array, take_records, whole_number
 from ..storage import load_arrays, save_arrays
-from .cpprb_fields import MissingFieldError, as_array, as_count, as_shape, as_steps, step_fields
+from .cpprb_fields import MissingFieldError, as_count, as_shape, as_steps, step_fields
 from .cpprb_goals import EpisodeRelabelling, GoalFunction, RewardFunction
 
 KIND = "cpprb buffer"
@@ -95,28 +95,29 @@ class HindsightReplayBuffer:
         self._more_eps = float(eps) - SMALLEST_ERROR  # the buffer adds SMALLEST_ERROR itself
         self._fields = step_fields(env_dict, default_dtype, state, action, next_state)
         self.goal_shape = self._fields.dtype[state].shape if goal_shape is None else as_shape(goal_shape, "goal_shape")
-        self._relabelling = EpisodeRelabelling(self._fields, reward_func, goal_func, self.goal_shape, strategy)
+        self._relabelling = EpisodeRelabelling(
+            self._fields, reward_func, goal_func, self.goal_shape, strategy, self.additional_goals
+        )
         self._options = ReplayOptions(n_sampled_goal=0, prioritized=prioritized, alpha=alpha)
         self._rng = np.random.default_rng(np.random.default_rng(seed).integers(2**64, dtype=np.uint64))
         self._open = np.zeros(self.max_episode_len, self._fields.dtype)
+        self._steps = np.zeros(self._size // (1 + self.additional_goals), self._fields.dtype)
         self.clear()
 
     def clear(self) -> None:
         """Remove all transitions, the open episode and the priorities. The random state stays as it is."""
-        goal, bytes_of_step = self._relabelling.goal_dtype, ArraySpec((self._fields.dtype.itemsize,), "uint8")
-        spec = GoalSpec(ArraySpec((0,), "uint8"), ArraySpec(self.goal_shape, goal.name), bytes_of_step)
-        is_exact = (goal.kind != "f" or np.can_cast(goal, np.float32)) and np.can_cast(self._fields.reward, np.float32)
+        nothing, transition = ArraySpec((0,), "uint8"), ArraySpec((self._relabelling.transition.itemsize,), "uint8")
         self._buffer = HindsightBuffer(
             self._size,
-            spec,
+            GoalSpec(nothing, nothing, transition),  # a transition is stored as the bytes of an action
             None,
             _no_rewards,
             seed=self._rng,
             options=self._options,
             episode_length=min(self.max_episode_len, SHORT_EPISODE) * (1 + self.additional_goals),
-            dtype="float32" if is_exact else "float64",
         )
-        self._open_steps = 0
+        self._open_steps = self._n_steps = 0  # of the open episode; of all episodes so far
+        self._lowest = LowestPriority()
         if self._options.prioritized:
             self._error_priorities().largest_error += self._more_eps
 
@@ -154,24 +155,34 @@ class HindsightReplayBuffer:
         count, total = self._open_steps, self._open_steps * (1 + self.additional_goals)
         if total > self._size:
             raise EpisodeTooLongError(f"The episode with its goals has {total} transitions, but `size` is {self._size}.")
-        if count:
-            steps, timeline = self._open[:count], self._buffer.timeline
-            self._buffer.add_episode(self._relabelling.relabel(steps, goal, self.additional_goals, timeline, self._rng))
-            self._open_steps = 0
+        if not count:
+            return
+        steps, n_stored = self._open[:count], len(self._buffer) // (1 + self.additional_goals)
+        stored = range(self._n_steps - n_stored, self._n_steps)
+        transitions = self._relabelling.relabel(steps, goal, self._steps, stored, self._rng)
+        nothing, action = np.zeros((total + 1, 0), np.uint8), transitions.view(np.uint8).reshape(total, -1)
+        self._buffer.add_episode(Episode(nothing, nothing, nothing, action, np.zeros(total)))
+        self._steps[(self._n_steps + np.arange(count)) % len(self._steps)] = steps
+        self._n_steps, self._open_steps = self._n_steps + count, 0
 
     def sample(self, batch_size: float, beta: float = 0.4) -> dict[str, Array]:
         """Sample transitions: {name: (B, shape)} of the fields in env_dict, "rew" (B, 1) and "goal" (B, goal_shape).
 
-        beta: exponent of the importance weights, from 0 (none) to 1; higher values count as 1.
-        With priorities also "weights", (B,) float32, and "indexes", (B,) uint64, for `update_priorities`.
+        beta: exponent of the importance weights, at least 0 (none), usually at most 1.
+        With priorities also "weights", (B,) float32, divided by the largest weight of all transitions as in cpprb, and
+        "indexes", (B,) uint64, for `update_priorities`.
         Raises NothingToSampleError for an empty buffer, OptionError, or InputError for a batch that is too large.
         """
-        self._buffer.beta = min(beta, 1.0)
+        if not 0 <= beta < np.inf:
+            raise OptionError(f"`beta` must be at least 0, got {beta}.")
         batch = self._buffer.sample(as_count("batch_size", batch_size, 1))
-        transitions = self._transitions(batch.action, batch.reward, batch.goal)
+        transitions = self._transitions(batch.action)
         if batch.weight is None:
             return transitions
-        return transitions | {"weights": batch.weight, "indexes": batch.row.astype(np.uint64)}
+        priorities = self._error_priorities()
+        values = priorities.values(batch.row % len(priorities.leaves))  # an index is a row plus a multiple of their number
+        weights = ((self._lowest.find(priorities.leaves) / values) ** beta).astype(np.float32)
+        return transitions | {"weights": weights, "indexes": batch.row.astype(np.uint64)}
 
     def get_all_transitions(self, shuffle: bool = False) -> dict[str, Array]:
         """Return all transitions, the oldest episode first: its steps under the desired goal, then under each other goal.
@@ -181,17 +192,14 @@ class HindsightReplayBuffer:
         timeline = self._buffer.timeline
         row = timeline.live_rows()
         row = np.roll(row, -int(np.searchsorted(row, timeline.oldest)))
-        rows = take_records(timeline.rows, self._rng.permutation(row) if shuffle else row)
-        return self._transitions(rows["action"], rows["reward"], rows["desired_goal"])
+        return self._transitions(timeline.rows["action"][self._rng.permutation(row) if shuffle else row])
 
-    def _transitions(self, action: Array, reward: Array, goal: Array) -> dict[str, Array]:
-        """Return transitions as arrays of their own. action: the bytes of the steps, (B, itemsize)."""
-        steps = np.ascontiguousarray(action).reshape(-1).view(self._fields.dtype)
+    def _transitions(self, action: Array) -> dict[str, Array]:
+        """Return transitions as arrays of their own. action: their bytes, (B, itemsize)."""
+        transitions = np.ascontiguousarray(action).reshape(-1).view(self._relabelling.transition)
+        steps = take_records(self._steps, transitions["step"] % len(self._steps))
         batch = {name: np.array(steps[name]) for name in steps.dtype.names or ()}
-        return batch | {
-            "rew": reward.astype(self._fields.reward, copy=False)[:, None],
-            "goal": goal.astype(self._relabelling.goal_dtype, copy=False),
-        }
+        return batch | {"rew": transitions["rew"][:, None].copy(), "goal": transitions["goal"].copy()}
 
     def update_priorities(self, indexes: Any, priorities: Any) -> None:
         """Set the priorities of sampled transitions: two array-likes with as many numbers.
@@ -199,20 +207,21 @@ class HindsightReplayBuffer:
         Raises ValueError for NaN, infinity, negative numbers and unknown indexes, or if the buffer
         has no priorities. Nothing changes then.
         """
-        self._error_priorities()
-        index, priority = as_array("indexes", indexes).ravel(), as_array("priorities", priorities).ravel()
+        leaves = self._error_priorities().leaves
+        index, priority = as_array(indexes, "indexes").ravel(), as_array(priorities, "priorities").ravel()
         if index.size or priority.size:
             self._buffer.update_priorities(index, priority + self._more_eps)
+            self._lowest.note(leaves, index % len(leaves))
 
     def get_max_priority(self) -> float:
         """Return the largest priority so far, that of new transitions; 1 at first. Raises ValueError without priorities."""
         return self._error_priorities().largest_error - self._more_eps
 
     def _error_priorities(self) -> ErrorPriorities:
-        for data in self._buffer.timeline.row_data:
-            if isinstance(data, ErrorPriorities):
-                return data
-        raise InputError("Buffer is constructed without PER. Pass prioritized=True.")
+        priorities = self._buffer.timeline.priorities
+        if not isinstance(priorities, ErrorPriorities):
+            raise InputError("Buffer is constructed without PER. Pass prioritized=True.")
+        return priorities
 
     def get_stored_size(self) -> int:
         """Return the number of stored transitions; 0 until the first episode has ended."""
@@ -229,8 +238,9 @@ class HindsightReplayBuffer:
         """
         arrays, data = self._buffer.state_dict()
         arrays["open_fields"] = self._open[: self._open_steps].view(np.uint8)
-        random_state = self._rng.bit_generator.state
-        save_arrays(file, KIND, arrays, {"buffer": data, "settings": self._settings(), "random_state": random_state})
+        arrays["steps"] = self._steps[: self._n_steps].view(np.uint8)
+        data = {"buffer": data, "n_steps": self._n_steps, "random_state": self._rng.bit_generator.state}
+        save_arrays(file, KIND, arrays, data | {"settings": self._settings()})
 
     def load_transitions(self, file: str | Path | BinaryIO) -> None:
         """Replace the contents by those of a saved buffer with the same settings. Reading runs no code.
@@ -243,20 +253,47 @@ class HindsightReplayBuffer:
             if data["settings"] != expected:
                 raise FileError(f"expected {expected}, got {data['settings']}")
             rng.bit_generator.state = data["random_state"]
-            steps: Any = arrays["open_fields"].view(self._fields.dtype)
-            opened = np.zeros_like(self._open)
-            opened[: len(steps)] = steps
+            opened = _filled(self._open, arrays["open_fields"])
+            steps, n_steps = _filled(self._steps, arrays["steps"]), whole_number("n_steps", data["n_steps"], 0)
             self._buffer.load_state_dict(arrays, data["buffer"])
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise FileError(f"The file does not fit this buffer, or is damaged: {problem}") from None
-        self._open, self._open_steps, self._rng = opened, len(steps), rng
+        self._open, self._open_steps = opened, len(arrays["open_fields"]) // opened.itemsize
+        self._steps, self._n_steps, self._rng, self._lowest = steps, n_steps, rng, LowestPriority()
 
     def _settings(self) -> dict[str, Any]:
         """Return what a file and the buffer that loads it must have in common, as JSON, besides the buffer's own."""
-        goals = [self._relabelling.strategy, self.additional_goals, str(self._relabelling.goal_dtype)]
+        goals = [self._relabelling.strategy, self.additional_goals, str(self._relabelling.transition)]
         return {"fields": str(self._fields), "goals": goals, "max_episode_len": self.max_episode_len, "eps": self._more_eps}
+
+
+class LowestPriority:
+    """The lowest priority of a buffer. All rows are searched only if the row that had it has changed."""
+
+    def __init__(self) -> None:
+        self._row, self._value = 0, np.nan
+
+    def find(self, leaves: Array) -> float:
+        """Return the lowest priority that is not 0."""
+        if leaves[self._row] != self._value:
+            self._row = int(np.where(leaves > 0, leaves, np.inf).argmin())
+            self._value = float(leaves[self._row])
+        return self._value
+
+    def note(self, leaves: Array, rows: Array) -> None:
+        """Take note that the priorities of some rows were updated. New transitions have the highest one instead."""
+        lowest = rows[np.where(leaves[rows] > 0, leaves[rows], np.inf).argmin()]
+        if 0 < leaves[lowest] < self._value:
+            self._row, self._value = int(lowest), float(leaves[lowest])
 
 
 def _no_rewards(achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
     """Stand in for compute_reward: n_sampled_goal is 0, so no reward is recomputed."""
     return np.zeros(len(goal), np.float32)
+
+
+def _filled(records: Array, content: Array) -> Array:
+    """Return an array like `records` that starts with the bytes `content`. Raises ValueError if they do not fit."""
+    filled, stored = np.zeros_like(records), content.view(records.dtype)
+    filled[: len(stored)] = stored
+    return filled

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
+from ..errors import MissingKeyError, OptionError, ShapeError
 from ..records import Array
-from ..replay.rows import whole_number
+from ..replay.rows import Field, as_array, refuse_non_finite, whole_number, write
 
 RESERVED = ("rew", "goal", "weights", "indexes")  # keys of a sample that env_dict may not define
 NUMERIC_KINDS = "biuf"
@@ -79,43 +79,20 @@ def as_steps(name: str, value: Any, field: np.dtype[Any]) -> Array:
 
     Raises ShapeError, and what `as_array` and `cast` raise.
     """
-    array = as_array(name, value)
+    array = as_array(value, name)
     if not array.size or array.size % math.prod(field.shape):
         raise ShapeError(f"Expected shape {field.shape} for `{name}`, or (n, ...) for n steps, got {array.shape}.")
     return cast(name, array.reshape(-1, *field.shape), field.base)
 
 
-def as_array(name: str, value: Any) -> Array:
-    """Return an array of anything that holds numbers; raise InputError for others."""
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError) as problem:
-        raise InputError(f"`{name}` cannot be read as an array ({problem}). Give a NumPy array.") from None
-
-
 def cast(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
-    """Return `array` in `dtype`.
+    """Return a copy of `array` in `dtype`.
 
     Raises NonFiniteError for NaN and infinity, and CastError for values that `dtype` cannot hold.
     """
-    if dtype.kind in NUMERIC_KINDS and array.dtype.kind not in NUMERIC_KINDS:
-        raise CastError(f"`{name}` has dtype {array.dtype}, which is not numeric. Give values for dtype {dtype}.")
-    stored = array
-    if array.dtype != dtype:
-        with np.errstate(invalid="ignore", over="ignore"):
-            stored = array.astype(dtype)
-        if dtype.kind in "biu":
-            _refuse(name, array, stored != array, dtype)
-    if dtype.kind == "f" and np.count_nonzero(np.isfinite(stored)) < stored.size:  # faster than isfinite(stored).all()
-        _refuse(name, array, ~np.isfinite(stored), dtype)
-    return stored
-
-
-def _refuse(name: str, array: Array, is_lost: Array, dtype: np.dtype[Any]) -> None:
-    """Raise for the first value of `array` that `dtype` cannot hold, if there is one."""
-    if not is_lost.any():
-        return
-    value = array[is_lost].flat[0]
-    if not np.isfinite(value):
-        raise NonFiniteError(f"`{name}` holds {value}, but the values must be finite.")
-    raise CastError(f"`{name}` holds {value}, which dtype {dtype} cannot hold. Rescale it or declare another dtype.")
+    if dtype.kind not in NUMERIC_KINDS:
+        return array.astype(dtype)
+    field = Field.of(f"`{name}`", np.empty(array.shape, dtype))
+    write([field], [array])
+    refuse_non_finite([field], [array])
+    return field.array

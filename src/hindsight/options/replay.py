@@ -132,10 +132,7 @@ class ReplayOptions(SubgoalSamplingOptions, SamplingOptions, RelabelOptions):
     """Options of the replay buffer."""
 
     @model_validator(mode="after")
-    def _one_step_if_relabelled_once(self) -> Self:
-        if self.relabel_at == "episode_end" and self.n_steps > 1:
-            raise OptionError(
-                f"relabel_at='episode_end' works with one-step samples only, but `n_steps` is {self.n_steps}. "
-                f"Use n_steps=1 or relabel_at='sample'."
-            )
+    def _named_sources_if_relabelled_once(self) -> Self:
+        if self.relabel_at == "episode_end" and not isinstance(self.goal_strategy, str | Relabel):
+            raise OptionError("A function as `strategy` needs relabel_at='sample'. Use that, or a named strategy.")
         return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -15,10 +14,7 @@ from ..options import Settings, run_options
 
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
-_MAX_BYTES = 1_000_000  # a recipe has a few hundred
 _OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
-_MAX_DOTS = 10  # in a key: tomllib needs quadratic time and a frame of the stack for each
-_LONG_KEY = re.compile(rf"^[^#\n=]*(?:\.[^#\n=.]*){{{_MAX_DOTS}}}", re.MULTILINE)
 
 
 def names_in(folder: Traversable) -> list[str]:
@@ -72,12 +68,7 @@ def _toml(value: Any) -> str:
 def _read(kind: str, path: Path) -> str:
     if not path.is_file():
         raise FileError(f"There is no {kind} file {path}.")
-    if path.stat().st_size > _MAX_BYTES:
-        raise FileError(f"A {kind} must have at most {_MAX_BYTES} bytes, {path} has {path.stat().st_size}.")
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
         raise FileError(f"{path} is not UTF-8 text: {problem}") from None
-    if _LONG_KEY.search(text):
-        raise FileError(f"A key of a {kind} must have at most {_MAX_DOTS - 1} dots ({path}).")
-    return text

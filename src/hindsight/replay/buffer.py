@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ from ..records.symmetries import Symmetries
 from ..storage import load_arrays, save_arrays
 from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
-from .rows import fraction_of_one, row_dtype, whole_number
-from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
+from .rows import check_stored, fraction_of_one, row_dtype, whole_number
+from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler, StoredGoals, count_stored_goals
 from .strategies import RewardFunction, Strategy, check_strategy, choose_termination, read_strategy
 from .timeline import Timeline, default_dtype
-from .transforms import Pipeline, WeightTransform, already_achieved_fraction, check_subgoals
+from .transforms import WeightTransform, check_subgoals, make_augmentations, make_returns
 
 KIND = "hindsight buffer"
 SAVED_ARGUMENTS = ("capacity", "n_envs", "episode_length", "dtype", "autoreset", "success_reward", "discount", "subgoals")
@@ -50,7 +51,7 @@ class HindsightBuffer:
     discount: per step, for n-step returns.
     subgoals: see `hindsight.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
     Raises OptionError, UnknownNameError and GoalEnvError.
-    timeline, open_episodes: the finished and the open episodes, to be read.
+    timeline, open_episodes, symmetries: the finished and the open episodes and the symmetry group, to be read.
     """
 
     def __init__(
@@ -75,26 +76,25 @@ class HindsightBuffer:
         is_spec = isinstance(observation_space, GoalSpec)
         spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
-        self._pipeline = Pipeline(
-            compute_reward,
-            choose_termination(options.relabel_terminated, compute_terminated, compute_success, success_reward),
-            options,
-            fraction_of_one("discount", discount),
-            check_subgoals(subgoals, options),
-            success_reward,
-            Symmetries(options.symmetries, spec),
-        )
-        self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype or default_dtype(spec))
-        self.open_episodes = OpenEpisodes(self.timeline, n_envs, autoreset)
-        self._rng, self._priorities = RandomNumbers(seed), make_priorities(len(self.timeline.rows), options)
-        self._weights = WeightTransform(self.timeline, self._priorities if options.prioritized else None, options.beta)
-        rows = RowSampler(self.timeline, self._rng, self._priorities)
-        self._stored = self._pipeline.stored_goals(rows, self._rng)
-        self.timeline.row_data = [data for data in (self._priorities, self._stored) if data is not None]
-        goals = self._pipeline.goals(rows, self._rng)
-        transforms = self._pipeline.transforms(self.timeline, self._stored, self._weights)
-        self._sampler = Sampler(self.timeline, self._rng, rows, goals, transforms, self._pipeline.extras)
+        self.symmetries = Symmetries(options.symmetries, spec)
         self._functions = (compute_reward, compute_terminated, compute_success)
+        termination = choose_termination(options.relabel_terminated, compute_terminated, compute_success, success_reward)
+        self._success_reward, self._discount = success_reward, fraction_of_one("discount", discount)
+        self._returns = partial(make_returns, compute_reward, termination, options, self._discount)
+        self._subgoals = check_subgoals(subgoals, options)
+        dtype, n_stored_goals = dtype or default_dtype(spec), count_stored_goals(options)
+        timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype, n_stored_goals)
+        self.open_episodes = OpenEpisodes(timeline, n_envs, autoreset)
+        timeline.priorities = make_priorities(len(timeline.rows), options)
+        rows = RowSampler(timeline, RandomNumbers(seed), timeline.priorities)
+        if n_stored_goals:
+            timeline.draw_goals = StoredGoals(rows, self._strategy).draw
+        goals = GoalSampler(rows, self._strategy, options.n_sampled_goal, options.relabel_at == "episode_end")
+        self._weights = WeightTransform(timeline, options.beta)
+        self._extras = ("discount",) if options.n_steps > 1 else ()
+        augmentations = make_augmentations(timeline, self._subgoals, options, success_reward, self.symmetries)
+        weights = [self._weights] if options.prioritized else []
+        self._sampler = Sampler(rows, goals, [self._returns(timeline), *augmentations, *weights], self._extras)
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class HindsightBuffer:
     @property
     def her_probability(self) -> float:
         """Fraction of the samples that are relabelled: k / (k + 1), or that of a Relabel."""
-        return self._sampler.goals.probability if self._stored is None else self._stored.probability
+        return self._sampler.goals.probability
 
     @property
     def strategy(self) -> Strategy:
@@ -123,16 +123,11 @@ class HindsightBuffer:
 
     @strategy.setter
     def strategy(self, strategy: Strategy) -> None:
-        if self._stored is not None:
+        if self.options.relabel_at == "episode_end":
             raise OptionError("strategy cannot change with relabel_at='episode_end', because the goals are stored already.")
-        goals = GoalSampler(self._sampler.rows, self._rng, strategy, self.options.n_sampled_goal)
+        goals = GoalSampler(self._sampler.rows, strategy, self.options.n_sampled_goal)
         with self._lock:
             self._sampler.goals, self._strategy = goals, strategy
-
-    @property
-    def symmetries(self) -> Symmetries:
-        """The symmetry group of the samples. Without symmetries it holds the identity alone."""
-        return self._pipeline.symmetries
 
     @property
     def beta(self) -> float:
@@ -152,10 +147,11 @@ class HindsightBuffer:
         Raises InputError for NaN, infinity, negative numbers, other shapes, and rows that start no transition. Nothing is
         changed then.
         """
-        if not isinstance(self._priorities, ErrorPriorities):
+        priorities = self.timeline.priorities
+        if not isinstance(priorities, ErrorPriorities):
             raise InputError("The buffer does not sample by TD error. Make it with ReplayOptions(prioritized=True).")
         with self._lock:
-            self._priorities.update(row, priority, self.timeline)
+            priorities.update(row, priority, *self.timeline.live_positions())
 
     def add(
         self,
@@ -211,17 +207,22 @@ class HindsightBuffer:
         """
         shape = (whole_number("batch_size", batch_size, 1),)
         with self._lock:
-            timeline, rng = self.open_episodes.as_truncated(), self._rng
-            rows, returns = RowSampler(timeline, rng), self._pipeline.returns(timeline)
-            goals = GoalSampler(rows, rng, self._strategy, self.options.n_sampled_goal)
-            return Sampler(timeline, rng, rows, goals, [returns], self._pipeline.extras).sample(shape)
+            timeline = self.open_episodes.as_truncated()
+            rows = RowSampler(timeline, self._sampler.rng)
+            goals = GoalSampler(rows, self._strategy, self.options.n_sampled_goal)
+            return Sampler(rows, goals, [self._returns(timeline)], self._extras).sample(shape)
 
     def already_achieved_fraction(self, batch: Batch) -> float | None:
         """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
 
         Achieved means: the reward is as good as at the goal. None if no sample is relabelled or the reward needs info.
         """
-        return None if self.options.info_keys else already_achieved_fraction(self._pipeline.compute_reward, batch)
+        here = batch.is_relabelled
+        if self.options.info_keys or not here.any():
+            return None
+        goal = batch.goal[here]
+        before, at_goal = (np.asarray(self._functions[0](a, goal, {})) for a in (batch.achieved_goal[here], goal))
+        return float(np.mean(before >= at_goal))
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
@@ -229,7 +230,7 @@ class HindsightBuffer:
         Large arrays are views: write or copy them before the buffer changes.
         """
         with self._lock:
-            arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self._rng.state.copy()}
+            arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self._sampler.rng.state.copy()}
             return arrays, _describe(self)
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
@@ -282,7 +283,7 @@ class HindsightBuffer:
 
 def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
     """Return what makes the buffer again, except for functions, as strict JSON."""
-    timeline, open_episodes, pipeline, strategy = buffer.timeline, buffer.open_episodes, buffer._pipeline, buffer.strategy
+    timeline, open_episodes, strategy = buffer.timeline, buffer.open_episodes, buffer.strategy
     return {
         "spec": timeline.spec.to_json(),
         "capacity": timeline.capacity,
@@ -290,9 +291,9 @@ def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
         "dtype": timeline.rows["reward"].dtype.name,
         "n_envs": open_episodes.n_envs,
         "autoreset": open_episodes.autoreset,
-        "success_reward": pipeline.success_reward,
-        "discount": pipeline.discount,
-        "subgoals": list(pipeline.subgoals),
+        "success_reward": buffer._success_reward,
+        "discount": buffer._discount,
+        "subgoals": list(buffer._subgoals),
         "options": buffer.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
         "strategy": None if callable(strategy) else str(strategy),
         "beta": buffer.beta,
@@ -301,18 +302,18 @@ def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
 
 def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
     """See `HindsightBuffer.load_state_dict`. All checks come before the first change."""
-    timeline, open_episodes, rng = buffer.timeline, buffer.open_episodes, buffer._rng
+    timeline, open_episodes = buffer.timeline, buffer.open_episodes
     try:
         _refuse_other_kind(_describe(buffer), data, timeline)
         timeline.check(arrays)
         open_episodes.check(arrays)
-        rng.check(arrays["random_state"])
+        check_stored("random state", arrays["random_state"], (1,), np.uint64)
         beta, strategy = fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"])
     except (KeyError, TypeError, AttributeError, OptionError) as problem:
         raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
     timeline.load(arrays)
     open_episodes.load(arrays)
-    rng.load(arrays["random_state"])
+    buffer._sampler.rng.state[:] = arrays["random_state"]
     buffer.beta = beta
     if strategy is not None and buffer.options.relabel_at == "sample":
         buffer.strategy = strategy
@@ -353,7 +354,7 @@ def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timelin
     pairs = [(name, data[name], mine[name]) for name in MUST_AGREE]
     pairs += [(name, getattr(options, name), getattr(own, name)) for name in AGREEING_OPTIONS]
     differences = [f"{name} {theirs!r} instead of {wanted!r}" for name, theirs, wanted in pairs if theirs != wanted]
-    if row_dtype(spec, options.info_keys, data["dtype"]) != timeline.rows.dtype:
+    if row_dtype(spec, options.info_keys, data["dtype"], timeline.n_stored_goals) != timeline.rows.dtype:
         differences.insert(0, timeline.spec.difference(spec) or "other dtypes of its spaces")
     if differences:
         raise FileError(f"The stored buffer does not fit this one. It has {'; '.join(differences)}.")

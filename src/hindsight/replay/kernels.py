@@ -7,6 +7,7 @@ copy. The loops therefore prefetch the addresses that they need next.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ..options.relabel import STRATEGIES
+from ..options.relabel import SOURCES
 from ..records import OBSERVATION_KEYS, Array
 
-FUTURE, FINAL, EPISODE, RANDOM = range(len(STRATEGIES))
+FUTURE, FINAL, EPISODE, RANDOM, DESIRED, STORED = range(len(SOURCES) + 1)  # STORED: a goal that is stored in the row
+LARGEST_U = math.nextafter(1.0, 0.0)
 FRESH, OPEN, ENDED = range(3)  # phases of an environment: no open episode; inside an episode; an episode has just ended
 NOT_FINITE, NEEDS_CARE = -1, -2  # codes of `add_steps`
 AHEAD = 16  # samples between a prefetch and its use
@@ -82,14 +84,15 @@ def fill_uniform(state: Array, u: Array) -> None:
 
 
 def row_layout(row: np.dtype[Any]) -> Array:
-    """Return where sampling reads, (6,) int64.
+    """Return where sampling reads, (8,) int64.
 
     In int32: the size of a row, the places of steps_done and steps_left. In bytes: the size of a row, the places of
-    achieved_goal and desired_goal.
+    achieved_goal and desired_goal, the size of a goal. The number of stored goals, which follow the desired goal.
     """
     at = {name: place for name, (_, place, *_) in (row.fields or {}).items()}
     ints = [row.itemsize // 4, at["steps_done"] // 4, at["steps_left"] // 4]
-    return np.array([*ints, row.itemsize, at["achieved_goal"], at["desired_goal"]], np.int64)
+    goal_bytes, n_stored = row["desired_goal"].itemsize, row["stored_goals"].shape[0] if "stored_goals" in at else 0
+    return np.array([*ints, row.itemsize, at["achieved_goal"], at["desired_goal"], goal_bytes, n_stored], np.int64)
 
 
 @compiled
@@ -117,8 +120,7 @@ def choose_goals(
     counts: Array,
     layout: Array,
     u: Array,
-    probability: float,
-    strategy: int,
+    sources: Array,
     row: Array,
     other_row: Array,
     is_relabelled: Array,
@@ -126,38 +128,46 @@ def choose_goals(
 ) -> None:
     """Fill is_relabelled and goal_at, the first byte of each sample's goal in the ring.
 
-    u: (B,) in [0, 1). A number below `probability` relabels the sample. The number divided by `probability` is uniform in
-        [0, 1) again and chooses the goal.
-    strategy: an index of STRATEGIES.
-    row, other_row: (B,) live rows. Only RANDOM reads `other_row`.
+    u: (B,) in [0, 1). It chooses the source. Its place in the part of the source is uniform in [0, 1) again and chooses the
+        goal. A number behind all parts keeps the desired goal.
+    sources: (S, 3): an index of SOURCES, or STORED; the start and the size of its part of [0, 1). The parts are adjacent.
+    row, other_row: (B,) live rows. Only RANDOM and DESIRED read `other_row`.
     """
-    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at = layout
+    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored = layout
     for i in range(len(row)):
-        rest, first = u[i] / probability, row[i] * row_ints
-        done, left = counts[first + done_at], counts[first + left_at]
-        if strategy == FUTURE:
-            goal_row = row[i] + 1 + np.int64(rest * left)
-        elif strategy == FINAL:
-            goal_row = row[i] + left
-        elif strategy == EPISODE:
-            goal_row = row[i] - done + 1 + np.int64(rest * (done + left))
+        place = 0
+        for s in range(len(sources)):
+            place += u[i] >= sources[s, 1] + sources[s, 2]
+        is_relabelled[i] = place < len(sources)
+        source, start, size = sources[min(place, len(sources) - 1)]
+        rest, first = min((u[i] - start) / size, LARGEST_U), row[i] * row_ints
+        done, left, desired = counts[first + done_at], counts[first + left_at], row[i] * row_bytes + desired_at
+        if source == FUTURE:
+            chosen = (row[i] + 1 + np.int64(rest * left)) * row_bytes + achieved_at
+        elif source == FINAL:
+            chosen = (row[i] + left) * row_bytes + achieved_at
+        elif source == EPISODE:
+            chosen = (row[i] - done + 1 + np.int64(rest * (done + left))) * row_bytes + achieved_at
+        elif source == RANDOM:
+            chosen = (other_row[i] + 1) * row_bytes + achieved_at
+        elif source == DESIRED:
+            chosen = other_row[i] * row_bytes + desired_at
         else:
-            goal_row = other_row[i] + 1
-        is_relabelled[i] = u[i] < probability
-        desired, achieved = row[i] * row_bytes + desired_at, goal_row * row_bytes + achieved_at
-        goal_at[i] = achieved if is_relabelled[i] else desired
+            chosen = desired + (1 + np.int64(rest * n_stored)) * goal_bytes
+        goal_at[i] = chosen if is_relabelled[i] else desired
 
 
 @compiled
-def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array, block: Array) -> None:
-    """Copy the fields of every sample into `block`.
+def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array) -> None:
+    """Copy the fields of every sample into the arrays of a batch.
 
     ring: the rows as bytes, flat.
+    row: (B,) int64, itself an array of the batch.
     plan: (F, 3), one line per field: its first byte, counted from the sample's row (the next row starts at row_bytes); its
-        size in bytes; its first byte in `block`, where the samples are adjacent. The first line is that of the goal, which
-        is read from goal_at.
+        size in bytes; the first byte of its array, counted from the first byte of `row`. The first line is that of the
+        goal, which is read from goal_at.
     """
-    start, into = ring.ctypes.data, block.ctypes.data
+    start, into = ring.ctypes.data, row.ctypes.data
     for i in range(-AHEAD, len(row)):
         if i + AHEAD < len(row):
             prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
@@ -177,24 +187,22 @@ def sample(
     u: Array,
     n_proposals: int,
     high_water: int,
-    probability: float,
-    strategy: int,
+    sources: Array,
     row: Array,
     is_relabelled: Array,
     goal_at: Array,
     plan: Array,
-    block: Array,
 ) -> bool:
     """Run `fill_uniform`, `draw_rows`, `choose_goals` and `gather` in one call. Return False if rows are missing.
 
-    u: memory for n_proposals + B numbers. RANDOM is not supported, because it draws rows twice.
+    u: memory for n_proposals + B numbers. RANDOM and DESIRED are not supported, because they draw rows twice.
     """
     counts, n_numbers = ring.view(np.int32), n_proposals + len(row)
     fill_uniform(state, u[:n_numbers])
     if draw_rows(counts, layout, u[:n_proposals], high_water, row) < len(row):
         return False
-    choose_goals(counts, layout, u[n_proposals:n_numbers], probability, strategy, row, row, is_relabelled, goal_at)
-    gather(ring, layout[3], row, goal_at, plan, block)
+    choose_goals(counts, layout, u[n_proposals:n_numbers], sources, row, row, is_relabelled, goal_at)
+    gather(ring, layout[3], row, goal_at, plan)
     return True
 
 

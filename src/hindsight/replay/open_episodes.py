@@ -96,16 +96,14 @@ class OpenEpisodes:
         write(fields, values)
         if info or self.timeline.info_keys or self.autoreset == SAME_STEP:
             self._read_info(info)
-        kept = self._copy_changes()
         code = add_steps(*self._arguments)
         if code == NOT_FINITE:
             self._refuse(fields, values)
         if code == NEEDS_CARE:
             self._make_way(before, after)
-            kept = self._copy_changes()
             code = add_steps(*self._arguments)
         if code:
-            self._close_ended(kept)
+            self._close(np.flatnonzero((self.phase == ENDED) & (self.steps > 0)), ENDED)
             self.timeline.warn_of_goals()
 
     def close_all(self) -> None:
@@ -118,7 +116,7 @@ class OpenEpisodes:
     def as_truncated(self) -> Timeline:
         """Return a timeline with copies of the open episodes, as if they were truncated now."""
         mine, steps = self.timeline, max(1, int(self.steps.sum()))
-        copy = Timeline(mine.spec, steps, 1, mine.info_keys, mine.rows["reward"].dtype.name)
+        copy = Timeline(mine.spec, steps, 1, mine.info_keys, mine.rows["reward"].dtype.name, mine.n_stored_goals)
         copy.append_rows([self.rows[i, : self.steps[i] + 1].copy() for i in np.flatnonzero(self.steps)])
         return copy
 
@@ -175,22 +173,6 @@ class OpenEpisodes:
         for i, rows in zip(envs, episodes, strict=True):
             self.rows[i, 0] = rows[-1]
         self.steps[envs], self.phase[envs] = 0, phase
-
-    def _copy_changes(self) -> tuple[Array, Array, Array] | None:
-        """Return copies of what `add_steps` changes: steps, phase, last rows. None if no episode can be refused later."""
-        if not self.timeline.row_data:
-            return None
-        return self.steps.copy(), self.phase.copy(), self.rows[np.arange(self.n_envs), self.steps]
-
-    def _close_ended(self, kept: tuple[Array, Array, Array] | None) -> None:
-        """Append the episodes that the last step ended. If they are refused, undo the step."""
-        try:
-            self._close(np.flatnonzero((self.phase == ENDED) & (self.steps > 0)), ENDED)
-        except Exception:
-            if kept is not None:
-                self.steps[:], self.phase[:], last_rows = kept
-                self.rows[np.arange(self.n_envs), self.steps] = last_rows
-            raise
 
     def _read_info(self, info: Any) -> None:
         """Write the final observations of autoreset "same_step" and the info values that the reward needs."""

@@ -12,7 +12,6 @@ from ..options import ReplayOptions
 from ..records import Array
 from .kernels import compiled, prefetch_bytes
 from .rows import check_stored
-from .timeline import Timeline
 
 SMALLEST_ERROR = 1e-6  # added to every TD error, so that every transition can be sampled again
 FAN = 16  # children of a node of the sum tree: two cache lines
@@ -66,8 +65,9 @@ class SumTree:
 class Priorities(SumTree):
     """One number per row of a timeline. A row is sampled in proportion to it, and never if it is 0."""
 
-    def prepare(self, rows: Array) -> None:
-        """Accept every episode."""
+    def enter(self, first: int, rows: Array) -> None:
+        """Add an episode whose T + 1 records were written from row `first` on."""
+        raise NotImplementedError
 
     def leave(self, first: int, steps: int) -> None:
         """Remove an evicted episode of `steps` steps, whose first row is `first`."""
@@ -104,18 +104,20 @@ class ErrorPriorities(Priorities):
         super().__init__(n_rows)
         self.alpha, self.largest_error = alpha, 1.0
 
-    def enter(self, first: int, rows: Array, prepared: None) -> None:
-        """Add an episode whose T + 1 records were written from row `first` on."""
+    def enter(self, first: int, rows: Array) -> None:
+        """As `Priorities.enter`."""
         self._fill(first, len(rows) - 1, (self.largest_error + SMALLEST_ERROR) ** self.alpha)
 
-    def update(self, position: Any, errors: Any, timeline: Timeline) -> None:
-        """Set new TD errors, see `HindsightBuffer.update_priorities`. position: write positions of `timeline`."""
+    def update(self, position: Any, errors: Any, first: int, stop: int) -> None:
+        """Set new TD errors, see `HindsightBuffer.update_priorities`.
+
+        position: write positions. first, stop: the range of those that are stored.
+        """
         position, errors = np.asarray(position), np.asarray(errors)
         if position.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or position.shape != errors.shape:
             got = f"{position.shape} of {position.dtype} and {errors.shape} of {errors.dtype}"
             raise InputError(f"row and priority must be integers and numbers of one shape, got {got}.")
         position, errors = position.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
-        first, stop = timeline.live_positions()
         rows = np.empty(len(position), np.int64)
         if not find_rows(self.leaves, position, errors, first, stop, LARGEST, rows):
             is_held = self._check(position, errors, rows, first, stop)
@@ -167,8 +169,8 @@ class EnergyPriorities(Priorities):
         super().__init__(n_rows)
         self.cap, self.remaining = LARGEST if cap is None else min(cap, LARGEST), remaining
 
-    def enter(self, first: int, rows: Array, prepared: None) -> None:
-        """Add an episode whose T + 1 records were written from row `first` on."""
+    def enter(self, first: int, rows: Array) -> None:
+        """As `Priorities.enter`."""
         steps = len(rows) - 1
         moves = np.diff(rows["achieved_goal"].reshape(steps + 1, -1).astype(np.float64), axis=0)
         paths = np.minimum(np.linalg.norm(moves, axis=1)[::-1].cumsum()[::-1], self.cap)

@@ -21,7 +21,6 @@ INFO_PREFIX = "info:"
 SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy counterpart
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
-BYTE = np.dtype(np.uint8)
 ALIGNMENT = 64  # bytes
 MAX_BATCH_BYTES = 2**31  # limit of NumPy for a record
 SOURCES = {
@@ -37,15 +36,17 @@ SOURCES = {
 
 _observation_of: Callable[[Any], tuple[Any, ...]] = itemgetter(*OBSERVATION_KEYS)
 _arrays_of = itemgetter(*BATCH_FIELDS)
-_anchor = np.zeros(1, np.uint8)
 
 
-def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float32") -> np.dtype[Any]:
+def row_dtype(
+    spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float32", n_stored_goals: int = 0
+) -> np.dtype[Any]:
     """Return the record that holds one step of a task.
 
     info_keys: numbers of the info that the reward needs, one float64 each.
     dtype: the widest float that is stored: "float32" halves float64 observations, "float64" keeps them. Integers and bool
         keep their dtype. A Discrete value is stored in the smallest integer that holds it.
+    n_stored_goals: goals that are drawn when the episode ends. They follow the desired goal.
     """
     if dtype not in DTYPES:
         raise OptionError(f"dtype must be {' or '.join(map(repr, DTYPES))}, got {dtype!r}.")
@@ -54,6 +55,7 @@ def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float
         ("observation", _stored_dtype(spec.observation, dtype), spec.observation.shape),
         ("achieved_goal", *goal),
         ("desired_goal", *goal),
+        *([("stored_goals", goal[0], (n_stored_goals, *spec.goal.shape))] if n_stored_goals else []),
         ("action", _stored_dtype(spec.action, dtype), spec.action.shape),
         ("reward", np.dtype(dtype)),
         *((INFO_PREFIX + key, np.dtype(np.float64)) for key in info_keys),
@@ -61,7 +63,10 @@ def row_dtype(spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float
         ("steps_left", np.dtype(np.int32)),
         ("terminated", np.dtype(np.bool_)),
     ]
-    return np.dtype(fields, align=True)
+    try:
+        return np.dtype(fields, align=True)
+    except ValueError as problem:
+        raise OptionError(f"A row must take less than 2 GB ({problem}). Lower n_sampled_goal.") from None
 
 
 def _stored_dtype(spec: ArraySpec, widest: str) -> np.dtype[Any]:
@@ -106,7 +111,7 @@ def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
     """
     for (name, array, shape, dtype, allowed), value in zip(fields, values, strict=True):
         if type(value) is not np.ndarray:
-            value = SCALARS[type(value)](value) if type(value) in SCALARS else _as_array(value, name)
+            value = SCALARS[type(value)](value) if type(value) in SCALARS else as_array(value, name)
         if value.shape != shape:
             raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
         if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
@@ -116,7 +121,8 @@ def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
         array[...] = value
 
 
-def _as_array(value: Any, name: str) -> Array:
+def as_array(value: Any, name: str) -> Array:
+    """Return an array of anything that holds numbers. Raises InputError."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InputError(f"{name} must not be masked, got a masked array. Fill its masked values first.")
     try:
@@ -134,7 +140,7 @@ def _check_cast(value: Array, dtype: np.dtype[Any], name: str) -> None:
     with np.errstate(invalid="ignore"):
         lost = value.astype(dtype) != value
     if lost.any():
-        raise CastError(f"{name} is stored as {dtype}, as its space says, which cannot hold {value[lost].flat[0]}.")
+        raise CastError(f"{name} is stored as {dtype}, which cannot hold {value[lost].flat[0]}. Change one of them.")
 
 
 def refuse_non_finite(fields: Iterable[Field], values: Iterable[Any]) -> None:
@@ -172,6 +178,13 @@ def take_records(records: Array, row: Array) -> Array:
     return taken
 
 
+def read_only(array: Array) -> Array:
+    """Return a read-only view."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 def as_bytes(array: Array) -> Array:
     """Return a contiguous array as flat bytes, a view."""
     return array.reshape(-1).view(np.uint8)
@@ -205,22 +218,20 @@ class Draw(NamedTuple):
 
     batch: what is returned, arrays (..., B).
     flat: the same arrays with a single leading axis.
-    info: the info values that the reward needs, one leading axis.
+    reward_arguments: next_achieved_goal, goal and the info values that the reward needs, of `flat`, read-only.
     goal_at: the first byte of each sample's goal in the ring, (B,) int64.
-    block, plan: see `kernels.gather`. The places of the plan count from the first byte of `block`, which need not contain
-        them, so the memory of any array can be written.
+    plan: see `kernels.gather`.
     """
 
     batch: Batch
     flat: Batch
-    info: dict[str, Array]
+    reward_arguments: tuple[Array, Array, dict[str, Array]]
     goal_at: Array
-    block: Array
     plan: Array
 
 
 class BatchMemory:
-    """Memory for batches with the leading axes `shape`: one block, viewed as a record with one field per array.
+    """Memory for batches with the leading axes `shape`: a record with one field per array.
 
     row: the dtype of the rows that are gathered.
     extras: further fields, one number per sample each, such as "discount".
@@ -234,13 +245,15 @@ class BatchMemory:
         parts = {name: row[field] for name, (field, _) in sources.items()}
         parts |= {"row": np.dtype(np.int64), "is_relabelled": np.dtype(np.bool_), **dict.fromkeys(extras, row["reward"])}
         sizes = (-(-self.size * part.itemsize // ALIGNMENT) * ALIGNMENT for part in parts.values())
-        *into, self._block_bytes = accumulate(sizes, initial=0)
-        if self._block_bytes >= MAX_BATCH_BYTES:
-            size = f"shape {shape} takes {self._block_bytes / 1e9:.1f} GB"
-            raise InputError(f"A batch must take less than 2 GB, but {size}. Lower the batch size.")
+        *into, n_bytes = accumulate(sizes, initial=0)
+        if n_bytes >= MAX_BATCH_BYTES:
+            raise InputError(
+                f"A batch must take less than 2 GB, but shape {shape} takes {n_bytes / 1e9:.1f} GB. Lower the batch size."
+            )
         self.record, self.flat = (_record(parts, axes, into) for axes in (shape, (self.size,)))
         starts = [places[field] + after * row.itemsize for field, after in sources.values()]
         self.plan = np.array(list(zip(starts, (p.itemsize for p in parts.values()), into, strict=False)), np.int64)
+        self.plan[:, 2] -= into[len(sources)]
         self.goal_at = np.zeros(self.size, np.int64)
         self._reused: Draw | None = None
 
@@ -251,13 +264,14 @@ class BatchMemory:
 
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
-        block = np.empty(self._block_bytes, BYTE)
-        batch = self._view(np.ndarray((), self.record, block))
-        if len(self.shape) == 1 and not self.info_keys:
-            return Draw(batch, batch, {}, self.goal_at, block, self.plan)
-        record = np.ndarray((), self.flat, block)
-        info = {key: record[INFO_PREFIX + key] for key in self.info_keys}
-        return Draw(batch, self._view(record), info, self.goal_at, block, self.plan)
+        record = np.ndarray((), self.record)
+        batch = flat = self._view(record)
+        info = {}
+        if len(self.shape) > 1 or self.info_keys:
+            record = record.view(self.flat)
+            flat = self._view(record)
+            info = {key: read_only(record[INFO_PREFIX + key]) for key in self.info_keys}
+        return Draw(batch, flat, (read_only(flat.next_achieved_goal), read_only(flat.goal), info), self.goal_at, self.plan)
 
     def _view(self, record: Array) -> Batch:
         batch = Batch(*_arrays_of(record))
@@ -289,8 +303,9 @@ class BatchMemory:
         info = {key: np.zeros(self.size) for key in self.info_keys}
         plan = self.plan.copy()
         for line, array in zip(plan, [*(arrays[name] for name in SOURCES), *info.values()], strict=True):
-            line[2] = array.ctypes.data - _anchor.ctypes.data
-        return Draw(out, Batch(**arrays), info, self.goal_at, _anchor, plan)
+            line[2] = array.ctypes.data - out.row.ctypes.data
+        flat, info = Batch(**arrays), {key: read_only(values) for key, values in info.items()}
+        return Draw(out, flat, (read_only(flat.next_achieved_goal), read_only(flat.goal), info), self.goal_at, plan)
 
 
 def _record(parts: dict[str, np.dtype[Any]], axes: tuple[int, ...], offsets: list[int]) -> np.dtype[Any]:

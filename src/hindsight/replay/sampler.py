@@ -10,26 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate, count
 from typing import Protocol
 
 import numpy as np
 
 from ..errors import NothingToSampleError
-from ..options.relabel import STRATEGIES, Relabel, her_probability
+from ..options import ReplayOptions
+from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, her_probability
 from ..records import Array, Batch
-from .kernels import EPISODE, FINAL, FUTURE, RANDOM, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
+from .kernels import DESIRED, FUTURE, RANDOM, STORED, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
 from .priorities import Priorities
-from .rows import BatchMemory, Draw, as_bytes, check_stored
-from .strategies import (
-    DESIRED,
-    ORIGINAL,
-    Strategy,
-    StrategyFunction,
-    check_strategy,
-    custom_rows,
-    mixed_rows,
-    refuse_goal_rows,
-)
+from .rows import BatchMemory, Draw, as_bytes
+from .strategies import Strategy, StrategyFunction, check_strategy, custom_rows, refuse_goal_rows
 from .timeline import Timeline
 
 MIN_FRACTION_FOR_REJECTION = 1 / 64  # of live rows; below it, rows are drawn from the list of live rows
@@ -69,20 +62,12 @@ class RandomNumbers:
             self._u = np.zeros(count)
         return self._u
 
-    def check(self, state: Array) -> None:
-        """Raise FileError unless `state` is a random state."""
-        check_stored("random state", state, (1,), np.uint64)
-
-    def load(self, state: Array) -> None:
-        """Take a checked state."""
-        self.state[:] = state
-
 
 class RowSampler:
     """Draw rows that start a transition: uniformly, or in proportion to `priorities`."""
 
     def __init__(self, timeline: Timeline, rng: RandomNumbers, priorities: Priorities | None = None) -> None:
-        self.timeline, self.priorities, self._rng = timeline, priorities, rng
+        self.timeline, self.priorities, self.rng = timeline, priorities, rng
         self._counts: Array = timeline.rows.view(np.int32)
         self._layout = row_layout(timeline.rows.dtype)
         self._fill, self._n_proposals = (0, 0, 0), 0
@@ -92,17 +77,17 @@ class RowSampler:
         size = math.prod(shape)
         if self.priorities is None:
             return self.uniform_rows(size)
-        return self.priorities.draw(self._rng.stratified(size, shape[-1]))
+        return self.priorities.draw(self.rng.stratified(size, shape[-1]))
 
     def uniform_rows(self, size: int) -> Array:
         """Return `size` live rows, each equally likely: by rejection sampling, or from the list of live rows."""
         row, n_proposals = np.empty(size, np.int64), self.count_proposals(size)
         if n_proposals:
-            u = self._rng.uniform(n_proposals)
+            u = self.rng.uniform(n_proposals)
             if draw_rows(self._counts, self._layout, u, self.timeline.high_water, row) == size:
                 return row
         live = self.timeline.live_rows()
-        return live[(self._rng.uniform(size) * len(live)).astype(np.int64)]
+        return live[(self.rng.uniform(size) * len(live)).astype(np.int64)]
 
     def count_proposals(self, size: int) -> int:
         """Return how many rows to propose so that `size` of them are live almost always. 0: do not use rejection."""
@@ -119,49 +104,79 @@ class GoalSampler:
     """Choose which samples are relabelled, and with which goals.
 
     strategy, n_sampled_goal: as in ReplayOptions.
+    is_stored: choose from the goals that StoredGoals drew.
     probability: fraction of the samples that are relabelled.
-    code: index of the strategy for the compiled loops, -1 for functions and mixtures.
+    sources: see `kernels.choose_goals`. It is not used for functions.
+    reads_others: whether rows of other episodes are drawn.
     """
 
-    def __init__(self, rows: RowSampler, rng: RandomNumbers, strategy: Strategy, n_sampled_goal: int | None) -> None:
+    def __init__(self, rows: RowSampler, strategy: Strategy, n_sampled_goal: int | None, is_stored: bool = False) -> None:
         self.strategy, self.probability = check_strategy(strategy), her_probability(strategy, n_sampled_goal)
-        name = strategy.only if isinstance(strategy, Relabel) else strategy
-        self.code = STRATEGIES.index(name) if isinstance(name, str) else -1
-        self._timeline, self._rows, self._rng = rows.timeline, rows, rng
+        self.sources = source_table(self.strategy, self.probability)
+        if is_stored:
+            self.sources = np.array([(STORED, 0.0, self.probability)])
+        self.reads_others = bool(np.isin(self.sources[:, 0], (RANDOM, DESIRED)).any())
+        self._timeline, self._rows, self._rng = rows.timeline, rows, rows.rng
         self._counts: Array = self._timeline.rows.view(np.int32)
         self._layout = row_layout(self._timeline.rows.dtype)
-        *_, self._row_bytes, self._achieved_at, self._desired_at = self._layout.tolist()
 
     def choose(self, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """Fill is_relabelled and goal_at, the first byte of each sample's goal in the ring. All (B,)."""
-        if self.code >= 0:
-            other_row = self._rows.uniform_rows(len(row)) if self.code == RANDOM else row
-            u = self._rng.uniform(len(row))
-            counts, layout = self._counts, self._layout
-            choose_goals(counts, layout, u, self.probability, self.code, row, other_row, is_relabelled, goal_at)
-        elif isinstance(self.strategy, Relabel):
-            self._mix(self.strategy, row, is_relabelled, goal_at)
-        elif callable(self.strategy):
+        if callable(self.strategy):
             self._apply(self.strategy, row, is_relabelled, goal_at)
-
-    def _mix(self, relabel: Relabel, row: Array, is_relabelled: Array, goal_at: Array) -> None:
-        """Choose goals from several sources."""
-        timeline, other_row, u = self._timeline, self._rows.uniform_rows(len(row)), self._rng.uniform(len(row))
-        goal_row, source = mixed_rows(relabel, row, timeline.steps_done[row], timeline.steps_left[row], u, other_row)
-        is_relabelled[:] = source < ORIGINAL
-        goal_at[:] = goal_row * self._row_bytes + np.where(source < DESIRED, self._achieved_at, self._desired_at)
+            return
+        other_row = self._rows.uniform_rows(len(row)) if self.reads_others else row
+        u = self._rng.uniform(len(row))
+        choose_goals(self._counts, self._layout, u, self.sources, row, other_row, is_relabelled, goal_at)
 
     def _apply(self, strategy: StrategyFunction, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """Choose goals by the user's function."""
         timeline, u = self._timeline, self._rng.uniform(len(row))
+        row_bytes, achieved_at, desired_at = self._layout[3:6].tolist()
         is_relabelled[:] = u < self.probability
-        goal_at[:] = row * self._row_bytes + self._desired_at
+        goal_at[:] = row * row_bytes + desired_at
         chosen = row[is_relabelled]
         if len(chosen):
             rest = u[is_relabelled] / self.probability  # u below `probability`, rescaled, is uniform in [0, 1) again
             goal_row = custom_rows(strategy, chosen, timeline.steps_done[chosen], timeline.steps_left[chosen], rest)
             refuse_goal_rows(goal_row, timeline.holds(goal_row))
-            goal_at[is_relabelled] = goal_row * self._row_bytes + self._achieved_at
+            goal_at[is_relabelled] = goal_row * row_bytes + achieved_at
+
+
+def source_table(strategy: Strategy, probability: float) -> Array:
+    """Return the sources of a strategy, as `kernels.choose_goals` reads them."""
+    if isinstance(strategy, Relabel):
+        fractions = strategy.fractions().values()
+        parts = zip(count(), accumulate(fractions, initial=0.0), fractions, strict=False)
+        return np.array([part for part in parts if part[2]] or [(FUTURE, 0.0, 0.0)])
+    return np.array([(STRATEGIES.index(strategy) if isinstance(strategy, str) else FUTURE, 0.0, probability)])
+
+
+def count_stored_goals(options: ReplayOptions) -> int:
+    """Return how many goals are stored in each row: n_sampled_goal, 4 for a Relabel, and at most 1 for "final"."""
+    if options.relabel_at == "sample" or not options.relabelled_fraction:
+        return 0
+    strategy = options.goal_strategy
+    is_final = (strategy.only if isinstance(strategy, Relabel) else strategy) == "final"
+    return 1 if is_final else DEFAULT_N_SAMPLED_GOAL if options.n_sampled_goal is None else options.n_sampled_goal
+
+
+class StoredGoals:
+    """Relabelled goals that are drawn once, when an episode ends (Stable Baselines 2), and kept in its rows."""
+
+    def __init__(self, rows: RowSampler, strategy: Strategy) -> None:
+        self._timeline, self._goals = rows.timeline, GoalSampler(rows, strategy, None)
+        self._goals.sources[:, 1:] /= self._goals.probability  # every stored goal is relabelled
+
+    def draw(self, first: int, steps: int) -> None:
+        """Fill `stored_goals` of an episode of `steps` steps that was written from row `first` on."""
+        rows = self._timeline.rows
+        stored: Array = rows["stored_goals"][first : first + steps]
+        row = np.repeat(np.arange(first, first + steps), stored.shape[1])
+        is_relabelled, goal_at = np.empty(len(row), np.bool_), np.empty(len(row), np.int64)
+        self._goals.choose(row, is_relabelled, goal_at)
+        goals = as_bytes(rows)[goal_at[:, None] + np.arange(rows.dtype["desired_goal"].itemsize)]
+        stored[:] = goals.view(stored.dtype).reshape(stored.shape)
 
 
 class Transform(Protocol):
@@ -180,18 +195,12 @@ class Sampler:
     """
 
     def __init__(
-        self,
-        timeline: Timeline,
-        rng: RandomNumbers,
-        rows: RowSampler,
-        goals: GoalSampler,
-        transforms: Sequence[Transform],
-        extras: tuple[str, ...] = (),
+        self, rows: RowSampler, goals: GoalSampler, transforms: Sequence[Transform], extras: tuple[str, ...] = ()
     ) -> None:
-        self.timeline, self.rng, self.rows, self.goals = timeline, rng, rows, goals
+        self.timeline, self.rng, self.rows, self.goals = rows.timeline, rows.rng, rows, goals
         self.transforms, self._extras = tuple(transforms), extras
-        self._ring = as_bytes(timeline.rows)
-        self._layout = row_layout(timeline.rows.dtype)
+        self._ring = as_bytes(self.timeline.rows)
+        self._layout = row_layout(self.timeline.rows.dtype)
         self._memories: dict[tuple[int, ...], BatchMemory] = {}  # of every shape that was sampled; a learner has one or two
 
     @property
@@ -219,9 +228,9 @@ class Sampler:
 
     def _sample_compiled(self, draw: Draw) -> bool:
         """Draw rows, choose goals and gather in one compiled loop. Return False if it does not apply."""
-        if self.goals.code not in (FUTURE, FINAL, EPISODE) or self.rows.priorities is not None:  # RANDOM draws rows twice
+        goals, batch, size = self.goals, draw.flat, len(draw.goal_at)
+        if goals.reads_others or callable(goals.strategy) or self.rows.priorities is not None:
             return False
-        batch, size = draw.flat, len(draw.goal_at)
         n_proposals = self.rows.count_proposals(size)
         if not n_proposals:
             return False
@@ -232,13 +241,11 @@ class Sampler:
             self.rng.memory(n_proposals + size),
             n_proposals,
             self.timeline.high_water,
-            self.goals.probability,
-            self.goals.code,
+            goals.sources,
             batch.row,
             batch.is_relabelled,
             draw.goal_at,
             draw.plan,
-            draw.block,
         )
         return is_done
 
@@ -247,4 +254,4 @@ class Sampler:
         batch = draw.flat
         batch.row[:] = self.rows.draw(shape)
         self.goals.choose(batch.row, batch.is_relabelled, draw.goal_at)
-        gather(self._ring, self.timeline.rows.itemsize, batch.row, draw.goal_at, draw.plan, draw.block)
+        gather(self._ring, self.timeline.rows.itemsize, batch.row, draw.goal_at, draw.plan)

@@ -22,18 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError, OptionError, UnknownNameError, nearest
-from ..options.relabel import SOURCES, STRATEGIES, Relabel
+from ..options.relabel import STRATEGIES, Relabel
 from ..records import Array
 
 RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
 StrategyFunction = Callable[[Array, Array, Array, Array], Array]
 Strategy = str | Relabel | StrategyFunction
-
-# The source of a sample is an index of SOURCES: the strategies, in the order of STRATEGIES, then "desired". ORIGINAL, the
-# next number, is a sample that is not relabelled. Thus `source < ORIGINAL` means relabelled, and `source < DESIRED` means
-# relabelled with an achieved goal.
-DESIRED, ORIGINAL = SOURCES.index("desired"), len(SOURCES)
-_LARGEST_U = math.nextafter(1.0, 0.0)
 
 
 def future_rows(row: Array, steps_left: Array, u: Array) -> Array:
@@ -80,31 +74,6 @@ def goal_rows(strategy: str, row: Array, steps_done: Array, steps_left: Array, u
             return episode_rows(row, steps_done, steps_left, u)
         case _:
             return random_rows(other_row)
-
-
-def mixed_rows(
-    relabel: Relabel, row: Array, steps_done: Array, steps_left: Array, u: Array, other_row: Array
-) -> tuple[Array, Array]:
-    """Return the goal row and the source of every sample of a mixture, (B,) each.
-
-    u: (B,) in [0, 1). It chooses the source; the rest of it, uniform in [0, 1) again, chooses the row.
-    other_row: rows for the sources "random" and "desired".
-    The source is an index of SOURCES, or ORIGINAL without relabelling. The goal is the achieved goal of the goal row, or
-    its desired goal if the source is DESIRED.
-    """
-    fractions = np.array(list(relabel.fractions().values()))
-    ends = np.cumsum(fractions)
-    source, goal_row = np.searchsorted(ends, u, side="right"), row.copy()
-    for index in np.flatnonzero(fractions):
-        here = source == index
-        rest = np.minimum((u[here] - (ends[index - 1] if index else 0.0)) / fractions[index], _LARGEST_U)
-        if index == DESIRED:
-            goal_row[here] = other_row[here]
-        else:
-            goal_row[here] = goal_rows(
-                STRATEGIES[index], row[here], steps_done[here], steps_left[here], rest, other_row[here]
-            )
-    return goal_row, source
 
 
 def custom_rows(strategy: StrategyFunction, row: Array, steps_done: Array, steps_left: Array, u: Array) -> Array:

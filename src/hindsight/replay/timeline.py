@@ -11,48 +11,22 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .kernels import finish_rows, float_table, row_layout
+from .priorities import Priorities
 from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype, select, whole_number, write
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
 ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # versions 2 and 1
-COUNTERS = ("cursor", "oldest", "wrap_end", "high_water", "num_episodes", "num_transitions", "wraps")
-
-
-class RowData(Protocol):
-    """Data that is kept beside the rows and lives as long as they do: priorities, or goals that are stored with a row."""
-
-    @property
-    def nbytes(self) -> int:
-        """Memory in bytes."""
-
-    def prepare(self, rows: Array) -> Any:
-        """Return what `enter` needs for an episode of T + 1 records. Nothing of the episode is stored if this raises."""
-
-    def enter(self, first: int, rows: Array, prepared: Any) -> None:
-        """Add an episode that was written from row `first` on."""
-
-    def leave(self, first: int, steps: int) -> None:
-        """Remove an evicted episode of `steps` steps, whose first row is `first`."""
-
-    def state(self, n_rows: int) -> dict[str, Array]:
-        """Return what `load` needs for the first `n_rows` rows, without a copy."""
-
-    def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
-        """Raise FileError unless `state` fits rows with these steps_left."""
-
-    def load(self, state: Mapping[str, Array]) -> None:
-        """Take a checked state."""
 
 
 class Timeline:
@@ -63,12 +37,14 @@ class Timeline:
         lengths, as many as fit are kept.
     info_keys: numbers of the info that the reward needs.
     dtype: widest float that is stored, "float32" or "float64".
+    n_stored_goals: goals that `draw_goals` draws for each row.
 
     rows: the structured array itself. high_water: no row at or above it was ever written.
     cursor: row of the next episode. oldest: first row of the oldest episode.
     wrap_end: end of the rows that were written before the cursor wrapped, while any of them is live, else 0.
     wraps: how often the cursor has wrapped.
-    row_data: what is kept beside the rows. It is set while the timeline is empty.
+    priorities: of the rows, None for uniform sampling. draw_goals: called with the first row and the steps of each new
+        episode, fills its stored goals. Both are set while the timeline is empty.
     """
 
     def __init__(
@@ -78,12 +54,14 @@ class Timeline:
         episode_length: int | None = None,
         info_keys: Sequence[str] = (),
         dtype: str = "float32",
+        n_stored_goals: int = 0,
     ) -> None:
         self.spec, self.capacity, self.info_keys = spec, whole_number("capacity", capacity, 1), tuple(info_keys)
+        self.n_stored_goals = n_stored_goals
         self.episode_length = None if episode_length is None else whole_number("episode_length", episode_length, 1)
         if len(set(self.info_keys)) < len(self.info_keys):
             raise OptionError(f"info_keys must differ from each other, got {', '.join(self.info_keys)}.")
-        row = row_dtype(spec, info_keys, dtype)
+        row = row_dtype(spec, info_keys, dtype, n_stored_goals)
         last_rows = -(-self.capacity // (self.episode_length or USUAL_EPISODE_LENGTH))
         self.rows = zero_rows(self.capacity + last_rows, row)
         self.steps_done: Array = self.rows["steps_done"]
@@ -97,7 +75,8 @@ class Timeline:
         self.high_water = self.num_episodes = self.num_transitions = 0
         self.cursor = self.oldest = self.wrap_end = self.wraps = 0
         self._live: Array | None = None
-        self.row_data: list[RowData] = []
+        self.priorities: Priorities | None = None
+        self.draw_goals: Callable[[int, int], None] | None = None
 
     def __len__(self) -> int:
         """Number of live transitions."""
@@ -105,9 +84,9 @@ class Timeline:
 
     @property
     def nbytes(self) -> int:
-        """Memory in bytes, row data included."""
+        """Memory in bytes, priorities included."""
         own = self.rows.nbytes + self._scratch.nbytes + (0 if self._live is None else self._live.nbytes)
-        return own + sum(data.nbytes for data in self.row_data)
+        return own + (0 if self.priorities is None else self.priorities.nbytes)
 
     def live_rows(self) -> Array:
         """Return all rows that start a transition, in order. The list is cached until the next change."""
@@ -136,21 +115,20 @@ class Timeline:
         if not self._finish(rows):
             refuse_non_finite(self._fields, values)
             self._note_large_goal(rows)
-        self._write(rows, self._prepare(rows))
+        self._write(rows)
         self.warn_of_goals()
 
     def append_rows(self, episodes: Sequence[Array]) -> None:
         """Add episodes, all or none: T + 1 records of finite numbers each. Their step counts are filled in.
 
-        The caller calls `warn_of_goals` once its own work is done. Raises EpisodeTooLongError, and what the row data raise.
+        The caller calls `warn_of_goals` once its own work is done. Raises EpisodeTooLongError.
         """
         for rows in episodes:
             self.check_length(len(rows) - 1)
             if not self._finish(rows):
                 self._note_large_goal(rows)
-        prepared = [self._prepare(rows) for rows in episodes]
-        for rows, data in zip(episodes, prepared, strict=True):
-            self._write(rows, data)
+        for rows in episodes:
+            self._write(rows)
 
     def holds(self, row: Array) -> Array:
         """Return whether each is a row of a stored episode, its last row included. row: (B,) integers, any."""
@@ -169,9 +147,6 @@ class Timeline:
         is_before_wrap = self.num_episodes > 0 and self.oldest >= self.cursor
         oldest = len(self.rows) * (self.wraps - is_before_wrap) + self.oldest
         return (oldest if self.num_episodes else stop), stop
-
-    def _prepare(self, rows: Array) -> list[Any]:
-        return [data.prepare(rows) for data in self.row_data]
 
     def _finish(self, rows: Array) -> bool:
         return bool(finish_rows(rows.view(np.int32), self._layout, self._floats))
@@ -200,7 +175,7 @@ class Timeline:
             *(Field.of(name, rows[name][:-1]) for name in names),
         )
 
-    def _write(self, rows: Array, prepared: list[Any]) -> None:
+    def _write(self, rows: Array) -> None:
         """Copy finished rows into the ring. The oldest episodes make room."""
         steps = len(rows) - 1
         start = self._make_room(steps)
@@ -210,8 +185,10 @@ class Timeline:
         self.num_episodes += 1
         self.num_transitions += steps
         self._live = None
-        for data, mine in zip(self.row_data, prepared, strict=True):
-            data.enter(start, rows, mine)
+        if self.priorities is not None:
+            self.priorities.enter(start, rows)
+        if self.draw_goals is not None:
+            self.draw_goals(start, steps)
 
     def check_length(self, steps: int) -> None:
         """Raise EpisodeTooLongError if an episode of `steps` steps can never fit."""
@@ -240,8 +217,8 @@ class Timeline:
 
     def _evict_oldest(self) -> None:
         steps = int(self.steps_left[self.oldest])
-        for data in self.row_data:
-            data.leave(self.oldest, steps)
+        if self.priorities is not None:
+            self.priorities.leave(self.oldest, steps)
         stop = self.oldest + steps + 1
         self.steps_left[self.oldest : stop] = 0
         self.steps_done[self.oldest : stop] = 0
@@ -252,73 +229,65 @@ class Timeline:
             self.oldest = self.wrap_end = 0
 
     def state(self) -> dict[str, Array]:
-        """Return what `load` needs, without a copy: the written rows as bytes, the counters, and the row data."""
-        counters = np.array([getattr(self, name) for name in COUNTERS], np.int64)
-        state: dict[str, Array] = {"rows": self._bytes[: self.high_water], "counters": counters}
-        for data in self.row_data:
-            state |= data.state(self.high_water)
-        return state
+        """Return what `load` needs, without a copy: the written rows as bytes, `cursor` and `wraps`, the priorities."""
+        state = {"rows": self._bytes[: self.high_water], "cursor": np.array([self.cursor, self.wraps])}
+        return state if self.priorities is None else state | self.priorities.state(self.high_water)
 
     def check(self, state: Mapping[str, Array]) -> None:
-        """Raise FileError unless `state` is that of a timeline with the same rows and row data.
+        """Raise FileError unless `state` is that of a timeline with the same rows and priorities.
 
         The step counts must describe whole adjacent episodes, because the compiled loops rely on them.
         """
-        rows, counters = state["rows"], state["counters"]
+        rows = state["rows"]
         if rows.dtype != np.uint8 or rows.shape[1:] != self._bytes.shape[1:] or len(rows) > len(self.rows):
             got = f"{rows.shape} of {rows.dtype}"
             raise FileError(f"The stored rows must be at most {self._bytes.shape} of uint8, got {got}.")
-        check_stored("counters", counters, (len(COUNTERS),), np.int64)
+        check_stored("cursor", state["cursor"], (2,), np.int64)
         records = np.ascontiguousarray(rows).view(self.rows.dtype).reshape(-1)
-        if not _is_sound(records["steps_done"], records["steps_left"], dict(zip(COUNTERS, counters.tolist(), strict=True))):
-            raise FileError("The stored rows are not whole episodes, or do not fit their counters. The file is damaged.")
-        for data in self.row_data:
-            data.check(state, records["steps_left"])
+        _find_episodes(records["steps_done"], records["steps_left"], *state["cursor"].tolist())
+        if self.priorities is not None:
+            self.priorities.check(state, records["steps_left"])
 
     def load(self, state: Mapping[str, Array]) -> None:
         """Take the contents of another timeline from a checked state."""
-        rows = state["rows"]
+        rows, (self.cursor, self.wraps) = state["rows"], state["cursor"].tolist()
+        for counts in (self.steps_done, self.steps_left):
+            counts[len(rows) : self.high_water] = 0
         self._bytes[: len(rows)] = rows
-        self.steps_done[len(rows) :] = 0
-        self.steps_left[len(rows) :] = 0
-        for name, value in zip(COUNTERS, state["counters"].tolist(), strict=True):
-            setattr(self, name, value)
-        self._live = None
-        for data in self.row_data:
-            data.load(state)
+        self.high_water, self._live = len(rows), None
+        starts, self.wrap_end = _find_episodes(
+            self.steps_done[: len(rows)], self.steps_left[: len(rows)], self.cursor, self.wraps
+        )
+        self.num_episodes, self.oldest = len(starts), int(starts[0]) if len(starts) else 0
+        self.num_transitions = int(np.count_nonzero(self.steps_left))
+        if self.priorities is not None:
+            self.priorities.load(state)
 
 
-def _is_sound(done: Array, left: Array, counters: Mapping[str, int]) -> bool:
-    """Return whether rows with these step counts are whole episodes that are adjacent from the oldest to the cursor."""
-    continues = np.append(left[:-1] > 0, False) if len(left) else np.zeros(0, np.bool_)  # next row: the same episode
-    here, there = np.flatnonzero(continues), np.flatnonzero(continues) + 1
-    is_first = np.ones(len(left), np.bool_)
-    is_first[there] = False
-    is_whole = (
-        (left >= 0).all()
-        and not left[~continues].any()
-        and not done[is_first].any()
-        and (left[there] == left[here] - 1).all()
-        and (done[there] == done[here] + 1).all()
-    )
-    starts = np.flatnonzero(is_first & (left > 0))
-    counts = (len(left), len(starts), int(np.count_nonzero(left)))
-    if not is_whole or counts != (counters["high_water"], counters["num_episodes"], counters["num_transitions"]):
-        return False
+def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[Array, int]:
+    """Return the first rows of the episodes, the oldest first, and `wrap_end`.
+
+    Raises FileError unless rows with these step counts are whole episodes that are adjacent from the oldest to the cursor.
+    """
+    starts = np.flatnonzero((left > 0) & (done == 0))
+    lengths = left[starts].astype(np.int64) + 1
+    stops = starts + lengths
+    n_new = int(np.searchsorted(starts, cursor))  # episodes in front of the cursor; those behind it are older
+    gaps, is_wrapped = starts[1:] - stops[:-1], n_new < len(starts)
+    is_adjacent = gaps == 0
+    is_adjacent[n_new - 1 : n_new] = gaps[n_new - 1 : n_new] >= 0  # between the newest and the oldest episode
     if not len(starts):
-        return not any(counters.values())
-    return _is_in_order(starts, left, counters)
-
-
-def _is_in_order(starts: Array, left: Array, counters: Mapping[str, int]) -> bool:
-    """Return whether the episodes with these first rows follow each other from the oldest to the cursor."""
-    place = int(np.searchsorted(starts, counters["oldest"]))
-    order = np.roll(starts, -place)
-    stops = order + left[order] + 1
-    wrap_end = int(stops.max()) if place else 0
-    next_starts = np.where(stops == wrap_end, 0, stops)
-    is_in_order = order[0] == counters["oldest"] and (next_starts[:-1] == order[1:]).all()
-    return bool(is_in_order and wrap_end == counters["wrap_end"] and stops[-1] == counters["cursor"])
+        is_sound = cursor == wraps == len(left) == 0
+    elif n_new and is_adjacent.all() and stops[-1] <= len(left) and (starts[0] == 0 < wraps or not is_wrapped):
+        step = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        expected = np.zeros((2, len(left)), np.int64)
+        expected[:, np.repeat(starts, lengths) + step] = step, np.repeat(lengths - 1, lengths) - step
+        is_sound = stops[n_new - 1] == cursor and np.array_equal(expected, (done, left))
+    else:
+        is_sound = False
+    if not is_sound:
+        raise FileError("The stored rows are not whole episodes, or do not fit the cursor. The file is damaged.")
+    return np.roll(starts, -n_new), int(stops[-1]) if is_wrapped else 0
 
 
 def default_dtype(spec: GoalSpec) -> str:

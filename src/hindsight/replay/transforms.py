@@ -1,38 +1,25 @@
 """Transforms: the steps of the sampler's pipeline after the gather, one small class each.
 
-Rewards and terminations of relabelled samples, n-step returns, subgoals, symmetries, importance weights, and stored goals.
+Rewards and terminations of relabelled samples, n-step returns, subgoals, symmetries, and importance weights.
 A transform is called as transform(batch, draw, rng) and changes the batch in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import FileError, GoalEnvError, OptionError
+from ..errors import GoalEnvError, OptionError
 from ..options import ReplayOptions
-from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, Relabel, her_probability
 from ..records import Array, Batch
 from ..records.subgoals import Subgoal, parse_subgoals
 from ..records.symmetries import Symmetries
 from .kernels import apply_symmetry, gather, row_layout, write_rewards
-from .priorities import Priorities
-from .rows import BatchMemory, Draw, as_bytes, check_stored
-from .sampler import GoalSampler, RandomNumbers, RowSampler, Transform
-from .strategies import (
-    AS_STORED,
-    DESIRED,
-    RewardFunction,
-    Strategy,
-    Termination,
-    check_strategy,
-    custom_rows,
-    mixed_rows,
-    refuse_goal_rows,
-)
-from .timeline import Timeline, zero_rows
+from .rows import BatchMemory, Draw, as_bytes, read_only
+from .sampler import RandomNumbers, Transform
+from .strategies import AS_STORED, RewardFunction, Termination
+from .timeline import Timeline
 
 TRANSFORMED = {
     "observation": "observation",
@@ -42,7 +29,6 @@ TRANSFORMED = {
     "goal": "goal",
     "action": "action",
 }  # field of a batch that a symmetry changes: the columns that it holds
-_BELOW_ONE = 1 - 1e-12  # rounding must not choose a goal outside the fractions of a mixture
 
 
 class RewardTransform:
@@ -55,6 +41,8 @@ class RewardTransform:
     def __init__(
         self, compute_reward: RewardFunction, termination: Termination = AS_STORED, desired_goals: Array | None = None
     ) -> None:
+        if not callable(compute_reward):
+            raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
         self.compute_reward, self.termination, self._desired_goals = compute_reward, termination, desired_goals
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
@@ -62,11 +50,10 @@ class RewardTransform:
 
         Raises GoalEnvError if a function returns what cannot be used.
         """
-        achieved, goal = _read_only(batch.next_achieved_goal), _read_only(batch.goal)
-        info = {key: _read_only(values) for key, values in draw.info.items()} if draw.info else {}
+        achieved, goal, info = draw.reward_arguments
         recomputed = reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
         if self._desired_goals is not None:
-            own_goal = _read_only(self._desired_goals[batch.row])
+            own_goal = read_only(self._desired_goals[batch.row])
             reward = recomputed + batch.reward - _call(self.compute_reward, "compute_reward", achieved, own_goal, info)
         if not write_rewards(reward, batch.reward, batch.is_relabelled):
             raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
@@ -84,12 +71,6 @@ class RewardTransform:
             np.copyto(batch.terminated, is_success, where=batch.is_relabelled)
 
 
-def _read_only(array: Array) -> Array:
-    view = array.view()
-    view.setflags(write=False)
-    return view
-
-
 def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
     """Return what a function of the environment returns, (B,) numbers."""
     try:
@@ -102,16 +83,6 @@ def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, inf
         wanted, got = f"numbers of shape ({len(goal)},) for {len(goal)} goals", f"shape {values.shape} of {values.dtype}"
         raise GoalEnvError(f"{name} must return {wanted}, got {got}. Vectorize it, or let make_buffer wrap it.")
     return values
-
-
-def already_achieved_fraction(compute_reward: RewardFunction, batch: Batch) -> float | None:
-    """See `HindsightBuffer.already_achieved_fraction`."""
-    here = batch.is_relabelled
-    if not here.any():
-        return None
-    goal = batch.goal[here]
-    before, at_goal = (np.asarray(compute_reward(a, goal, {})) for a in (batch.achieved_goal[here], goal))
-    return float(np.mean(before >= at_goal))
 
 
 class NStepReturn:
@@ -144,7 +115,7 @@ class NStepReturn:
         steps.batch.row[:] = batch.row + np.minimum(np.arange(n)[:, None], steps_left - 1)
         steps.batch.is_relabelled[:] = batch.is_relabelled
         steps.goal_at.reshape(n, size)[:] = draw.goal_at
-        gather(self._ring, self._timeline.rows.itemsize, steps.flat.row, steps.goal_at, steps.plan, steps.block)
+        gather(self._ring, self._timeline.rows.itemsize, steps.flat.row, steps.goal_at, steps.plan)
         return steps
 
 
@@ -164,6 +135,15 @@ def sum_steps(steps: Batch, steps_left: Array, discount: float, batch: Batch) ->
         getattr(batch, name)[:] = getattr(steps, name)[last]
     if batch.discount is not None:
         batch.discount[:] = np.where(batch.terminated, 0.0, discount**n_used)
+
+
+def make_returns(
+    compute_reward: RewardFunction, termination: Termination, options: ReplayOptions, discount: float, timeline: Timeline
+) -> Transform:
+    """Return the transform that recomputes the rewards of samples of `timeline`: of one step, or of n_steps."""
+    desired_goals = timeline.rows["desired_goal"] if options.extra_reward else None
+    rewards = RewardTransform(compute_reward, termination, desired_goals)
+    return rewards if options.n_steps == 1 else NStepReturn(timeline, rewards, options.n_steps, discount)
 
 
 def check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:
@@ -191,7 +171,7 @@ class SubgoalTransform:
             _refuse_other_symmetry(subgoal, symmetries)
         self.fraction, self.success_reward = fraction, success_reward
         self._observations: Array = timeline.rows["observation"]
-        *_, self._row_bytes, _, self._desired_at = row_layout(timeline.rows.dtype).tolist()
+        self._row_bytes, _, self._desired_at = row_layout(timeline.rows.dtype)[3:6].tolist()
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
@@ -252,172 +232,26 @@ class WeightTransform:
     beta: 0 (no correction) to 1 (full correction). It may be changed at any time.
     """
 
-    def __init__(self, timeline: Timeline, priorities: Priorities | None, beta: float) -> None:
-        self._timeline, self._priorities, self.beta = timeline, priorities, beta
+    def __init__(self, timeline: Timeline, beta: float) -> None:
+        self._timeline, self.beta = timeline, beta
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Set `weight` and `row` of the batch. Without priorities, nothing changes."""
-        if self._priorities is None:
+        if self._timeline.priorities is None:
             return
-        values = self._priorities.values(draw.batch.row)
+        values = self._timeline.priorities.values(draw.batch.row)
         draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
         if self._timeline.wraps:
             batch.row[:] = self._timeline.positions(batch.row)
 
 
-class StoredGoals:
-    """Relabelled goals that are drawn once, when an episode ends (Stable Baselines 2), and kept beside its rows.
-
-    As row data of a timeline it draws k goals for each row of a new episode. As a transform it relabels a sample with one
-    of the goals of its row. The rewards are recomputed afterwards.
-    strategy, n_sampled_goal: as in ReplayOptions. k is n_sampled_goal, 4 for a Relabel, and at most 1 for "final".
-    probability: fraction of the samples that are relabelled.
-    goals: (rows, k, ...), in the dtype of the timeline.
-    """
-
-    def __init__(self, rows: RowSampler, rng: RandomNumbers, strategy: Strategy, n_sampled_goal: int | None) -> None:
-        self._rows, self._rng = rows, rng
-        self.probability = her_probability(check_strategy(strategy), n_sampled_goal)
-        self._strategy = Relabel(**{strategy: 1.0}) if isinstance(strategy, str) else strategy
-        k = DEFAULT_N_SAMPLED_GOAL if n_sampled_goal is None else n_sampled_goal
-        if isinstance(self._strategy, Relabel) and self._strategy.only == "final":
-            k = min(k, 1)
-        self._k = k if self.probability else 0
-        goal, n_rows = rows.timeline.rows.dtype["desired_goal"], len(rows.timeline.rows)
-        self.goals = zero_rows(n_rows * self._k, goal).reshape(n_rows, self._k, *goal.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory in bytes."""
-        return self.goals.nbytes
-
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
-        """Relabel each sample with `probability`, with one of the goals of its row, each equally likely."""
-        u = rng.uniform(len(batch))
-        np.less(u, self.probability, out=batch.is_relabelled)
-        if self._k:
-            which = np.minimum((u / self.probability * self._k).astype(np.int64), self._k - 1)
-            goals = self.goals.reshape(-1, *self.goals.shape[2:]).take(batch.row * self._k + which, axis=0)
-            batch.goal[batch.is_relabelled] = goals[batch.is_relabelled]
-
-    def prepare(self, rows: Array) -> Array:
-        """Return the (T, k) goals of a new episode of T + 1 records.
-
-        Its rows get the numbers len(ring), len(ring) + 1, ..., because they are not in the ring yet. The sources "random"
-        and "desired" draw from the stored episodes and from the new one.
-        Raises InputError if a custom strategy returns what cannot be used.
-        """
-        steps, timeline = len(rows) - 1, self._rows.timeline
-        first = len(timeline.rows)
-        row = np.repeat(np.arange(first, first + steps), self._k)
-        steps_done, steps_left = row - first, first + steps - row
-        source = np.zeros(len(row), np.int64)
-        if isinstance(self._strategy, Relabel):
-            reads_others = self._strategy.random or self._strategy.desired
-            other_row = self._other_rows(steps, len(row)) if reads_others else row
-            u = self._rng.uniform(len(row)) * (self._strategy.fraction * _BELOW_ONE)
-            goal_row, source = mixed_rows(self._strategy, row, steps_done, steps_left, u, other_row)
-        elif callable(self._strategy):
-            goal_row = custom_rows(self._strategy, row, steps_done, steps_left, self._rng.uniform(len(row)).copy())
-            is_own = (goal_row >= first) & (goal_row <= first + steps)
-            refuse_goal_rows(goal_row, is_own | timeline.holds(goal_row))
-        return _read_goals(timeline.rows, rows, goal_row, source == DESIRED).reshape(steps, *self.goals.shape[1:])
-
-    def _other_rows(self, steps: int, size: int) -> Array:
-        """Return rows that start a transition, of the stored episodes or of a new one, each equally likely."""
-        timeline = self._rows.timeline
-        index = (self._rng.uniform(size) * (timeline.num_transitions + steps)).astype(np.int64)
-        other_row, is_stored = len(timeline.rows) + index, index >= steps
-        if is_stored.any():
-            other_row[is_stored] = self._rows.uniform_rows(int(is_stored.sum()))
-        return other_row
-
-    def enter(self, first: int, rows: Array, prepared: Array) -> None:
-        """Keep the goals of an episode that was written from row `first` on."""
-        self.goals[first : first + len(prepared)] = prepared
-
-    def leave(self, first: int, steps: int) -> None:
-        """Do nothing: goals of evicted rows are never selected."""
-
-    def state(self, n_rows: int) -> dict[str, Array]:
-        """Return what `load` needs: a view of the goals of the first `n_rows` rows."""
-        return {"stored_goals": self.goals[:n_rows]}
-
-    def check(self, state: Mapping[str, Array], steps_left: Array) -> None:
-        """Raise FileError unless `state` holds as many finite goals per row."""
-        stored, shape = state["stored_goals"], (len(steps_left), *self.goals.shape[1:])
-        check_stored("goals", stored, shape, self.goals.dtype)
-        if not np.isfinite(stored).all():
-            raise FileError("The stored goals must be finite. The file is damaged.")
-
-    def load(self, state: Mapping[str, Array]) -> None:
-        """Take the goals of the first rows from a checked state."""
-        self.goals[: len(state["stored_goals"])] = state["stored_goals"]
-
-
-def _read_goals(ring: Array, rows: Array, goal_row: Array, is_desired: Array) -> Array:
-    """Return the achieved or desired goal of each goal row. The rows len(ring), len(ring) + 1, ... are those of `rows`."""
-    goals = np.empty((len(goal_row), *ring.dtype["desired_goal"].shape), ring.dtype["desired_goal"].base)
-    is_new = goal_row >= len(ring)
-    for records, first, is_here in ((ring, 0, ~is_new), (rows, len(ring), is_new)):
-        for name, here in (("achieved_goal", is_here & ~is_desired), ("desired_goal", is_here & is_desired)):
-            goals[here] = records[name][goal_row[here] - first]
-    return goals
-
-
-@dataclass(frozen=True)
-class Pipeline:
-    """What the transforms of a buffer are made from, for any timeline."""
-
-    compute_reward: RewardFunction
-    termination: Termination
-    options: ReplayOptions
-    discount: float
-    subgoals: tuple[str, ...]
-    success_reward: float
-    symmetries: Symmetries
-
-    def __post_init__(self) -> None:
-        if not callable(self.compute_reward):
-            raise OptionError(f"compute_reward must be a function, got {self.compute_reward!r}.")
-
-    @property
-    def extras(self) -> tuple[str, ...]:
-        """Further arrays of a batch."""
-        return ("discount",) if self.options.n_steps > 1 else ()
-
-    def rewards(self, timeline: Timeline) -> RewardTransform:
-        """Return the transform that recomputes the rewards of single steps."""
-        desired_goals = timeline.rows["desired_goal"] if self.options.extra_reward else None
-        return RewardTransform(self.compute_reward, self.termination, desired_goals)
-
-    def returns(self, timeline: Timeline) -> Transform:
-        """Return the transform that the options ask for: of one step, or of n_steps."""
-        rewards, n_steps = self.rewards(timeline), self.options.n_steps
-        return rewards if n_steps == 1 else NStepReturn(timeline, rewards, n_steps, self.discount)
-
-    def stored_goals(self, rows: RowSampler, rng: RandomNumbers) -> StoredGoals | None:
-        """Return the goals that are drawn when an episode ends, if the options ask for it."""
-        options = self.options
-        if options.relabel_at == "sample":
-            return None
-        return StoredGoals(rows, rng, options.goal_strategy, options.n_sampled_goal)
-
-    def goals(self, rows: RowSampler, rng: RandomNumbers) -> GoalSampler:
-        """Return what chooses goals when a batch is sampled: none with goals that are stored before."""
-        if self.options.relabel_at == "episode_end":
-            return GoalSampler(rows, rng, "future", 0)
-        return GoalSampler(rows, rng, self.options.goal_strategy, self.options.n_sampled_goal)
-
-    def transforms(self, timeline: Timeline, stored: StoredGoals | None, weights: WeightTransform) -> list[Transform]:
-        """Return all transforms, in the order in which they are applied."""
-        transforms: list[Transform] = [] if stored is None else [stored]
-        transforms.append(self.returns(timeline))
-        if self.subgoals:
-            fraction, reward = self.options.subgoal_fraction, self.success_reward
-            transforms.append(SubgoalTransform(timeline, self.subgoals, fraction, reward, self.symmetries))
-        if len(self.symmetries) > 1:
-            transforms.append(SymmetryTransform(self.symmetries))
-        if self.options.prioritized:
-            transforms.append(weights)
-        return transforms
+def make_augmentations(
+    timeline: Timeline, subgoals: Sequence[str], options: ReplayOptions, success_reward: float, symmetries: Symmetries
+) -> list[Transform]:
+    """Return the transforms of samples whose rewards are known: subgoals, then symmetries."""
+    transforms: list[Transform] = []
+    if subgoals:
+        transforms.append(SubgoalTransform(timeline, subgoals, options.subgoal_fraction, success_reward, symmetries))
+    if len(symmetries) > 1:
+        transforms.append(SymmetryTransform(symmetries))
+    return transforms

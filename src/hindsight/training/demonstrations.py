@@ -6,11 +6,13 @@ buffer. The two parts are joined after that.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..envs.goal_functions import GoalFunction
 from ..records import BATCH_FIELDS, Batch, Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.job_result import checksum
@@ -44,6 +46,21 @@ class Demonstrations:
         batches = self.buffer.sample_many(n, size)
         batches.n_demonstrations = size
         return batches
+
+
+def warn_of_other_rewards(name: str, episodes: Sequence[Episode], compute_reward: GoalFunction) -> None:
+    """Warn if rewards of a data set are not those of the environment: it may have been recorded with other options."""
+    n_different = 0
+    for episode in episodes:
+        reward = compute_reward(episode.achieved_goal[1:], episode.desired_goal[:-1], dict(episode.info))
+        n_different += int(np.count_nonzero(~np.isclose(reward, episode.reward, rtol=1e-3, atol=1e-4)))
+    if n_different:
+        warnings.warn(
+            f"{n_different} of {sum(map(len, episodes))} rewards of the data set {name!r} are not those of the "
+            f"environment's compute_reward. Was it recorded with other options of the environment?",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def _join(own: Batch, demonstrated: Batch) -> Batch:

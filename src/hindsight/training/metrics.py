@@ -60,12 +60,18 @@ class Meter:
 
 
 def table_text(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return records as CSV, with a column for every metric that occurs."""
-    text = io.StringIO()
+    """Return records as CSV in the order of their steps, with a column for every metric that occurs."""
+    text, records = io.StringIO(), sorted(records, key=_steps)  # an evaluation is recorded late
     writer = csv.DictWriter(text, list(dict.fromkeys(name for record in records for name in record)), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     return text.getvalue()
+
+
+def _steps(record: Mapping[str, Any]) -> float:
+    """Return the environment steps of a record, 0 for a damaged one."""
+    steps = record.get("env_steps")
+    return steps if isinstance(steps, int | float) else 0
 
 
 def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:

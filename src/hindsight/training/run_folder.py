@@ -184,7 +184,8 @@ class RunFolder:
             try:
                 arrays, data = storage.load_arrays(self.path / name, KIND)
                 restore_trainer(trainer, arrays, data.get("trainer", {}))
-                self._logged_at, sizes = int(data["logged_at"]), {str(k): int(v) for k, v in data["sizes"].items()}
+                self._logged_at = int(data["logged_at"])
+                sizes = {name: max(0, int(size)) for name, size in data["sizes"].items()}
                 unsaved = data.get("unsaved_lines", {})
                 self._unsaved_lines = {name: str(unsaved[name]) for name in GROWING if name in unsaved}
             except (FileError, KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -235,8 +236,7 @@ class RunFolder:
 
     def _write_table(self) -> None:
         records, _ = storage.read_lines(self.path / METRICS)
-        in_order = sorted(records, key=lambda record: record.get("env_steps") or 0)  # an evaluation is recorded late
-        storage.save_bytes(self.path / TABLE, table_text(in_order).encode())
+        storage.save_bytes(self.path / TABLE, table_text(records).encode("utf-8", "replace"))
 
     def _save_policies(self, trainer: Trainer, event: EvaluationFinished) -> None:
         keep, snapshot = self.settings.training.keep_every, event.snapshot
