@@ -98,7 +98,7 @@ class HER:
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
         if log_interval:
-            callbacks.insert(0, PrintEvery(log_interval, trainer.counts.episodes))
+            callbacks.insert(0, PrintEvery(log_interval))
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True

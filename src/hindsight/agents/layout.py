@@ -272,8 +272,8 @@ class RunningMoments:
         self.count[...] = total
 
     def standard_deviation(self) -> Array:
-        """Return the standard deviation of each column, (size,); 0 before the first row."""
-        return np.asarray(np.sqrt(self.squares / max(float(self.count), 1.0)))
+        """Return the standard deviation of each column, (size,); 1 before the first row."""
+        return np.asarray(np.sqrt(self.squares / self.count)) if self.count else np.ones_like(self.mean)
 
 
 class Normalizer:
@@ -339,11 +339,7 @@ class Normalizer:
         if feature in FIXED_MEAN_AND_SCALE:
             return FIXED_MEAN_AND_SCALE[feature]
         moments, visible = self.moments[block.source], slice(None) if block.visible is None else list(block.visible)
-        scale = (
-            1.0 / np.maximum(moments.standard_deviation(), self.layout.options.normalizer_eps)
-            if moments.count
-            else np.ones_like(moments.mean)
-        )
+        scale = 1.0 / np.maximum(moments.standard_deviation(), self.layout.options.normalizer_eps)
         return moments.mean[visible], scale[visible]
 
     def _arrays(self) -> dict[str, Array]:
