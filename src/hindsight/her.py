@@ -36,8 +36,8 @@ class HER:
     agent: "dqn", "qrdqn", "ddpg", "td3", "sac" or "tqc". Default: the recipe's, by the kind of actions.
     recipe: the name of a recipe (a set of tuned hyperparameters), or a .toml file. Default: chosen by the environment's id.
     saved: a model to go on from, see `load`. Agent and recipe are then its own.
-    check: True tests the environment with random actions first (about 2 s), raises GoalEnvError if it finds an error, and
-        uses what it measured for options that neither you nor the recipe set.
+    check: first test the environment as `hindsight check` does. An error raises GoalEnvError, `learn` shows warnings, and
+        options that neither you nor the recipe set follow what was found. False skips it.
     options: every option by its name, as on the command line: `HER(env, seed=0, tau=0.01)`.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
@@ -49,7 +49,7 @@ class HER:
         recipe: str | None = None,
         *,
         saved: SavedModel | None = None,
-        check: bool = False,
+        check: bool = True,
         **options: Any,
     ) -> None:
         if saved is not None:
@@ -58,6 +58,7 @@ class HER:
             self._assembly = assemble(env, agent, recipe, options, check)
         else:
             raise OptionError("env is None. Give an id, a function that makes an environment, or an environment")
+        self.check_report: CheckReport | None = self._assembly.check_report
         self._saved = saved
         self._agent: Agent | None = None
         self._trainer: Trainer | None = None
@@ -91,11 +92,13 @@ class HER:
         """
         if not isinstance(total_timesteps, int | np.integer) or total_timesteps < 0:
             raise OptionError(f"total_timesteps must be a whole number of at least 0, got {total_timesteps!r}")
+        if self._trainer is None and self.check_report is not None:
+            self.check_report.warn()
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
         if log_interval:
-            callbacks.insert(0, PrintEvery(log_interval, trainer.counts.episodes))
+            callbacks.insert(0, PrintEvery(log_interval))
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
@@ -224,16 +227,12 @@ class HER:
         if self._trainer is None:
             from .training.trainer import Trainer
 
+            source = self.source  # first: its processes start meanwhile
             buffer, demonstrations = self._assembly.buffers(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts, demonstrations)
+            self._trainer = Trainer(self.agent, buffer, source, self.settings, self._counts, demonstrations)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
-
-    @property
-    def check_report(self) -> CheckReport | None:
-        """What the check found, None if there was none."""
-        return self._assembly.check_report
 
     def saved_model(self) -> SavedModel:
         """Return the content of the file that `save` writes."""
