@@ -98,7 +98,7 @@ class HER:
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
         if log_interval:
-            callbacks.insert(0, PrintEvery(log_interval, trainer.counts.episodes))
+            callbacks.insert(0, PrintEvery(log_interval))
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
@@ -228,8 +228,9 @@ class HER:
         if self._trainer is None:
             from .training.trainer import Trainer
 
+            source = self.source  # first: its processes start meanwhile
             buffer, demonstrations = self._assembly.buffers(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts, demonstrations)
+            self._trainer = Trainer(self.agent, buffer, source, self.settings, self._counts, demonstrations)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
