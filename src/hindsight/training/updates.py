@@ -22,13 +22,18 @@ UPDATES_PER_DRAW = 8  # the cost of a call is shared, and the batches still fit 
 
 
 class UpdateLoop:
-    """Make the updates that are due. demonstrations: the source of a part of each batch, if there are any."""
+    """Make the updates that are due.
+
+    demonstrations: the source of a part of each batch, if there are any.
+    last_step: the environment step at which `beta` reaches 1.
+    """
 
     def __init__(
         self, agent: Agent, buffer: HindsightBuffer, settings: Settings, demonstrations: Demonstrations | None = None
     ) -> None:
         self.agent, self.buffer, self.settings, self.demonstrations = agent, buffer, settings, demonstrations
         self._batches: Batch | None = None
+        self.last_step = settings.training.steps
         training = settings.training
         wanted = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
         self._n_demonstrations = min(wanted, training.batch_size - 1)  # of each batch
@@ -81,7 +86,7 @@ class UpdateLoop:
     def _follow_schedules(self, env_steps: int) -> None:
         """Set what changes during a run: `beta` rises linearly to 1 at the last step, and the relabelling strategy."""
         replay = self.settings.replay
-        self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / self.settings.training.steps))
+        self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / max(1, self.last_step)))
         if (relabel := replay.relabel_at_step(env_steps)) is not None:
             for buffer in (self.buffer, *([self.demonstrations.buffer] if self.demonstrations else ())):
                 buffer.strategy = relabel
