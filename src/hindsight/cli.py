@@ -312,6 +312,8 @@ def add_check(parser: Parser) -> None:
     parser.text("env", "ENV", _ENV_HELP)
     parser.text("--recipe", "NAME", "a built-in recipe or a .toml file (by the environment)")
     _add_env_options(parser, "arguments of the environment, as in n_bits=30")
+    parser.add_argument("--info-keys", nargs="+", default=(), metavar="NAME", help="entries of info that the reward needs")
+    parser.number("--max-episode-steps", "a time limit; 0: that of the environment", 0)
 
 
 def check(arguments: Namespace) -> int:
@@ -323,7 +325,11 @@ def check(arguments: Namespace) -> int:
     find_modules_here(arguments.env)
     recipe = choose_recipe(arguments.recipe, arguments.env)
     result = check_goal_env(
-        arguments.env, recipe.environment_arguments(vars(arguments)), recipe.options.get("symmetries", ())
+        arguments.env,
+        recipe.environment_arguments(vars(arguments)),
+        recipe.options.get("symmetries", ()),
+        info_keys=arguments.info_keys,
+        max_episode_steps=arguments.max_episode_steps or None,
     )
     print(result)
     return int(not result.ok)
@@ -356,7 +362,7 @@ def add_infer(parser: Parser) -> None:
 
 def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
-    from .commands.infer import infer_task, write_recipe
+    from .commands.infer import infer_task, save_findings
     from .commands.policies import find_modules_here
 
     find_modules_here(arguments.env)
@@ -366,7 +372,7 @@ def infer(arguments: Namespace) -> None:
     if not findings:
         print("nothing was found that the networks need not learn by themselves")
     if arguments.output is not None:
-        write_recipe(arguments.env, findings, arguments.output)
+        save_findings(arguments.env, findings, arguments.output)
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
 
 

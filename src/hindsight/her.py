@@ -36,8 +36,8 @@ class HER:
     agent: "dqn", "qrdqn", "ddpg", "td3", "sac" or "tqc". Default: the recipe's, by the kind of actions.
     recipe: the name of a recipe (a set of tuned hyperparameters), or a .toml file. Default: chosen by the environment's id.
     saved: a model to go on from, see `load`. Agent and recipe are then its own.
-    check: True tests the environment with random actions first (about 2 s), raises GoalEnvError if it finds an error, and
-        uses what it measured for options that neither you nor the recipe set.
+    check: first test the environment as `hindsight check` does. An error raises GoalEnvError, `learn` shows warnings, and
+        options that neither you nor the recipe set follow what was found. False skips it.
     options: every option by its name, as on the command line: `HER(env, seed=0, tau=0.01)`.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
@@ -49,7 +49,7 @@ class HER:
         recipe: str | None = None,
         *,
         saved: SavedModel | None = None,
-        check: bool = False,
+        check: bool = True,
         **options: Any,
     ) -> None:
         if saved is not None:
@@ -58,6 +58,7 @@ class HER:
             self._assembly = assemble(env, agent, recipe, options, check)
         else:
             raise OptionError("env is None. Give an id, a function that makes an environment, or an environment")
+        self.check_report: CheckReport | None = self._assembly.check_report
         self._saved = saved
         self._agent: Agent | None = None
         self._trainer: Trainer | None = None
@@ -85,20 +86,23 @@ class HER:
         reset_num_timesteps: count `num_timesteps` from 0 again. False: continue the count, also that of a loaded model.
         folder: write settings, metrics, checkpoints and policies there, as `hindsight train` does. It must be new, or the
             one that this model wrote last. An error or Ctrl-C writes a checkpoint, unless it interrupts storing or updates.
-        Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `steps` only
-        sets the step at which `beta` of prioritized replay reaches 1.
+        Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `beta` of
+        prioritized replay reaches 1 at the end of this call, or at `steps` if you gave it.
         Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
         if not isinstance(total_timesteps, int | np.integer) or total_timesteps < 0:
             raise OptionError(f"total_timesteps must be a whole number of at least 0, got {total_timesteps!r}")
+        if self._trainer is None and self.check_report is not None:
+            self.check_report.warn()
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = [callback] if callable(callback) else list(callback or ())
         if log_interval:
-            callbacks.insert(0, PrintEvery(log_interval, trainer.counts.episodes))
+            callbacks.insert(0, PrintEvery(log_interval))
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
+        trainer.updates.last_step = self.settings.training.steps if "steps" in self.settings.given else until
         try:
             trainer.learn_offline()
             while goes_on and trainer.counts.env_steps < until:
@@ -226,11 +230,6 @@ class HER:
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
-
-    @property
-    def check_report(self) -> CheckReport | None:
-        """What the check found, None if there was none."""
-        return self._assembly.check_report
 
     def saved_model(self) -> SavedModel:
         """Return the content of the file that `save` writes."""

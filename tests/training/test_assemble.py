@@ -41,10 +41,11 @@ def test_predicting_takes_one_environment(counted):
     assert (counted.made, counted.closed) == (1, 1)
 
 
-def test_with_workers_this_process_makes_two_environments_to_compare_resets(counted):
-    with HER(counted, recipe="point_reach", workers=1, **OPTIONS) as model:
+@pytest.mark.parametrize(("check", "made"), [(True, 1), (False, 2)])
+def test_with_workers_this_process_makes_two_environments_unless_the_check_compared_resets(counted, check, made):
+    with HER(counted, recipe="point_reach", workers=1, check=check, **OPTIONS) as model:
         assert model.source is not None
-        assert counted.made == 2
+        assert counted.made == made
 
 
 def test_the_learner_and_the_workers_that_evaluate_make_one_environment_each(counted):
@@ -71,7 +72,7 @@ def test_a_saved_model_starts_no_workers_by_itself():
 
 
 def test_a_closed_model_makes_new_environments(counted):
-    with HER(counted, recipe="point_reach", **OPTIONS) as model:
+    with HER(counted, recipe="point_reach", check=False, **OPTIONS) as model:
         model.learn(20)
     with model:
         model.learn(20)

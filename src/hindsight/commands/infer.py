@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from ..errors import FileError, InputError
+from ..errors import InputError
 from ..her import HER
-from ..storage import save_bytes
+from ..recipes.files import write_recipe
 from ..structure import Finding
 
 
@@ -25,15 +24,8 @@ def infer_task(environment: str, steps: int, seed: int) -> list[Finding]:
         return trainer.search.findings
 
 
-def write_recipe(environment: str, findings: list[Finding], path: Path) -> None:
-    """Write the options that were found as a recipe, each with its evidence as a comment.
-
-    Raises FileError for another suffix than .toml.
-    """
-    if path.suffix != ".toml":
-        raise FileError(f"The path of a recipe must end in .toml, got {path}.")
-    lines = [f"# Inferred from random and probing steps of {environment}.", "automatic = true", "", "[options]"]
-    for finding in findings:
-        value = list(finding.value) if isinstance(finding.value, tuple) else finding.value
-        lines += [f"# {finding.evidence}", f"{finding.option} = {json.dumps(value)}"]
-    save_bytes(path, ("\n".join(lines) + "\n").encode())
+def save_findings(environment: str, findings: list[Finding], path: Path) -> None:
+    """Write the options that were found as a recipe, each with its evidence. Raises FileError."""
+    title = f"Inferred from random and probing steps of {environment}."
+    options = {finding.option: finding.value for finding in findings}
+    write_recipe(path, title, {"automatic": True}, options, {finding.option: finding.evidence for finding in findings})

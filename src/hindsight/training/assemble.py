@@ -18,7 +18,7 @@ from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import ReplayOptions, RolloutOptions, Settings
-from ..recipes import choose_recipe, find_recipe, load_recipe
+from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
 from ..replay.buffer import HindsightBuffer, compile_kernels
 from ..rollout.collect import RolloutSetup
@@ -109,7 +109,7 @@ class Assembly:
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
     ) -> HindsightBuffer:
-        compile_kernels()
+        compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
         if settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
@@ -213,13 +213,13 @@ class Assembly:
 
 
 def assemble(
-    env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any], check: bool = False
+    env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any], check: bool = True
 ) -> Assembly:
     """Resolve the settings of a new run on an environment.
 
     agent: its name; None leaves it to the recipe. recipe: its name or path; None chooses it by the environment's id.
     options: option names and values, above those of the recipe.
-    check: play the environment first. Errors raise GoalEnvError; facts choose options that the recipe leaves open.
+    check: play the environment first. Errors raise GoalEnvError. What it finds chooses options that the recipe leaves open.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
     env_id = env if isinstance(env, str) else None
@@ -230,9 +230,7 @@ def assemble(
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
         spec = read_spec(environment)
-        report = check_goal_env(environment) if check else None
-        if report is not None and not report.ok:
-            raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")
+        report = _check(environment, chosen, options) if check else None
         observed = report.facts.settings() if report and report.facts else {}
         final = chosen or find_recipe(spec.env_id)
 
@@ -248,6 +246,16 @@ def assemble(
         assembly = Assembly(env, environment, spec, settings, resolve)
         assembly.check_report = report
         return assembly
+
+
+def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:
+    """Check an environment with the options that say what it needs. Raises GoalEnvError if there is an error."""
+    known = (recipe.options if recipe else {}) | dict(options)
+    needs = {name: known[name] for name in ("max_episode_steps", "info_keys") if name in known}
+    report = check_goal_env(environment, **needs)
+    if not report.ok:
+        raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")
+    return report
 
 
 def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:
