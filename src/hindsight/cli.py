@@ -362,7 +362,7 @@ def add_infer(parser: Parser) -> None:
 
 def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
-    from .commands.infer import infer_task, write_recipe
+    from .commands.infer import infer_task, save_structure
     from .commands.policies import find_modules_here
 
     find_modules_here(arguments.env)
@@ -370,7 +370,7 @@ def infer(arguments: Namespace) -> None:
     for finding in structure.findings():
         print(f"{finding.option}: {finding.value}\n    {finding.evidence}")
     if arguments.output is not None:
-        write_recipe(arguments.env, arguments.steps, structure, arguments.output)
+        save_structure(arguments.env, arguments.steps, structure, arguments.output)
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
 
 

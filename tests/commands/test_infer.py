@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hindsight.cli import main
-from hindsight.commands.infer import RandomActions, infer_task, write_recipe
+from hindsight.commands.infer import RandomActions, infer_task, save_structure
 from hindsight.errors import FileError
 from hindsight.records import ArraySpec
 
@@ -45,4 +45,4 @@ def test_a_recipe_is_written_that_train_reads(tmp_path, capsys):
 
 def test_another_suffix_is_refused(tmp_path):
     with pytest.raises(FileError, match=r"must end in \.toml"):
-        write_recipe("PointReach-v0", 1, infer_task("PointReach-v0", 300, 0), tmp_path / "point.txt")
+        save_structure("PointReach-v0", 1, infer_task("PointReach-v0", 300, 0), tmp_path / "point.txt")

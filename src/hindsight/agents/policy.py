@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import GoalEnvError, InputError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
 from ..records import ArraySpec, GoalSpec
-from ..records.subgoals import TASK, Subgoal, acting_goals, parse_subgoals
+from ..records.subgoals import TASK, Subgoal, acting_goal, acting_goals, parse_subgoals
 from .images import ImageEncoding, convolution_views, encode
 from .layout import Layout
 
@@ -345,7 +345,11 @@ class Policy:
         """
         observation, achieved_goal, goal = observed
         subgoal: Array | int = TASK
-        if self.spec.parsed_subgoals:
+        if self.spec.parsed_subgoals and not leading:
+            subgoal, achieved_goal, goal = acting_goal(
+                self.spec.parsed_subgoals, np.asarray(observation), achieved_goal, goal, is_guided
+            )
+        elif self.spec.parsed_subgoals:
             subgoal, achieved_goal, goal = acting_goals(
                 self.spec.parsed_subgoals,
                 np.asarray(observation),
@@ -379,7 +383,7 @@ class Policy:
         return np.asarray(np.dot(x, weight) + bias)
 
     def _mean_and_std(self, output: Array) -> tuple[Array, Array]:
-        mean, log_std = np.split(output, 2, axis=-1)
+        mean, log_std = output[..., : self._size], output[..., self._size :]
         return mean, np.exp(np.clip(log_std, *LOG_STD_RANGE))
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 
 import numpy as np
 
 from ..envs.goal_env import close_env, make_goal_env, read_spec
 from ..envs.random_play import Environment
-from ..errors import FileError
+from ..recipes.files import write_recipe
 from ..records import Array, ArraySpec, Episode
 from ..rollout.collect import Observation, environment_seed, play_episode
-from ..storage import save_bytes
 from ..structure import ProbingController, Structure, infer_structure
 
 LONGEST_REPEAT = 5  # steps that a random action is repeated at most
@@ -67,16 +65,8 @@ def _play(env: Environment, act: RandomActions | ProbingController, steps: int, 
     return episodes
 
 
-def write_recipe(environment: str, steps: int, structure: Structure, path: Path) -> None:
-    """Write the options that follow from the structure as a recipe, each with its evidence as a comment.
-
-    Raises FileError for another suffix than .toml.
-    """
-    if path.suffix != ".toml":
-        raise FileError(f"The path of a recipe must end in .toml, got {path}.")
-    lines = [f"# Inferred from {steps:,} random steps of {environment} and from probing steps.", "automatic = true", ""]
-    lines.append("[options]")
-    for finding in structure.findings():
-        value = list(finding.value) if isinstance(finding.value, tuple) else finding.value
-        lines += [f"# {finding.evidence}", f"{finding.option} = {json.dumps(value)}"]
-    save_bytes(path, ("\n".join(lines) + "\n").encode())
+def save_structure(environment: str, steps: int, structure: Structure, path: Path) -> None:
+    """Write the options that follow from the structure as a recipe, each with its evidence. Raises FileError."""
+    title = f"Inferred from {steps:,} random steps of {environment} and from probing steps."
+    comments = {finding.option: finding.evidence for finding in structure.findings()}
+    write_recipe(path, title, {"automatic": True}, structure.options(), comments)

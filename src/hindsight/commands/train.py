@@ -100,7 +100,7 @@ class Training:
     def _loop(self, folder: RunFolder, report: LiveReport, received: Sequence[signal.Signals]) -> None:
         settings, trainer = self.model.settings, self.trainer
         with (
-            Trackers(self.trackers, self.path, settings.flat(), trainer.counts.env_steps) as tracking,
+            contextlib.closing(Trackers(self.trackers, self.path, settings.flat(), trainer.counts.env_steps)) as tracking,
             Display(settings.training.steps, Console()) as live,
         ):
             folder.listeners.append(tracking.log)

@@ -95,7 +95,7 @@ class Assembly:
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
     ) -> HindsightBuffer:
-        compile_kernels()
+        compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
         if settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
