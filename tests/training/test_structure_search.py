@@ -14,7 +14,7 @@ FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05, "random_steps
 
 
 def train(steps, **options):
-    model = HER(Push, **FAST, **options)
+    model = HER(Push, check=False, **FAST, **options)
     model.learn(steps)
     return model
 
@@ -61,7 +61,7 @@ def test_without_structure_only_hyperparameters_are_chosen():
 
 
 def test_a_declared_structure_needs_no_search():
-    with HER(Push, **FAST, hidden_observation=(6,)) as model:
+    with HER(Push, check=False, **FAST, hidden_observation=(6,)) as model:
         assert (model.settings.variant, model.trainer.search) == ("declared", None)
 
 
@@ -75,7 +75,7 @@ def test_an_easy_task_does_not_wait():
 
 @pytest.mark.parametrize("steps", [200, 1_000, 2_200])
 def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
-    with train(steps) as model, HER(Push, **FAST) as other:
+    with train(steps) as model, HER(Push, check=False, **FAST) as other:
         arrays, data = trainer_state(model.trainer)
         restore_trainer(other.trainer, {name: array.copy() for name, array in arrays.items()}, data)
         assert other.trainer.search.state == model.trainer.search.state
