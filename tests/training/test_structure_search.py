@@ -1,3 +1,4 @@
+import json
 import sys
 from pathlib import Path
 
@@ -6,6 +7,8 @@ import pytest
 
 from hindsight import HER
 from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight.training.run_folder import RunFolder
+from hindsight.training.saved_model import SavedModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push
@@ -84,3 +87,19 @@ def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
                 each.trainer.learn_from_next_job()
         assert other.settings == model.settings
         assert np.array_equal(weights(other), weights(model))
+
+
+def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_path):
+    with HER(Push, check=False, **FAST) as model:
+        model.learn(2_400, folder=tmp_path)
+        found = model.settings
+    written = json.loads((tmp_path / "settings.json").read_text())
+    assert written["options"]["subgoals"] == list(found.agent_options.subgoals)
+    assert written["reasons"]["subgoals"]
+    assert {"subgoals", "energy_priority"} <= {change["option"] for change in written["changes"]}
+    assert all(0 < change["env_steps"] <= 2_400 for change in written["changes"])
+    with HER(Push, check=False, **FAST) as other, RunFolder(tmp_path, other.settings, other.spec) as folder:
+        folder.resume(other.trainer)
+        assert other.settings == folder.settings == found
+        assert SavedModel.read(tmp_path).policy.subgoals == found.agent_options.subgoals
+    assert json.loads((tmp_path / "settings.json").read_text())["changes"] == written["changes"]
