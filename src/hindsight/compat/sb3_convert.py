@@ -69,6 +69,12 @@ def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
     return spaces.Box(low.reshape(shape), high.reshape(shape), shape, np.int64)
 
 
+def as_stored_actions(space: Any, shape: tuple[int, ...]) -> spaces.Box:
+    """Return a Box for actions. SB3 scales float actions to -1 and 1 before it stores them, whatever their space says."""
+    box = as_box(space, shape)
+    return spaces.Box(-np.inf, np.inf, shape, box.dtype.type) if box.dtype.kind == "f" else box
+
+
 def to_samples(
     batch: Batch, keys: Iterable[str], device: torch.device, env: VecNormalize | None, n_steps: int
 ) -> DictReplayBufferSamples:
