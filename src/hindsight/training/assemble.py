@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -20,15 +20,17 @@ from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import ReplayOptions, RolloutOptions, Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
-from ..replay.buffer import HindsightBuffer, compile_kernels
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
-from .demonstrations import Demonstrations, warn_of_other_rewards
 from .machine import usable_cores
 from .saved_model import SavedModel
 from .settings import resolve_settings
+
+if TYPE_CHECKING:  # they import numba, which evaluating does not need
+    from ..replay.buffer import HindsightBuffer
+    from .demonstrations import Demonstrations
 
 GoalEnv = gymnasium.Env[Any, Any]
 Environment = str | Callable[..., GoalEnv] | GoalEnv
@@ -85,6 +87,8 @@ class Assembly:
         return buffer, None if name is None else self._demonstrations(name, policy)
 
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
+        from .demonstrations import Demonstrations, warn_of_other_rewards
+
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = read_episodes(name, self.spec, replay.info_keys)
         if not replay.extra_reward:
@@ -95,6 +99,8 @@ class Assembly:
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
     ) -> HindsightBuffer:
+        from ..replay.buffer import HindsightBuffer, compile_kernels
+
         compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
