@@ -39,7 +39,11 @@ class Checkout:
         """Run a command of hindsight and add its times."""
         with tempfile.TemporaryDirectory() as empty:
             cache = empty if is_first else str(self.scratch / "numba")
-            variables = os.environ | {"PYTHONPATH": str(self.path / "src"), "NUMBA_CACHE_DIR": cache, "OMP_NUM_THREADS": "1"}
+            variables = os.environ | {
+                "PYTHONPATH": str(self.path / "src"),
+                "NUMBA_CACHE_DIR": cache,
+                "OMP_NUM_THREADS": "1",
+            }
             variables |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.scratch / "bytecode")}
             command = [sys.executable, "-m", "hindsight", *words]
             before, started = _cpu_seconds(), time.perf_counter()

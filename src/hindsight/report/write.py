@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import math
 import mimetypes
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingExtraError, RunFolderError
-from ..storage import save_bytes
+from ..storage import csv_text, save_bytes
 from .comparison import comparison_page, comparison_text
 from .page import Page, link, run_page
 from .run import Run, find_runs, read_run, readable_path
@@ -73,7 +71,7 @@ def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequen
     failures: one line for each run that failed.
     """
     lines = [result_of(run) | {"folder": readable_path(run.path.relative_to(folder))} for run in runs]
-    write_csv(folder / "results.csv", lines)
+    _write_text(folder / "results.csv", csv_text(lines))
     parts = [f"# {name}"]
     if runs:
         parts.append(f"```text\n{comparison_text(runs)}\n```")
@@ -84,19 +82,19 @@ def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequen
 
 def result_of(run: Run) -> dict[str, Any]:
     """Return a run as a line of results.csv (columns: docs/files.md). Unknown values are ""."""
-    steps, settings = solved_at_step(run), run.settings
-    machine = settings.machine.facts()
-    rates = run.column("test/success_rate")
+    settings, machine = run.settings, run.settings.machine.facts()
+    solved, rates = solved_at_step(run), run.column("test/success_rate")
+    steps = math.nan if solved is None else solved
     return {
         "environment": run.environment,
         "variant": settings.variant,
         "agent": settings.agent,
         "recipe": settings.recipe,
         "seed": run.options.seed,
-        "solved": steps is not None,
-        "steps_to_solve": "" if steps is None else int(steps),
-        "updates_to_solve": "" if steps is None else _short_number(run.at(steps, "updates")),
-        "seconds_to_solve": "" if steps is None else _short_number(run.at(steps, "seconds")),
+        "solved": solved is not None,
+        "steps_to_solve": _short_number(steps),
+        "updates_to_solve": _short_number(run.at(steps, "updates")),
+        "seconds_to_solve": _short_number(run.at(steps, "seconds")),
         "final_success": _short_number(run.last("test/success_rate")),
         "best_success": _short_number(float(np.nanmax(rates)) if np.isfinite(rates).any() else math.nan),
         "eval_episodes": _short_number(run.last("test/episodes")),
@@ -108,16 +106,6 @@ def result_of(run: Run) -> dict[str, Any]:
         "time": settings.begun,
         "folder": readable_path(run.path),
     }
-
-
-def write_csv(place: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Write a CSV file with the columns of the first line. Without lines the file is empty."""
-    file = io.StringIO(newline="")
-    if lines:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
-    _write_text(place, file.getvalue())
 
 
 class LiveReport:
