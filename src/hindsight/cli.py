@@ -346,22 +346,24 @@ def new(arguments: Namespace) -> None:
 def add_infer(parser: Parser) -> None:
     """Add the arguments of `infer`."""
     parser.add_argument("env", metavar="ENV", help=_ENV_HELP)
-    parser.number("--steps", "random steps to learn from", 2_000, lowest=1)
+    parser.number("--steps", "random steps at least", 1_000, lowest=1)
     parser.number("--seed", "seed of the steps", 0)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the result as a recipe (.toml)")
 
 
 def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
-    from .commands.infer import infer_task, save_structure
+    from .commands.infer import infer_task, save_findings
     from .commands.policies import find_modules_here
 
     find_modules_here(arguments.env)
-    structure = infer_task(arguments.env, arguments.steps, arguments.seed)
-    for finding in structure.findings():
+    findings = infer_task(arguments.env, arguments.steps, arguments.seed)
+    for finding in findings:
         print(f"{finding.option}: {finding.value}\n    {finding.evidence}")
+    if not findings:
+        print("nothing was found that the networks need not learn by themselves")
     if arguments.output is not None:
-        save_structure(arguments.env, arguments.steps, structure, arguments.output)
+        save_findings(arguments.env, findings, arguments.output)
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
 
 

@@ -86,8 +86,8 @@ class HER:
         reset_num_timesteps: count `num_timesteps` from 0 again. False: continue the count, also that of a loaded model.
         folder: write settings, metrics, checkpoints and policies there, as `hindsight train` does. It must be new, or the
             one that this model wrote last. An error or Ctrl-C writes a checkpoint, unless it interrupts storing or updates.
-        Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `steps` only
-        sets the step at which `beta` of prioritized replay reaches 1.
+        Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `beta` of
+        prioritized replay reaches 1 at the end of this call, or at `steps` if you gave it.
         Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
         if not isinstance(total_timesteps, int | np.integer) or total_timesteps < 0:
@@ -102,6 +102,7 @@ class HER:
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
+        trainer.updates.last_step = self.settings.training.steps if "steps" in self.settings.given else until
         try:
             trainer.learn_offline()
             while goes_on and trainer.counts.env_steps < until:
@@ -212,7 +213,7 @@ class HER:
             self._agent = self._assembly.agent()
             if self._saved:
                 self._agent.load_state_dict(self._saved.agent_state)
-        return self._agent
+        return self._trainer.agent if self._trainer else self._agent
 
     @property
     def source(self) -> Source:
@@ -225,11 +226,7 @@ class HER:
     def trainer(self) -> Trainer:
         """The trainer, made at first use."""
         if self._trainer is None:
-            from .training.trainer import Trainer
-
-            source = self.source  # first: its processes start meanwhile
-            buffer, demonstrations = self._assembly.buffers(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, source, self.settings, self._counts, demonstrations)
+            self._trainer = self._assembly.trainer(self.agent, self.source, self._counts)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer

@@ -1,5 +1,7 @@
 """Every rule, broken once: the report names it, and nothing is raised."""
 
+import itertools
+
 import gymnasium
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ from gymnasium import spaces
 from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
 from push_box_env import PushBox
 
-from hindsight.envs.check import check_goal_env
+from hindsight.envs.check import check_goal_env, check_reward_speed
+from hindsight.envs.evidence import gather_evidence
+from hindsight.envs.goal_env import read_spec
 from hindsight.errors import UnknownNameError
 
 
@@ -342,12 +346,34 @@ def test_the_budget_is_a_number_of_steps():
     assert counts[0] == counts[1] < 800
 
 
+def test_a_slow_reward_is_a_warning():
+    evidence = gather_evidence(Line(), read_spec(Line()))
+    assert check_reward_speed(evidence, itertools.count(0, 0.004).__next__)[0] == "ok"
+    level, sentence = check_reward_speed(evidence, itertools.count(0, 0.25).__next__)
+    assert level == "warning"
+    assert sentence.startswith("compute_reward takes 2.5e+02 ms for a batch of 256 goals")
+
+
+def test_an_environment_that_fails_rarely_is_played_again():
+    failing = iter([False] * 5 + [True] + [False] * 100 + [True])
+
+    def step(self, action):
+        if next(failing, False):
+            raise RuntimeError("lost contact")
+        return Line.step(self, action)
+
+    with pytest.warns(UserWarning, match=r"failed \(RuntimeError: lost contact\)\. The episode is played again"):
+        report = check_goal_env(changed(step=step))
+    assert report.ok
+
+
 def test_actions_without_bounds_are_an_error():
     env = Line()
     env.action_space = spaces.Box(-np.inf, np.inf, (1,), np.float32)
     assert finding(env, "action bounds")[0] == "error"
 
 
+@pytest.mark.filterwarnings("ignore:.*played again")
 def test_an_environment_that_fails_is_reported_not_raised():
     def step(self, action):
         if self.steps == 4:

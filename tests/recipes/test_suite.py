@@ -13,8 +13,7 @@ def test_every_entry_holds_valid_options(name):
     suite = load_suite(name)
     assert suite.name == name
     for entry in suite.entries:
-        settings = resolve_settings(find_recipe(entry.environment), None, entry.agent, entry.options)
-        assert settings.variant == (entry.name or settings.variant)
+        resolve_settings(find_recipe(entry.environment), None, entry.agent, entry.options)
 
 
 def test_the_help_names_every_suite():

@@ -172,7 +172,12 @@ class Evidence:
         if self.goal_setter is None or not self.resets_are_exact:
             return None
         first, second = (
-            play_actions(self.env, SEARCH_SEED, self.random[0].actions[:1], self.goal_setter.start(SEARCH_SEED, goal))
+            play_actions(
+                self.env,
+                SEARCH_SEED,
+                self.random[0].actions[:1],
+                functools.partial(self.goal_setter.start, SEARCH_SEED, goal),
+            )
             for goal in goals
         )
         is_same = {key: first.observations[key][-1] == second.observations[key][-1] for key in OBSERVATION_KEYS[:2]}
@@ -219,6 +224,11 @@ def _episodes_with_set_goal(evidence: Evidence, setter: GoalSetter) -> list[Rand
     targets = [int(fraction * (len(base) - 1)) for fraction in TARGETS]
     goals = [base.observations["achieved_goal"][target + 1] for target in targets]
     return [
-        play_actions(evidence.env, base.seed, base.actions[: target + 1 + STEPS_AFTER], setter.start(base.seed, goal))
+        play_actions(
+            evidence.env,
+            base.seed,
+            base.actions[: target + 1 + STEPS_AFTER],
+            functools.partial(setter.start, base.seed, goal),
+        )
         for target, goal in zip(targets, goals, strict=True)
     ]

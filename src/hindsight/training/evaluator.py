@@ -99,6 +99,11 @@ class Evaluator:
         self.pending = self._jobs = None
         yield self._finish(Evaluation(tuple(jobs.outcomes), q_mean), pending)
 
+    def drop(self) -> None:
+        """Drop the pending evaluation: its agent is replaced. The next one begins when it is due."""
+        self.suspend()
+        self.pending = None
+
     def suspend(self) -> None:
         """Drop the jobs of the pending evaluation. They are submitted again when the run goes on."""
         if self._jobs:
