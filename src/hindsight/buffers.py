@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from .envs.check import check_goal_env
 from .envs.goal_env import read_spec
 from .envs.goal_functions import reward_function, terminated_function
 from .errors import GoalEnvError
@@ -31,7 +32,8 @@ def make_buffer(
     """Return a HindsightBuffer for `env`, a goal environment of Gymnasium or a vector environment of them.
 
     Spaces, compute_reward, compute_terminated, the number of environments, the time limit (inside wrappers too) and the
-    autoreset mode are read from `env`. Call it before `env.reset()`, because the environment is reset and stepped once.
+    autoreset mode are read from `env`. The environment is played, as `hindsight check` does, to find whether successes end
+    an episode, and which entries of info the reward needs. Call it before `env.reset()`.
     capacity, options, seed, discount, subgoals, dtype: as for HindsightBuffer.
     success_reward: reward of a success. None: the higher one if there are two rewards, else 0.
     episode_length: usual number of steps per episode. None: the time limit.
@@ -39,6 +41,7 @@ def make_buffer(
     """
     single = _one_of(env) if isinstance(env, VectorEnv) else env
     spec = read_spec(single)
+    options = _with_findings(options, single)
     if success_reward is None:
         success_reward = spec.reward_high if np.isfinite(spec.reward_high) else 0.0
     return HindsightBuffer(
@@ -57,6 +60,14 @@ def make_buffer(
         discount=discount,
         subgoals=subgoals,
     )
+
+
+def _with_findings(options: ReplayOptions, env: Any) -> ReplayOptions:
+    """Return the options, with those that follow from a check of the environment where none are given."""
+    facts = check_goal_env(env).facts
+    found = {name: value for name, (value, _) in facts.settings().items()} if facts else {}
+    is_open = ReplayOptions.model_fields.keys() - options.model_fields_set
+    return options.replace(**{name: found[name] for name in found.keys() & is_open})
 
 
 def _one_of(env: Any) -> Any:

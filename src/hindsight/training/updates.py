@@ -35,8 +35,9 @@ class UpdateLoop:
         self._batches: Batch | None = None
         self.last_step = settings.training.steps
         training = settings.training
-        n_demonstrations = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
-        self._own_size = max(1, training.batch_size - n_demonstrations)
+        wanted = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
+        self._n_demonstrations = min(wanted, training.batch_size - 1)  # of each batch
+        self._own_size = training.batch_size - self._n_demonstrations
 
     def run(self, counts: Counts, meter: Meter, poll: Callable[[], None]) -> None:
         """Make the updates that `counts` owes, and call `poll` in between. A fraction of an update is carried over."""
@@ -62,15 +63,12 @@ class UpdateLoop:
             fraction = self.buffer.already_achieved_fraction(batches)
             if fraction is not None:
                 meter.add(_ACHIEVED, fraction)
-        metrics = self.agent.updates(self._with_demonstrations(batches))
+        if self.demonstrations and self._n_demonstrations:
+            batches = self.demonstrations.extend(batches, self._n_demonstrations)
+        metrics = self.agent.updates(batches)
         priorities = [m.pop("priority")[:, : self._own_size] for m in metrics if "priority" in m]
-        self._set_priorities(batches.row, priorities)
+        self._set_priorities(self._batches.row, priorities)
         return metrics
-
-    def _with_demonstrations(self, batches: Batch) -> Batch:
-        if self.demonstrations is None:
-            return batches
-        return self.demonstrations.extend(batches, self.settings.training.batch_size - self._own_size)
 
     def run_offline(self, n_updates: int, counts: Counts, meter: Meter) -> None:
         """Make at least `n_updates` updates from the demonstrations alone, and at most one draw of batches more."""
