@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -13,7 +13,9 @@ from rich.table import Column
 from ..options import TrainingOptions
 from ..training.evaluate import Outcome
 from ..training.events import EvaluationFinished, Event
-from ..training.trainer import Trainer
+
+if TYPE_CHECKING:  # it imports torch
+    from ..training.trainer import Trainer
 
 WIDE = 110  # columns of a terminal from which the bar is long, and rates are shown
 Clock = Callable[[], float]

@@ -20,20 +20,20 @@ from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import ReplayOptions, RolloutOptions, Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
-from ..replay.buffer import HindsightBuffer, compile_kernels
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
 from ..structure import is_flat
 from .counts import Counts
-from .demonstrations import Demonstrations, warn_of_other_rewards
 from .machine import usable_cores
 from .saved_model import SavedModel
 from .settings import Observed, resolve_settings
-from .structure_search import StructureSearch
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
+    from ..replay.buffer import HindsightBuffer
+    from .demonstrations import Demonstrations
+    from .structure_search import StructureSearch
     from .trainer import Trainer
 
 GoalEnv = gymnasium.Env[Any, Any]
@@ -99,6 +99,8 @@ class Assembly:
         return buffer, None if name is None else self._demonstrations(name, policy)
 
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
+        from .demonstrations import Demonstrations, warn_of_other_rewards
+
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = read_episodes(name, self.spec, replay.info_keys)
         if not replay.extra_reward:
@@ -109,6 +111,8 @@ class Assembly:
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
     ) -> HindsightBuffer:
+        from ..replay.buffer import HindsightBuffer, compile_kernels
+
         compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
@@ -140,6 +144,8 @@ class Assembly:
         training = self.settings.training
         if self._resolve is None or training.structure == "declared" or training.demonstrations or not is_flat(self.spec):
             return None
+        from .structure_search import StructureSearch
+
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild)
 
     def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer]:
