@@ -20,20 +20,20 @@ from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import ReplayOptions, RolloutOptions, Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
-from ..replay.buffer import HindsightBuffer, compile_kernels
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
 from ..structure import is_flat
 from .counts import Counts
-from .demonstrations import Demonstrations, warn_of_other_rewards
 from .machine import usable_cores
 from .saved_model import SavedModel
 from .settings import Observed, resolve_settings
-from .structure_search import StructureSearch
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
+    from ..replay.buffer import HindsightBuffer
+    from .demonstrations import Demonstrations
+    from .structure_search import StructureSearch
     from .trainer import Trainer
 
 GoalEnv = gymnasium.Env[Any, Any]
@@ -67,7 +67,6 @@ class Assembly:
             raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
         self.spec, self.settings, self._resolve = spec, settings, resolve
         self._env, self._training = env, environment
-        self._evaluation: GoalEnv | None = None
         self.check_report: CheckReport | None = None
 
     @property
@@ -99,6 +98,8 @@ class Assembly:
         return buffer, None if name is None else self._demonstrations(name, policy)
 
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
+        from .demonstrations import Demonstrations, warn_of_other_rewards
+
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = read_episodes(name, self.spec, replay.info_keys)
         if not replay.extra_reward:
@@ -109,6 +110,8 @@ class Assembly:
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
     ) -> HindsightBuffer:
+        from ..replay.buffer import HindsightBuffer, compile_kernels
+
         compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
@@ -140,6 +143,8 @@ class Assembly:
         training = self.settings.training
         if self._resolve is None or training.structure == "declared" or training.demonstrations or not is_flat(self.spec):
             return None
+        from .structure_search import StructureSearch
+
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild)
 
     def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer]:
@@ -157,16 +162,16 @@ class Assembly:
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and self._remakes(maker),
+            maker is not None and self._remakes(),
             rollout.env_arguments,
             rollout.observation_keys,
         )
         if rollout.workers == "auto":
             spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
-            local = LocalSource(setup, self.environment, self.environment if spare else self._evaluation)
+            local = LocalSource(setup, self.environment, self.environment if spare else None)
             return WorkerSource(ProcessPool(setup), spare, rollout.job_timeout, local) if spare else local
         if not rollout.workers:
-            return LocalSource(setup, self.environment, self._evaluation)
+            return LocalSource(setup, self.environment)
         is_ray = rollout.engine == "ray"
         pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
         return WorkerSource(pool, rollout.workers, rollout.job_timeout)
@@ -176,19 +181,15 @@ class Assembly:
         if self._training is not None and not isinstance(self._env, gymnasium.Env):
             close_env(self._training)
             self._training = None
-        if self._evaluation is not None:
-            close_env(self._evaluation)
-            self._evaluation = None
 
-    def _remakes(self, maker: str | Callable[..., GoalEnv]) -> bool:
+    def _remakes(self) -> bool:
         """Return whether every episode needs a new environment, because a reset does not equal a new one."""
         remake = self.settings.rollout.remake_environment
         if remake is not None:
             return remake
         if self.check_report and self.check_report.facts:
             return not self.check_report.facts.exact_resets
-        self._evaluation = self._evaluation or _make_environment(maker, self.settings.rollout)
-        return not resets_exactly(self.environment, self._evaluation)
+        return not resets_exactly(self.environment)
 
     @property
     def _given(self) -> Environment:
