@@ -157,6 +157,15 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             r"compute_reward needs toll. .* your own buffer needs info_keys=\('toll',\)",
         ),
         (
+            changed(
+                reward=lambda self, o, info: -1 - Line.reward(self, o, info),
+                compute_reward=lambda self, a, d, info: -1.0 * near(a, d),
+            ),
+            "reward inputs",
+            "error",
+            "steps with success have lower rewards than the others",
+        ),
+        (
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
             "reward inputs",
             "error",

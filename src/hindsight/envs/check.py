@@ -210,7 +210,7 @@ def check_time_limit(evidence: Evidence) -> tuple[str, str]:
     """An episode should end after a known number of steps, and not later."""
     limit, longest = evidence.spec.max_episode_steps, max(map(len, evidence.random))
     if limit is None:
-        return "warning", "none was found, so an episode may never end. Set max_episode_steps"
+        return "warning", f"none was found; an episode had {longest} steps. Set max_episode_steps (--max-episode-steps N)"
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
     level = "not seen" if limit > MAX_STEPS else "ok"
@@ -314,6 +314,9 @@ def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
     achieved, _, info = evidence.random[0].goals()
     highest = evidence.spec.reward_high
     same = np.asarray(evidence.reward(achieved, achieved.copy(), info), np.float64)
+    success, rewards = evidence.is_success, evidence.rewards
+    if 0 < success.sum() < len(success) and rewards[success].max() < rewards[~success].min():
+        return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
     if np.isfinite(highest) and (same != highest).any():
         return "error", (
             f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
