@@ -96,10 +96,15 @@ class CheckReport:
         """Return the findings of one level."""
         return [finding for finding in self.findings if finding.level == level]
 
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings as sentences."""
+        return [f"{finding.name}: {finding.sentence}" for finding in self.of("warning")]
+
     def warn(self) -> None:
         """Show the warnings."""
-        for finding in self.of("warning"):
-            warnings.warn(f"check of {self.env}: {finding.name}: {finding.sentence}", UserWarning, stacklevel=3)
+        for sentence in self.warnings:
+            warnings.warn(f"check of {self.env}: {sentence}", UserWarning, stacklevel=3)
 
     def __str__(self) -> str:
         lines = [f"  {f.level:<8} {f.name:<18} {f.sentence}" for f in self.findings]
