@@ -210,7 +210,7 @@ class HER:
             self._agent = self._assembly.agent()
             if self._saved:
                 self._agent.load_state_dict(self._saved.agent_state)
-        return self._agent
+        return self._trainer.agent if self._trainer else self._agent
 
     @property
     def source(self) -> Source:
@@ -223,11 +223,7 @@ class HER:
     def trainer(self) -> Trainer:
         """The trainer, made at first use."""
         if self._trainer is None:
-            from .training.trainer import Trainer
-
-            source = self.source  # first: its processes start meanwhile
-            buffer, demonstrations = self._assembly.buffers(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, source, self.settings, self._counts, demonstrations)
+            self._trainer = self._assembly.trainer(self.agent, self.source, self._counts)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer

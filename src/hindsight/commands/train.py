@@ -8,9 +8,9 @@ import re
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rich.console import Console
 
@@ -58,6 +58,7 @@ class Training:
         self._started = time.perf_counter() if started is None else started
         self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
         self.path = folder or self._default_folder()
+        self._announced = model.settings
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
@@ -109,6 +110,7 @@ class Training:
             trainer.counts.start_seconds += time.perf_counter() - self._started
             for event in trainer.run(settings.training.steps):
                 folder.listen(trainer, event)
+                self._announce_changes(trainer.counts.env_steps)
                 display.show(trainer, event)
                 report.refresh()
                 if received:
@@ -142,9 +144,23 @@ class Training:
         if self.trainer.demonstrations:
             facts = self.trainer.demonstrations.facts
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
-        for option, reason in settings.reasons.items():
-            say(f"  {option} = {settings.flat()[option]}  ({reason})")
+        self._say_options(settings.flat())
+        self._announced = settings
         self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
+
+    def _say_options(self, options: Mapping[str, Any]) -> None:
+        for option, reason in self.model.settings.reasons.items():
+            if option in options:
+                say(f"  {option} = {options[option]}  ({reason})")
+
+    def _announce_changes(self, steps: int) -> None:
+        """Print the options that were found in the steps so far."""
+        settings = self.model.settings
+        if settings is not self._announced:
+            before = self._announced.flat()
+            say(f"found in {steps:,} steps:")
+            self._say_options({name: value for name, value in settings.flat().items() if value != before[name]})
+            self._announced = settings
 
     def _announce_workers(self, workers: int | Literal["auto"], lag: int) -> None:
         cores = usable_cores()

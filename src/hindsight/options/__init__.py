@@ -19,13 +19,14 @@ from .record import named_values as named_values
 from .record import option_fields as option_fields
 from .relabel import DEFAULT_N_SAMPLED_GOAL as DEFAULT_N_SAMPLED_GOAL
 from .relabel import Relabel as Relabel
-from .replay import RelabelAt as RelabelAt
 from .replay import RelabelTerminated as RelabelTerminated
 from .replay import ReplayOptions as ReplayOptions
 from .replay import StrategyFunction as StrategyFunction
 from .rollout import RolloutOptions as RolloutOptions
+from .settings import STRUCTURE as STRUCTURE
 from .settings import Settings as Settings
 from .settings import build_settings as build_settings
 from .settings import refuse_unknown as refuse_unknown
 from .settings import run_options as run_options
+from .training import StructureSource as StructureSource
 from .training import TrainingOptions as TrainingOptions

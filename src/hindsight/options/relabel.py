@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -10,7 +10,7 @@ from ..errors import OptionError
 from .record import Fraction, OptionRecord, named_values
 
 Strategy = Literal["future", "final", "episode", "random"]
-STRATEGIES = ("future", "final", "episode", "random")
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
 DEFAULT_N_SAMPLED_GOAL = 4
 _TOLERANCE = 1e-9  # decimal fractions such as 0.7 + 0.2 + 0.1 may sum to a little more than 1
 

@@ -17,7 +17,7 @@ from ..storage import save_bytes
 
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
-_OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
+_OF_ONE_RUN = ("seed", "structure", "workers", "engine", "ray_address", "env_module")
 
 
 def names_in(folder: Traversable) -> list[str]:

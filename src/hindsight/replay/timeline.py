@@ -118,6 +118,23 @@ class Timeline:
         self._write(rows)
         self.warn_of_goals()
 
+    def episodes(self) -> list[Episode]:
+        """Return copies of the stored episodes, the oldest first, as far as rows hold them: without success and number."""
+        first = np.flatnonzero((self.steps_done == 0) & (self.steps_left > 0))
+        order = np.roll(first, -int(np.searchsorted(first, self.oldest)))
+        return [self._episode(self.rows[row : row + self.steps_left[row] + 1]) for row in order]
+
+    def _episode(self, rows: Array) -> Episode:
+        return Episode(
+            observation=rows["observation"].copy(),
+            achieved_goal=rows["achieved_goal"].copy(),
+            desired_goal=rows["desired_goal"].copy(),
+            action=rows["action"][:-1].copy(),
+            reward=rows["reward"][:-1].copy(),
+            terminated=bool(rows["terminated"][-2]),
+            info={key: rows[INFO_PREFIX + key][:-1].copy() for key in self.info_keys},
+        )
+
     def append_rows(self, episodes: Sequence[Array]) -> None:
         """Add episodes, all or none: T + 1 records of finite numbers each. Their step counts are filled in.
 

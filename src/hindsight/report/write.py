@@ -36,31 +36,28 @@ def write_report(folders: Sequence[Path], target: Path | None = None, standalone
     standalone: whether the page contains Plotly's script and the video. If not, they are files in the folder of the page.
     Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly.
     """
-    runs = read_runs(folders)
-    if len(runs) == 1:
-        target = target or runs[0].path / RUN_PAGE
-        page = run_page(runs[0], _video_url(runs[0].path, standalone))
-    else:
-        target = target or _common_folder(folders) / COMPARISON_PAGE
-        page = comparison_page(runs, target.parent)
-    return _write_page(replace(page, plotly=_plotly_script()) if standalone else page, target)
+    paths = _run_folders(folders)
+    if len(paths) > 1:
+        return write_comparison(folders, target, standalone)[1]
+    page = run_page(read_run(paths[0]), _video_url(paths[0], standalone))
+    return _write_page(page, target or paths[0] / RUN_PAGE, standalone)
 
 
-def write_comparison(folders: Sequence[Path], target: Path | None = None) -> tuple[str, Path]:
+def write_comparison(folders: Sequence[Path], target: Path | None = None, standalone: bool = False) -> tuple[str, Path]:
     """Write the page that compares runs, or shows a single one, and return it as text, and the path of the page.
 
     Arguments and exceptions are those of `write_report`.
     """
-    runs = read_runs(folders)
+    runs = [read_run(path) for path in _run_folders(folders)]
     target = target or _common_folder(folders) / COMPARISON_PAGE
-    return comparison_text(runs), _write_page(comparison_page(runs, target.parent), target)
+    return comparison_text(runs), _write_page(comparison_page(runs, target.parent), target, standalone)
 
 
-def read_runs(folders: Sequence[Path]) -> list[Run]:
-    """Return the runs in these folders. Raises RunFolderError if there is none."""
+def _run_folders(folders: Sequence[Path]) -> list[Path]:
+    """Return the folders of runs in these folders. Raises RunFolderError if there is none."""
     if not folders:
         raise RunFolderError("Expected at least one run folder, got none. Name a folder that `hindsight train` wrote.")
-    return [read_run(path) for folder in folders for path in find_runs(folder)]
+    return [path for folder in folders for path in find_runs(folder)]
 
 
 def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequence[str]) -> None:
@@ -144,10 +141,12 @@ class LiveReport:
         return path
 
 
-def _write_page(page: Page, target: Path) -> Path:
-    """Write a page, and Plotly's script beside it if the page loads it from there."""
+def _write_page(page: Page, target: Path, standalone: bool = False) -> Path:
+    """Write a page with Plotly's script inside, or beside it."""
     script = target.parent / SCRIPT_NAME
-    if not page.plotly and not script.exists():
+    if standalone:
+        page = replace(page, plotly=_plotly_script())
+    elif not script.exists():
         _write_text(script, _plotly_script())
     _write_text(target, page.to_html())
     return target

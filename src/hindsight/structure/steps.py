@@ -66,7 +66,11 @@ class Steps:
     @property
     def previous_action(self) -> Array:
         """The action of the step before, (N, action size), 0 in the first step of an episode."""
-        return np.asarray(np.where(self.starts_episode[:, None], 0.0, np.roll(self.action, 1, axis=0)))
+        return self.of_step_before(self.action)
+
+    def of_step_before(self, values: Array) -> Array:
+        """Return what each transition's predecessor has in `values`, (N, m), 0 in the first step of an episode."""
+        return np.asarray(np.where(self.starts_episode[:, None], 0.0, np.roll(values, 1, axis=0)))
 
     @property
     def goal_spread(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -21,15 +21,21 @@ from ..options import ReplayOptions, RolloutOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
-from ..replay.buffer import HindsightBuffer, compile_kernels
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
-from .demonstrations import Demonstrations, warn_of_other_rewards
+from ..structure import is_flat
+from .counts import Counts
 from .machine import usable_cores
 from .saved_model import SavedModel
-from .settings import resolve_settings
+from .settings import Observed, resolve_settings
+
+if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
+    from ..replay.buffer import HindsightBuffer
+    from .demonstrations import Demonstrations
+    from .structure_search import StructureSearch
+    from .trainer import Trainer
 
 GoalEnv = gymnasium.Env[Any, Any]
 Environment = str | Callable[..., GoalEnv] | GoalEnv
@@ -42,9 +48,17 @@ class Assembly:
 
     env: an id, a function that makes environments, or one environment. None: the id in the spec, when it is needed.
     environment: one that was made from `env` already, for training.
+    resolve: returns the settings of a new run with options that were found during the run.
     """
 
-    def __init__(self, env: Environment | None, environment: GoalEnv | None, spec: GoalSpec, settings: Settings) -> None:
+    def __init__(
+        self,
+        env: Environment | None,
+        environment: GoalEnv | None,
+        spec: GoalSpec,
+        settings: Settings,
+        resolve: Callable[[Observed], Settings] | None = None,
+    ) -> None:
         rollout = settings.rollout
         if (rollout.engine == "ray" and rollout.workers in (0, "auto")) or (
             rollout.ray_address and rollout.engine != "ray"
@@ -52,7 +66,7 @@ class Assembly:
             raise OptionError("ray_address needs engine='ray', and that needs workers, as in --engine ray --workers 2")
         if isinstance(env, gymnasium.Env) and (rollout.workers not in (0, "auto") or rollout.remake_environment):
             raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
-        self.spec, self.settings = spec, settings
+        self.spec, self.settings, self._resolve = spec, settings, resolve
         self._env, self._training = env, environment
         self._evaluation: GoalEnv | None = None
         self.check_report: CheckReport | None = None
@@ -86,6 +100,8 @@ class Assembly:
         return buffer, None if name is None else self._demonstrations(name, policy)
 
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
+        from .demonstrations import Demonstrations, warn_of_other_rewards
+
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = read_episodes(name, self.spec, replay.info_keys)
         if not replay.extra_reward:
@@ -96,6 +112,8 @@ class Assembly:
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
     ) -> HindsightBuffer:
+        from ..replay.buffer import HindsightBuffer, compile_kernels
+
         compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
@@ -114,6 +132,28 @@ class Assembly:
             discount=settings.agent_options.discount,
             subgoals=policy.subgoals,
         )
+
+    def trainer(self, agent: Agent, source: Source, counts: Counts) -> Trainer:
+        """Return a trainer with a new buffer."""
+        from .trainer import Trainer  # it imports torch, which acting does not need
+
+        buffer, demonstrations = self.buffers(agent.policy_spec)
+        return Trainer(agent, buffer, source, self.settings, counts, demonstrations, self.search())
+
+    def search(self) -> StructureSearch | None:
+        """Return what finds the structure of the task during the run; None if nothing is left to be found."""
+        training = self.settings.training
+        if self._resolve is None or training.structure == "declared" or training.demonstrations or not is_flat(self.spec):
+            return None
+        from .structure_search import StructureSearch
+
+        return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild)
+
+    def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer]:
+        """Return an agent and a buffer with other settings, which are those of the run from now on."""
+        self.settings = settings
+        agent = self.agent()
+        return agent, self.buffers(agent.policy_spec)[0]
 
     def source(self, policy: PolicySpec) -> Source:
         """Return a new source of episodes: this process, workers, or both."""
@@ -200,13 +240,18 @@ def assemble(
         spec = read_spec(environment)
         report = _check(environment, chosen, options) if check else None
         observed = report.facts.settings() if report and report.facts else {}
-        settings = resolve_settings(chosen or find_recipe(spec.env_id), spec, agent, options, observed)
+        final = chosen or find_recipe(spec.env_id)
+
+        def resolve(found: Observed) -> Settings:
+            return resolve_settings(final, spec, agent, options, {**observed, **found})
+
+        settings = resolve({})
         if settings.rollout.env_arguments != arguments:
             raise OptionError(
                 f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment "
                 f"was made with {arguments}. Give them: HER(env, env_options=(...))"
             )
-        assembly = Assembly(env, environment, spec, settings)
+        assembly = Assembly(env, environment, spec, settings, resolve)
         assembly.check_report = report
         return assembly
 

@@ -61,6 +61,7 @@ def trainer_state(trainer: Trainer) -> State:
         "jobs": jobs,
         "buffer": buffer_data,
         "demonstrations": demonstrations,
+        "search": None if trainer.search is None else asdict(trainer.search.state),
     }
 
 
@@ -75,6 +76,8 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         pending = _snapshot(data["evaluation"], _part(arrays, "evaluation/"))
         seed = trainer.settings.training.seed
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
+        if trainer.search is not None:
+            trainer.search.restore(trainer, data["search"])
         trainer.agent.load_state_dict(_part(arrays, "agent/"))
         trainer.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
         if trainer.demonstrations:
@@ -83,7 +86,8 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
-    if counts.owed_updates >= trainer.agent.batches_per_update:
+    is_warm_up = trainer.search is not None and trainer.search.is_warm_up  # its updates are made up for later
+    if counts.owed_updates >= trainer.agent.batches_per_update and not is_warm_up:
         raise FileError(f"the checkpoint owes {counts.owed_updates} updates: it is damaged, or not ours")
     trainer.counts, trainer.meter = counts, meter
     trainer.evaluator.history, trainer.evaluator.pending = history, pending

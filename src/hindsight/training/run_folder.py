@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Self
 from .. import storage
 from ..errors import FileError, RunFolderError
 from ..options import Settings
+from ..recipes.fit import FITTED
 from ..records import GoalSpec
 from .checkpoint import restore_trainer, trainer_state
 from .demonstrations import Demonstrations
@@ -88,9 +89,25 @@ class RunFolder:
         """Write the settings of a new run. Raises RunFolderError if there is a run already."""
         if self.holds_a_run:
             raise RunFolderError(f"{self.path} already holds a run. Go on with it by --resume, or give another --folder")
+        self._write_settings(datetime.now(UTC).isoformat(timespec="seconds"), [])
+
+    def _take_settings(self, trainer: Trainer) -> None:
+        """Go on with other settings: the structure of the task was found, or turned out to be another."""
+        before, after, steps = self.settings.flat(), trainer.settings.flat(), trainer.counts.env_steps
+        self.settings = trainer.settings
+        changes = [
+            {"env_steps": steps, "option": name, "value": value, "reason": self.settings.reasons.get(name, "")}
+            for name, value in after.items()
+            if value != before[name]
+        ]
+        found = storage.read_json(self.path / SETTINGS)
+        self._write_settings(str(found["begun"]), [*found.get("changes", []), *changes])
+
+    def _write_settings(self, begun: str, changes: list[dict[str, Any]]) -> None:
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
-        record["begun"] = datetime.now(UTC).isoformat(timespec="seconds")
+        record["begun"] = begun
         record |= {"explained": explain(self.settings), "check": self.check, "demonstrations": self.demonstrations}
+        record |= {"reasons": dict(self.settings.reasons), "changes": changes}
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -101,7 +118,7 @@ class RunFolder:
         if not self.holds_a_run:
             self.begin()
             return
-        self._refuse_another_run()
+        self._refuse_another_run(trainer)
         sizes: Mapping[str, int] = {}
         if any((self.path / name).exists() for name in (CHECKPOINT, PREVIOUS)):
             sizes = self._load_checkpoint(trainer)
@@ -111,9 +128,13 @@ class RunFolder:
         for name in GROWING:
             storage.truncate(self.path / name, sizes.get(name, 0))
         self._write_table()
+        if trainer.settings is not self.settings:
+            self._take_settings(trainer)
 
     def listen(self, trainer: Trainer, event: Event) -> None:
         """Write what an event needs. If the disk fails, warn and train on: the next write may succeed."""
+        if trainer.settings is not self.settings:
+            self._attempt(lambda: self._take_settings(trainer))
         if isinstance(event, JobFinished):
             options, now = self.settings.training, trainer.counts.env_steps
             records = episode_records(event.episodes, now)
@@ -164,14 +185,18 @@ class RunFolder:
         """Release the folder to other processes."""
         os.close(self._lock)
 
-    def _refuse_another_run(self) -> None:
-        """Raise an error if the folder holds a run with other settings or on another task."""
+    def _refuse_another_run(self, trainer: Trainer) -> None:
+        """Raise an error if the folder holds a run with other settings or on another task.
+
+        Options that were found during the run do not count: the checkpoint holds them.
+        """
         place = self.path / SETTINGS
         found = storage.read_json(place)
         if not (isinstance(found.get("options"), dict) and isinstance(found.get("spec"), dict)):
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         wanted = json.loads(storage.json_text(self.settings.to_json()))
-        refuse_other_settings(found, wanted, FREE_ON_RESUME)
+        was_found = set(found.get("reasons", {})) - set(FITTED) - self.settings.given if trainer.search else set()
+        refuse_other_settings(found, wanted, FREE_ON_RESUME | was_found)
         if (before := found.get("demonstrations")) != self.demonstrations:
             raise FileError(f"The demonstrations of {self.path} were {before} and are now {self.demonstrations}.")
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
