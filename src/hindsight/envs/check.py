@@ -48,8 +48,6 @@ class EnvironmentFacts:
     relabel_terminated: the option that ends relabelled episodes as real ones; None: compute_terminated is right, or
         nothing was seen.
     info_keys: entries of info that compute_reward needs.
-    time_limit: steps of an episode; None: no limit was found.
-    action_bounds: the lowest and the highest action.
     exact_resets: whether a reset with the same seed gives the same observations.
     goal_columns: columns of the observation that change with the desired goal, to hide from the networks.
     """
@@ -57,8 +55,6 @@ class EnvironmentFacts:
     terminates_on_success: bool | None
     relabel_terminated: str | None
     info_keys: tuple[str, ...]
-    time_limit: int | None
-    action_bounds: tuple[float, float]
     exact_resets: bool
     goal_columns: tuple[int, ...]
 
@@ -178,8 +174,6 @@ def _facts(evidence: Evidence) -> EnvironmentFacts:
         terminates_on_success=terminates,
         relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
         info_keys=evidence.info_keys,
-        time_limit=spec.max_episode_steps,
-        action_bounds=(min(spec.action.low), max(spec.action.high)),
         exact_resets=evidence.resets_are_exact,
         goal_columns=_hideable(evidence),
     )
