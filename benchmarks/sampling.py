@@ -203,9 +203,12 @@ def _layers(sizes: tuple[int, ...]) -> list[torch.nn.Module]:
 
 
 def time_calls(
-    calls: dict[str, Callable[[], Any]], rounds: int, turn: int, before: Callable[[str], None]
+    calls: dict[str, Callable[[], Any]], rounds: int, turn: int, before: Callable[[str], None], group: int = 1
 ) -> dict[str, float]:
-    """Median microseconds of each call, taken in turns of `turn` calls; `before` runs, untimed, before each."""
+    """Median microseconds of each call, taken in turns of `turn` calls; `before` runs, untimed, before each.
+
+    group: the median is that of means of so many calls, for a call that now and then works for the next ones too.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(max(1, rounds // turn)):
         for name, call in calls.items():
@@ -214,7 +217,8 @@ def time_calls(
                 start = time.perf_counter()
                 call()
                 seconds[name].append(time.perf_counter() - start)
-    return {name: 1e6 * statistics.median(values) for name, values in seconds.items()}
+    means = {name: [*map(statistics.mean, zip(*[iter(values)] * group, strict=False))] for name, values in seconds.items()}
+    return {name: 1e6 * statistics.median(values) for name, values in means.items()}
 
 
 def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, rounds: dict[str, int]) -> dict[str, Any]:

@@ -51,6 +51,25 @@ class EndingLine(Line):
         return observation, reward, reward == 0, truncated, info
 
 
+class EndingSilently(Line):
+    """The same without a function that says so. Its goal can be set."""
+
+    goal = np.float32([2])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goal = np.float32([self.np_random.integers(1, 4)])
+        return self.seen(), {}
+
+    def seen(self):
+        return super().seen() | {"desired_goal": self.goal.copy()}
+
+    def step(self, action):
+        self.position += int(action)
+        reward = float(self.compute_reward(np.float32([self.position]), self.goal, {}))
+        return self.seen(), reward, reward == 0, False, {}
+
+
 def limited(steps=4, make=Line):
     """A time limit below another wrapper."""
     return gym.wrappers.TransformAction(gym.wrappers.TimeLimit(make(), steps), lambda action: action, None)
@@ -102,6 +121,14 @@ def test_options_and_arguments_are_passed_on():
     assert buffer.options.n_steps == 2
     assert make_buffer(Line(), 50).state_dict()[1]["success_reward"] == 0.0
     assert make_buffer(Line(), 50).timeline.episode_length is None
+
+
+def test_relabelled_successes_end_an_episode_if_real_ones_do():
+    assert make_buffer(limited(make=EndingSilently), 50).options.relabel_terminated == "success"
+    assert make_buffer(limited(make=EndingLine), 50).options.relabel_terminated is None  # compute_terminated says it
+    assert make_buffer(limited(), 50).options.relabel_terminated is None
+    given = ReplayOptions(relabel_terminated="never")
+    assert make_buffer(limited(make=EndingSilently), 50, given).options.relabel_terminated == "never"
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -286,3 +286,20 @@ def test_a_model_is_neither_copied_nor_pickled(model):
     for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="Save it and load it again"):
             attempt(model)
+
+
+def test_beta_reaches_one_at_the_end_of_learn_or_at_the_steps_that_were_given():
+    for options, beta in (({}, 0.4 + 0.6 * 50 / 60), ({"steps": 200}, 0.4 + 0.6 * 50 / 200)):
+        seen = []
+        with HER(short, recipe="point_reach", prioritized=True, **SMALL, **options) as model:
+            model.learn(60, callback=lambda view, seen=seen: seen.append(view.model.trainer.buffer.beta))
+        assert seen[-2] == pytest.approx(beta)
+
+
+def test_enormous_rewards_train_finite_weights():
+    class Enormous(PointReach):
+        def compute_reward(self, achieved_goal, desired_goal, info=None):
+            return super().compute_reward(achieved_goal, desired_goal, info) * 1e37
+
+    with HER(lambda: Enormous(max_steps=10), recipe="point_reach", **SMALL) as model:
+        assert model.learn(80).agent.is_finite()

@@ -1,8 +1,14 @@
 """With relabelling a sparse task is solved in seconds. Without relabelling it is not solved."""
 
+import runpy
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from hindsight import HER, BitFlipping
+from hindsight import HER, BitFlipping, PointReach
+from hindsight.envs.minari_data import write_episodes
+from hindsight.rollout.collect import play_episode
 
 BUDGET = 2_500
 HEAVY = pytest.mark.learning
@@ -21,6 +27,23 @@ def test_point_reach_is_not_solved_without_hindsight():
     with HER("PointReach-v0", seed=0, n_sampled_goal=0, symmetries=(), eval_every=0) as model:
         model.learn(BUDGET)
         assert model.evaluate(100).success_rate < 0.2
+
+
+@HEAVY
+@pytest.mark.parametrize("n_bad", [0, 50])
+def test_demonstrations_replace_hindsight_even_if_half_of_them_are_bad(n_bad, monkeypatch, tmp_path):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    controller = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "scripted_controllers.py"))["point_reach"]
+    rng, env = np.random.default_rng(0), PointReach()
+
+    def random_actions(observation):
+        return rng.uniform(-1, 1, 2).astype(np.float32)
+
+    episodes = [play_episode(env, controller if n < 100 - n_bad else random_actions, seed=n) for n in range(100)]
+    write_episodes("demo/point-v0", env, episodes, "a script")
+    options = {"n_sampled_goal": 0, "symmetries": (), "eval_every": 0, "demonstrations": "demo/point-v0"}
+    with HER("PointReach-v0", seed=0, **options) as model:
+        assert model.learn(1_500).evaluate(100).success_rate > 0.6  # without demonstrations below 0.2, as above
 
 
 @HEAVY

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import types
+from contextlib import closing
 
 import pytest
 
@@ -33,7 +34,7 @@ class Notebook:
 def test_records_go_to_all_and_only_finite_numbers(monkeypatch, tmp_path):
     one, other = Notebook(), Notebook()
     monkeypatch.setattr(trackers, "TRACKERS", {"one": lambda *_: one, "other": lambda *_: other})
-    with Trackers(["one", "other"], tmp_path, {}) as both:
+    with closing(Trackers(["one", "other"], tmp_path, {})) as both:
         both.log({"env_steps": 10, "train/return": -3.0, "train/critic_loss": float("nan")})
     assert one.records == other.records == [(10, {"env_steps": 10, "train/return": -3.0})]
     assert one.is_closed
@@ -46,7 +47,7 @@ def test_a_tracker_that_fails_is_reported_once_and_left_out(monkeypatch, tmp_pat
         raise OSError("no route")
 
     monkeypatch.setattr(trackers, "TRACKERS", {"good": lambda *_: good, "bad": lambda *_: bad, "never": refuse})
-    with Trackers(["good", "bad", "never"], tmp_path, {}) as all_three:
+    with closing(Trackers(["good", "bad", "never"], tmp_path, {})) as all_three:
         for step in (10, 20, 30):
             all_three.log({"env_steps": step})
     assert [step for step, _ in good.records] == [10, 20, 30]
@@ -69,7 +70,7 @@ def test_weights_and_biases_gets_steps_that_never_decrease(monkeypatch, tmp_path
     settings = types.SimpleNamespace(project=None)
     fake = types.SimpleNamespace(Settings=lambda **_: settings, init=lambda **_: Run())
     monkeypatch.setitem(sys.modules, "wandb", fake)
-    with Trackers(["wandb"], tmp_path, {}) as tracking:
+    with closing(Trackers(["wandb"], tmp_path, {})) as tracking:
         for env_steps in (10, 40, 30, 50):  # the evaluation at 30 is complete after the record at 40
             tracking.log({"env_steps": env_steps})
     assert steps == [(10, 10), (40, 40), (40, 30), (50, 50)]

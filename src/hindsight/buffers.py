@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from .envs.check import check_goal_env
 from .envs.goal_env import read_spec
 from .envs.goal_functions import reward_function, terminated_function
 from .errors import GoalEnvError
@@ -31,24 +32,25 @@ def make_buffer(
     """Return a HindsightBuffer for `env`, a goal environment of Gymnasium or a vector environment of them.
 
     Spaces, compute_reward, compute_terminated, the number of environments, the time limit (inside wrappers too) and the
-    autoreset mode are read from `env`. Call it before `env.reset()`, because the environment is reset and stepped once.
+    autoreset mode are read from `env`. The environment is played, as `hindsight check` does, to find whether successes end
+    an episode, and which entries of info the reward needs. Call it before `env.reset()`.
     capacity, options, seed, discount, subgoals, dtype: as for HindsightBuffer.
     success_reward: reward of a success. None: the higher one if there are two rewards, else 0.
     episode_length: usual number of steps per episode. None: the time limit.
     Raises GoalEnvError if `env` is not a goal environment, and OptionError for options that do not fit it.
     """
-    is_vector = isinstance(env, VectorEnv)
-    single = _one_of(env) if is_vector else env
+    single = _one_of(env) if isinstance(env, VectorEnv) else env
     spec = read_spec(single)
+    options = _with_findings(options, single)
     if success_reward is None:
         success_reward = spec.reward_high if np.isfinite(spec.reward_high) else 0.0
     return HindsightBuffer(
         capacity,
-        env.single_observation_space if is_vector else env.observation_space,
-        env.single_action_space if is_vector else env.action_space,
+        single.observation_space,
+        single.action_space,
         reward_function(single),
-        n_envs=env.num_envs if is_vector else 1,
-        autoreset=_vector_autoreset(env) if is_vector else _autoreset(env),
+        n_envs=getattr(env, "num_envs", 1),
+        autoreset=_autoreset(env),
         seed=seed,
         options=options,
         compute_terminated=terminated_function(single),
@@ -58,6 +60,14 @@ def make_buffer(
         discount=discount,
         subgoals=subgoals,
     )
+
+
+def _with_findings(options: ReplayOptions, env: Any) -> ReplayOptions:
+    """Return the options, with those that follow from a check of the environment where none are given."""
+    facts = check_goal_env(env).facts
+    found = {name: value for name, (value, _) in facts.settings().items()} if facts else {}
+    is_open = ReplayOptions.model_fields.keys() - options.model_fields_set
+    return options.replace(**{name: found[name] for name in found.keys() & is_open})
 
 
 def _one_of(env: Any) -> Any:
@@ -73,19 +83,15 @@ def _one_of(env: Any) -> Any:
     raise GoalEnvError(f"make_buffer needs one environment of {name}, but finds none. Use HindsightBuffer instead.")
 
 
-def _vector_autoreset(env: Any) -> Any:
-    mode = env.metadata.get("autoreset_mode")
-    if mode is None:
-        name = type(env.unwrapped).__name__
-        raise GoalEnvError(f"metadata of {name} must have 'autoreset_mode', a gymnasium.vector.AutoresetMode.")
-    return mode
-
-
-def _autoreset(env: Any) -> str:
-    """Return the autoreset mode of a single environment: Gymnasium's wrapper Autoreset resets in the next step."""
-    layer = env
-    while isinstance(layer, gymnasium.Wrapper):
-        if isinstance(layer, gymnasium.wrappers.Autoreset):
+def _autoreset(env: Any) -> Any:
+    """Return the autoreset mode. For a single environment, Gymnasium's wrapper Autoreset resets in the next step."""
+    if isinstance(env, VectorEnv):
+        if "autoreset_mode" not in env.metadata:
+            name = type(env.unwrapped).__name__
+            raise GoalEnvError(f"metadata of {name} must have 'autoreset_mode', a gymnasium.vector.AutoresetMode.")
+        return env.metadata["autoreset_mode"]
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, gymnasium.wrappers.Autoreset):
             return "next_step"
-        layer = layer.env
+        env = env.env
     return "disabled"

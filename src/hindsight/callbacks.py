@@ -5,7 +5,6 @@ A callback is a function of a `View`. `HER.learn` calls it after each job of epi
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from .errors import OptionError
 from .records import Episode
+from .replay.rows import fraction_of_one, whole_number
 from .training.evaluate import UNSEEN_SEED, Evaluation
 
 
@@ -27,6 +27,7 @@ class View:
     success_rate: mean over the episodes just collected, with exploration. None if the environment does not report success.
     episode_return: mean return of the same episodes.
     model: the HER that learns.
+    new_steps, new_episodes: of the job just collected.
     """
 
     num_timesteps: int
@@ -35,6 +36,8 @@ class View:
     success_rate: float | None
     episode_return: float
     model: Any
+    new_steps: int = 0
+    new_episodes: int = 0
 
     @classmethod
     def take(cls, model: Any, episodes: Sequence[Episode]) -> View:
@@ -48,6 +51,8 @@ class View:
             success_rate=float(np.mean(successes)) if successes else None,
             episode_return=float(np.mean([episode.reward.sum() for episode in episodes])),
             model=model,
+            new_steps=sum(map(len, episodes)),
+            new_episodes=len(episodes),
         )
 
     def record(self, name: str, value: float) -> None:
@@ -70,6 +75,14 @@ class View:
 Callback = Callable[[View], bool | None]
 
 
+def as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:
+    """Return the callbacks of `HER.learn` as a list: one that prints, if there is an interval, then the given ones."""
+    given = [callback] if callable(callback) else callback or ()
+    if not isinstance(given, Sequence) or not all(map(callable, given)):
+        raise OptionError(f"callback must be a function of a View, or a list of them, got {callback!r}.")
+    return [*([PrintEvery(log_interval)] if log_interval else []), *given]
+
+
 class EvaluateEvery:
     """Evaluates every `steps` environment steps. Records eval/success_rate, and its mean over the last ten evaluations.
 
@@ -77,12 +90,12 @@ class EvaluateEvery:
     """
 
     def __init__(self, steps: int, episodes: int = 20) -> None:
-        self.due, self.episodes = _Every(steps), episodes
+        self.steps, self.episodes = whole_number("steps", steps, 1), episodes
         self.history: list[tuple[int, Evaluation]] = []
 
     def __call__(self, view: View) -> None:
         """Evaluate if it is due."""
-        if self.due(view.num_timesteps):
+        if _is_due(self.steps, view.num_timesteps, view.new_steps):
             evaluation = view.evaluate(self.episodes)
             self.history.append((view.num_timesteps, evaluation))
             view.record("eval/success_rate", evaluation.success_rate)
@@ -93,23 +106,23 @@ class KeepEvery:
     """Saves the model every `steps` environment steps, as `folder`/00001000.safetensors."""
 
     def __init__(self, steps: int, folder: str | Path) -> None:
-        self.due, self.folder = _Every(steps), Path(folder)
+        self.steps, self.folder = whole_number("steps", steps, 1), Path(folder)
 
     def __call__(self, view: View) -> None:
         """Save if it is due."""
-        if self.due(view.num_timesteps):
+        if _is_due(self.steps, view.num_timesteps, view.new_steps):
             view.model.save(self.folder / f"{view.num_timesteps:08d}.safetensors")
 
 
 class PrintEvery:
-    """Prints the view every `episodes` episodes. before: episodes of the run so far."""
+    """Prints the view every `episodes` episodes."""
 
-    def __init__(self, episodes: int, before: int = 0) -> None:
-        self.due = _Every(episodes, before)
+    def __init__(self, episodes: int) -> None:
+        self.episodes = whole_number("episodes", episodes, 1)
 
     def __call__(self, view: View) -> None:
         """Print if it is due."""
-        if self.due(view.episodes):
+        if _is_due(self.episodes, view.episodes, view.new_episodes):
             print(view)
 
 
@@ -117,26 +130,16 @@ class StopAtSuccess:
     """Stops when the last `window` jobs of training episodes, exploration included, reach a success rate of `rate`."""
 
     def __init__(self, rate: float = 0.95, window: int = 20) -> None:
-        if not 0 < rate <= 1 or window < 1:
-            raise OptionError(f"rate must be above 0 and at most 1, window at least 1, got {rate} and {window}")
-        self.rate, self._last = rate, deque[float](maxlen=window)
+        self.rate, self.window = fraction_of_one("rate", rate), whole_number("window", window, 1)
+        self._rates: list[float] = []
 
     def __call__(self, view: View) -> bool:
         """Return False if the success rate is reached."""
         if view.success_rate is not None:
-            self._last.append(view.success_rate)
-        return len(self._last) < (self._last.maxlen or 0) or float(np.mean(self._last)) < self.rate
+            self._rates.append(view.success_rate)
+        return len(self._rates) < self.window or float(np.mean(self._rates[-self.window :])) < self.rate
 
 
-class _Every:
-    """Whether a count passed another multiple of `period` since the last call."""
-
-    def __init__(self, period: int, before: int = 0) -> None:
-        if period < 1:
-            raise OptionError(f"a period must be at least 1, got {period}")
-        self.period, self._passed = period, before // period
-
-    def __call__(self, count: int) -> bool:
-        passed = count // self.period
-        is_due, self._passed = passed > self._passed, passed
-        return is_due
+def _is_due(period: int, count: int, new: int) -> bool:
+    """Return whether a count passed a multiple of `period` when it last grew by `new`."""
+    return count // period > (count - new) // period

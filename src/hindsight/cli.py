@@ -21,7 +21,6 @@ from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameE
 UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
 _RUN_HELP = "a run folder (its best policy) or a policy file"
-_RUNS_HELP = "run folders, or folders of them"
 _ENV_HELP = "id of a registered environment"
 
 
@@ -77,19 +76,11 @@ def _run(words: list[str]) -> int:
 
 
 class Parser(ArgumentParser):
-    """An argument parser with the kinds of arguments that commands share. Its errors name the page with the arguments."""
+    """An argument parser that names the page with the arguments in its errors."""
 
     def error(self, message: str) -> NoReturn:
         """Print the error and end with status 2."""
         self.exit(2, f"{self.prog}: {message}\n{self.prog} --help lists the arguments.\n")
-
-    def text(self, name: str, metavar: str, help_text: str, default: str | None = None) -> None:
-        """Add an argument that takes text."""
-        self.add_argument(name, metavar=metavar, default=default, help=help_text)
-
-    def path(self, name: str, metavar: str, help_text: str, default: Path | None = None, nargs: str | None = None) -> None:
-        """Add an argument that takes a path, or several."""
-        self.add_argument(name, type=Path, metavar=metavar, default=default, nargs=nargs, help=help_text)
 
     def number(self, name: str, help_text: str, default: int, lowest: int = 0) -> None:
         """Add an argument that takes a whole number of at least `lowest`."""
@@ -100,10 +91,6 @@ class Parser(ArgumentParser):
             return int(text)
 
         self.add_argument(name, type=read, metavar="N", default=default, help=f"{help_text} ({default})")
-
-    def switch(self, name: str, help_text: str) -> None:
-        """Add an argument that takes no value."""
-        self.add_argument(name, action="store_true", help=help_text)
 
 
 def command_parser(name: str) -> Parser:
@@ -174,8 +161,8 @@ def _add_episodes(parser: Parser, episodes: int, seed: int = UNSEEN_SEED) -> Non
     """Add the arguments of commands that play the episodes of a policy. episodes, seed: the defaults."""
     parser.number("--episodes", "number of episodes", episodes, lowest=1)
     parser.number("--seed", "seed of the episodes", seed)
-    parser.text("--env", "ENV", "id of the environment, with its module as in mine:Reach-v0 (the run's own)")
-    parser.switch("--trust-module", "import the module that registers the run's environment: it is code")
+    parser.add_argument("--env", metavar="ENV", help="id of the environment, as in mine:Reach-v0 (the run's own)")
+    parser.add_argument("--trust-module", action="store_true", help="import the module that the run names: it is code")
 
 
 def _add_env_options(parser: Parser, help_text: str) -> None:
@@ -184,9 +171,9 @@ def _add_env_options(parser: Parser, help_text: str) -> None:
 
 def add_play(parser: Parser) -> None:
     """Add the arguments of `play`."""
-    parser.path("run", "RUN", _RUN_HELP)
+    parser.add_argument("run", type=Path, metavar="RUN", help=_RUN_HELP)
     _add_episodes(parser, episodes=10)
-    parser.path("--video", "FILE", "write a .gif, .webp or .mp4")
+    parser.add_argument("--video", type=Path, metavar="FILE", help="write a .gif, .webp or .mp4")
 
 
 def play(arguments: Namespace) -> None:
@@ -199,11 +186,11 @@ def play(arguments: Namespace) -> None:
 
 def add_evaluate(parser: Parser) -> None:
     """Add the arguments of `evaluate`."""
-    parser.path("run", "RUN", _RUN_HELP)
+    parser.add_argument("run", type=Path, metavar="RUN", help=_RUN_HELP)
     _add_episodes(parser, episodes=100)
     workers = "processes that evaluate, auto: this one and others on spare cores; the result is the same (auto)"
     parser.add_argument("--workers", type=_worker_count, default="auto", metavar="N", help=workers)
-    parser.switch("--json", "print the statistics as JSON")
+    parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
 
 
 def evaluate(arguments: Namespace) -> None:
@@ -217,12 +204,17 @@ def evaluate(arguments: Namespace) -> None:
     print(json.dumps(facts | result.to_json()) if arguments.json else f"{facts['environment']}: {result}")
 
 
+def _add_runs(parser: Parser, default_page: str) -> None:
+    """Add the arguments of commands that write a page about runs."""
+    parser.add_argument("runs", type=Path, metavar="RUN", nargs="+", help="run folders, or folders of them")
+    parser.add_argument("--output", type=Path, metavar="FILE", help=f"the page ({default_page})")
+
+
 def add_report(parser: Parser) -> None:
     """Add the arguments of `report`."""
-    parser.path("runs", "RUN", _RUNS_HELP, nargs="+")
-    parser.path("--output", "FILE", "the page (report.html in the run's folder)")
-    parser.switch("--open", "show it in a browser")
-    parser.switch("--standalone", "one file of 5 MB, without a script beside it")
+    _add_runs(parser, "report.html in the run's folder")
+    parser.add_argument("--open", action="store_true", help="show it in a browser")
+    parser.add_argument("--standalone", action="store_true", help="one file of 5 MB, without a script beside it")
 
 
 def report(arguments: Namespace) -> None:
@@ -237,8 +229,7 @@ def report(arguments: Namespace) -> None:
 
 def add_compare(parser: Parser) -> None:
     """Add the arguments of `compare`."""
-    parser.path("runs", "RUN", _RUNS_HELP, nargs="+")
-    parser.path("--output", "FILE", "the page (comparison.html beside the runs)")
+    _add_runs(parser, "comparison.html beside the runs")
 
 
 def compare(arguments: Namespace) -> None:
@@ -252,9 +243,9 @@ def compare(arguments: Namespace) -> None:
 def add_benchmark(parser: Parser) -> None:
     """Add the arguments of `benchmark`."""
     suites = "quick, bits, fetch, fetch-apart, maze, panda, parking, hand, all"
-    parser.text("suite", "SUITE", f"{suites}, or a .toml file of your own")
-    parser.text("--seeds", "SEEDS", "as in 0-4, 0,2,5 or 3 (0-2)", default="0-2")
-    parser.path("--folder", "DIR", "finished runs there are kept (runs/benchmark/)")
+    parser.add_argument("suite", metavar="SUITE", help=f"{suites}, or a .toml file of your own")
+    parser.add_argument("--seeds", metavar="SEEDS", default="0-2", help="as in 0-4, 0,2,5 or 3 (0-2)")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="finished runs there are kept (runs/benchmark/)")
     parser.number("--jobs", "runs at the same time, each in a process", 1, lowest=1)
     options_help = "options of all runs, as in hidden=[64,64]"
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help=options_help)
@@ -273,9 +264,9 @@ def benchmark(arguments: Namespace) -> int:
 
 def add_export(parser: Parser) -> None:
     """Add the arguments of `export`."""
-    parser.path("run", "RUN", _RUN_HELP)
-    parser.path("--onnx", "FILE", "write it for ONNX Runtime")
-    parser.path("--torchscript", "FILE", "write it for torch.jit.load")
+    parser.add_argument("run", type=Path, metavar="RUN", help=_RUN_HELP)
+    parser.add_argument("--onnx", type=Path, metavar="FILE", help="write it for ONNX Runtime")
+    parser.add_argument("--torchscript", type=Path, metavar="FILE", help="write it for torch.jit.load")
 
 
 def export(arguments: Namespace) -> None:
@@ -309,9 +300,11 @@ def doctor(arguments: Namespace) -> int:
 
 def add_check(parser: Parser) -> None:
     """Add the arguments of `check`."""
-    parser.text("env", "ENV", _ENV_HELP)
-    parser.text("--recipe", "NAME", "a built-in recipe or a .toml file (by the environment)")
+    parser.add_argument("env", metavar="ENV", help=_ENV_HELP)
+    parser.add_argument("--recipe", metavar="NAME", help="a built-in recipe or a .toml file (by the environment)")
     _add_env_options(parser, "arguments of the environment, as in n_bits=30")
+    parser.add_argument("--info-keys", nargs="+", default=(), metavar="NAME", help="entries of info that the reward needs")
+    parser.number("--max-episode-steps", "a time limit; 0: that of the environment", 0)
 
 
 def check(arguments: Namespace) -> int:
@@ -323,7 +316,11 @@ def check(arguments: Namespace) -> int:
     find_modules_here(arguments.env)
     recipe = choose_recipe(arguments.recipe, arguments.env)
     result = check_goal_env(
-        arguments.env, recipe.environment_arguments(vars(arguments)), recipe.options.get("symmetries", ())
+        arguments.env,
+        recipe.environment_arguments(vars(arguments)),
+        recipe.options.get("symmetries", ()),
+        info_keys=arguments.info_keys,
+        max_episode_steps=arguments.max_episode_steps or None,
     )
     print(result)
     return int(not result.ok)
@@ -331,8 +328,8 @@ def check(arguments: Namespace) -> int:
 
 def add_new(parser: Parser) -> None:
     """Add the arguments of `new`."""
-    parser.text("name", "NAME", "of the task, as in my_task")
-    parser.path("--folder", "DIR", "where the files are written (.)", default=Path())
+    parser.add_argument("name", metavar="NAME", help="of the task, as in my_task")
+    parser.add_argument("--folder", type=Path, metavar="DIR", default=Path(), help="where the files are written (.)")
 
 
 def new(arguments: Namespace) -> None:
@@ -348,23 +345,25 @@ def new(arguments: Namespace) -> None:
 
 def add_infer(parser: Parser) -> None:
     """Add the arguments of `infer`."""
-    parser.text("env", "ENV", _ENV_HELP)
-    parser.number("--steps", "random steps to learn from", 2_000, lowest=1)
+    parser.add_argument("env", metavar="ENV", help=_ENV_HELP)
+    parser.number("--steps", "random steps at least", 1_000, lowest=1)
     parser.number("--seed", "seed of the steps", 0)
-    parser.path("--output", "FILE", "write the result as a recipe (.toml)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the result as a recipe (.toml)")
 
 
 def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
-    from .commands.infer import infer_task, write_recipe
+    from .commands.infer import infer_task, save_findings
     from .commands.policies import find_modules_here
 
     find_modules_here(arguments.env)
-    structure = infer_task(arguments.env, arguments.steps, arguments.seed)
-    for finding in structure.findings():
+    findings = infer_task(arguments.env, arguments.steps, arguments.seed)
+    for finding in findings:
         print(f"{finding.option}: {finding.value}\n    {finding.evidence}")
+    if not findings:
+        print("nothing was found that the networks need not learn by themselves")
     if arguments.output is not None:
-        write_recipe(arguments.env, arguments.steps, structure, arguments.output)
+        save_findings(arguments.env, findings, arguments.output)
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
 
 
@@ -374,7 +373,8 @@ def _worker_count(text: str) -> int | Literal["auto"]:
 
 def add_record(parser: Parser) -> None:
     """Add the arguments of `record`."""
-    parser.text("source", "RUN", "a run folder or policy file, or MODULE:FUNCTION, which maps observations to actions")
+    source = "a run folder, a policy file, or MODULE:FUNCTION, which maps observations to actions"
+    parser.add_argument("source", metavar="RUN", help=source)
     parser.add_argument("--output", required=True, metavar="NAME", help="name of the data set, as in fetch/pick-v0")
     _add_episodes(parser, episodes=100, seed=0)
     _add_env_options(parser, "of a function: arguments of the environment")

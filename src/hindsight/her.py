@@ -12,11 +12,12 @@ import numpy as np
 from .agents import Agent
 from .agents.observation import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
-from .callbacks import Callback, PrintEvery, View
+from .callbacks import Callback, View, as_callbacks
 from .envs.check import CheckReport
 from .errors import HindsightError, OptionError
 from .options import Settings
 from .records import Array, GoalSpec
+from .replay.rows import whole_number
 from .rollout.workers import Source
 from .training.assemble import Environment, assemble, assemble_saved
 from .training.counts import Counts
@@ -36,8 +37,8 @@ class HER:
     agent: "dqn", "qrdqn", "ddpg", "td3", "sac" or "tqc". Default: the recipe's, by the kind of actions.
     recipe: the name of a recipe (a set of tuned hyperparameters), or a .toml file. Default: chosen by the environment's id.
     saved: a model to go on from, see `load`. Agent and recipe are then its own.
-    check: True tests the environment with random actions first (about 2 s), raises GoalEnvError if it finds an error, and
-        uses what it measured for options that neither you nor the recipe set.
+    check: first test the environment as `hindsight check` does. An error raises GoalEnvError, `learn` shows warnings, and
+        options that neither you nor the recipe set follow what was found. False skips it.
     options: every option by its name, as on the command line: `HER(env, seed=0, tau=0.01)`.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
@@ -49,7 +50,7 @@ class HER:
         recipe: str | None = None,
         *,
         saved: SavedModel | None = None,
-        check: bool = False,
+        check: bool = True,
         **options: Any,
     ) -> None:
         if saved is not None:
@@ -58,6 +59,7 @@ class HER:
             self._assembly = assemble(env, agent, recipe, options, check)
         else:
             raise OptionError("env is None. Give an id, a function that makes an environment, or an environment")
+        self.check_report: CheckReport | None = self._assembly.check_report
         self._saved = saved
         self._agent: Agent | None = None
         self._trainer: Trainer | None = None
@@ -85,20 +87,20 @@ class HER:
         reset_num_timesteps: count `num_timesteps` from 0 again. False: continue the count, also that of a loaded model.
         folder: write settings, metrics, checkpoints and policies there, as `hindsight train` does. It must be new, or the
             one that this model wrote last. An error or Ctrl-C writes a checkpoint, unless it interrupts storing or updates.
-        Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `steps` only
-        sets the step at which `beta` of prioritized replay reaches 1.
+        Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `beta` of
+        prioritized replay reaches 1 at the end of this call, or at `steps` if you gave it.
         Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
-        if not isinstance(total_timesteps, int | np.integer) or total_timesteps < 0:
-            raise OptionError(f"total_timesteps must be a whole number of at least 0, got {total_timesteps!r}")
+        whole_number("total_timesteps", total_timesteps, 0)
+        if self._trainer is None and self.check_report is not None:
+            self.check_report.warn()
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
-        callbacks = [callback] if callable(callback) else list(callback or ())
-        if log_interval:
-            callbacks.insert(0, PrintEvery(log_interval, trainer.counts.episodes))
+        callbacks = as_callbacks(callback, log_interval)
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
+        trainer.updates.last_step = self.settings.training.steps if "steps" in self.settings.given else until
         try:
             trainer.learn_offline()
             while goes_on and trainer.counts.env_steps < until:
@@ -152,8 +154,7 @@ class HER:
 
         seed: determines the episodes. Training uses others; with the default, so does the choice of the best policy.
         """
-        if not isinstance(episodes, int | np.integer) or episodes < 1:
-            raise OptionError(f"episodes must be a whole number of at least 1, got {episodes!r}")
+        whole_number("episodes", episodes, 1)
         return Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
 
     def save(self, path_or_file: str | Path | BinaryIO) -> None:
@@ -209,7 +210,7 @@ class HER:
             self._agent = self._assembly.agent()
             if self._saved:
                 self._agent.load_state_dict(self._saved.agent_state)
-        return self._agent
+        return self._trainer.agent if self._trainer else self._agent
 
     @property
     def source(self) -> Source:
@@ -222,18 +223,10 @@ class HER:
     def trainer(self) -> Trainer:
         """The trainer, made at first use."""
         if self._trainer is None:
-            from .training.trainer import Trainer
-
-            buffer, demonstrations = self._assembly.buffers(self.agent.policy_spec)
-            self._trainer = Trainer(self.agent, buffer, self.source, self.settings, self._counts, demonstrations)
+            self._trainer = self._assembly.trainer(self.agent, self.source, self._counts)
         elif self._source is None:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
-
-    @property
-    def check_report(self) -> CheckReport | None:
-        """What the check found, None if there was none."""
-        return self._assembly.check_report
 
     def saved_model(self) -> SavedModel:
         """Return the content of the file that `save` writes."""
@@ -250,6 +243,9 @@ class HER:
             self._source.close()
             self._source = None
         self._assembly.close()
+
+    def __repr__(self) -> str:
+        return f"HER({self.spec.env_id or 'env'}, agent={self.settings.agent!r}, {self.num_timesteps} steps)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a HER holds environments and cannot be copied or pickled. Save it and load it again")

@@ -8,14 +8,16 @@ JSON is strict. A number that is not finite is written as null.
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
+import io
 import json
 import math
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -147,6 +149,16 @@ def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
 def json_lines(records: Iterable[Mapping[str, Any]]) -> str:
     """Return records as lines of JSON."""
     return "".join(f"{json_text(record)}\n" for record in records)
+
+
+def csv_text(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return records as CSV with a column for every name that occurs, "" without records."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for record in records for name in record)), lineterminator="\n")
+    if records:
+        writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
 
 
 def append_text(path: Path, lines: str) -> None:

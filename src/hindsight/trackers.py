@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from .errors import MissingExtraError
 from .storage import save_bytes
@@ -110,7 +110,6 @@ class Trackers:
     def close(self) -> None:
         """Close all of them."""
         self._each(lambda tracker: tracker.close())
-        self._trackers.clear()
 
     def _each(self, act: Callable[[Any], None]) -> None:
         for name, tracker in list(self._trackers.items()):
@@ -119,12 +118,6 @@ class Trackers:
             except Exception as problem:  # code of others, which may need a network
                 del self._trackers[name]
                 _report(name, problem)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
 
 
 def _report(name: str, problem: Exception) -> None:

@@ -37,7 +37,7 @@ def test_a_plan_is_every_task_with_every_seed(tmp_path):
     assert [run.folder.relative_to(tmp_path).as_posix() for run in planned] == [
         f"FetchPush-v4-{name}/ddpg-seed{seed}" for seed in (0, 7) for name in names
     ]
-    assert [run.task.settings.variant for run in planned[:4]] == list(names)
+    assert [run.task.settings.variant for run in planned[:4]] == ["declared", "declared", "declared", "none"]
 
 
 def test_options_become_arguments(tmp_path):
@@ -109,7 +109,7 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
     assert "mine: 1 runs, 0 finished, in " in output
     assert "PointReach-v0, tiny, td3, seed 4: not solved in 300 steps" in output
     [line] = csv.DictReader((tmp_path / "runs" / "results.csv").read_text().splitlines())
-    assert (line["seed"], line["variant"], line["folder"]) == ("4", "symmetric", "PointReach-v0-tiny/td3-seed4")
+    assert (line["seed"], line["variant"], line["folder"]) == ("4", "declared", "PointReach-v0-tiny/td3-seed4")
     log = (run.parent / "td3-seed4.log").read_text()
     assert "-m hindsight train PointReach-v0 --seed 4" in log
 
@@ -123,7 +123,7 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
     status, error = status_and_error(["bits", "--folder", str(tmp_path / "runs")], capsys)
     assert (status, "is not a run of suite 'bits'" in error) == (1, True)
     assert main(["compare", str(tmp_path / "runs")]) == 0
-    assert "td3 on PointReach-v0, symmetric" in capsys.readouterr().out
+    assert "td3 on PointReach-v0, declared" in capsys.readouterr().out
     assert (tmp_path / "runs" / "comparison.html").exists()
 
 

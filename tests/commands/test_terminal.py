@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from hindsight.commands.terminal import Display, TrainDisplay, duration_left, progress, say
+from hindsight.commands.terminal import Display, TrainDisplay, progress, say
 from hindsight.options import TrainingOptions
 from hindsight.training.counts import Counts
 from hindsight.training.evaluate import Evaluation, Outcome
@@ -33,7 +33,7 @@ def finished(trainer, is_best=True):
 def run(display, clock):
     """Show 1,000 of 2,000 steps, 4 s of learning from step 10 on, and an evaluation that takes 2 s."""
     trainer = SimpleNamespace(counts=Counts(env_steps=10, updates=1), meter=Meter())
-    shown = TrainDisplay(display, OPTIONS, clock)
+    shown = TrainDisplay(display, OPTIONS)
     with display:
         shown.show(trainer, JobFinished([]))
         clock.now = 4.0
@@ -96,7 +96,11 @@ def test_no_color_is_respected():
 
 
 def test_time_left_in_words():
-    assert [duration_left(seconds) for seconds in (None, 0.4, 75, 3_723)] == ["", "0:00 left", "1:15 left", "1:02:03 left"]
+    clock = Clock()
+    display = Display(2, Console(), clock)
+    assert display.time_left(0) == ""
+    for clock.now, words in ((0.4, "0:00 left"), (75.0, "1:15 left"), (3_723.0, "1:02:03 left")):
+        assert display.time_left(1) == words
 
 
 def test_progress_passes_items_on_and_shows_the_time_left(capsys):

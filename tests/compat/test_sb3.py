@@ -5,18 +5,15 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from scipy.stats import chi2_contingency
-
-torch = pytest.importorskip("torch")
-stable_baselines3 = pytest.importorskip("stable_baselines3")
-
-from stable_baselines3 import DDPG, DQN, SAC, TD3  # noqa: E402
-from stable_baselines3 import HerReplayBuffer as SB3HerReplayBuffer  # noqa: E402
-from stable_baselines3.common.envs import BitFlippingEnv  # noqa: E402
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: E402
-from stable_baselines3.her.goal_selection_strategy import GoalSelectionStrategy as SB3Strategy  # noqa: E402
-from tiny_sb3 import (  # noqa: E402
+from stable_baselines3 import DDPG, DQN, SAC, TD3
+from stable_baselines3 import HerReplayBuffer as SB3HerReplayBuffer
+from stable_baselines3.common.envs import BitFlippingEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.her.goal_selection_strategy import GoalSelectionStrategy as SB3Strategy
+from tiny_sb3 import (
     InfoReward,
     Line,
     Twice,
@@ -34,12 +31,12 @@ from tiny_sb3 import (  # noqa: E402
     venv,
 )
 
-from hindsight.compat.sb3 import (  # noqa: E402
+from hindsight.compat.sb3 import (
     KEY_TO_GOAL_STRATEGY,
     GoalSelectionStrategy,
     HerReplayBuffer,
 )
-from hindsight.errors import (  # noqa: E402
+from hindsight.errors import (
     GoalEnvError,
     InputError,
     NonFiniteError,
@@ -112,6 +109,17 @@ def test_copies_have_no_environment_and_continue_with_the_same_samples():
         each.set_env(venv(2))
         assert same(each.sample(64), expected)
         assert all((array == arrays_of(buffer)[name]).all() for name, array in arrays_of(each).items())
+
+
+def test_batches_drawn_ahead_differ_and_are_forgotten_when_an_episode_ends():
+    buffer = make(10)
+    play_episode(buffer, 1, 5)
+    batches = [buffer.sample(32) for _ in range(6)]  # drawn as 1, 2 and 4: one is left
+    assert len({tuple(numbers_of(batch)[1]) for batch in batches}) == 6
+    assert set(map(len, (batch.rewards for batch in (buffer.sample(8), buffer.sample(32))))) == {8, 32}
+    play_episode(buffer, 2, 10)  # it replaces the first
+    assert set(numbers_of(buffer.sample(32))[0]) == {2}
+    check_rewards(buffer.sample(32))
 
 
 def test_a_loaded_buffer_continues_its_open_episode(tmp_path):

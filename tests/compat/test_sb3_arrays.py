@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("stable_baselines3")
-
 from stable_baselines3 import HerReplayBuffer as SB3HerReplayBuffer
 from tiny_sb3 import arrays_of, make, play, play_episode, play_unequal
 

@@ -4,13 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch")
-stable_baselines3 = pytest.importorskip("stable_baselines3")
-
-from stable_baselines3 import SAC  # noqa: E402
-from stable_baselines3.common.vec_env import VecNormalize  # noqa: E402
-from tiny_sb3 import (  # noqa: E402
+from stable_baselines3 import SAC
+from stable_baselines3.common.vec_env import VecNormalize
+from tiny_sb3 import (
     Line,
     Twice,
     arrays_of,
@@ -26,8 +22,8 @@ from tiny_sb3 import (  # noqa: E402
     venv,
 )
 
-from hindsight.compat.sb3 import GoalVecNormalize, HerReplayBuffer  # noqa: E402
-from hindsight.errors import FileError, NothingToSampleError, OptionError  # noqa: E402
+from hindsight.compat.sb3 import GoalVecNormalize, HerReplayBuffer
+from hindsight.errors import FileError, NothingToSampleError, OptionError
 
 
 def test_fault_1_an_unfinished_episode_is_not_joined_to_the_next():

@@ -1,13 +1,18 @@
 """Every rule, broken once: the report names it, and nothing is raised."""
 
+import itertools
+
 import gymnasium
 import numpy as np
 import pytest
 from docking_env import Docking
 from gymnasium import spaces
 from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
+from push_box_env import PushBox
 
-from hindsight.envs.check import check_goal_env
+from hindsight.envs.check import check_goal_env, check_reward_speed
+from hindsight.envs.evidence import gather_evidence
+from hindsight.envs.goal_env import read_spec
 from hindsight.errors import UnknownNameError
 
 
@@ -147,9 +152,18 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
                 info=lambda self, o: {**Line.info(self, o), "toll": 0.5, "other": 1.0},
                 compute_reward=lambda self, a, d, info: near(a, d) - info["toll"],
             ),
+            "info keys",
+            "ok",
+            r"compute_reward needs toll. .* your own buffer needs info_keys=\('toll',\)",
+        ),
+        (
+            changed(
+                reward=lambda self, o, info: -1 - Line.reward(self, o, info),
+                compute_reward=lambda self, a, d, info: -1.0 * near(a, d),
+            ),
             "reward inputs",
-            "warning",
-            "needs these entries of info: toll. Set info_keys",
+            "error",
+            "steps with success have lower rewards than the others",
         ),
         (
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
@@ -224,6 +238,34 @@ def test_a_broken_rule_is_named(env, name, level, sentence):
     assert_matches(sentence, found[1])
 
 
+@pytest.mark.parametrize(
+    ("info_keys", "level", "sentence"),
+    [
+        (("weight",), "error", "no numeric entry 'weight' at every step. It has: is_success, toll"),
+        (("is_success",), "error", "needs toll too"),
+        (("toll",), "ok", "needs toll"),
+    ],
+)
+def test_given_info_keys_are_checked(info_keys, level, sentence):
+    env = changed(
+        info=lambda self, o: {**Line.info(self, o), "toll": 0.5},
+        reward=lambda self, o, info: Line.reward(self, o, info) - info["toll"],
+        compute_reward=lambda self, a, d, info: near(a, d) - 1.0 - info["toll"],
+    )
+    (found,) = [f for f in check_goal_env(env, info_keys=info_keys).findings if f.name == "info keys"]
+    assert found.level == level
+    assert_matches(sentence, found.sentence)
+
+
+def test_a_given_time_limit_counts():
+    env = changed(
+        terminates=lambda self, o: False, step=lambda self, a: (*Line.step(self, a)[:3], False, {"success": True})
+    )
+    env.max_steps = np.inf
+    report = check_goal_env(env, max_episode_steps=7)
+    assert "7 steps; the longest of 2 episodes had 7" in str(report)
+
+
 class Hidden(Line):
     """A wide line with a goal that cannot be set, since no attribute holds it in the form of the observation."""
 
@@ -241,7 +283,7 @@ class Hidden(Line):
 
 def test_without_a_success_the_report_says_so():
     report = check_goal_env(Hidden())
-    assert [f.name for f in report.of("not seen")] == ["reward timing", "success", "termination"], str(report)
+    assert [f.name for f in report.of("not seen")] == ["reward timing", "success", "termination", "goal columns"]
     assert_matches("0 successes in .* with random actions, since the goal cannot be set", str(report))
     assert report.facts.terminates_on_success is None
     assert report.ok
@@ -265,6 +307,7 @@ def test_without_a_success_the_report_says_so():
             {"info_keys": ("toll",)},
         ),
         (Docking(), True, {"relabel_terminated": "success"}),
+        (PushBox(), False, {"hidden_observation": (4, 5)}),
     ],
 )
 def test_the_facts_decide_settings(env, terminates, settings):
@@ -273,9 +316,32 @@ def test_the_facts_decide_settings(env, terminates, settings):
     assert {name: value for name, (value, _) in facts.settings().items()} == settings
 
 
-def test_the_other_facts():
-    facts = check_goal_env(Line()).facts
-    assert (facts.time_limit, facts.action_bounds, facts.exact_resets) == (10, (-1.0, 1.0), True)
+def with_goal(part):
+    """An environment whose observation is this function of the position and the goal."""
+    return changed(observe=lambda self: {**Line.observe(self), "observation": part(np.full(2, self.place), self.goal)})
+
+
+@pytest.mark.parametrize(
+    ("env", "level", "sentence"),
+    [
+        (Line(), "ok", "no column"),
+        (
+            with_goal(lambda here, goal: np.array([here[0], goal[0] - here[0]], np.float32)),
+            "warning",
+            "columns 1 .*hide them",
+        ),
+        (with_goal(lambda here, goal: np.float32(goal - here)), "warning", "columns 0, 1 .*Leave them out"),
+    ],
+)
+def test_columns_that_depend_on_the_goal(env, level, sentence):
+    found = finding(env, "goal columns")
+    assert found[0] == level
+    assert_matches(sentence, found[1])
+
+
+def test_exact_resets_are_a_fact():
+    assert check_goal_env(Line()).facts.exact_resets
+    assert not check_goal_env(changed(reset=lambda self, *, seed=None, options=None: Line.reset(self))).facts.exact_resets
 
 
 def test_the_budget_is_a_number_of_steps():
@@ -288,12 +354,34 @@ def test_the_budget_is_a_number_of_steps():
     assert counts[0] == counts[1] < 800
 
 
+def test_a_slow_reward_is_a_warning():
+    evidence = gather_evidence(Line(), read_spec(Line()))
+    assert check_reward_speed(evidence, itertools.count(0, 0.004).__next__)[0] == "ok"
+    level, sentence = check_reward_speed(evidence, itertools.count(0, 0.25).__next__)
+    assert level == "warning"
+    assert sentence.startswith("compute_reward takes 2.5e+02 ms for a batch of 256 goals")
+
+
+def test_an_environment_that_fails_rarely_is_played_again():
+    failing = iter([False] * 5 + [True] + [False] * 100 + [True])
+
+    def step(self, action):
+        if next(failing, False):
+            raise RuntimeError("lost contact")
+        return Line.step(self, action)
+
+    with pytest.warns(UserWarning, match=r"failed \(RuntimeError: lost contact\)\. The episode is played again"):
+        report = check_goal_env(changed(step=step))
+    assert report.ok
+
+
 def test_actions_without_bounds_are_an_error():
     env = Line()
     env.action_space = spaces.Box(-np.inf, np.inf, (1,), np.float32)
     assert finding(env, "action bounds")[0] == "error"
 
 
+@pytest.mark.filterwarnings("ignore:.*played again")
 def test_an_environment_that_fails_is_reported_not_raised():
     def step(self, action):
         if self.steps == 4:

@@ -26,6 +26,7 @@ def test_an_episode_holds_what_the_environment_returned():
     assert episode.to_bytes() != play(Line(), 2, 4).to_bytes()
 
 
+@pytest.mark.filterwarnings("ignore:.*played again")
 def test_an_error_names_the_step():
     env = Line()
     env.info = lambda observation: {} if env.steps < 3 else 1 / 0

@@ -1,5 +1,6 @@
 """Every reader of a file, on a valid file of a short run."""
 
+import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from hindsight.report.comparison import comparison_text
 from hindsight.report.page import run_page
 from hindsight.report.run import read_run
 from hindsight.training.checkpoint import trainer_state
-from hindsight.training.run_folder import RunFolder, read_ending
+from hindsight.training.run_folder import CHECKPOINT, METRICS, PREVIOUS, SETTINGS, RunFolder, read_ending
 from hindsight.training.saved_model import SavedModel
 from hindsight.training.settings import resolve_settings
 
@@ -71,7 +72,7 @@ def make_readers(folder):
     ]
     names = ("settings.json", "ended.json", "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")
     readers += [Reader(f"report of {name}", report / name, lambda: _use_run(report)) for name in names]
-    return [*readers, *_run_readers(folder / "run"), *_buffer_readers(folder)]
+    return [*readers, *_run_readers(folder / "resumed"), *_buffer_readers(folder)]
 
 
 def _use_policy(path):
@@ -94,8 +95,16 @@ def _use_run(folder):
 
 
 def _run_readers(path):
-    """Return the readers of a resumed run."""
+    """Return the readers of a resumed run. Its checkpoint holds an evaluation under way and jobs."""
     model = HER(ENVIRONMENT, **OPTIONS)
+    with RunFolder(path, model.settings, model.spec) as folder:
+        folder.begin()
+        for event in model.trainer.run(OPTIONS["steps"]):
+            folder.listen(model.trainer, event)
+            if model.trainer.evaluator.pending:
+                break
+        folder.save_checkpoint(model.trainer)
+    (path / PREVIOUS).unlink()
 
     def resume():
         with RunFolder(path, model.settings, model.spec) as folder:
@@ -103,10 +112,11 @@ def _run_readers(path):
             arrays, data = trainer_state(model.trainer)
             result = {name: array.tobytes() for name, array in arrays.items()}, str(data)
             folder.save_checkpoint(model.trainer)
-            model.trainer.learn_from_next_job()
+            for event in itertools.islice(model.trainer.run(OPTIONS["steps"]), 4):
+                folder.listen(model.trainer, event)
             return result
 
-    names = ("settings.json", "metrics.jsonl", "checkpoint.safetensors")
+    names = (SETTINGS, METRICS, CHECKPOINT)
     return [Reader(f"resume with {name}", path / name, resume, KINDS.get(name.partition(".")[0], "")) for name in names]
 
 

@@ -12,6 +12,7 @@ from hindsight.storage import load_arrays
 ENVIRONMENT = "PointReach-v0"
 OPTIONS = {
     "max_episode_steps": 10,
+    "policy_lag": 1,
     "steps": 120,
     "random_steps": 30,
     "capacity": 80,

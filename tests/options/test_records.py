@@ -16,6 +16,19 @@ def test_an_error_says_what_was_expected_and_what_was_given():
     assert str(caught.value) == "`batch_size` must be at least 1, got 0."
 
 
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [
+        ({"tau": "x"}, "a number above 0 and at most 1"),
+        ({"gradient_clip": "x"}, "a number above 0 or None"),
+        ({"hidden": "x"}, "a list, each entry a whole number of at least 1"),
+    ],
+)
+def test_a_value_of_another_kind_is_answered_with_the_values_that_are_allowed(options, allowed):
+    with pytest.raises(OptionError, match=f"must be {allowed}, got 'x'"):
+        TD3Options(**options)
+
+
 def test_all_faults_are_listed_at_once():
     with pytest.raises(UnknownNameError) as caught:
         TrainingOptions(batch_size=0, steps=True, gamma=0.9)
@@ -67,11 +80,8 @@ def test_a_field_has_what_help_and_documents_need():
         0.005,
         "Polyak rate of the target networks; 1 copies the online networks",
         "Updates",
-        "a number above 0 and at most 1",
     )
     assert (fields["target_noise"].group, fields["noise"].group) == ("TD3", "Exploration")
-    assert fields["gradient_clip"].allowed == "a number above 0 or None"
-    assert fields["hidden"].allowed == "a list, each entry a whole number of at least 1"
 
 
 def test_a_changed_default_keeps_the_description():

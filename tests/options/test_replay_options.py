@@ -89,7 +89,7 @@ def test_a_schedule_needs_relabelling_at_sampling():
 
 
 def test_a_mixture_is_written_as_it_is_read():
-    relabel = Relabel.parse("future=0.5, desired = 0.3,random=.1")
+    relabel = Relabel.parse("future=0.5, desired = 0.3,random=0.1")
     assert relabel == Relabel(future=0.5, desired=0.3, random=0.1)
     assert str(relabel) == "future=0.5,random=0.1,desired=0.3"
     assert Relabel.parse(str(relabel)) == relabel
@@ -113,9 +113,9 @@ def test_the_only_strategy_of_a_mixture(relabel, only):
     ("text", "message"),
     [
         ("futur=1", "Did you mean 'future'"),
-        ("future=a", "The fraction of 'future' must be a number, got 'a'"),
-        ("future=0.1,future=0.2", "must be given once"),
-        ("future=2", "`future` must be at least 0 and at most 1, got 2.0"),
+        ("future=a", "must be name=value with a value in TOML"),
+        ("future=0.1,future=0.2", "`relabel` must name 'future' once"),
+        ("future=2", "`future` must be at least 0 and at most 1, got 2"),
         ("future=nan", "`future` must be finite"),
         ("future=0.7,final=0.4", "must sum to at most 1, got 1.1"),
     ],

@@ -30,8 +30,8 @@ def test_values_are_read_as_toml():
         (("n_bits=",), "must be name=value"),
         (("a.b=3",), "must be name=value"),
         (("n_bits=1", "n_bits=2"), "must name 'n_bits' once"),
-        (("reward=dense",), "must have a value in TOML.*'reward=\"text\"'"),
-        (("n_bits=1\nseed=2",), "must have a value in TOML"),
+        (("reward=dense",), "must be name=value with a value in TOML.*'reward=\"text\"'"),
+        (("n_bits=1\nseed=2",), "must be name=value"),
     ],
 )
 def test_an_entry_of_another_form_is_refused(entries, message):

@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hindsight.recipes.fit import FITTED, fit
+from hindsight.recipes.fit import FITTED, FITTED_DISCRETE, fit
 from hindsight.records import GoalSpec
 
 
-def options(observation=10, goal=3, action=4, limit=50, goal_space=None):
+def options(observation=10, goal=3, action=4, limit=50, goal_space=None, action_space=None):
     """Return what is chosen for a task of these sizes, by option."""
     goals = goal_space or spaces.Box(-np.inf, np.inf, (goal,), np.float64)
     seen = spaces.Dict(observation=spaces.Box(-1, 1, (observation,)), achieved_goal=goals, desired_goal=goals)
-    spec = GoalSpec.from_spaces(seen, spaces.Box(-1, 1, (action,)), limit)
+    spec = GoalSpec.from_spaces(seen, action_space or spaces.Box(-1, 1, (action,)), limit)
     return {choice.option: choice.value for choice in fit(spec)}
 
 
@@ -19,7 +19,7 @@ def test_networks_by_size_worked_out_by_hand():
     assert [o["hidden"] for o in (small, medium, large)] == [(64, 64), (128, 128), (256, 256)]
     assert [o["updates_per_step"] for o in (small, medium, large)] == [4, 2, 1]
     assert [o["critic_layer_norm"] for o in (small, medium, large)] == [True, True, False]
-    assert tuple(sorted(small)) == tuple(sorted(FITTED))
+    assert set(small) == set(FITTED) - set(FITTED_DISCRETE)
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,16 @@ def test_goal_features_by_kind_of_goal(goals, features):
 
 def test_each_value_of_a_discrete_space_counts():
     assert options(observation=5, goal_space=spaces.Discrete(50))["hidden"] == (256, 256)
+
+
+def test_discrete_actions_explore_for_250_episodes_and_sample_by_energy():
+    chosen = options(limit=40, action_space=spaces.Discrete(5))
+    assert set(chosen) == set(FITTED)
+    assert (chosen["eps_steps"], chosen["updates_per_step"]) == (10_000, 2)
+    assert chosen["energy_priority"]
+    assert options(limit=5_000, action_space=spaces.Discrete(5))["eps_steps"] == 50_000
+
+
+def test_bits_and_indices_have_no_energy():
+    for goals in (spaces.MultiBinary(6), spaces.Discrete(5)):
+        assert "energy_priority" not in options(goal_space=goals, action_space=spaces.Discrete(5))

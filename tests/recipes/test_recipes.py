@@ -64,7 +64,6 @@ def test_a_file_that_is_not_automatic_stands_alone(tmp_path):
         (b"discrete_agent = 3", "discrete_agent"),
         (b"tau = 3", "`tau` must be a table of options, or stand in .options., got 3"),
         (b"\xff\xfe", "UTF-8"),
-        (b"#" * 1_000_001, "at most"),
         (b"a = 1\na = 2\n", "TOML"),
     ],
 )

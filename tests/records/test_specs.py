@@ -73,6 +73,10 @@ def test_a_spec_is_written_as_strict_json_and_read():
         {"goal": {}},
         {"reward_low": "low"},
         {"observation": {**SPEC.to_json()["observation"], "dtype": "number"}},
+        {"observation": {**SPEC.to_json()["observation"], "dtype": "9" * 5000}},
+        {"observation": {**SPEC.to_json()["observation"], "shape": [-1]}},
+        {"action": {**SPEC.to_json()["action"], "low": [0.0, 0.0]}},
+        {"action": {**SPEC.to_json()["action"], "low": [0.0] * 3, "high": [1.0] * 3}},
     ],
 )
 def test_a_malformed_spec_is_refused(change):

@@ -6,7 +6,7 @@ import pytest
 from hindsight import GoalSpec
 from hindsight.errors import OptionError
 from hindsight.records import ArraySpec
-from hindsight.records.subgoals import Subgoal, acting_goals, parse_subgoals
+from hindsight.records.subgoals import TASK, Subgoal, acting_goal, acting_goals, parse_subgoals
 
 SPEC = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((1,), "float32"), ArraySpec((1,), "float32"))
 NEAR = "near achieved=0 goal=1 tolerance=0.5 switch_distance=2"
@@ -75,3 +75,13 @@ def test_acting_goals(guided, subgoal, expected):
         assert goal[i, 0] == (8 if is_own else ROWS[i, 2 * number - 1])
         one = acting_goals(subgoals, ROWS[i], np.array([7.0]), np.array([8.0]), np.array(subgoal), guided)
         assert [part.tolist() for part in one] == [acting[i].tolist(), achieved[i].tolist(), goal[i].tolist()]
+
+
+@pytest.mark.parametrize("is_guided", [False, True])
+def test_one_observation_has_the_acting_goal_of_its_row(is_guided):
+    subgoals, goals = parse_subgoals((NEAR, THEN), SPEC), (np.array([7.0], np.float32), np.array([8.0], np.float32))
+    for row in ROWS:
+        expected = acting_goals(subgoals, row, *goals, np.full((), TASK), is_guided)
+        assert [np.asarray(x).tolist() for x in acting_goal(subgoals, row, *goals, is_guided)] == [
+            np.asarray(x).tolist() for x in expected
+        ]

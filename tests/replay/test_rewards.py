@@ -75,9 +75,14 @@ def test_a_function_that_writes_into_its_arguments_is_refused_every_time(functio
             recompute(three_steps(), RewardTransform(minus_distance, Termination(function)), wind=np.ones(3))
 
 
-def test_other_errors_of_a_function_are_passed_on():
-    with pytest.raises(ValueError, match="broadcast"):
+def test_an_error_of_a_function_names_the_info_that_it_got():
+    with pytest.raises(
+        GoalEnvError, match=r"for 3 goals and an info with wind \(KeyError: 'torque'\)\. If it reads others, name"
+    ):
+        recompute(three_steps(), RewardTransform(lambda achieved, goal, info: info["torque"]), wind=np.ones(3))
+    with pytest.raises(GoalEnvError, match=r"compute_reward failed .* no entries \(ValueError: .*broadcast") as error:
         recompute(three_steps(), RewardTransform(lambda achieved, goal, info: goal + np.zeros((2, 1))))
+    assert isinstance(error.value.__cause__, ValueError)
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def test_two_values_are_both_listed_and_three_are_summarized():
 def test_the_ranking_starts_with_the_highest_success(runs):
     result = ranking(group_runs(runs[::-1]))
     assert result.level == "partly"
-    assert result.title == "Highest success: td3 on Task-v0, plain: 70% and 100%"
-    assert result.text.endswith("td3 on Task-v0, plain: 70% and 100%; sac on Task-v0, plain: 20%.")
+    assert result.title == "Highest success: td3 on Task-v0, none: 70% and 100%"
+    assert result.text.endswith("td3 on Task-v0, none: 70% and 100%; sac on Task-v0, none: 20%.")
 
 
 def test_runs_without_evaluations_have_no_ranking(tmp_path):
@@ -65,7 +65,7 @@ def test_compare_writes_text_and_page_even_of_one_run(runs, monkeypatch):
     assert "success           100%" in text
     text, page = write_comparison([run.path for run in runs])
     assert page == runs[0].path.parent / "comparison.html"
-    assert text.splitlines()[0] == "td3 on Task-v0, plain"
+    assert text.splitlines()[0] == "td3 on Task-v0, none"
     assert "sac on Task-v0" in text
     assert "None but the seed." in page.read_text()
     text, page = write_comparison([runs[0].path.parent])
@@ -76,17 +76,26 @@ def test_compare_writes_text_and_page_even_of_one_run(runs, monkeypatch):
 def test_runs_are_grouped_by_all_that_changes_the_result(tmp_path):
     """By variant, by options of the environment, by any other option. Not by the number of workers."""
     paths = [write_run(tmp_path / str(seed), seed=seed) for seed in range(5)]
-    change_settings(paths[0], variant="subgoals")
+    change_settings(paths[0], variant="declared")
     change_settings(paths[1], options={"workers": 2, "checkpoint_every": 5})
     change_settings(paths[2], options={"tau": 0.5})
     change_settings(paths[3], options={"env_options": ["n_bits=30"]})
     groups = {group.name: [run.options.seed for run in group.runs] for group in group_runs(list(map(read_run, paths)))}
     assert groups == {
-        "td3 on Task-v0, subgoals": [0],
-        "td3, tau=0.05 on Task-v0, plain": [1, 4],
-        "td3, tau=0.5 on Task-v0, plain": [2],
-        "td3 on Task-v0 (n_bits=30), plain": [3],
+        "td3 on Task-v0, declared": [0],
+        "td3, tau=0.05 on Task-v0, none": [1, 4],
+        "td3, tau=0.5 on Task-v0, none": [2],
+        "td3 on Task-v0 (n_bits=30), none": [3],
     }
+
+
+def test_options_that_each_run_found_by_itself_do_not_part_the_seeds(tmp_path):
+    paths = [write_run(tmp_path / str(seed), seed=seed) for seed in range(3)]
+    for seed, path in enumerate(paths):
+        change_settings(path, variant="inferred", options={"tau": 0.1 * seed + 0.1}, reasons={"tau": "found"})
+    assert [len(group.runs) for group in group_runs(list(map(read_run, paths)))] == [3]
+    change_settings(paths[2], explained={"tau": {"source": "given"}})
+    assert len(group_runs(list(map(read_run, paths)))) == 3
 
 
 def test_success_over_environments(tmp_path):
@@ -105,7 +114,7 @@ def test_success_over_environments(tmp_path):
     assert line == "all, 3 runs in 2 environments: IQM of success 63.3% [53.3%, 73.3%]"
     assert line in comparison_text(runs)
     runs += [run("d", 0.5, "A-v0", agent="sac"), run("e", 0.4, "C-v0", agent="dqn")]
-    assert lines(runs) == [line.replace("all", "td3, plain")]
+    assert lines(runs) == [line.replace("all", "td3, none")]
 
 
 def curves_of(page, key):
@@ -118,8 +127,8 @@ def test_two_seeds_are_drawn_each_and_without_a_median(runs, tmp_path):
     page = comparison_page(runs[:2], tmp_path)
     curves = curves_of(page, "curves-1-test-success_rate-env_steps")
     assert {name: curve["y"] for name, curve in curves.items()} == {
-        "td3, plain, td3-0": [0.5, 1.0, 1.0],
-        "td3, plain, td3-1": [0.5, 0.6, 0.7],
+        "td3, none, td3-0": [0.5, 1.0, 1.0],
+        "td3, none, td3-1": [0.5, 0.6, 0.7],
     }
 
 
@@ -127,7 +136,7 @@ def test_three_seeds_have_a_median_against_steps_but_not_against_time(tmp_path):
     rates = [(0.0, 0.1), (0.5, 0.6), (1.0, 0.9)]
     runs = [read_run(write_run(tmp_path / str(i), rate, seed=i)) for i, rate in enumerate(rates)]
     page = comparison_page(runs, tmp_path)
-    median = curves_of(page, "curves-1-test-success_rate-env_steps")["td3, plain, median"]
+    median = curves_of(page, "curves-1-test-success_rate-env_steps")["td3, none, median"]
     assert (median["y"][0], median["y"][-1]) == (0.5, 0.6)
     assert len(curves_of(page, "curves-1-test-success_rate-seconds")) == 3
 
@@ -136,4 +145,4 @@ def test_a_run_without_evaluations_has_no_curve(tmp_path):
     rates = {"early": (), "one": (0.0, 1.0), "two": (0.5, 0.5)}
     paths = [write_run(tmp_path / name, rate, seed=seed) for seed, (name, rate) in enumerate(rates.items())]
     page = comparison_page([read_run(path) for path in paths], tmp_path)
-    assert list(curves_of(page, "curves-1-test-success_rate-env_steps")) == ["td3, plain, one", "td3, plain, two"]
+    assert list(curves_of(page, "curves-1-test-success_rate-env_steps")) == ["td3, none, one", "td3, none, two"]

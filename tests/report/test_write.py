@@ -207,7 +207,7 @@ def test_unknown_results_are_empty(tmp_path):
 def test_the_table_of_results_names_failures(tmp_path):
     write_results("mine", [read_run(write_run(tmp_path / "a"))], tmp_path, ["Other-v0, seed 1: no such simulator"])
     text = (tmp_path / "results.md").read_text()
-    assert text.startswith("# mine\n\n```text\ntd3 on Task-v0, plain\n  seeds             1\n")
+    assert text.startswith("# mine\n\n```text\ntd3 on Task-v0, none\n  seeds             1\n")
     assert "- Other-v0, seed 1: no such simulator\n" in text
     write_results("mine", [], tmp_path, [])
     assert (tmp_path / "results.md").read_text() == "# mine\n"

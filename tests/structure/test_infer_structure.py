@@ -6,21 +6,16 @@ from hindsight.errors import InputError
 from hindsight.records import ArraySpec, GoalSpec
 from hindsight.records.subgoals import parse_subgoals
 from hindsight.records.symmetries import Symmetries
-from hindsight.structure import ProbingController, infer_structure
+from hindsight.rollout.probing import ProbingActor
+from hindsight.structure import infer_structure, plan_probing
 
 
 def structure_of(order=None):
     world = Pusher(0, order)
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
-    controller = ProbingController(found.controlled, found.contact, SPEC.action, np.random.default_rng(2))
-
-    def probe(observation, is_first):
-        if is_first:
-            controller.start_episode()
-        return controller(observation)
-
-    probing = play(world, 30, probe)
+    act = ProbingActor(plan_probing(found.controlled, found.contact), SPEC.action, np.random.default_rng(2))
+    probing = play(world, 30, lambda observation, is_first: act(observation))
     return infer_structure(episodes, SPEC, probing), episodes, probing
 
 
@@ -91,7 +86,7 @@ def test_an_object_that_no_action_touches_gives_no_subgoal():
 
 def test_what_is_not_flat_numbers_is_refused():
     images = GoalSpec(ArraySpec((8, 8, 3), "uint8"), SPEC.goal, SPEC.action)
-    with pytest.raises(InputError, match=r"observation is \(8, 8, 3\) of uint8"):
+    with pytest.raises(InputError, match=r"observation \(8, 8, 3\) of uint8"):
         infer_structure(play(Pusher(0), 1, repeated_random_actions(0)), images)
     with pytest.raises(InputError, match="At least 3 episodes are needed, got 0"):
         infer_structure([], SPEC)

@@ -64,7 +64,15 @@ def test_an_evaluation_takes_effect_a_fifth_of_eval_every_later_or_at_the_end():
 
 @pytest.mark.parametrize(
     ("successes", "best", "is_promising"),
-    [(14, 0.9, False), (15, 0.9, True), (14, 0.7, True), (14, None, True), (0, 0.0, False), (0, None, False)],
+    [
+        (14, 0.9, False),
+        (15, 0.9, True),
+        (14, 0.7, True),
+        (14, 0.1, False),
+        (2, 0.1, True),
+        (14, None, False),
+        (0, 0.0, False),
+    ],
 )
 def test_a_screen_is_promising_if_the_policy_may_be_solved_or_the_best(successes, best, is_promising):
     outcomes = [SimpleNamespace(success=i < successes) for i in range(SCREEN_EPISODES)]

@@ -161,6 +161,17 @@ def test_torn_lines_do_not_keep_a_run_from_going_on(model, tmp_path):
     assert len((tmp_path / "progress.csv").read_text().splitlines()) == len(records) + 1
 
 
+def test_the_table_holds_every_record_that_can_be_read(model, tmp_path):
+    run(model, tmp_path, 20)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"env_steps": "many", "\\ud800": 1}\n')
+    with folder_of(model, tmp_path) as folder:
+        folder._write_table()
+    head, first, *_ = (tmp_path / "progress.csv").read_text().splitlines()
+    assert ",?," in head
+    assert first.startswith("many,")
+
+
 def test_numbers_that_are_not_finite_end_nothing(model, tmp_path):
     trainer = model.trainer
     trainer.learn_from_next_job()

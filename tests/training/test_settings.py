@@ -5,7 +5,7 @@ import pytest
 from gymnasium import spaces
 
 from hindsight.errors import OptionError, UnknownNameError
-from hindsight.options import AGENT_OPTIONS, Settings
+from hindsight.options import AGENT_OPTIONS, STRUCTURE, Settings
 from hindsight.recipes import Recipe, load_recipe
 from hindsight.records import GoalSpec
 from hindsight.training.settings import resolve_settings
@@ -121,14 +121,33 @@ def test_an_unknown_agent_names_the_nearest():
 
 
 @pytest.mark.parametrize(
-    ("without", "variant"),
+    ("recipe", "given", "variant"),
     [
-        ({}, "subgoals"),
-        ({"subgoals": ()}, "symmetric"),
-        ({"subgoals": (), "symmetries": ()}, "relative"),
-        ({"subgoals": (), "symmetries": (), "goal_features": "none"}, "plain"),
+        ("fetch_push", {}, "declared"),
+        ("fetch_push", {"subgoals": ()}, "declared"),
+        ("fetch_push", dict.fromkeys(STRUCTURE, ()), "none"),
+        ("fetch_push", {"structure": "none"}, "none"),
+        ("fetch_push", {"structure": "inferred"}, "inferred"),
+        ("default", {}, "inferred"),
+        ("default", {"symmetries": ("o0=-o0 g0=-g0 a0=-a0",)}, "declared"),
     ],
 )
-def test_the_variant_names_what_the_run_knows_about_its_task(without, variant):
-    settings = resolve_settings(load_recipe("fetch_push"), SPEC, None, without)
+def test_the_variant_names_where_the_structure_comes_from(recipe, given, variant):
+    settings = resolve_settings(load_recipe(recipe), SPEC, None, given)
     assert settings.variant == settings.to_json()["variant"] == variant
+    if variant != "declared":
+        assert not any(settings.flat()[name] for name in STRUCTURE)
+
+
+def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones():
+    observed = {"action_l2": (0.7, "found"), "symmetries": (("o0=-o0 a0=-a0",), "found"), "noise": (0.5, "found")}
+    inferred = resolve_settings(load_recipe("default"), SPEC, None, {"noise": 0.3}, observed)
+    assert inferred.replay.symmetries == ("o0=-o0 a0=-a0",)
+    assert (inferred.agent_options.action_l2, inferred.agent_options.noise) == (0.7, 0.3)
+    assert inferred.reasons["action_l2"] == "found"
+    assert "noise" not in inferred.reasons
+    without = resolve_settings(load_recipe("default"), SPEC, None, {"structure": "none"}, observed)
+    assert (without.replay.symmetries, without.agent_options.action_l2) == ((), 0.7)
+    tuned = resolve_settings(load_recipe("fetch_push"), SPEC, None, {}, observed)
+    assert tuned.agent_options.action_l2 == 0.2
+    assert len(tuned.replay.symmetries) == 2

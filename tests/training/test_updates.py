@@ -51,7 +51,7 @@ def test_the_errors_of_an_update_become_the_priorities_of_its_rows(options):
         model.learn(100)
         rows, errors = (np.concatenate(part) for part in list(zip(*seen, strict=True))[:2])
         last = dict(zip(rows.tolist(), errors.tolist(), strict=True))
-        found = trainer.buffer._priorities.values(np.array(list(last)))
+        found = trainer.buffer.timeline.priorities.values(np.array(list(last)))
         assert found == pytest.approx(np.array(list(last.values())) + 1e-6)
         assert not any("priority" in name for name in trainer.meter.means())
         betas = [beta for *_, beta in seen]

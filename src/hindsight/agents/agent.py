@@ -4,64 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import FileError
+from ..options import ActorCriticOptions
 from ..records import OBSERVATION_KEYS
-from .policy import Exploration, PolicySpec, PolicyWeights
+from .policy import Exploration, PolicyWeights
 
 if TYPE_CHECKING:  # only the algorithms load torch
-    import torch
     from torch import Tensor
 
     from ..records import Batch, Episode
-    from .preprocessor import Preprocessor, Transitions
+    from .dqn import DQN
+    from .preprocessor import Transitions
+    from .sac import SAC
+    from .td3 import TD3
 
 Array = npt.NDArray[Any]
-
-
-class Algorithm(Protocol):
-    """What a file such as `td3` provides; Agent does the rest.
-
-    batches_per_update: number of batches that one `learn` needs.
-    weights: all weights except those of target networks, one flat vector.
-    tensors: everything that the next update depends on, besides normalizer and generator.
-    """
-
-    batches_per_update: int
-    policy_spec: PolicySpec
-    preprocessor: Preprocessor
-    generator: torch.Generator
-    weights: Tensor
-    tensors: dict[str, Tensor]
-
-    def learn(self, transitions: Transitions) -> dict[str, Tensor]:
-        """Run one update: always the same operations, all on the device, so that a CUDA graph can capture it.
-
-        Returns metrics, () tensors. If transitions have weights, "priority" is the absolute TD error, (P, B).
-        """
-
-    def value(self, inputs: Tensor) -> Tensor:
-        """Return the critics' value of the greedy action, (N,), for network inputs (N, n)."""
-
-    def actor_weights(self) -> Tensor:
-        """Return the flat weights of the network that acts: the actor, or the network of action values."""
-
-    def exploration(self, env_steps: int) -> Exploration:
-        """Return the exploration after this many environment steps."""
 
 
 class Agent:
     """One algorithm, with its update count and the EMA of its policy.
 
+    algorithm: `learn` is one update, always the same operations, all on the device, so that a CUDA graph can capture it.
+        `weights` is one flat vector, `tensors` all that the next update depends on besides normalizer and generator.
     policy_ema: rate of the exponential moving average, ema += rate * (policy - ema) per update; 1 disables it. Evaluation
         and saved policies use the EMA, which varies less between updates. Collection uses the policy itself.
     """
 
-    def __init__(self, algorithm: Algorithm, policy_ema: float = 1.0) -> None:
+    def __init__(self, algorithm: DQN | TD3 | SAC, policy_ema: float = 1.0) -> None:
         self.algorithm = algorithm
         self.policy_spec = algorithm.policy_spec
         self.batches_per_update = algorithm.batches_per_update
@@ -103,7 +77,9 @@ class Agent:
         is_random: whether all actions are random (before the first update).
         env_steps: environment steps of the run so far.
         """
-        options, exploration = self.policy_spec.options, self.algorithm.exploration(env_steps)
+        options = self.policy_spec.options
+        noise = options.noise if isinstance(options, ActorCriticOptions) else 0.0
+        exploration = Exploration(options.eps_at(env_steps), noise, samples=self.policy_spec.kind == "squashed_gaussian")
         if env_steps >= options.exploration_decay_start:
             exploration = exploration.scaled(options.exploration_decay)
         return replace(exploration, is_random=is_random, random_action_repeat=options.random_action_repeat)

@@ -12,7 +12,7 @@ from ..options import ChoiceOptions, DQNOptions, QRDQNOptions
 from ..records import GoalSpec
 from . import losses
 from .networks import Adam, TargetUpdate, allocate, choose_device, combine_outputs, critic_architecture
-from .policy import Exploration, PolicySpec
+from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
 
 
@@ -91,10 +91,6 @@ class DQN:
     def actor_weights(self) -> Tensor:
         """Return the flat weights of a network that returns the mean return of each action."""
         return self.weights if self._actor_matrix is None else combine_outputs(self.critic, self._actor_matrix)
-
-    def exploration(self, env_steps: int) -> Exploration:
-        """Return epsilon-greedy exploration, with the epsilon of this step."""
-        return Exploration(self.options.eps_at(env_steps), noise=0.0)
 
 
 def make_dqn(spec: GoalSpec, options: DQNOptions, seed: int) -> DQN:

@@ -123,13 +123,13 @@ class Layout:
         return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
 
     @cached_property
-    def visible(self) -> dict[str, Columns | None]:
+    def visible(self) -> dict[str, Array | None]:
         """Return the columns of observation and goal that the networks see, None for all."""
         hidden = {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
         if self.options.goal_features != "relative":
             return dict.fromkeys(hidden)
         return {
-            name: tuple(i for i in range(getattr(self, name).size) if i not in columns) if columns else None
+            name: np.setdiff1d(np.arange(getattr(self, name).size), columns) if columns else None
             for name, columns in hidden.items()
         }
 
@@ -190,7 +190,7 @@ class Layout:
             columns.append(first - second)
         if self.n_subgoals:
             is_goal = xp.asarray(subgoal)[..., None] == xp.arange(1, self.n_subgoals + 1)
-            columns.append(xp.broadcast_to(is_goal, (*leading, self.n_subgoals)))
+            columns.append(xp.broadcast_to(is_goal, (*leading, self.n_subgoals)) if leading else is_goal)
         return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
 
     def _agreement(self, achieved: Any, desired: Any, xp: Any) -> Any:
@@ -232,12 +232,13 @@ def _check_hidden(name: str, hidden: Columns, array: ArraySpec) -> None:
         raise OptionError(f"hidden_{name} is {hidden}. Expected numeric columns of the {name}, below {array.size}.")
 
 
-def _block(array: ArraySpec, source: Source, visible: Columns | None) -> Block:
-    n_columns = array.n_values or array.size
-    return Block(feature_of(array), source, n_columns if visible is None else len(visible), visible)
+def _block(array: ArraySpec, source: Source, visible: Array | None) -> Block:
+    if visible is None:
+        return Block(feature_of(array), source, array.n_values or array.size)
+    return Block(feature_of(array), source, len(visible), tuple(visible.tolist()))
 
 
-def _visible(array: ArraySpec, values: Any, visible: Columns | None, xp: Any) -> Any:
+def _visible(array: ArraySpec, values: Any, visible: Array | None, xp: Any) -> Any:
     """Return the visible columns; Discrete values one-hot."""
     if visible is not None:
         return xp.take(values, visible, -1)
@@ -271,8 +272,8 @@ class RunningMoments:
         self.count[...] = total
 
     def standard_deviation(self) -> Array:
-        """Return the standard deviation of each column, (size,); 0 before the first row."""
-        return np.asarray(np.sqrt(self.squares / max(float(self.count), 1.0)))
+        """Return the standard deviation of each column, (size,); 1 before the first row."""
+        return np.asarray(np.sqrt(self.squares / self.count)) if self.count else np.ones_like(self.mean)
 
 
 class Normalizer:
@@ -338,11 +339,7 @@ class Normalizer:
         if feature in FIXED_MEAN_AND_SCALE:
             return FIXED_MEAN_AND_SCALE[feature]
         moments, visible = self.moments[block.source], slice(None) if block.visible is None else list(block.visible)
-        scale = (
-            1.0 / np.maximum(moments.standard_deviation(), self.layout.options.normalizer_eps)
-            if moments.count
-            else np.ones_like(moments.mean)
-        )
+        scale = 1.0 / np.maximum(moments.standard_deviation(), self.layout.options.normalizer_eps)
         return moments.mean[visible], scale[visible]
 
     def _arrays(self) -> dict[str, Array]:

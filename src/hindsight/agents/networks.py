@@ -19,12 +19,7 @@ from .policy import LAYER_NORM_EPS, PolicySpec, count_weights, layer_views
 MOST_WEIGHTS = 1 << 28  # 1 GiB of float32; with targets, gradients and moments of Adam an agent needs about six times that
 
 
-@dataclass(slots=True)
-class EncoderTape:
-    """What the backward pass needs: the features, and the weights that autograd tracked."""
-
-    features: Tensor
-    weights: Tensor
+EncoderTape = tuple[Tensor, Tensor]  # features, and the weights that autograd tracked
 
 
 class Encoder:
@@ -51,11 +46,11 @@ class Encoder:
         weights = self.flat.detach().requires_grad_()
         with torch.enable_grad():
             features = self._features(x, weights)
-        return torch.cat((features.detach(), x[:, self._others]), 1), EncoderTape(features, weights)
+        return torch.cat((features.detach(), x[:, self._others]), 1), (features, weights)
 
     def weight_gradient(self, tape: EncoderTape, of_features: Tensor) -> None:
         """Write the gradient of the weights, given that of the features, (B, features)."""
-        self.gradient.copy_(torch.autograd.grad(tape.features, tape.weights, of_features)[0])
+        self.gradient.copy_(torch.autograd.grad(*tape, of_features)[0])
 
     def _features(self, x: Tensor, weights: Tensor) -> Tensor:
         image = x[:, self._pixels]

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from ..errors import GoalEnvError, InputError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
 from ..records import ArraySpec, GoalSpec
-from ..records.subgoals import TASK, Subgoal, acting_goals, parse_subgoals
+from ..records.probing import Probing
+from ..records.subgoals import TASK, Subgoal, acting_goal, acting_goals, parse_subgoals
 from .images import ImageEncoding, convolution_views, encode
 from .layout import Layout
 
@@ -159,6 +160,7 @@ class Exploration:
     guided_episodes: probability that an episode is guided to the subgoals.
     guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
+    probing: the collector acts by this plan, and not by the policy.
     """
 
     random_eps: float
@@ -168,6 +170,7 @@ class Exploration:
     guided_episodes: float = 0.0
     guided_fraction: float = 0.0
     random_action_repeat: int = 1
+    probing: Probing | None = None
 
     def without_random_actions(self) -> Exploration:
         """Return the exploration of the steps between repeated random actions."""
@@ -345,7 +348,11 @@ class Policy:
         """
         observation, achieved_goal, goal = observed
         subgoal: Array | int = TASK
-        if self.spec.parsed_subgoals:
+        if self.spec.parsed_subgoals and not leading:
+            subgoal, achieved_goal, goal = acting_goal(
+                self.spec.parsed_subgoals, np.asarray(observation), achieved_goal, goal, is_guided
+            )
+        elif self.spec.parsed_subgoals:
             subgoal, achieved_goal, goal = acting_goals(
                 self.spec.parsed_subgoals,
                 np.asarray(observation),
@@ -379,7 +386,7 @@ class Policy:
         return np.asarray(np.dot(x, weight) + bias)
 
     def _mean_and_std(self, output: Array) -> tuple[Array, Array]:
-        mean, log_std = np.split(output, 2, axis=-1)
+        mean, log_std = output[..., : self._size], output[..., self._size :]
         return mean, np.exp(np.clip(log_std, *LOG_STD_RANGE))
 
 

@@ -17,7 +17,7 @@ from ..records import GoalSpec
 from . import losses
 from .cloning import clone
 from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
-from .policy import Exploration, PolicySpec
+from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
 
 
@@ -123,10 +123,6 @@ class SAC:
     def actor_weights(self) -> Tensor:
         """Return the flat weights of the actor."""
         return self.actor.flat
-
-    def exploration(self, env_steps: int) -> Exploration:
-        """Return the exploration, which is the same at every step."""
-        return Exploration(self.options.random_eps, self.options.noise, samples=True)
 
 
 def make_sac(spec: GoalSpec, options: SACOptions, seed: int) -> SAC:

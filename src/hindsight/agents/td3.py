@@ -13,7 +13,7 @@ from ..records import GoalSpec
 from . import losses
 from .cloning import clone
 from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
-from .policy import Exploration, PolicySpec
+from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
 
 
@@ -113,10 +113,6 @@ class TD3:
     def actor_weights(self) -> Tensor:
         """Return the flat weights of the actor."""
         return self.actor.flat
-
-    def exploration(self, env_steps: int) -> Exploration:
-        """Return the exploration, which is the same at every step."""
-        return Exploration(self.options.random_eps, self.options.noise)
 
 
 def make_td3(spec: GoalSpec, options: TD3Options, seed: int) -> TD3:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -61,19 +61,15 @@ def train_help(arguments: Namespace) -> str:
     first = parser.add_argument_group("options that most people use first")
     for name in FIRST:
         _add_option(first, options[name], _help(options[name], values))
+    others = [option for option in options.values() if option.name not in FIRST]
     if arguments.help_all:
         _add_own_others(first)
-        _add_groups(parser, [option for option in options.values() if option.name not in FIRST], values)
+        groups = {title: parser.add_argument_group(title) for title in dict.fromkeys(o.group for o in others)}
+        for option in others:
+            _add_option(groups[option.group], option, _help(option, values))
     else:
-        parser.epilog += f" {len(options) - len(FIRST)} more options: hindsight train {environment} --help-all"
+        parser.epilog += f" {len(others)} more options: hindsight train {environment} --help-all"
     return parser.format_help()
-
-
-def _add_groups(parser: ArgumentParser, options: Sequence[OptionField], values: Mapping[str, Any]) -> None:
-    """Add options to a help, by group."""
-    groups = {title: parser.add_argument_group(title) for title in dict.fromkeys(option.group for option in options)}
-    for option in options:
-        _add_option(groups[option.group], option, _help(option, values))
 
 
 def _add_own(parser: ArgumentParser, agent: str = "", recipe: str = "") -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -164,10 +165,10 @@ def parse_seeds(text: str) -> list[int]:
     """Return the seeds of "0-4", "0,2,5" or "3". Raises OptionError for anything else."""
     seeds: list[int] = []
     for part in text.split(","):
-        first, dash, last = (end.strip() for end in part.partition("-"))
-        if not first.isdecimal() or not (last or first).isdecimal() or (dash and not last):
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if match is None:
             raise OptionError(f"`--seeds` must be whole numbers, as in 0-4, 0,2,5 or 3, got {text!r}.")
-        low, high = int(first), int(last or first)
+        low, high = int(match[1]), int(match[2] or match[1])
         if not low <= high < low + MAX_SEEDS:
             raise OptionError(f"A range of `--seeds` must increase and hold at most {MAX_SEEDS:,} seeds, got {part!r}.")
         seeds += range(low, high + 1)
@@ -218,28 +219,22 @@ def _words(name: str, value: Any) -> list[str]:
 
 def _run_all(runs: Sequence[PlannedRun], jobs: int, stop: Sequence[object]) -> Iterator[tuple[PlannedRun, int]]:
     """Yield each run with the exit status of its process, as they end. Once `stop` holds something, all are ended."""
-    waiting, is_stopping = deque(runs), False
-    running: dict[Path, tuple[PlannedRun, subprocess.Popen[bytes]]] = {}
+    waiting = deque(runs)
+    running: list[tuple[PlannedRun, subprocess.Popen[bytes]]] = []
     try:
-        while running or (waiting and not stop):
-            while waiting and len(running) < jobs and not stop:
+        while (waiting or running) and not stop:
+            while waiting and len(running) < jobs:
                 run = waiting.popleft()
-                running[run.folder] = (run, _start(run))
-            if stop and not is_stopping:
-                is_stopping = True
-                _terminate(process for _, process in running.values())
-            for run, process in list(running.values()):
-                if (status := process.poll()) is not None:
-                    del running[run.folder]
-                    yield run, status
+                running.append((run, _start(run)))
+            for run, process in [pair for pair in running if pair[1].poll() is not None]:
+                running.remove((run, process))
+                yield run, process.returncode
             time.sleep(POLL_SECONDS if running else 0)
     finally:
-        _terminate(process for _, process in running.values())
-
-
-def _terminate(processes: Iterator[subprocess.Popen[bytes]]) -> None:
-    for process in processes:
-        process.terminate()
+        for _, process in running:
+            process.terminate()
+    for run, process in running:
+        yield run, process.wait()
 
 
 def _start(run: PlannedRun) -> subprocess.Popen[bytes]:

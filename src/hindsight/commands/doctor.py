@@ -33,6 +33,7 @@ PURPOSES = {  # of the extras
     "report": "report, compare",
     "ray": "train --engine ray",
     "video": "play --video FILE.mp4",
+    "minari": "record, and train --demonstrations",
     "tensorboard": "train --tensorboard",
     "wandb": "train --wandb",
     "onnx": "export --onnx",

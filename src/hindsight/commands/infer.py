@@ -1,82 +1,31 @@
-"""`hindsight infer`: play some episodes of a task, find its structure in them, and write it as a recipe."""
+"""`hindsight infer`: play the first episodes of a run, find the structure of the task in them, and write it as a recipe."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 from pathlib import Path
 
-import numpy as np
-
-from ..envs.goal_env import close_env, make_goal_env, read_spec
-from ..envs.random_play import Environment
-from ..errors import FileError
-from ..records import Array, ArraySpec, Episode
-from ..rollout.collect import Observation, environment_seed, play_episode
-from ..storage import save_bytes
-from ..structure import ProbingController, Structure, infer_structure
-
-LONGEST_REPEAT = 5  # steps that a random action is repeated at most
-STREAM = 5  # of the run's seeds: training and evaluation never use it
-PROBING = 0.75  # steps that seek contact, relative to the random steps
+from ..errors import InputError
+from ..her import HER
+from ..recipes.files import write_recipe
+from ..structure import Finding
 
 
-class RandomActions:
-    """Uniformly random actions, each repeated for 1 to LONGEST_REPEAT steps: bodies with inertia move farther by these."""
-
-    def __init__(self, action: ArraySpec, rng: np.random.Generator) -> None:
-        self._low, self._high = action.bounds()
-        self._dtype, self._rng = action.dtype, rng
-        self._left, self._action = 0, np.zeros(action.shape)
-
-    def __call__(self, observation: Observation) -> Array:
-        """Return the action for one observation."""
-        if not self._left:
-            self._action = self._rng.uniform(self._low, self._high).astype(self._dtype)
-            self._left = int(self._rng.integers(1, LONGEST_REPEAT + 1))
-        self._left -= 1
-        return self._action
-
-
-def infer_task(environment: str, steps: int, seed: int) -> Structure:
-    """Play about `steps` random steps, then PROBING times as many that seek contact, and return what they show.
+def infer_task(environment: str, steps: int, seed: int) -> list[Finding]:
+    """Play the warm-up of a run, with `steps` random steps at least, and return what it shows.
 
     Raises what making and playing the environment raises, and InputError for a task without flat observations.
     """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM,)))
-    env = make_goal_env(environment)
-    with contextlib.ExitStack() as stack:
-        stack.callback(close_env, env)
-        spec = read_spec(env)
-        episodes = _play(env, RandomActions(spec.action, rng), steps, seed, first=0)
-        found = infer_structure(episodes, spec)
-        if found.contact is None:
-            return found
-        controller = ProbingController(found.controlled, found.contact, spec.action, rng)
-        probing = _play(env, controller, int(PROBING * steps), seed, first=len(episodes))
-        return infer_structure(episodes, spec, probing)
+    with HER(environment, recipe="default", structure="inferred", seed=seed, random_steps=steps) as model:
+        trainer = model.trainer
+        if trainer.search is None:
+            raise InputError("Structure is inferred from flat arrays of floats: observations, goals and actions.")
+        while trainer.search.is_warm_up:
+            trainer.learn_from_next_job()
+        return trainer.search.findings
 
 
-def _play(env: Environment, act: RandomActions | ProbingController, steps: int, seed: int, first: int) -> list[Episode]:
-    episodes: list[Episode] = []
-    while sum(map(len, episodes)) < steps:
-        if isinstance(act, ProbingController):
-            act.start_episode()
-        number = first + len(episodes)
-        episodes.append(play_episode(env, act, environment_seed(seed, STREAM, number), number, limit=steps))
-    return episodes
-
-
-def write_recipe(environment: str, steps: int, structure: Structure, path: Path) -> None:
-    """Write the options that follow from the structure as a recipe, each with its evidence as a comment.
-
-    Raises FileError for another suffix than .toml.
-    """
-    if path.suffix != ".toml":
-        raise FileError(f"The path of a recipe must end in .toml, got {path}.")
-    lines = [f"# Inferred from {steps:,} random steps of {environment} and from probing steps.", "automatic = true", ""]
-    lines.append("[options]")
-    for finding in structure.findings():
-        value = list(finding.value) if isinstance(finding.value, tuple) else finding.value
-        lines += [f"# {finding.evidence}", f"{finding.option} = {json.dumps(value)}"]
-    save_bytes(path, ("\n".join(lines) + "\n").encode())
+def save_findings(environment: str, findings: list[Finding], path: Path) -> None:
+    """Write the options that were found as a recipe, each with its evidence. Raises FileError."""
+    title = f"Inferred from random and probing steps of {environment}."
+    options = {finding.option: finding.value for finding in findings}
+    write_recipe(path, title, {"automatic": True}, options, {finding.option: finding.evidence for finding in findings})

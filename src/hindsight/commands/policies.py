@@ -15,7 +15,6 @@ from ..envs.rendering import has_display
 from ..errors import OptionError
 from ..her import HER
 from ..report.run import environment_name
-from ..report.write import LiveReport
 from ..rollout.video import VideoFile, play_with_video
 from ..training.assemble import environment_id
 from ..training.evaluate import Evaluation, evaluate, outcome_of
@@ -103,5 +102,7 @@ def _render_mode(environment: str, env_arguments: Mapping[str, Any], in_window: 
 
 def _show_in_report(run: Path, video: Path) -> None:
     """Write the report of a run again if the video lies in its folder: the page shows it."""
+    from ..report.write import LiveReport
+
     if run.is_dir() and video.resolve().parent == run.resolve() and (page := LiveReport(run).finish()):
         say(f"report: {page}")

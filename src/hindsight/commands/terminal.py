@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from ..options import TrainingOptions
-from ..training.counts import Counts
 from ..training.evaluate import Outcome
 from ..training.events import EvaluationFinished, Event
-from ..training.trainer import Trainer
+
+if TYPE_CHECKING:  # it imports torch
+    from ..training.trainer import Trainer
 
 WIDE = 110  # columns of a terminal from which the bar is long, and rates are shown
 Clock = Callable[[], float]
@@ -44,7 +45,8 @@ class Display:
             BarColumn(bar_width=20 if self.is_wide else 10), text, console=console, disable=not console.is_terminal
         )
         self._task = self._live.add_task("", total=total, text="starting")
-        self._printed_at = clock()
+        self._printed_at, self._total = clock(), total
+        self.start_at(0)
 
     @property
     def is_wide(self) -> bool:
@@ -58,6 +60,20 @@ class Display:
         elif self._clock() - self._printed_at > self._interval:
             self._printed_at = self._clock()
             self.print(text)
+
+    def start_at(self, done: int) -> None:
+        """Estimate the time left from now on. done: so much is done already."""
+        self._start = self._clock(), done
+
+    def time_left(self, done: int) -> str:
+        """Return "1:02:03 left" or "2:03 left", if the rest goes on as since the start; "" at the start."""
+        began, first = self._start
+        if done <= first:
+            return ""
+        seconds = round((self._clock() - began) / (done - first) * (self._total - done))
+        minutes, seconds = divmod(seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}:{minutes:02d}:{seconds:02d} left" if hours else f"{minutes}:{seconds:02d} left"
 
     def print(self, line: str) -> None:
         """Print a line above the live line."""
@@ -77,9 +93,8 @@ class Display:
 class TrainDisplay:
     """Shows the events of a training run on a display."""
 
-    def __init__(self, display: Display, options: TrainingOptions, clock: Clock = time.monotonic) -> None:
-        self._display, self._options, self._clock = display, options, clock
-        self._began: tuple[float, int] | None = None  # when learning began: time and environment steps
+    def __init__(self, display: Display, options: TrainingOptions) -> None:
+        self._display, self._options, self._is_learning = display, options, False
         self._evaluated = 0  # episodes of the evaluation under way
         self._training, self._evaluation = "", ""
 
@@ -87,6 +102,10 @@ class TrainDisplay:
         """Show an event."""
         self._evaluated = self._evaluated + 1 if isinstance(event, Outcome) else 0
         counts, means, total = trainer.counts, trainer.meter.means(), self._options.steps
+        done = min(counts.env_steps, total)
+        if counts.updates and not self._is_learning:  # the random steps before are faster
+            self._is_learning = True
+            self._display.start_at(done)
         if isinstance(event, EvaluationFinished):
             self._evaluation = f"evaluation {event.evaluation.success_rate:.0%}"
             best = ", best so far" if event.is_best else ""
@@ -95,34 +114,14 @@ class TrainDisplay:
             self._training = f"training {means['train/success_rate']:.0%}"
         now = f"evaluating {self._evaluated}/{self._options.eval_episodes}" if self._evaluated else self._training
         rates = f"{counts.updates:,} updates" if self._display.is_wide else ""
-        left = duration_left(self._seconds_left(counts))
+        left = self._display.time_left(done) if self._is_learning else ""
         parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, rates, left)
-        self._display.show(min(counts.env_steps, total), "  ".join(part for part in parts if part))
-
-    def _seconds_left(self, counts: Counts) -> float | None:
-        """Return the time left, evaluations included, if the rest goes on as since the first update; None before."""
-        if self._began is None and counts.updates:
-            self._began = self._clock(), counts.env_steps
-        if self._began is None or counts.env_steps == self._began[1]:
-            return None
-        per_step = (self._clock() - self._began[0]) / (counts.env_steps - self._began[1])
-        return per_step * max(self._options.steps - counts.env_steps, 0)
-
-
-def duration_left(seconds: float | None) -> str:
-    """Return "1:02:03 left", "2:03 left", or "" for None."""
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d} left" if hours else f"{minutes}:{rest:02d} left"
+        self._display.show(done, "  ".join(part for part in parts if part))
 
 
 def progress(items: Iterable[T], total: int, unit: str, clock: Clock = time.monotonic) -> Iterator[T]:
     """Yield the items, and show on stderr how many are done and the time left. unit: what they are, as "episodes"."""
-    started = clock()
     with Display(total, Console(stderr=True), clock) as display:
         for done, item in enumerate(items, 1):
             yield item
-            left = duration_left((clock() - started) / done * (total - done))
-            display.show(done, f"{done}/{total} {unit}  {left}")
+            display.show(done, f"{done}/{total} {unit}  {display.time_left(done)}")

@@ -8,9 +8,9 @@ import re
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rich.console import Console
 
@@ -26,7 +26,7 @@ from ..training.run_folder import RunFolder
 from .terminal import Display, TrainDisplay, say
 
 MAX_NAME_LENGTH = 100  # of a folder's name
-_STOPPING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")  # Ctrl-C, kill, a closed terminal, SLURM before its time limit
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Ctrl-C, kill, closed terminal, SLURM
 
 
 def folder_name(environment: str, env_options: Sequence[str] = ()) -> str:
@@ -58,10 +58,12 @@ class Training:
         self._started = time.perf_counter() if started is None else started
         self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
         self.path = folder or self._default_folder()
+        self._announced = model.settings
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
-        warnings = [f"{finding.name}: {finding.sentence}" for finding in self._findings("warning")]
+        checked = self.model.check_report
+        warnings = checked.warnings if checked else ["it was skipped"]
         demonstrations = self.trainer.demonstrations
         with RunFolder(self.path, self.model.settings, self.model.spec, warnings, demonstrations) as folder:
             self._begin(folder)
@@ -100,7 +102,7 @@ class Training:
     def _loop(self, folder: RunFolder, report: LiveReport, received: Sequence[signal.Signals]) -> None:
         settings, trainer = self.model.settings, self.trainer
         with (
-            Trackers(self.trackers, self.path, settings.flat(), trainer.counts.env_steps) as tracking,
+            contextlib.closing(Trackers(self.trackers, self.path, settings.flat(), trainer.counts.env_steps)) as tracking,
             Display(settings.training.steps, Console()) as live,
         ):
             folder.listeners.append(tracking.log)
@@ -108,6 +110,7 @@ class Training:
             trainer.counts.start_seconds += time.perf_counter() - self._started
             for event in trainer.run(settings.training.steps):
                 folder.listen(trainer, event)
+                self._announce_changes(trainer.counts.env_steps)
                 display.show(trainer, event)
                 report.refresh()
                 if received:
@@ -141,9 +144,23 @@ class Training:
         if self.trainer.demonstrations:
             facts = self.trainer.demonstrations.facts
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
-        for option, reason in settings.reasons.items():
-            say(f"  {option} = {settings.flat()[option]}  ({reason})")
+        self._say_options(settings.flat())
+        self._announced = settings
         self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
+
+    def _say_options(self, options: Mapping[str, Any]) -> None:
+        for option, reason in self.model.settings.reasons.items():
+            if option in options:
+                say(f"  {option} = {options[option]}  ({reason})")
+
+    def _announce_changes(self, steps: int) -> None:
+        """Print the options that were found in the steps so far."""
+        settings = self.model.settings
+        if settings is not self._announced:
+            before = self._announced.flat()
+            say(f"found in {steps:,} steps:")
+            self._say_options({name: value for name, value in settings.flat().items() if value != before[name]})
+            self._announced = settings
 
     def _announce_workers(self, workers: int | Literal["auto"], lag: int) -> None:
         cores = usable_cores()
@@ -190,8 +207,7 @@ def stop_signals() -> Iterator[list[signal.Signals]]:
         received.append(signal.Signals(number))
         signal.signal(number, signal.SIG_DFL)
 
-    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
-    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    heeded = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, remember) for number in heeded}
     try:
         yield received

@@ -9,6 +9,8 @@ It works with every off-policy algorithm of stable-baselines3 (2.3 or newer) and
 
 - float64 observations are stored and sampled as float32 (dtype="float64" keeps them); networks read float32.
 - Each sample is relabelled independently with probability `her_ratio`; SB3 relabels exactly int(her_ratio * batch_size).
+- Up to eight batches are drawn at once. If `compute_reward` itself changes, batches have the new rewards after the next end
+  of an episode, or after `set_env`.
 - Until the first episode has ended, samples come from open episodes, with goals achieved so far.
 - If a new episode starts without a `done` (a second `learn`), the open episode is truncated. `reset` removes everything.
 - `next_observations["desired_goal"]` of a sample equals its `observations["desired_goal"]`.
@@ -45,8 +47,10 @@ from ..storage import load_arrays, save_arrays
 from .sb3_arrays import StorageArrays
 from .sb3_convert import (
     KEY_TO_GOAL_STRATEGY,
+    BatchesAhead,
     GoalSelectionStrategy,
     as_box,
+    as_stored_actions,
     check_observation_space,
     find_strategy,
     split_env,
@@ -151,8 +155,11 @@ class HerReplayBuffer(SB3HerReplayBuffer):
     def reset(self) -> None:
         """Remove everything."""
         self._reward = EnvReward(self.copy_info_dict)
-        self._buffer = self._make_buffer()
-        self._arrays = self._make_arrays(self._buffer)
+        buffer = self._make_buffer()
+        self._use(buffer, self._make_arrays(buffer))
+
+    def _use(self, buffer: HindsightBuffer, arrays: StorageArrays) -> None:
+        self._buffer, self._arrays, self._ahead = buffer, arrays, BatchesAhead(buffer)
 
     def _make_buffer(self) -> HindsightBuffer:
         options = ReplayOptions(
@@ -166,7 +173,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         return HindsightBuffer(
             self.buffer_size * self.n_envs,
             spaces.Dict({key: as_box(self.observation_space[key], self.obs_shape[key]) for key in OBSERVATION_KEYS}),
-            as_box(self.action_space, (self.action_dim,)),
+            as_stored_actions(self.action_space, (self.action_dim,)),
             self._reward,
             n_envs=self.n_envs,
             autoreset="disabled",  # SB3 puts the last observation of an episode back
@@ -228,6 +235,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         return {**obs, **{key: np.reshape(obs[key], (self.n_envs, -1)) for key in self._discrete}}
 
     def _update_arrays(self) -> None:
+        self._ahead.clear()
         for number in self._arrays.update():
             self._reward.infos.pop(number, None)
 
@@ -237,7 +245,8 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         Raises NothingToSampleError if no step is stored, and GoalEnvError if rewards cannot be computed.
         """
         self._reward.env = self._reward_env(env)
-        batch = self._buffer.sample(batch_size) if len(self._buffer) else self._buffer.sample_open(batch_size)
+        has_ended = len(self._buffer) > 0
+        batch = self._ahead.next(batch_size, self._reward.env) if has_ended else self._buffer.sample_open(batch_size)
         return to_samples(batch, self.obs_shape, self.device, env, self.n_steps)
 
     def _reward_env(self, env: VecNormalize | None) -> VecEnv | None:
@@ -250,6 +259,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         """Compute rewards with `env` from now on. Unlike SB3's, it may replace an environment, as after model.set_env."""
         self.env = as_vec_env(env)
         self._reward.is_scalar = False
+        self._ahead.clear()
 
     def truncate_last_trajectory(self) -> None:
         """Truncate open episodes, with a warning if there are any. SB3 calls it after loading a buffer."""
@@ -269,8 +279,13 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         """
         if self.copy_info_dict:
             raise InputError("copy_info_dict=True keeps Python objects. Only save_replay_buffer (pickle) can save them.")
+        save_arrays(Path(path), KIND, *self._contents())
+
+    def _contents(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return arrays and JSON. Batches drawn ahead are forgotten: this buffer and its copy continue alike."""
+        self._ahead.clear()
         arrays, data = self._buffer.state_dict()
-        save_arrays(Path(path), KIND, arrays | self._arrays.state(), data)
+        return arrays | self._arrays.state(), data
 
     def load_transitions(self, path: str | Path) -> HerReplayBuffer:
         """Replace the contents by those saved at `path` and return the buffer. It continues with the same samples.
@@ -290,17 +305,15 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         storage = self._make_arrays(buffer)
         buffer.load_state_dict(arrays, data)
         storage.load(arrays)
-        self._buffer, self._arrays = buffer, storage
+        self._use(buffer, storage)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: everything but the environments, as in SB3."""
-        left_out = ("env", "wrapped_env", "_buffer", "_arrays")
-        state = {name: value for name, value in vars(self).items() if name not in left_out}
-        arrays, data = self._buffer.state_dict()
-        return state | {"_contents": (arrays | self._arrays.state(), data)}
+        left_out = ("env", "wrapped_env", "_buffer", "_arrays", "_ahead")
+        return {name: value for name, value in vars(self).items() if name not in left_out} | {"contents": self._contents()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the buffer without an environment; call `set_env` before `sample`."""
-        contents = state.pop("_contents")
+        contents = state.pop("contents")
         self.__dict__.update(state, env=None, wrapped_env=None)
         self._load(*contents)

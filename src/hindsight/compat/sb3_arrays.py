@@ -12,9 +12,8 @@ from ..errors import FileError
 from ..records import OBSERVATION_KEYS, Array
 from ..replay.buffer import HindsightBuffer
 
-VALUES: dict[
-    str, Callable[[Array, int], Any]
-] = {  # array: its values for an episode with T + 1 rows, of length 0 while open
+# Array: its values for an episode with T + 1 rows, of length 0 while open.
+VALUES: dict[str, Callable[[Array, int], Any]] = {
     "observations": lambda rows, length: rows[:-1],
     "next_observations": lambda rows, length: rows[1:],
     "actions": lambda rows, length: rows["action"][:-1],

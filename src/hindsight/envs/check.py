@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.wrappers import TimeLimit
 
 from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..records import OBSERVATION_KEYS, Array
@@ -20,6 +23,7 @@ from .goal_functions import read_success
 from .random_play import Environment, name_of, random_state_kept
 
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
+BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 Check = Callable[[Evidence], tuple[str, str]]  # returns a level and a sentence that names its evidence
 
 
@@ -44,17 +48,15 @@ class EnvironmentFacts:
     relabel_terminated: the option that ends relabelled episodes as real ones; None: compute_terminated is right, or
         nothing was seen.
     info_keys: entries of info that compute_reward needs.
-    time_limit: steps of an episode; None: no limit was found.
-    action_bounds: the lowest and the highest action.
     exact_resets: whether a reset with the same seed gives the same observations.
+    goal_columns: columns of the observation that change with the desired goal, to hide from the networks.
     """
 
     terminates_on_success: bool | None
     relabel_terminated: str | None
     info_keys: tuple[str, ...]
-    time_limit: int | None
-    action_bounds: tuple[float, float]
     exact_resets: bool
+    goal_columns: tuple[int, ...]
 
     def settings(self) -> dict[str, tuple[Any, str]]:
         """Return the options of a run that follow from the facts: name -> (value, reason)."""
@@ -62,6 +64,10 @@ class EnvironmentFacts:
         found = {
             "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
             "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
+            "hidden_observation": (
+                self.goal_columns,
+                "these columns change with the desired goal, and relabelling keeps them",
+            ),
         }
         return {name: choice for name, choice in found.items() if choice[0]}
 
@@ -86,6 +92,16 @@ class CheckReport:
         """Return the findings of one level."""
         return [finding for finding in self.findings if finding.level == level]
 
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings as sentences."""
+        return [f"{finding.name}: {finding.sentence}" for finding in self.of("warning")]
+
+    def warn(self) -> None:
+        """Show the warnings."""
+        for sentence in self.warnings:
+            warnings.warn(f"check of {self.env}: {sentence}", UserWarning, stacklevel=3)
+
     def __str__(self) -> str:
         lines = [f"  {f.level:<8} {f.name:<18} {f.sentence}" for f in self.findings]
         counts = f"errors {len(self.of('error'))}, warnings {len(self.of('warning'))}, not seen {len(self.of('not seen'))}"
@@ -94,7 +110,12 @@ class CheckReport:
 
 
 def check_goal_env(
-    env: EnvSource, env_options: Mapping[str, Any] | None = None, symmetries: Sequence[str] = ()
+    env: EnvSource,
+    env_options: Mapping[str, Any] | None = None,
+    symmetries: Sequence[str] = (),
+    *,
+    info_keys: Sequence[str] = (),
+    max_episode_steps: int | None = None,
 ) -> CheckReport:
     """Return what an environment does right and wrong.
 
@@ -103,6 +124,7 @@ def check_goal_env(
 
     env, env_options: as for `make_goal_env`. An environment that exists is reset; reset it again before the next step.
     symmetries: to check too, on rewards only; see `hindsight.records.symmetries`. Wrong ones are an error in the report.
+    info_keys: entries of info that compute_reward needs, as you know it. max_episode_steps: a time limit besides its own.
     Raises only OptionError and MissingExtraError, for a wrong `env` or `env_options`. Everything that the environment does
     wrong is in the report.
     """
@@ -113,20 +135,22 @@ def check_goal_env(
     except GoalEnvError as problem:
         name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
         return CheckReport(name, (Finding("error", "environment", str(problem)),))
+    limited: Environment = TimeLimit(made, max_episode_steps) if max_episode_steps else made
     try:
         with random_state_kept(made):
-            return _check(made, symmetries)
+            return _check(limited, symmetries, info_keys)
     finally:
         if made is not env:
             close_env(made)
 
 
-def _check(env: Environment, symmetries: Sequence[str]) -> CheckReport:
+def _check(env: Environment, symmetries: Sequence[str], info_keys: Sequence[str]) -> CheckReport:
     try:
         evidence = gather_evidence(env, read_spec(env))
     except GoalEnvError as problem:
         return CheckReport(name_of(env), (Finding("error", "first episodes", str(problem)),))
     findings = [_run(name, functools.partial(check, evidence)) for name, check in CHECKS.items()]
+    findings.append(_run("info keys", lambda: check_info_keys(evidence, info_keys)))
     if symmetries:
         findings.append(_run("symmetries", lambda: check_symmetries(evidence, symmetries)))
     facts = None
@@ -150,10 +174,15 @@ def _facts(evidence: Evidence) -> EnvironmentFacts:
         terminates_on_success=terminates,
         relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
         info_keys=evidence.info_keys,
-        time_limit=spec.max_episode_steps,
-        action_bounds=(min(spec.action.low), max(spec.action.high)),
         exact_resets=evidence.resets_are_exact,
+        goal_columns=_hideable(evidence),
     )
+
+
+def _hideable(evidence: Evidence) -> tuple[int, ...]:
+    """Return the columns to hide: none if the observation is no flat array of floats, or has no others."""
+    part, columns = evidence.spec.observation, evidence.goal_columns or ()
+    return columns if len(part.shape) == 1 and part.dtype.startswith("float") and len(columns) < part.size else ()
 
 
 def check_spaces(evidence: Evidence) -> tuple[str, str]:
@@ -180,7 +209,7 @@ def check_time_limit(evidence: Evidence) -> tuple[str, str]:
     """An episode should end after a known number of steps, and not later."""
     limit, longest = evidence.spec.max_episode_steps, max(map(len, evidence.random))
     if limit is None:
-        return "warning", "none was found, so an episode may never end. Set max_episode_steps"
+        return "warning", f"none was found; an episode had {longest} steps. Set max_episode_steps (--max-episode-steps N)"
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
     level = "not seen" if limit > MAX_STEPS else "ok"
@@ -208,6 +237,22 @@ def check_batches(evidence: Evidence) -> tuple[str, str]:
     """compute_reward should accept N goals at once."""
     fault = evidence.reward_fault
     return ("warning", fault) if fault else ("ok", "a batch of goals has the same finite rewards as single goals")
+
+
+def check_reward_speed(evidence: Evidence, clock: Callable[[], float] = time.perf_counter) -> tuple[str, str]:
+    """compute_reward is called for every batch of an update. The fastest of three calls counts."""
+    achieved, desired, info = evidence.random[0].goals()
+    rows = np.arange(BATCH) % len(achieved)
+    arguments = achieved[rows], desired[rows], {key: values[rows] for key, values in info.items()}
+    seconds = []
+    for _ in range(3):
+        began = clock()
+        evidence.reward(*arguments)
+        seconds.append(clock() - began)
+    sentence = f"compute_reward takes {1000 * min(seconds):.2g} ms for a batch of {BATCH} goals"
+    if min(seconds) < SLOW:
+        return "ok", sentence
+    return "warning", f"{sentence}, longer than an update of a small network. Vectorize it with NumPy"
 
 
 def check_reward_values(evidence: Evidence) -> tuple[str, str]:
@@ -268,14 +313,30 @@ def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
     achieved, _, info = evidence.random[0].goals()
     highest = evidence.spec.reward_high
     same = np.asarray(evidence.reward(achieved, achieved.copy(), info), np.float64)
+    success, rewards = evidence.is_success, evidence.rewards
+    if 0 < success.sum() < len(success) and rewards[success].max() < rewards[~success].min():
+        return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
     if np.isfinite(highest) and (same != highest).any():
         return "error", (
             f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
             f"must use the desired_goal that it is given, not the environment's own"
         )
-    if evidence.info_keys:
-        return "warning", f"compute_reward needs these entries of info: {', '.join(evidence.info_keys)}. Set info_keys"
-    return "ok", f"{len(same)} rewards are the same without info, and depend on the desired_goal that is given"
+    return "ok", f"{len(same)} rewards depend on the desired_goal that is given"
+
+
+def check_info_keys(evidence: Evidence, given: Sequence[str]) -> tuple[str, str]:
+    """The entries of info that compute_reward reads must be kept with each step. Without given keys, those are kept."""
+    needed, numeric = evidence.info_keys, evidence.random[0].goals()[2]
+    if unknown := [key for key in given if key not in numeric]:
+        return "error", f"info has no numeric entry {unknown[0]!r} at every step. It has: {', '.join(numeric) or 'none'}"
+    if given and (missing := [key for key in needed if key not in given]):
+        return "error", f"compute_reward needs {', '.join(missing)} too"
+    if not needed:
+        return "ok", f"{len(evidence.random[0])} rewards are the same without info"
+    return (
+        "ok",
+        f"compute_reward needs {', '.join(needed)}. `train` and HER keep it; your own buffer needs info_keys={needed}",
+    )
 
 
 def check_success(evidence: Evidence) -> tuple[str, str]:
@@ -329,6 +390,18 @@ def check_resets(evidence: Evidence) -> tuple[str, str]:
     )
 
 
+def check_goal_columns(evidence: Evidence) -> tuple[str, str]:
+    """The observation should not depend on the desired goal, because relabelling changes the goal only."""
+    columns = evidence.goal_columns
+    if columns is None:
+        return "not seen", "no two episodes differ in the goal alone, so a goal in the observation would not show"
+    if not columns:
+        return "ok", "no column of the observation changes with the desired goal"
+    fix = "`train` and HER hide them from the networks" if _hideable(evidence) else "Leave them out"
+    listed = ", ".join(map(str, columns[:10])) + (", ..." if len(columns) > 10 else "")
+    return "warning", f"columns {listed} change with the desired goal, but relabelling does not change them. {fix}"
+
+
 def check_desired_goal(evidence: Evidence) -> tuple[str, str]:
     """The desired goal may change within an episode, but usually does not."""
     for episode in evidence.random:
@@ -365,6 +438,7 @@ CHECKS: Mapping[str, Check] = {
     "time limit": check_time_limit,
     "observations": check_observations,
     "reward form": check_batches,
+    "reward speed": check_reward_speed,
     "reward values": check_reward_values,
     "reward timing": check_reward_timing,
     "reward inputs": check_reward_inputs,
@@ -372,4 +446,5 @@ CHECKS: Mapping[str, Check] = {
     "termination": check_termination,
     "seeded resets": check_resets,
     "desired goal": check_desired_goal,
+    "goal columns": check_goal_columns,
 }

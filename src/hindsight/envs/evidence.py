@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..records import Array, GoalSpec
+from ..records import OBSERVATION_KEYS, Array, GoalSpec
 from .goal_functions import GoalFunction, find_reward, find_terminated, read_success, sample_goals
 from .random_play import Environment, RandomEpisode, play_actions, random_actions
 
@@ -165,6 +165,24 @@ class Evidence:
 
         return tuple(filter(is_needed, info))
 
+    @functools.cached_property
+    def goal_columns(self) -> tuple[int, ...] | None:
+        """Entries of the observation that change with the desired goal alone; None if that cannot be tried."""
+        goals = [episode.observations["desired_goal"][0] for episode in self.random]
+        if self.goal_setter is None or not self.resets_are_exact:
+            return None
+        first, second = (
+            play_actions(
+                self.env,
+                SEARCH_SEED,
+                self.random[0].actions[:1],
+                functools.partial(self.goal_setter.start, SEARCH_SEED, goal),
+            )
+            for goal in goals
+        )
+        is_same = {key: first.observations[key][-1] == second.observations[key][-1] for key in OBSERVATION_KEYS[:2]}
+        return tuple(np.flatnonzero(~is_same["observation"]).tolist()) if is_same["achieved_goal"].all() else None
+
     @property
     def resets_are_exact(self) -> bool:
         """Whether the replay equals the first episode, bit by bit."""
@@ -206,6 +224,11 @@ def _episodes_with_set_goal(evidence: Evidence, setter: GoalSetter) -> list[Rand
     targets = [int(fraction * (len(base) - 1)) for fraction in TARGETS]
     goals = [base.observations["achieved_goal"][target + 1] for target in targets]
     return [
-        play_actions(evidence.env, base.seed, base.actions[: target + 1 + STEPS_AFTER], setter.start(base.seed, goal))
+        play_actions(
+            evidence.env,
+            base.seed,
+            base.actions[: target + 1 + STEPS_AFTER],
+            functools.partial(setter.start, base.seed, goal),
+        )
         for target, goal in zip(targets, goals, strict=True)
     ]

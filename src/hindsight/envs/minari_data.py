@@ -36,7 +36,7 @@ def read_episodes(name: str, spec: GoalSpec, info_keys: Sequence[str] = ()) -> l
     episodes = []
     for number, data in enumerate(_iterate(dataset, name)):
         try:
-            episodes.append(_episode(data, spec, info_keys, number))
+            episodes.append(_episode(data, info_keys, number))
         except (KeyError, TypeError, ValueError) as problem:
             what = f"lacks {problem}" if isinstance(problem, KeyError) else str(problem)
             raise FileError(f"Episode {number} of the data set {name!r} cannot be used: {what}") from None
@@ -64,6 +64,7 @@ def write_episodes(name: str, environment: Environment, episodes: Sequence[Episo
             action_space=environment.action_space,
             algorithm_name=author,
             data_format="hdf5",
+            jpeg_encoding=False,  # it would change images
         )
 
 
@@ -110,7 +111,7 @@ def _iterate(dataset: Any, name: str) -> Iterator[Any]:
         raise FileError(f"The data set {name!r} is damaged ({type(problem).__name__}: {problem}).") from None
 
 
-def _episode(data: Any, spec: GoalSpec, info_keys: Sequence[str], number: int) -> Episode:
+def _episode(data: Any, info_keys: Sequence[str], number: int) -> Episode:
     """Return an episode of Minari as ours. Raises ValueError or KeyError, naming what is wrong."""
     steps = len(data.rewards)
     ended = np.asarray(data.terminations, bool) | np.asarray(data.truncations, bool)

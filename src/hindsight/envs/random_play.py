@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 
 from ..errors import GoalEnvError
 from ..records import OBSERVATION_KEYS, Array
+
+ATTEMPTS = 3  # at an episode, before the error of the environment is raised
 
 Environment = gymnasium.Env[Any, Any]
 
@@ -57,14 +60,27 @@ class RandomEpisode:
             self.observations[key].append(np.array(observation[key]))
 
 
-def play_actions(env: Environment, seed: int, actions: Iterable[Any], first: Any = None) -> RandomEpisode:
-    """Play the actions until they or the episode end. Raises GoalEnvError, with the number of the step, on failure.
+def play_actions(
+    env: Environment, seed: int, actions: Iterable[Any], start: Callable[[], Any] | None = None
+) -> RandomEpisode:
+    """Play the actions until they or the episode end. If the environment fails, warn and play again: it may fail rarely.
 
-    first: the first observation; None: the environment is reset.
+    start: starts the episode and returns the first observation; None: a reset.
+    Raises GoalEnvError, with the number of the step, if it fails ATTEMPTS times.
     """
+    actions = list(actions)
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _play_once(env, seed, actions, start)
+        except GoalEnvError as problem:
+            warnings.warn(f"{problem} The episode is played again, as in training.", UserWarning, stacklevel=2)
+    return _play_once(env, seed, actions, start)
+
+
+def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Callable[[], Any] | None) -> RandomEpisode:
     episode = RandomEpisode(seed)
     try:
-        episode.append(env.reset(seed=seed)[0] if first is None else first)
+        episode.append(start() if start else env.reset(seed=seed)[0])
         for action in actions:
             observation, reward, terminated, truncated, info = env.step(action)
             episode.actions.append(action)

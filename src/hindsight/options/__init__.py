@@ -1,55 +1,32 @@
 """Every option of a run, in records that are validated when they are made and passed whole."""
 
-from .agent import (
-    AGENT_OPTIONS,
-    CONTINUOUS_AGENTS,
-    DISCRETE_AGENTS,
-    ActorCriticOptions,
-    AgentOptions,
-    ChoiceOptions,
-    DDPGOptions,
-    DQNOptions,
-    GoalFeatures,
-    QRDQNOptions,
-    SACOptions,
-    TD3Options,
-    TQCOptions,
-)
-from .record import OptionField, OptionRecord, option_fields
-from .relabel import DEFAULT_N_SAMPLED_GOAL, Relabel
-from .replay import RelabelAt, RelabelTerminated, ReplayOptions, StrategyFunction
-from .rollout import RolloutOptions, named_values
-from .settings import Settings, build_settings, refuse_unknown, run_options
-from .training import TrainingOptions
-
-__all__ = [
-    "AGENT_OPTIONS",
-    "CONTINUOUS_AGENTS",
-    "DEFAULT_N_SAMPLED_GOAL",
-    "DISCRETE_AGENTS",
-    "ActorCriticOptions",
-    "AgentOptions",
-    "ChoiceOptions",
-    "DDPGOptions",
-    "DQNOptions",
-    "GoalFeatures",
-    "OptionField",
-    "OptionRecord",
-    "QRDQNOptions",
-    "Relabel",
-    "RelabelAt",
-    "RelabelTerminated",
-    "ReplayOptions",
-    "RolloutOptions",
-    "SACOptions",
-    "Settings",
-    "StrategyFunction",
-    "TD3Options",
-    "TQCOptions",
-    "TrainingOptions",
-    "build_settings",
-    "named_values",
-    "option_fields",
-    "refuse_unknown",
-    "run_options",
-]
+from .agent import AGENT_OPTIONS as AGENT_OPTIONS
+from .agent import CONTINUOUS_AGENTS as CONTINUOUS_AGENTS
+from .agent import DISCRETE_AGENTS as DISCRETE_AGENTS
+from .agent import ActorCriticOptions as ActorCriticOptions
+from .agent import AgentOptions as AgentOptions
+from .agent import ChoiceOptions as ChoiceOptions
+from .agent import DDPGOptions as DDPGOptions
+from .agent import DQNOptions as DQNOptions
+from .agent import GoalFeatures as GoalFeatures
+from .agent import QRDQNOptions as QRDQNOptions
+from .agent import SACOptions as SACOptions
+from .agent import TD3Options as TD3Options
+from .agent import TQCOptions as TQCOptions
+from .record import OptionField as OptionField
+from .record import OptionRecord as OptionRecord
+from .record import named_values as named_values
+from .record import option_fields as option_fields
+from .relabel import DEFAULT_N_SAMPLED_GOAL as DEFAULT_N_SAMPLED_GOAL
+from .relabel import Relabel as Relabel
+from .replay import RelabelTerminated as RelabelTerminated
+from .replay import ReplayOptions as ReplayOptions
+from .replay import StrategyFunction as StrategyFunction
+from .rollout import RolloutOptions as RolloutOptions
+from .settings import STRUCTURE as STRUCTURE
+from .settings import Settings as Settings
+from .settings import build_settings as build_settings
+from .settings import refuse_unknown as refuse_unknown
+from .settings import run_options as run_options
+from .training import StructureSource as StructureSource
+from .training import TrainingOptions as TrainingOptions

@@ -71,6 +71,10 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
 class AgentOptions(InputOptions, ExplorationOptions, UpdateOptions, NetworkOptions):
     """Options of every agent."""
 
+    def eps_at(self, env_steps: int) -> float:
+        """Return the probability of a random action after `env_steps` environment steps."""
+        return self.random_eps
+
 
 class ChoiceOptions(AgentOptions, title="Discrete actions"):
     """Options of the agents for discrete actions."""

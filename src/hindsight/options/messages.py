@@ -6,14 +6,13 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ValidationError
-from pydantic.fields import FieldInfo
 
 from ..errors import OptionError, UnknownNameError, nearest
 from .other_names import other_names
 
 _PLAIN = {int: "a whole number", float: "a number", bool: "True or False", str: "text", type(None): "None", dict: "a table"}
+_BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}  # attributes of annotated_types
 _BOUND_FAULTS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 
@@ -40,11 +39,6 @@ def unknown_option(name: str, known: Iterable[str], place: str) -> str:
     return f"There is no option `{name}` ({place}).{hint}"
 
 
-def allowed_values(info: FieldInfo) -> str:
-    """Return the values that an option takes, such as "a whole number of at least 1, or None"."""
-    return _described(info.annotation, info.metadata)
-
-
 def _message(record: type[BaseModel], values: Mapping[str, Any], kind: str, name: Any, cause: Any) -> str:
     if cause is not None:
         return str(cause)
@@ -57,7 +51,8 @@ def _message(record: type[BaseModel], values: Mapping[str, Any], kind: str, name
         return f"`{name}` must be finite, got {value!r}."
     if kind in _BOUND_FAULTS and not isinstance(value, tuple | list):
         return f"`{name}` must be {_described(info.annotation, info.metadata, bounds_only=True)}, got {value!r}."
-    return f"`{name}` must be {allowed_values(info)}, got {value!r}.{_nearest_choice(info.annotation, value)}"
+    allowed = _described(info.annotation, info.metadata)
+    return f"`{name}` must be {allowed}, got {value!r}.{_nearest_choice(info.annotation, value)}"
 
 
 def _nearest_choice(annotation: Any, value: Any) -> str:
@@ -93,15 +88,8 @@ def _any_of(words: list[str]) -> str:
 def _bounds(kind: Any, metadata: Iterable[Any]) -> str:
     words = []
     for bound in metadata:
-        match bound:
-            case Ge():
-                words.append(f"at least {bound.ge}")
-            case Gt() if kind is int:
-                words.append(f"at least {bound.gt + 1}")  # type: ignore[operator]  # of an int it is an int
-            case Gt():
-                words.append(f"above {bound.gt}")
-            case Le():
-                words.append(f"at most {bound.le}")
-            case Lt():
-                words.append(f"below {bound.lt}")
+        for name, word in _BOUNDS.items():
+            if (limit := getattr(bound, name, None)) is not None:
+                is_next = kind is int and name == "gt"
+                words.append(f"at least {limit + 1}" if is_next else f"{word} {limit}")
     return " and ".join(words)

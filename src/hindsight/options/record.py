@@ -7,14 +7,16 @@ tuples by declaration, and reports every fault at once. attrs stops at the first
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from .messages import allowed_values, option_error
+from ..errors import OptionError
+from .messages import option_error
 
 Fraction = Annotated[float, Ge(0), Le(1)]
 Rate = Annotated[float, Gt(0), Le(1)]
@@ -57,7 +59,7 @@ class OptionRecord(BaseModel):
 class OptionField(NamedTuple):
     """One option, for the command line, the documents and the report.
 
-    type: the annotation. allowed: the values it takes, in words. group: the title of the class that declares it.
+    type: the annotation. group: the title of the class that declares it.
     """
 
     name: str
@@ -65,7 +67,6 @@ class OptionField(NamedTuple):
     default: Any
     description: str
     group: str
-    allowed: str
 
 
 def option_fields(record: type[OptionRecord]) -> Iterator[OptionField]:
@@ -74,7 +75,30 @@ def option_fields(record: type[OptionRecord]) -> Iterator[OptionField]:
         owner = _first_declaration(record, name)
         description = info.description or owner.model_fields[name].description or ""
         group = str(owner.model_config.get("title", ""))
-        yield OptionField(name, info.annotation, info.default, description, group, allowed_values(info))
+        yield OptionField(name, info.annotation, info.default, description, group)
+
+
+def named_values(option: str, entries: Sequence[str]) -> dict[str, Any]:
+    """Return the values of entries such as "n_bits=30" by their names. Values are written as in TOML.
+
+    option: the name of the entries in errors. Raises OptionError for an entry of another form and for a repeated name.
+    """
+    values: dict[str, Any] = {}
+    for entry in entries:
+        name = entry.partition("=")[0].strip()
+        try:
+            read = tomllib.loads(entry)
+        except tomllib.TOMLDecodeError:
+            read = {}
+        if list(read) != [name]:
+            raise OptionError(
+                f"An entry of `{option}` must be name=value with a value in TOML: true, 30, 0.5, [1, 2], {{ key = 1 }} or "
+                f'"text", got {entry!r}. A shell removes quotes: write \'{name}="text"\'.'
+            )
+        if name in values:
+            raise OptionError(f"`{option}` must name {name!r} once, got it twice.")
+        values |= read
+    return values
 
 
 def _first_declaration(record: type[OptionRecord], name: str) -> type[OptionRecord]:

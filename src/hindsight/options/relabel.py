@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from ..errors import OptionError, UnknownNameError, nearest
-from .record import Fraction, OptionRecord
+from ..errors import OptionError
+from .record import Fraction, OptionRecord, named_values
 
 Strategy = Literal["future", "final", "episode", "random"]
-STRATEGIES = ("future", "final", "episode", "random")
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
 DEFAULT_N_SAMPLED_GOAL = 4
 _TOLERANCE = 1e-9  # decimal fractions such as 0.7 + 0.2 + 0.1 may sum to a little more than 1
 
@@ -39,18 +39,7 @@ class Relabel(OptionRecord, title="Relabelling"):
     @classmethod
     def parse(cls, text: str) -> Relabel:
         """Return the mixture written as "future=0.5,desired=0.3". Raises OptionError and UnknownNameError."""
-        fractions: dict[str, float] = {}
-        for part in text.split(","):
-            name, _, written = (piece.strip() for piece in part.partition("="))
-            if name not in SOURCES:
-                raise UnknownNameError(
-                    f"There is no source {name!r} of goals (in {text!r}). Write fractions of {', '.join(SOURCES)}, as in "
-                    f"future=0.5,desired=0.3.{nearest(name, SOURCES)}"
-                )
-            if name in fractions:
-                raise OptionError(f"The source {name!r} must be given once, got {text!r}.")
-            fractions[name] = _number(text, name, written)
-        return cls(**fractions)
+        return cls(**named_values("relabel", text.split(",")))
 
     def __str__(self) -> str:
         return ",".join(f"{name}={fraction}" for name, fraction in self.fractions().items() if fraction)
@@ -77,13 +66,6 @@ def her_probability(strategy: Any, n_sampled_goal: int | None) -> float:
         return strategy.fraction
     k = DEFAULT_N_SAMPLED_GOAL if n_sampled_goal is None else n_sampled_goal
     return k / (k + 1)
-
-
-def _number(text: str, name: str, written: str) -> float:
-    try:
-        return float(written)
-    except ValueError:
-        raise OptionError(f"The fraction of {name!r} must be a number, got {written!r} (in {text!r}).") from None
 
 
 SOURCES = tuple(Relabel.model_fields)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from annotated_types import Ge
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
-from ..errors import OptionError
-from .record import Fraction, OptionRecord
+from .record import Fraction, OptionRecord, named_values
 
 
 class EnvironmentOptions(OptionRecord, title="Environment"):
@@ -62,33 +59,3 @@ class GuideOptions(OptionRecord, title="Subgoals"):
 
 class RolloutOptions(GuideOptions, WorkerOptions, EnvironmentOptions):
     """Options of collecting episodes."""
-
-
-def named_values(option: str, entries: Sequence[str]) -> dict[str, Any]:
-    """Return the values of entries such as "n_bits=30" by their names. Values are written as in TOML.
-
-    option: the name of the entries in errors. Raises OptionError for an entry of another form and for a repeated name.
-    """
-    values: dict[str, Any] = {}
-    for entry in entries:
-        name, _, written = (part.strip() for part in entry.partition("="))
-        if not name.isidentifier() or not written:
-            raise OptionError(f"An entry of `{option}` must be name=value, as in n_bits=30, got {entry!r}.")
-        if name in values:
-            raise OptionError(f"`{option}` must name {name!r} once, got it twice.")
-        values[name] = _toml_value(option, entry, written)
-    return values
-
-
-def _toml_value(option: str, entry: str, written: str) -> Any:
-    try:
-        read = tomllib.loads(f"value = {written}")
-    except tomllib.TOMLDecodeError:
-        read = {}
-    if list(read) != ["value"]:
-        raise OptionError(
-            f"An entry of `{option}` must have a value in TOML: true, 30, 0.5, [1, 2], {{ key = 1 }} or "
-            f'"text", got {entry!r}. '
-            f"A shell removes quotes: write '{entry.partition('=')[0].strip()}=\"text\"'."
-        )
-    return read["value"]

@@ -14,6 +14,8 @@ from .replay import ReplayOptions
 from .rollout import RolloutOptions
 from .training import TrainingOptions
 
+STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences")  # options that say it
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -36,12 +38,9 @@ class Settings:
 
     @property
     def variant(self) -> str:
-        """What the run knows about its task: "subgoals", "symmetric", "relative" or "plain", the first that applies."""
-        if getattr(self.agent_options, "subgoals", ()):
-            return "subgoals"
-        if self.replay.symmetries:
-            return "symmetric"
-        return "relative" if self.agent_options.goal_features == "relative" else "plain"
+        """Where the structure of the task comes from: "none", "inferred" or "declared"."""
+        flat = self.flat()
+        return self.training.structure or ("declared" if any(flat.get(name) for name in STRUCTURE) else "none")
 
     def records(self) -> tuple[OptionRecord, ...]:
         """Return the option records."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from annotated_types import Gt, Lt
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from ..errors import OptionError
 from .record import OptionRecord, Rate
+
+StructureSource = Literal["none", "inferred", "declared"]
 
 
 class RunOptions(OptionRecord, title="Run"):
@@ -21,6 +23,11 @@ class RunOptions(OptionRecord, title="Run"):
     batch_size: PositiveInt = Field(256, description="transitions per update")
     capacity: PositiveInt = Field(1_000_000, description="transitions in the replay buffer")
     threads: PositiveInt = Field(1, description="threads of torch; one is the fastest for small networks")
+    structure: StructureSource | None = Field(
+        None,
+        description="the structure of the task: none, inferred from its steps, or declared by the recipe or by options; "
+        "None: declared where it is, else inferred",
+    )
 
 
 class EvaluationOptions(OptionRecord, title="Evaluation"):

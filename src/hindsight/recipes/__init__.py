@@ -12,7 +12,14 @@ from ..errors import FileError, OptionError
 from ..options import OptionRecord, RolloutOptions
 from .files import RECIPES, names_in, read_toml
 
-_KEYS = ("environments", "agent", "discrete_agent", "automatic", "options")  # in a file; all others are tables of agents
+_KEYS = (
+    "environments",
+    "agent",
+    "discrete_agent",
+    "automatic",
+    "general",
+    "options",
+)  # in a file; all others are tables of agents
 
 
 class Recipe(OptionRecord):
@@ -22,6 +29,7 @@ class Recipe(OptionRecord):
     agent: the agent that it was tuned for; discrete_agent: instead of it for Discrete actions.
     options: for every agent that has them; agent_options: by agent, above `options`.
     automatic: options that it leaves open are chosen from the task (see `recipes.fit`).
+    general: its options suit tasks of any kind, so what is chosen from the task is above them.
     base: the recipe whose options hold where this one says nothing.
     """
 
@@ -32,16 +40,26 @@ class Recipe(OptionRecord):
     agent_options: dict[str, dict[str, Any]] = Field(default_factory=dict)
     discrete_agent: str | None = None
     automatic: bool = False
+    general: bool = False
     base: Recipe | None = None
 
     def agent_for(self, is_discrete: bool) -> str:
         """Return the agent for a task with or without Discrete actions."""
         return self.discrete_agent if self.discrete_agent and is_discrete else self.agent
 
+    def general_options(self, agent: str) -> dict[str, Any]:
+        """Return the options for `agent` that suit tasks of any kind: those of the base, or its own if it is general."""
+        if self.general:
+            return self.options | self.agent_options.get(agent, {})
+        return self.base.general_options(agent) if self.base else {}
+
+    def tuned_options(self, agent: str) -> dict[str, Any]:
+        """Return the options for `agent` that were tuned: `options`, then the agent's own."""
+        return {} if self.general else self.options | self.agent_options.get(agent, {})
+
     def options_for(self, agent: str) -> dict[str, Any]:
-        """Return the options for `agent`: those of the base, then `options`, then the agent's own."""
-        below = self.base.options_for(agent) if self.base else {}
-        return below | self.options | self.agent_options.get(agent, {})
+        """Return all options for `agent`, the tuned ones above the general ones."""
+        return self.general_options(agent) | self.tuned_options(agent)
 
     def environment_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments of the environment: the user's `env_options`, or else the recipe's."""

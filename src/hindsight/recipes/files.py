@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import FileError, UnknownNameError, nearest
 from ..options import Settings, run_options
+from ..storage import save_bytes
 
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
-_MAX_BYTES = 1_000_000  # a recipe has a few hundred
-_OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
-_MAX_DOTS = 10  # in a key: tomllib needs quadratic time and a frame of the stack for each
-_LONG_KEY = re.compile(rf"^[^#\n=]*(?:\.[^#\n=.]*){{{_MAX_DOTS}}}", re.MULTILINE)
+_OF_ONE_RUN = ("seed", "structure", "workers", "engine", "ray_address", "env_module")
 
 
 def names_in(folder: Traversable) -> list[str]:
@@ -43,41 +42,43 @@ def read_toml(kind: str, name_or_path: str, folder: Traversable) -> tuple[str, d
         )
     try:
         return place.stem, tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
+    except (RecursionError, ValueError) as problem:
         raise FileError(f"{place} is not valid TOML: {problem}") from None
 
 
 def save_recipe(settings: Settings, path: Path) -> None:
     """Write settings as a recipe: every option that differs from its default. Raises FileError for another suffix."""
+    options, values = run_options(settings.agent), settings.flat()
+    changed = {name: value for name, value in values.items() if value not in (None, options[name].default)}
+    kept = {name: value for name, value in changed.items() if name not in _OF_ONE_RUN}
+    write_recipe(path, f"{settings.recipe}, as resolved for a run", {"agent": settings.agent, "automatic": False}, kept)
+
+
+def write_recipe(
+    path: Path,
+    title: str,
+    head: Mapping[str, Any],
+    options: Mapping[str, Any],
+    comments: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Write a recipe. Text, numbers and lists are written as in JSON, which TOML reads.
+
+    title: a comment. head: the entries above the options. comments: by option.
+    Raises FileError for another suffix than .toml.
+    """
     if path.suffix != ".toml":
         raise FileError(f"The path of a recipe must end in .toml, got {path}.")
-    options = run_options(settings.agent)
-    changed = {name: value for name, value in settings.flat().items() if value not in (None, options[name].default)}
-    lines = [
-        f"# {settings.recipe}, as resolved for a run",
-        f'agent = "{settings.agent}"',
-        "automatic = false",
-        "",
-        "[options]",
-    ]
-    lines += [f"{name} = {_toml(value)}" for name, value in changed.items() if name not in _OF_ONE_RUN]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def _toml(value: Any) -> str:
-    """Return a value as TOML. Text, numbers and lists are written as in JSON."""
-    return json.dumps(value, ensure_ascii=False)
+    lines = [f"# {title}", *(f"{name} = {json.dumps(value)}" for name, value in head.items()), "", "[options]"]
+    for name, value in options.items():
+        lines += [f"# {comments[name]}"] if name in comments else []
+        lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    save_bytes(path, ("\n".join(lines) + "\n").encode())
 
 
 def _read(kind: str, path: Path) -> str:
     if not path.is_file():
         raise FileError(f"There is no {kind} file {path}.")
-    if path.stat().st_size > _MAX_BYTES:
-        raise FileError(f"A {kind} must have at most {_MAX_BYTES} bytes, {path} has {path.stat().st_size}.")
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
         raise FileError(f"{path} is not UTF-8 text: {problem}") from None
-    if _LONG_KEY.search(text):
-        raise FileError(f"A key of a {kind} must have at most {_MAX_DOTS - 1} dots ({path}).")
-    return text

@@ -11,7 +11,11 @@ from ..records import ArraySpec, GoalSpec
 
 SMALL, MEDIUM = 20, 100  # largest number of inputs and outputs for networks of 2x64 and of 2x128
 WARM_UP_EPISODES = 10  # random episodes at the start, from which the normalizer is estimated
-FITTED = ("discount", "hidden", "updates_per_step", "critic_layer_norm", "random_steps", "goal_features")
+EXPLORATION_EPISODES = 250  # over which the probability of random Discrete actions decreases
+MOST_EXPLORATION = 50_000  # environment steps
+MOST_DISCRETE_UPDATES = 2  # per step, for Discrete actions: with 4, a 6x6 push-the-box grid is learned more slowly
+FITTED_DISCRETE = ("eps_steps", "energy_priority", "energy_remaining")
+FITTED = ("discount", "hidden", "updates_per_step", "critic_layer_norm", "random_steps", "goal_features", *FITTED_DISCRETE)
 LARGEST_DISCOUNT = 0.99  # beyond it, values are too large to be learned from few samples
 
 
@@ -25,7 +29,8 @@ class Choice(NamedTuple):
 
 def fit(spec: GoalSpec) -> tuple[Choice, ...]:
     """Return the options chosen for a task."""
-    return (_discount(spec), *_networks(spec), _random_steps(spec), *_goal_features(spec.goal))
+    choices = (_discount(spec), *_networks(spec), _random_steps(spec), *_goal_features(spec.goal))
+    return (*choices, *_discrete(spec)) if spec.action.n_values else choices
 
 
 def _discount(spec: GoalSpec) -> Choice:
@@ -42,6 +47,8 @@ def _networks(spec: GoalSpec) -> Iterator[Choice]:
     observation, goal, action = (part.n_values or part.size for part in (spec.observation, spec.goal, spec.action))
     size = observation + 2 * goal + action
     hidden, updates = ((64, 64), 4) if size <= SMALL else ((128, 128), 2) if size <= MEDIUM else ((256, 256), 1)
+    if spec.action.n_values:
+        updates = min(updates, MOST_DISCRETE_UPDATES)
     sizes = f"observation {observation}, goal {goal}, action {action}"
     yield Choice("hidden", hidden, sizes)
     yield Choice("updates_per_step", updates, "the smaller the networks, the more updates")
@@ -59,3 +66,12 @@ def _goal_features(goal: ArraySpec) -> Iterator[Choice]:
         yield Choice("goal_features", "relative", "goals are vectors")
     elif goal.n_values is not None or (goal.is_bounded and np.ptp(goal.bounds(), axis=0).max() == 1):
         yield Choice("goal_features", "agreement", "goals are bits or indices")
+
+
+def _discrete(spec: GoalSpec) -> Iterator[Choice]:
+    """Yield what Discrete actions need. At first the policy repeats one action, so that random ones find more goals."""
+    steps = min(EXPLORATION_EPISODES * (spec.max_episode_steps or 100), MOST_EXPLORATION)
+    yield Choice("eps_steps", steps, f"random actions decrease over {EXPLORATION_EPISODES} episodes")
+    if spec.goal.dtype.startswith("float"):
+        yield Choice("energy_priority", True, "goals are vectors: episodes that move them farther are sampled more often")
+        yield Choice("energy_remaining", True, "steps after the last movement help little")

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..errors import FileError, OptionError
 from ..options import OptionRecord
-from .files import SUITES, names_in, read_toml
+from .files import SUITES, read_toml
 
 _KEYS = ("environment", "agent", "recipe", "name")  # of an entry; all others are options
 
@@ -29,11 +29,6 @@ class Suite(OptionRecord):
 
     name: str
     entries: tuple[Entry, ...]
-
-
-def suite_names() -> list[str]:
-    """Return the names of the built-in suites."""
-    return names_in(SUITES)
 
 
 def load_suite(name_or_path: str) -> Suite:

@@ -39,6 +39,8 @@ class ArraySpec:
 
     def __post_init__(self) -> None:
         np.dtype(self.dtype)  # raises TypeError for a name that is no dtype
+        if min(self.shape, default=0) < 0 or len(self.low) != len(self.high) or len(self.low) not in (1, self.size):
+            raise ValueError(f"Expected bounds for shape {self.shape}, got {len(self.low)} and {len(self.high)} numbers.")
 
     @property
     def size(self) -> int:
@@ -236,7 +238,7 @@ def read_record(record_class: type[Record], data: Mapping[str, Any], name: str) 
 
     try:
         return TypeAdapter(record_class).validate_python(data)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, SyntaxError) as problem:  # NumPy parses the name of a dtype
         raise FileError(
             f"The description of the {name} is malformed: {problem}. The file is damaged, or hindsight did not write it."
         ) from None

@@ -11,12 +11,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import OptionError
-from . import GoalSpec
+from . import Array, GoalSpec
 
 TASK = 0  # the number that stands for the task's own goal; subgoals count from 1
 _EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
@@ -53,8 +54,13 @@ class Subgoal:
 
     def distance(self, observation: Any, xp: Any = np) -> Any:
         """Return the Euclidean distance from being met, (...), of observations (..., n). xp: as in `acting_goals`."""
-        offset = xp.take(observation, self.achieved, -1) - xp.take(observation, self.goal, -1)
+        offset = xp.take(observation, self.columns[0], -1) - xp.take(observation, self.columns[1], -1)
         return xp.sqrt(xp.square(offset).sum(-1))
+
+    @cached_property
+    def columns(self) -> tuple[Array, Array]:
+        """Return `achieved` and `goal` as arrays, with which NumPy selects columns faster."""
+        return np.array(self.achieved, np.int64), np.array(self.goal, np.int64)
 
 
 def parse_subgoals(texts: Sequence[str], spec: GoalSpec) -> tuple[Subgoal, ...]:
@@ -94,9 +100,19 @@ def acting_goals(
         is_before = (subgoal == TASK) | (subgoal > number)
         is_far = is_before & (each.distance(observation, xp) > (each.tolerance if is_guided else each.switch_distance))
         acting = xp.where(is_far, number, acting)
-        achieved_goal = xp.where(is_far[..., None], xp.take(observation, each.achieved, -1), achieved_goal)
-        goal = xp.where(is_far[..., None], xp.take(observation, each.goal, -1), goal)
+        achieved_goal = xp.where(is_far[..., None], xp.take(observation, each.columns[0], -1), achieved_goal)
+        goal = xp.where(is_far[..., None], xp.take(observation, each.columns[1], -1), goal)
     return acting, achieved_goal, goal
+
+
+def acting_goal(
+    subgoals: Sequence[Subgoal], observation: Array, achieved_goal: Array, goal: Array, is_guided: bool
+) -> tuple[int, Array, Array]:
+    """Return what `acting_goals` returns for one observation of the task's own goal, in less time."""
+    for number, each in enumerate(subgoals, 1):
+        if each.distance(observation) > (each.tolerance if is_guided else each.switch_distance):
+            return number, observation.take(each.columns[0]), observation.take(each.columns[1])
+    return TASK, achieved_goal, goal
 
 
 def _columns(text: str) -> tuple[int, ...]:

@@ -360,10 +360,10 @@ def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timelin
         raise FileError(f"The stored buffer does not fit this one. It has {'; '.join(differences)}.")
 
 
-def compile_kernels() -> None:
-    """Compile the loops now, on a tiny task, so that the first batch is not slow. They are cached on disk."""
+def compile_kernels(symmetries: bool) -> None:
+    """Compile the loops of plain relabelling now, on a tiny task. They are cached on disk. symmetries: their loop too."""
     part, rows = ArraySpec((1,), "float32"), np.zeros((3, 1), np.float32)
-    options = ReplayOptions(symmetries=("o0=-o0 g0=-g0 a0=-a0",))
+    options = ReplayOptions(symmetries=("o0=-o0 g0=-g0 a0=-a0",) if symmetries else ())
     buffer = HindsightBuffer(4, GoalSpec(part, part, part), None, lambda achieved, goal, info: goal[:, 0], options=options)
     buffer.add_episode(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
     buffer.sample(1)

@@ -232,7 +232,8 @@ def apply_symmetry(values: Array, element: Array, source: Array, sign: Array, of
     for i in range(len(values)):
         g = element[i]
         if g:
-            row[:] = values[i]
+            for j in range(len(row)):  # an assignment of the slice takes 2 s more to compile
+                row[j] = values[i, j]
             for j in range(len(row)):
                 values[i, j] = sign[g, j] * row[source[g, j]] + offset[g, j]
 

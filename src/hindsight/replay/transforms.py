@@ -74,13 +74,15 @@ class RewardTransform:
 
 
 def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
-    """Return what a function of the environment returns, (B,) numbers."""
+    """Return what a function of the environment returns, (B,) numbers. Raises GoalEnvError if that cannot be used."""
     try:
         values = np.asarray(function(achieved, goal, info))
-    except ValueError as problem:
-        if "read-only" not in str(problem):
-            raise
-        raise GoalEnvError(f"{name} must not write into its arguments ({problem}). Let it work on copies.") from problem
+    except Exception as problem:
+        if "read-only" in str(problem):
+            raise GoalEnvError(f"{name} must not write into its arguments ({problem}). Let it work on copies.") from problem
+        error, entries = f"{type(problem).__name__}: {problem}", ", ".join(info) or "no entries"
+        fix = "If it reads others, name them in the option info_keys" if name == "compute_reward" else "Correct it"
+        raise GoalEnvError(f"{name} failed for {len(goal)} goals and an info with {entries} ({error}). {fix}.") from problem
     if values.shape != (len(goal),) or values.dtype.kind not in "fiub":
         wanted, got = f"numbers of shape ({len(goal)},) for {len(goal)} goals", f"shape {values.shape} of {values.dtype}"
         raise GoalEnvError(f"{name} must return {wanted}, got {got}. Vectorize it, or let make_buffer wrap it.")

@@ -84,11 +84,18 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
         families.setdefault((run.environment, run.settings.variant, run.settings.agent), []).append(run)
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for (environment, variant, agent), family in families.items():
-        names = [name for name in differing_options(family) if name not in NOT_GROUPED_BY]
+        names = [name for name in differing_options(family) if name not in {*NOT_GROUPED_BY, *_found_options(family)}]
         for run in family:
             label = ", ".join([agent, *(f"{name}={_option_text(run, name):.30}" for name in names)])
             groups.setdefault((environment, variant, label), []).append(run)
     return [Group(*names, tuple(members)) for names, members in groups.items()]
+
+
+def _found_options(runs: Sequence[Run]) -> set[str]:
+    """Return the options that the runs found by themselves. They may find other values with another seed."""
+    found = {name for run in runs for name in run.settings.reasons}
+    given = {name for run in runs for name, facts in run.settings.explained.items() if facts.get("source") == "given"}
+    return found - given
 
 
 def differing_options(runs: Sequence[Run]) -> list[str]:

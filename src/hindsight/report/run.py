@@ -65,17 +65,21 @@ class RunSettings(_Parsed):
 
     explained: meaning, default, source and the recipe's value of each option.
     check: problems of the environment that `hindsight check` found.
+    reasons: by option, why the program chose its value.
+    changes: options that changed during the run, one record each.
     """
 
     agent: str
     recipe: str = "default"
-    variant: str = "plain"
+    variant: str = "none"
     options: RunOptions
     spec: TaskSpec
     machine: Machine = Machine()
     explained: Mapping[str, Mapping[str, Any]] = {}
     begun: str = ""
     check: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = {}
+    changes: tuple[Mapping[str, Any], ...] = ()
 
 
 class EpisodeFacts(_Parsed):

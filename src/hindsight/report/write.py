@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import math
 import mimetypes
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import MissingExtraError, RunFolderError
-from ..storage import save_bytes
+from ..storage import csv_text, save_bytes
 from .comparison import comparison_page, comparison_text
 from .page import Page, link, run_page
 from .run import Run, find_runs, read_run, readable_path
@@ -38,31 +36,28 @@ def write_report(folders: Sequence[Path], target: Path | None = None, standalone
     standalone: whether the page contains Plotly's script and the video. If not, they are files in the folder of the page.
     Raises RunFolderError without a run, FileError for a malformed file, and MissingExtraError without plotly.
     """
-    runs = read_runs(folders)
-    if len(runs) == 1:
-        target = target or runs[0].path / RUN_PAGE
-        page = run_page(runs[0], _video_url(runs[0].path, standalone))
-    else:
-        target = target or _common_folder(folders) / COMPARISON_PAGE
-        page = comparison_page(runs, target.parent)
-    return _write_page(replace(page, plotly=_plotly_script()) if standalone else page, target)
+    paths = _run_folders(folders)
+    if len(paths) > 1:
+        return write_comparison(folders, target, standalone)[1]
+    page = run_page(read_run(paths[0]), _video_url(paths[0], standalone))
+    return _write_page(page, target or paths[0] / RUN_PAGE, standalone)
 
 
-def write_comparison(folders: Sequence[Path], target: Path | None = None) -> tuple[str, Path]:
+def write_comparison(folders: Sequence[Path], target: Path | None = None, standalone: bool = False) -> tuple[str, Path]:
     """Write the page that compares runs, or shows a single one, and return it as text, and the path of the page.
 
     Arguments and exceptions are those of `write_report`.
     """
-    runs = read_runs(folders)
+    runs = [read_run(path) for path in _run_folders(folders)]
     target = target or _common_folder(folders) / COMPARISON_PAGE
-    return comparison_text(runs), _write_page(comparison_page(runs, target.parent), target)
+    return comparison_text(runs), _write_page(comparison_page(runs, target.parent), target, standalone)
 
 
-def read_runs(folders: Sequence[Path]) -> list[Run]:
-    """Return the runs in these folders. Raises RunFolderError if there is none."""
+def _run_folders(folders: Sequence[Path]) -> list[Path]:
+    """Return the folders of runs in these folders. Raises RunFolderError if there is none."""
     if not folders:
         raise RunFolderError("Expected at least one run folder, got none. Name a folder that `hindsight train` wrote.")
-    return [read_run(path) for folder in folders for path in find_runs(folder)]
+    return [path for folder in folders for path in find_runs(folder)]
 
 
 def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequence[str]) -> None:
@@ -73,7 +68,7 @@ def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequen
     failures: one line for each run that failed.
     """
     lines = [result_of(run) | {"folder": readable_path(run.path.relative_to(folder))} for run in runs]
-    write_csv(folder / "results.csv", lines)
+    _write_text(folder / "results.csv", csv_text(lines))
     parts = [f"# {name}"]
     if runs:
         parts.append(f"```text\n{comparison_text(runs)}\n```")
@@ -84,19 +79,19 @@ def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequen
 
 def result_of(run: Run) -> dict[str, Any]:
     """Return a run as a line of results.csv (columns: docs/files.md). Unknown values are ""."""
-    steps, settings = solved_at_step(run), run.settings
-    machine = settings.machine.facts()
-    rates = run.column("test/success_rate")
+    settings, machine = run.settings, run.settings.machine.facts()
+    solved, rates = solved_at_step(run), run.column("test/success_rate")
+    steps = math.nan if solved is None else solved
     return {
         "environment": run.environment,
         "variant": settings.variant,
         "agent": settings.agent,
         "recipe": settings.recipe,
         "seed": run.options.seed,
-        "solved": steps is not None,
-        "steps_to_solve": "" if steps is None else int(steps),
-        "updates_to_solve": "" if steps is None else _short_number(run.at(steps, "updates")),
-        "seconds_to_solve": "" if steps is None else _short_number(run.at(steps, "seconds")),
+        "solved": solved is not None,
+        "steps_to_solve": _short_number(steps),
+        "updates_to_solve": _short_number(run.at(steps, "updates")),
+        "seconds_to_solve": _short_number(run.at(steps, "seconds")),
         "final_success": _short_number(run.last("test/success_rate")),
         "best_success": _short_number(float(np.nanmax(rates)) if np.isfinite(rates).any() else math.nan),
         "eval_episodes": _short_number(run.last("test/episodes")),
@@ -108,16 +103,6 @@ def result_of(run: Run) -> dict[str, Any]:
         "time": settings.begun,
         "folder": readable_path(run.path),
     }
-
-
-def write_csv(place: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Write a CSV file with the columns of the first line. Without lines the file is empty."""
-    file = io.StringIO(newline="")
-    if lines:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
-    _write_text(place, file.getvalue())
 
 
 class LiveReport:
@@ -156,10 +141,12 @@ class LiveReport:
         return path
 
 
-def _write_page(page: Page, target: Path) -> Path:
-    """Write a page, and Plotly's script beside it if the page loads it from there."""
+def _write_page(page: Page, target: Path, standalone: bool = False) -> Path:
+    """Write a page with Plotly's script inside, or beside it."""
     script = target.parent / SCRIPT_NAME
-    if not page.plotly and not script.exists():
+    if standalone:
+        page = replace(page, plotly=_plotly_script())
+    elif not script.exists():
         _write_text(script, _plotly_script())
     _write_text(target, page.to_html())
     return target

@@ -15,6 +15,7 @@ from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode
+from .probing import ProbingActor
 
 Observation = Mapping[str, Array]
 
@@ -63,6 +64,7 @@ class Job:
     weights: of the policy.
     exploration: None: act without noise.
     version: number of jobs that had finished when these weights were taken. The policy lag is counted from it.
+    policy: the shape of the policy network; None: that of the setup.
     """
 
     run_seed: int
@@ -71,6 +73,7 @@ class Job:
     weights: PolicyWeights
     exploration: Exploration | None = None
     version: int = 0
+    policy: PolicySpec | None = None
 
 
 def environment_seed(run_seed: int, stream: int, episode: int) -> int:
@@ -103,6 +106,9 @@ class Collector:
 
     def collect(self, job: Job) -> list[Episode]:
         """Return the episodes of a job in the order of their numbers. Raises CollectError if the environment fails."""
+        policy = job.policy or self.setup.policy
+        if policy != self.policy.spec:
+            self.policy = Policy(policy)
         self.policy.load(job.weights)
         return [self._collect_episode(job, number) for number in job.episodes]
 
@@ -144,7 +150,7 @@ class Collector:
             exploration = exploration if is_guided else exploration.unguided()
         episode = play_episode(
             environment,
-            PolicyActor(self.policy, exploration, rng),
+            _actor(self.policy, exploration, rng),
             environment_seed(job.run_seed, job.stream, number),
             number,
             self.setup.max_episode_steps,
@@ -185,6 +191,12 @@ class PolicyActor:
     def _act(self, observation: Observation, exploration: Exploration | None) -> Array:
         state, achieved, desired = (observation[key] for key in OBSERVATION_KEYS)
         return self.policy.act(state, achieved, desired, exploration, self.rng)
+
+
+def _actor(policy: Policy, exploration: Exploration | None, rng: np.random.Generator) -> Callable[[Observation], Array]:
+    if exploration is not None and exploration.probing is not None:
+        return ProbingActor(exploration.probing, policy.spec.task.action, rng)
+    return PolicyActor(policy, exploration, rng)
 
 
 def play_episode(

@@ -6,8 +6,10 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, Self
 
+from ..agents.policy import PolicySpec
 from ..envs.random_play import Environment
 from ..errors import WorkerError
 from ..records import Episode
@@ -22,7 +24,12 @@ START_TIMEOUT = 300.0  # seconds without a ready worker, before waiting ends wit
 
 
 class Source(Protocol):
-    """Runs jobs and returns their episodes."""
+    """Runs jobs and returns their episodes.
+
+    policy: the shape of the policy network of the jobs that follow; None: that of the setup.
+    """
+
+    policy: PolicySpec | None
 
     def submit(self, job: Job) -> int:
         """Accept a job and return its ticket."""
@@ -63,13 +70,14 @@ class LocalSource:
         collector = Collector(setup, training)
         is_shared = evaluation is None and setup.environment is None
         self._collectors = {TRAINING: collector, EVALUATION: collector if is_shared else Collector(setup, evaluation)}
+        self.policy: PolicySpec | None = None
         self._jobs: dict[int, Job] = {}
         self._last_ticket = 0
 
     def submit(self, job: Job) -> int:
         """Keep the job and return its ticket."""
         self._last_ticket += 1
-        self._jobs[self._last_ticket] = job
+        self._jobs[self._last_ticket] = replace(job, policy=self.policy)
         return self._last_ticket
 
     def result(self, ticket: int) -> list[Episode]:
@@ -167,6 +175,7 @@ class WorkerSource:
     def __init__(
         self, pool: WorkerPool, workers: int, job_timeout: float = 600.0, local: LocalSource | None = None
     ) -> None:
+        self.policy: PolicySpec | None = None
         self.fault_counts: Counter[str] = Counter()
         self._pool, self._job_timeout, self._local = pool, job_timeout, local
         self._name = uuid.uuid4().hex
@@ -183,7 +192,7 @@ class WorkerSource:
     def submit(self, job: Job) -> int:
         """Start the job in a free worker, or keep it until there is one. Return its ticket."""
         self._last_ticket += 1
-        self._jobs[self._last_ticket] = job
+        self._jobs[self._last_ticket] = replace(job, policy=self.policy)
         self._waiting.append(self._last_ticket)
         self.poll()
         return self._last_ticket

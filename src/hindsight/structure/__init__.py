@@ -1,7 +1,7 @@
 """Find the structure of a task in its steps: one small file per kind of structure."""
 
 from .contact import Contact
-from .infer import Finding, Structure, infer_structure
-from .probing import ProbingController
+from .infer import Finding, Structure, infer_structure, is_flat
+from .probing import plan_probing
 
-__all__ = ["Contact", "Finding", "ProbingController", "Structure", "infer_structure"]
+__all__ = ["Contact", "Finding", "Structure", "infer_structure", "is_flat", "plan_probing"]

@@ -11,6 +11,9 @@ from ..records import Array
 from .steps import Steps
 
 ASSOCIATED = 0.3  # correlation with signals of an axis from which on a column belongs to it
+OFF_CENTRE = 0.5  # a column whose mean is so many standard deviations from 0 changes no sign under a mirror
+MOVES_TOOL = 0.2  # of the largest effect of an action on the tool
+BY_ACTION = 0.2  # correlation with an action without an axis, from which on a column has none either
 CLEARLY = 0.6  # the correlation with every other axis is at most this fraction of it
 
 
@@ -33,29 +36,55 @@ SCALAR, UNKNOWN = -1, -2
 
 
 def axis_signals(steps: Steps, tool: Sequence[int]) -> Array:
-    """Return what belongs to each axis for certain, (axes, signals, N): gap between tool and object, and how both move.
+    """Return what belongs to each axis for certain, (axes, signals, N): gap between tool and object, both's moves.
 
     tool: for each axis of the goal the column that the action moves along it.
     """
     place, object_place = steps.observation[:, list(tool)], steps.achieved_goal
-    signals = [object_place - place, steps.change[:, list(tool)], steps.next_achieved_goal - object_place]
+    moves = steps.change[:, list(tool)], steps.next_achieved_goal - object_place
+    signals = [object_place - place, *moves, *(steps.of_step_before(move) for move in moves)]
     return np.stack(signals).transpose(2, 0, 1)
 
 
-def find_axes(values: Array, signals: Array) -> AxisTable:
-    """Assign each column of `values` to the axis whose signals it correlates with.
+def find_action_axes(effect: Array) -> AxisTable:
+    """Assign each entry of the action to the axis along which it moves the tool; SCALAR if it hardly moves it.
 
-    values: (N, m), columns of the observation or of the action. signals: (axes, signals, N).
-    A column that correlates with no axis is SCALAR; one that correlates with several is UNKNOWN.
+    effect: (action size, axes), change of the tool's place per unit of action.
     """
+    size = np.abs(effect)
+    axes = []
+    for row in size:
+        best = int(row.argmax())
+        is_clear = np.delete(row, best).max(initial=0.0) <= CLEARLY * row[best]
+        axes.append(SCALAR if row[best] < MOVES_TOOL * size.max() else best if is_clear else UNKNOWN)
+    return AxisTable(tuple(axes), np.take_along_axis(effect, size.argmax(1)[:, None], 1) / size.max())
+
+
+def find_column_axes(steps: Steps, columns: Sequence[int], signals: Array, actions: AxisTable) -> AxisTable:
+    """Assign each column to the axis whose signals it correlates with, or with the actions of.
+
+    A column that correlates with no axis is SCALAR if its values lie on one side of 0, or if an action without an axis
+    moves it. Otherwise, or if it correlates with several axes, it is UNKNOWN.
+    """
+    values = steps.observation[:, list(columns)]
+    is_scalar = np.abs(values.mean(0)) >= OFF_CENTRE * values.std(0)
+    at = actions.members(SCALAR)
+    if at and len(columns):
+        both = np.concatenate([steps.action[:, at], steps.of_step_before(steps.action)[:, at]], 1)
+        is_scalar |= np.abs(_correlation(values, both.T[None])).max((1, 2)) >= BY_ACTION
+    return _assign(values, signals, is_scalar)
+
+
+def _assign(values: Array, signals: Array, is_scalar: Array) -> AxisTable:
+    """values: (N, m). signals: (axes, signals, N). is_scalar: (m,), what a column is if it correlates with no axis."""
     correlation = _correlation(values, signals)  # (m, axes, signals)
     strength = np.abs(correlation).max(2)
     axes, profiles = [], []
-    for row, by_axis in zip(strength, correlation, strict=True):
+    for row, by_axis, without_axis in zip(strength, correlation, is_scalar, strict=True):
         best = int(row.argmax())
         others = np.delete(row, best).max(initial=0.0)
         if row[best] < ASSOCIATED:
-            axes.append(SCALAR)
+            axes.append(SCALAR if without_axis else UNKNOWN)
         else:
             axes.append(best if others <= CLEARLY * row[best] else UNKNOWN)
         profiles.append(by_axis[best])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..records import Array
 from .steps import Steps, explained_variance
 
 EXACT = 1e-6  # relative to the size of the numbers: float32 observations agree to about 1e-7
-CONTROLLED_R2 = 0.3  # held-out R2 of a column's change, given the action, from which on the action controls it
+CONTROLLED_R2 = 0.2  # held-out R2 of a column's change, given the action, from which on the action controls it
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class ControlledColumns:
     columns: tuple[int, ...]
     r2: tuple[float, ...]
     effect: Array
+
+    def effect_on(self, columns: Sequence[int]) -> Array:
+        """Return the effect on some of the columns, (action size, len(columns))."""
+        return self.effect[:, [self.columns.index(column) for column in columns]]
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..records import Array
 from .columns import ControlledColumns, GoalCopies
-from .steps import Steps
+from .rest import AT_REST, MOVING, Rest
+from .steps import Steps, standardize
 
-AT_REST, MOVING = 1e-3, 1e-2  # distance of a step, relative to the standard deviation of the goals
-MOSTLY_AT_REST = 0.5  # fraction of the steps that an object rests while the agent acts at random
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
 NEAR = 0.5  # at onsets a column that touches the object is at most this fraction of its usual distance away
+STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
+SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
 RUNNER_UP = 1.25  # the next best column must be farther away by this factor
-MOST_GOALS = 0.9
+MOST_GOALS = 0.7  # a few random episodes do not visit all places that the tool can reach
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
 
@@ -58,24 +60,36 @@ class Contact:
         )
 
 
-def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns) -> Contact | None:
-    """Find what touches the object; None if there is no object, or too little evidence.
+def has_object(rest: Rest, copies: GoalCopies, controlled: ControlledColumns) -> bool:
+    """Whether the achieved goal is that of an object: it has copies, mostly rests, and the action does not move it."""
+    return rest.is_object and copies.is_complete and not set(copies.columns) & set(controlled.columns)
 
-    There is an object if the achieved goal has copies, mostly rests, and is not moved by the action directly.
-    """
+
+def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns) -> Contact | None:
+    """Find what touches the object; None if there is too little evidence."""
     thing = tuple(column for column in copies.columns if column is not None)
-    if not copies.is_complete or set(thing) & set(controlled.columns):
-        return None
-    if np.mean(steps.move < AT_REST * steps.goal_spread) < MOSTLY_AT_REST:
-        return None
     onsets = find_onsets(steps)
     if len(onsets) < MIN_ONSETS:
         return None
-    tool = [_nearest_column(steps, onsets, k, controlled.columns) for k in range(len(thing))]
+    places = find_places(steps, controlled.columns)
+    tool = [_nearest_column(steps, onsets, k, places) for k in range(len(thing))]
     if None in tool or len(set(tool)) < len(tool):
         return None
     columns = tuple(column for column in tool if column is not None)
     return measure_contact(steps, columns, thing)
+
+
+def find_places(steps: Steps, columns: Sequence[int]) -> list[int]:
+    """Return the columns that are places of their own.
+
+    They change little in a step, where velocities may change to any other. They do not start with the object, as the gap
+    between tool and object does.
+    """
+    at = list(columns)
+    change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), 1e-12)
+    starts = standardize(np.column_stack([steps.observation[:, at], steps.achieved_goal])[steps.starts_episode])
+    correlation = np.abs(starts[:, : len(at)].T @ starts[:, len(at) :]).max(1) / len(starts)
+    return [c for c, ratio, same in zip(at, change, correlation, strict=True) if ratio <= SLOW and same <= STARTS_ALIKE]
 
 
 def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...]) -> Contact:
@@ -98,12 +112,12 @@ def find_onsets(steps: Steps) -> Array:
     return onsets[first]
 
 
-def _nearest_column(steps: Steps, onsets: Array, k: int, columns: tuple[int, ...]) -> int | None:
+def _nearest_column(steps: Steps, onsets: Array, k: int, columns: Sequence[int]) -> int | None:
     """Return the column that is nearest to number k of the goal at onsets, relative to its usual distance.
 
     None unless one stands out.
     """
-    distance = np.abs(steps.next_observation[:, columns] - steps.next_achieved_goal[:, k, None])
+    distance = np.abs(steps.next_observation[:, list(columns)] - steps.next_achieved_goal[:, k, None])
     ratio = np.median(distance[onsets], axis=0) / np.maximum(np.median(distance, axis=0), 1e-12)
     order = np.argsort(ratio)
     if not len(order) or ratio[order[0]] > NEAR:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..records import Episode, GoalSpec
+from ..records import ArraySpec, Episode, GoalSpec
 from .columns import (
     ControlledColumns,
     Difference,
@@ -19,25 +19,38 @@ from .columns import (
     find_differences,
     find_goal_copies,
 )
-from .contact import MIN_PROBES, Contact, find_contact, find_onsets, measure_contact
+from .contact import MIN_PROBES, Contact, find_contact, find_onsets, has_object, measure_contact
 from .relevance import Relevance, find_relevant_columns
+from .rest import Rest, measure_rest
 from .steps import HELD_OUT, Steps
 from .symmetries import Symmetry, SymmetryFinder
+
+HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One option that the steps support: its name, its value and the evidence in one sentence."""
+    """One option that the steps support: its name, its value and the evidence in one sentence.
+
+    is_structure: whether it says something of the task; if not, it is a hyperparameter that suits such tasks.
+    """
 
     option: str
     value: Any
     evidence: str
+    is_structure: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """What the steps of a task show. contact, relevance: None without an object, or with too little evidence."""
+    """What the steps of a task show.
 
+    has_object: whether the goal is about something that the action does not move directly.
+    contact, relevance: None without an object, or with too little evidence.
+    """
+
+    rest: Rest
+    has_object: bool
     copies: GoalCopies
     controlled: ControlledColumns
     constant: tuple[int, ...]
@@ -49,9 +62,7 @@ class Structure:
 
     def findings(self) -> list[Finding]:
         """Return the options that follow, with their evidence."""
-        found = []
-        if self.copies.is_complete:
-            found.append(Finding("goal_features", "relative", self.copies.evidence()))
+        found = [Finding(*option, self.rest.evidence(), False) for option in self._hyperparameters().items()]
         if self.contact is not None:
             if self.contact.leads_to_goals:
                 found.append(Finding("subgoals", (self.contact.subgoal(),), self.contact.evidence()))
@@ -70,42 +81,64 @@ class Structure:
             found.append(Finding("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
         return found
 
+    def _hyperparameters(self) -> dict[str, Any]:
+        if not self.rest.is_object:
+            return {}
+        must_be_hit = self.contact is not None and not self.contact.leads_to_goals
+        return self.rest.options() | ({"action_l2": HIT_ACTION_L2} if must_be_hit else {})
+
     def options(self) -> dict[str, Any]:
         """Return the options that follow, by their names."""
         return {finding.option: finding.value for finding in self.findings()}
 
 
-def infer_structure(episodes: Sequence[Episode], spec: GoalSpec, probing: Sequence[Episode] = ()) -> Structure:
+def infer_structure(
+    episodes: Sequence[Episode], spec: GoalSpec, probing: Sequence[Episode] = (), shown: Sequence[int] = ()
+) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
-    (`ProbingController`); without them only what random actions show is used.
+    (`plan_probing`); without them only what random actions show is used. shown: columns not to hide.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
-    for name, part in (("observation", spec.observation), ("goal", spec.goal), ("action", spec.action)):
-        if len(part.shape) != 1 or np.dtype(part.dtype).kind != "f":
-            raise InputError(
-                f"Structure is inferred from flat arrays of floats, but {name} is {part.shape} of {part.dtype}."
-            )
+    if not is_flat(spec):
+        parts = ", ".join(f"{name} {part.shape} of {part.dtype}" for name, part in _parts(spec).items())
+        raise InputError(f"Structure is inferred from flat arrays of floats, but the task has {parts}.")
     if len(episodes) < HELD_OUT:
         raise InputError(f"At least {HELD_OUT} episodes are needed, got {len(episodes)}. Play more steps.")
     steps = Steps.from_episodes(episodes)
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
-    contact = find_contact(steps, copies, controlled)
-    differences, constant = find_differences(steps), find_constant_columns(steps)
+    rest, constant = measure_rest(steps), find_constant_columns(steps)
+    is_object = has_object(rest, copies, controlled)
+    contact = find_contact(steps, copies, controlled) if is_object else None
+    differences = find_differences(steps) if contact is not None else ()
     relevance, hidden, symmetries = None, tuple[int, ...](), tuple[Symmetry, ...]()
     if contact is not None and probing and len(find_onsets(Steps.from_episodes(probing))) < MIN_PROBES * len(probing):
         contact = None
     if contact is not None and probing:
         everything = Steps.from_episodes([*episodes, *probing])
         contact = measure_contact(everything, contact.tool, contact.thing)
-        relevance = find_relevant_columns(
-            everything, gap_columns(contact, differences), [c for c in range(steps.n_columns) if c not in constant]
-        )
-        visible = [c for c in range(steps.n_columns) if c in relevance.columns or c in controlled.columns]
-        symmetries = tuple(SymmetryFinder(everything, visible, contact).find())
+        live = [c for c in range(steps.n_columns) if c not in constant]
+        effect = controlled.effect_on(contact.tool)
+        clear = [c for c in live if c not in SymmetryFinder(everything, live, contact, effect).unclear or c in shown]
+        gaps = gap_columns(contact, differences)
+        relevance = find_relevant_columns(everything, contact.tool, gaps, clear)
+        if relevance.error > relevance.error_all:
+            clear, relevance = live, find_relevant_columns(everything, contact.tool, gaps, live)
+        visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}]
+        visible = visible if relevance.is_enough else live
+        symmetries = tuple(SymmetryFinder(everything, visible, contact, effect).find())
         hidden = _hidden_columns(steps.n_columns, visible, contact, symmetries)
-    return Structure(copies, controlled, constant, differences, contact, relevance, hidden, symmetries)
+    return Structure(rest, is_object, copies, controlled, constant, differences, contact, relevance, hidden, symmetries)
+
+
+def is_flat(spec: GoalSpec) -> bool:
+    """Return whether observations, goals and actions are flat arrays of floats, as inference needs."""
+    return all(len(part.shape) == 1 and np.dtype(part.dtype).kind == "f" for part in _parts(spec).values())
+
+
+def _parts(spec: GoalSpec) -> dict[str, ArraySpec]:
+    return {"observation": spec.observation, "goal": spec.goal, "action": spec.action}
 
 
 def gap_columns(contact: Contact, differences: Sequence[Difference]) -> list[int]:

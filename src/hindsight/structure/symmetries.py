@@ -10,14 +10,14 @@ from itertools import combinations
 import numpy as np
 
 from ..records import Array
-from .axes import UNKNOWN, AxisTable, axis_signals, find_axes
+from .axes import UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
 from .contact import Contact
-from .relevance import prediction_error, standardize
-from .steps import Steps
+from .relevance import prediction_error
+from .steps import Steps, standardize
 
 WORSE = 1.1  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
-SAME_PROFILE = 0.35  # largest difference of correlations between columns that a quarter turn exchanges
+SAME_PROFILE = 0.35  # root mean square difference of correlations between columns that a quarter turn exchanges
 MOST_STEPS = 1_500
 
 
@@ -83,9 +83,10 @@ class SymmetryFinder:
     """Tries mirrors of each axis and quarter turns of each pair of axes on the steps of a task.
 
     visible: observation columns that the networks see. contact: the columns that are places, one of each axis.
+    effect: (action size, axes), change of the tool's place per unit of action.
     """
 
-    def __init__(self, steps: Steps, visible: Sequence[int], contact: Contact) -> None:
+    def __init__(self, steps: Steps, visible: Sequence[int], contact: Contact, effect: Array) -> None:
         self._steps, self._visible, self._contact = steps, list(visible), contact
         start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
         digits = 4 - math.ceil(math.log10(float(np.abs(start).max()) + 1e-12))
@@ -93,8 +94,8 @@ class SymmetryFinder:
         places = {*contact.tool, *contact.thing}
         self._others = [column for column in self._visible if column not in places]
         signals = axis_signals(steps, contact.tool)
-        self._columns = find_axes(steps.observation[:, self._others], signals)
-        self._actions = find_axes(steps.action, signals)
+        self._actions = find_action_axes(effect)
+        self._columns = find_column_axes(steps, self._others, signals, self._actions)
         picked = np.unique(np.linspace(0, len(steps) - 1, MOST_STEPS).astype(np.int64))
         self._seen, self._action, self._episode = steps.observation[picked], steps.action[picked], steps.episode[picked]
         moves = steps.next_achieved_goal - steps.achieved_goal, steps.change[:, list(contact.tool)]
@@ -184,7 +185,7 @@ def _pairs(table: AxisTable, axis: int, other: int) -> list[tuple[int, int, floa
         return None
     for i in table.members(axis):
         gaps = [
-            (float(np.abs(table.profile[i] - factor * table.profile[j]).max()), at, factor)
+            (float(np.sqrt(np.square(table.profile[i] - factor * table.profile[j]).mean())), at, factor)
             for at, j in enumerate(free)
             for factor in (1.0, -1.0)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -18,17 +18,24 @@ from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import ReplayOptions, RolloutOptions, Settings
-from ..recipes import choose_recipe, find_recipe, load_recipe
+from ..options.old_calls import refuse_old_call
+from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
-from ..replay.buffer import HindsightBuffer, compile_kernels
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
-from .demonstrations import Demonstrations, warn_of_other_rewards
+from ..structure import is_flat
+from .counts import Counts
 from .machine import usable_cores
 from .saved_model import SavedModel
-from .settings import resolve_settings
+from .settings import Observed, resolve_settings
+
+if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
+    from ..replay.buffer import HindsightBuffer
+    from .demonstrations import Demonstrations
+    from .structure_search import StructureSearch
+    from .trainer import Trainer
 
 GoalEnv = gymnasium.Env[Any, Any]
 Environment = str | Callable[..., GoalEnv] | GoalEnv
@@ -41,9 +48,17 @@ class Assembly:
 
     env: an id, a function that makes environments, or one environment. None: the id in the spec, when it is needed.
     environment: one that was made from `env` already, for training.
+    resolve: returns the settings of a new run with options that were found during the run.
     """
 
-    def __init__(self, env: Environment | None, environment: GoalEnv | None, spec: GoalSpec, settings: Settings) -> None:
+    def __init__(
+        self,
+        env: Environment | None,
+        environment: GoalEnv | None,
+        spec: GoalSpec,
+        settings: Settings,
+        resolve: Callable[[Observed], Settings] | None = None,
+    ) -> None:
         rollout = settings.rollout
         if (rollout.engine == "ray" and rollout.workers in (0, "auto")) or (
             rollout.ray_address and rollout.engine != "ray"
@@ -51,9 +66,8 @@ class Assembly:
             raise OptionError("ray_address needs engine='ray', and that needs workers, as in --engine ray --workers 2")
         if isinstance(env, gymnasium.Env) and (rollout.workers not in (0, "auto") or rollout.remake_environment):
             raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
-        self.spec, self.settings = spec, settings
+        self.spec, self.settings, self._resolve = spec, settings, resolve
         self._env, self._training = env, environment
-        self._evaluation: GoalEnv | None = None
         self.check_report: CheckReport | None = None
 
     @property
@@ -85,6 +99,8 @@ class Assembly:
         return buffer, None if name is None else self._demonstrations(name, policy)
 
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
+        from .demonstrations import Demonstrations, warn_of_other_rewards
+
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = read_episodes(name, self.spec, replay.info_keys)
         if not replay.extra_reward:
@@ -95,7 +111,9 @@ class Assembly:
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
     ) -> HindsightBuffer:
-        compile_kernels()
+        from ..replay.buffer import HindsightBuffer, compile_kernels
+
+        compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
         highest = self.spec.reward_high
         if settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
@@ -114,6 +132,28 @@ class Assembly:
             subgoals=policy.subgoals,
         )
 
+    def trainer(self, agent: Agent, source: Source, counts: Counts) -> Trainer:
+        """Return a trainer with a new buffer."""
+        from .trainer import Trainer  # it imports torch, which acting does not need
+
+        buffer, demonstrations = self.buffers(agent.policy_spec)
+        return Trainer(agent, buffer, source, self.settings, counts, demonstrations, self.search())
+
+    def search(self) -> StructureSearch | None:
+        """Return what finds the structure of the task during the run; None if nothing is left to be found."""
+        training = self.settings.training
+        if self._resolve is None or training.structure == "declared" or training.demonstrations or not is_flat(self.spec):
+            return None
+        from .structure_search import StructureSearch
+
+        return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild)
+
+    def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer]:
+        """Return an agent and a buffer with other settings, which are those of the run from now on."""
+        self.settings = settings
+        agent = self.agent()
+        return agent, self.buffers(agent.policy_spec)[0]
+
     def source(self, policy: PolicySpec) -> Source:
         """Return a new source of episodes: this process, workers, or both."""
         rollout, given = self.settings.rollout, self._given
@@ -123,16 +163,16 @@ class Assembly:
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and self._remakes(maker),
+            maker is not None and self._remakes(),
             rollout.env_arguments,
             rollout.observation_keys,
         )
         if rollout.workers == "auto":
             spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
-            local = LocalSource(setup, self.environment, self.environment if spare else self._evaluation)
+            local = LocalSource(setup, self.environment, self.environment if spare else None)
             return WorkerSource(ProcessPool(setup), spare, rollout.job_timeout, local) if spare else local
         if not rollout.workers:
-            return LocalSource(setup, self.environment, self._evaluation)
+            return LocalSource(setup, self.environment)
         is_ray = rollout.engine == "ray"
         pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
         return WorkerSource(pool, rollout.workers, rollout.job_timeout)
@@ -142,19 +182,15 @@ class Assembly:
         if self._training is not None and not isinstance(self._env, gymnasium.Env):
             close_env(self._training)
             self._training = None
-        if self._evaluation is not None:
-            close_env(self._evaluation)
-            self._evaluation = None
 
-    def _remakes(self, maker: str | Callable[..., GoalEnv]) -> bool:
+    def _remakes(self) -> bool:
         """Return whether every episode needs a new environment, because a reset does not equal a new one."""
         remake = self.settings.rollout.remake_environment
         if remake is not None:
             return remake
         if self.check_report and self.check_report.facts:
             return not self.check_report.facts.exact_resets
-        self._evaluation = self._evaluation or _make_environment(maker, self.settings.rollout)
-        return not resets_exactly(self.environment, self._evaluation)
+        return not resets_exactly(self.environment)
 
     @property
     def _given(self) -> Environment:
@@ -179,15 +215,16 @@ class Assembly:
 
 
 def assemble(
-    env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any], check: bool = False
+    env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any], check: bool = True
 ) -> Assembly:
     """Resolve the settings of a new run on an environment.
 
     agent: its name; None leaves it to the recipe. recipe: its name or path; None chooses it by the environment's id.
     options: option names and values, above those of the recipe.
-    check: play the environment first. Errors raise GoalEnvError; facts choose options that the recipe leaves open.
+    check: play the environment first. Errors raise GoalEnvError. What it finds chooses options that the recipe leaves open.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
+    refuse_old_call(env, agent, recipe, options)
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
@@ -196,19 +233,32 @@ def assemble(
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
         spec = read_spec(environment)
-        report = check_goal_env(environment) if check else None
-        if report is not None and not report.ok:
-            raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")
+        report = _check(environment, chosen, options) if check else None
         observed = report.facts.settings() if report and report.facts else {}
-        settings = resolve_settings(chosen or find_recipe(spec.env_id), spec, agent, options, observed)
+        final = chosen or find_recipe(spec.env_id)
+
+        def resolve(found: Observed) -> Settings:
+            return resolve_settings(final, spec, agent, options, {**observed, **found})
+
+        settings = resolve({})
         if settings.rollout.env_arguments != arguments:
             raise OptionError(
                 f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment "
                 f"was made with {arguments}. Give them: HER(env, env_options=(...))"
             )
-        assembly = Assembly(env, environment, spec, settings)
+        assembly = Assembly(env, environment, spec, settings, resolve)
         assembly.check_report = report
         return assembly
+
+
+def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:
+    """Check an environment with the options that say what it needs. Raises GoalEnvError if there is an error."""
+    known = (recipe.options if recipe else {}) | dict(options)
+    needs = {name: known[name] for name in ("max_episode_steps", "info_keys") if name in known}
+    report = check_goal_env(environment, **needs)
+    if not report.ok:
+        raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")
+    return report
 
 
 def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from pydantic import FiniteFloat
 
 from ..agents.policy import Exploration, PolicyWeights
 from ..errors import FileError
-from ..records import Array
+from ..records import Array, Record, read_record
 from ..rollout.collect import TRAINING, Job
 from .counts import Counts
 from .events import Snapshot
@@ -17,6 +19,16 @@ from .metrics import Meter
 from .trainer import Trainer
 
 State = tuple[dict[str, Array], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """A record of `Evaluator.history`. return_mean: None if it is not finite."""
+
+    env_steps: FiniteFloat
+    episodes: FiniteFloat
+    success_rate: FiniteFloat
+    return_mean: FiniteFloat | None
 
 
 def trainer_state(trainer: Trainer) -> State:
@@ -49,6 +61,7 @@ def trainer_state(trainer: Trainer) -> State:
         "jobs": jobs,
         "buffer": buffer_data,
         "demonstrations": demonstrations,
+        "search": None if trainer.search is None else asdict(trainer.search.state),
     }
 
 
@@ -58,12 +71,13 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     Raises FileError if the state is malformed or belongs to another agent or buffer.
     """
     try:
-        counts, meter = Counts(**data["counts"]), Meter(**data["meter"])
-        meter.sums = _with_nan(meter.sums)
-        history = [dict(record) for record in data["history"]]
+        counts, meter = _counts(data["counts"]), _meter(data["meter"])
+        history = [asdict(_record(_Evaluated, record)) for record in data["history"]]
         pending = _snapshot(data["evaluation"], _part(arrays, "evaluation/"))
         seed = trainer.settings.training.seed
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
+        if trainer.search is not None:
+            trainer.search.restore(trainer, data["search"])
         trainer.agent.load_state_dict(_part(arrays, "agent/"))
         trainer.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
         if trainer.demonstrations:
@@ -72,6 +86,9 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
+    is_warm_up = trainer.search is not None and trainer.search.is_warm_up  # its updates are made up for later
+    if counts.owed_updates >= trainer.agent.batches_per_update and not is_warm_up:
+        raise FileError(f"the checkpoint owes {counts.owed_updates} updates: it is damaged, or not ours")
     trainer.counts, trainer.meter = counts, meter
     trainer.evaluator.history, trainer.evaluator.pending = history, pending
     trainer.is_between_jobs = True
@@ -79,7 +96,7 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
 
 
 def _job(run_seed: int, record: Mapping[str, Any], weights: dict[str, Array]) -> Job:
-    exploration = Exploration(**record["exploration"]) if record["exploration"] else None
+    exploration = _record(Exploration, record["exploration"]) if record["exploration"] else None
     numbers = tuple(int(number) for number in record["episodes"])
     return Job(run_seed, TRAINING, numbers, PolicyWeights(**weights), exploration, int(record["version"]))
 
@@ -88,12 +105,32 @@ def _snapshot(record: Mapping[str, Any] | None, arrays: dict[str, Array]) -> Sna
     if record is None:
         return None
     weights = PolicyWeights(**_part(arrays, "weights/"))
-    return Snapshot(weights, _part(arrays, "agent/"), Counts(**record["counts"]), _with_nan(record["means"]))
+    return Snapshot(weights, _part(arrays, "agent/"), _counts(record["counts"]), _with_nan(record["means"]))
+
+
+def _record(record_class: type[Record], data: Mapping[str, Any]) -> Record:
+    """Return a dataclass of a checkpoint. Raises TypeError for an unknown field, FileError for one of another type."""
+    record_class(**data)
+    return read_record(record_class, data, "checkpoint")
+
+
+def _meter(data: Mapping[str, Any]) -> Meter:
+    meter = _record(Meter, dict(data) | {"sums": _with_nan(data["sums"])})
+    if meter.sums.keys() != meter.counts.keys() or min(meter.counts.values(), default=1) < 1:
+        raise FileError("the checkpoint has sums without counts: it is damaged, or not ours")
+    return meter
+
+
+def _counts(data: Mapping[str, Any]) -> Counts:
+    counts = _record(Counts, data)
+    if min(asdict(counts).values()) < 0:
+        raise FileError("the checkpoint has negative counts: it is damaged, or not ours")
+    return counts
 
 
 def _with_nan(numbers: Mapping[str, Any]) -> dict[str, float]:
     """Return numbers of a file: it holds NaN as None."""
-    return {name: math.nan if number is None else number for name, number in numbers.items()}
+    return {name: math.nan if number is None else float(number) for name, number in numbers.items()}
 
 
 def _part(arrays: Mapping[str, Array], prefix: str) -> dict[str, Array]:

@@ -99,6 +99,11 @@ class Evaluator:
         self.pending = self._jobs = None
         yield self._finish(Evaluation(tuple(jobs.outcomes), q_mean), pending)
 
+    def drop(self) -> None:
+        """Drop the pending evaluation: its agent is replaced. The next one begins when it is due."""
+        self.suspend()
+        self.pending = None
+
     def suspend(self) -> None:
         """Drop the jobs of the pending evaluation. They are submitted again when the run goes on."""
         if self._jobs:
@@ -130,15 +135,15 @@ class Evaluator:
         return EvaluationFinished(evaluation, is_best, snapshot)
 
     def _is_promising(self, outcomes: Sequence[Outcome]) -> bool:
-        """Whether more episodes may show that the policy reaches `solved_at`, or that it is the best so far.
+        """Whether the missing episodes decide if the policy reaches `solved_at`, or if it is the best so far.
 
-        It may reach `solved_at` if the failures so far leave room for it. It may be the best if its success rate is above
-        0 and not below that of the best.
+        It can reach `solved_at` if the failures so far leave room for it. Whether it is the best is open if its success
+        rate is not below that of the best, but would be if all missing episodes failed.
         """
         n, successes = self.options.eval_episodes, sum(outcome.success for outcome in outcomes)
-        missing, best = n - len(outcomes), self.best
+        missing, best = n - len(outcomes), self.best["success_rate"] if self.best else 0.0
         may_solve = (successes + missing) / n >= self.options.solved_at
-        may_be_best = successes > 0 and (best is None or successes / len(outcomes) >= best["success_rate"])
+        may_be_best = successes / n < best <= successes / len(outcomes)
         return missing > 0 and (may_solve or may_be_best)
 
 

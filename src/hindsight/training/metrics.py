@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +11,7 @@ import torch
 
 from ..records import Episode
 from ..rollout.workers import FAULTS
+from ..storage import csv_text
 from .counts import Counts
 from .evaluate import Evaluation
 
@@ -60,12 +59,14 @@ class Meter:
 
 
 def table_text(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return records as CSV, with a column for every metric that occurs."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(dict.fromkeys(name for record in records for name in record)), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
+    """Return records as CSV in the order of their steps, with a column for every metric that occurs."""
+    return csv_text(sorted(records, key=_steps))  # an evaluation is recorded late
+
+
+def _steps(record: Mapping[str, Any]) -> float:
+    """Return the environment steps of a record, 0 for a damaged one."""
+    steps = record.get("env_steps")
+    return steps if isinstance(steps, int | float) else 0
 
 
 def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:

@@ -88,9 +88,25 @@ class RunFolder:
         """Write the settings of a new run. Raises RunFolderError if there is a run already."""
         if self.holds_a_run:
             raise RunFolderError(f"{self.path} already holds a run. Go on with it by --resume, or give another --folder")
+        self._write_settings(datetime.now(UTC).isoformat(timespec="seconds"), [])
+
+    def _take_settings(self, trainer: Trainer) -> None:
+        """Go on with other settings: the structure of the task was found, or turned out to be another."""
+        self.settings, found = trainer.settings, storage.read_json(self.path / SETTINGS)
+        now = json.loads(storage.json_text(self.settings.flat()))
+        changes = [
+            {"env_steps": trainer.counts.env_steps, "option": name, "value": value}
+            | {"reason": self.settings.reasons.get(name, "")}
+            for name, value in now.items()
+            if value != found["options"].get(name)
+        ]
+        self._write_settings(str(found["begun"]), [*found.get("changes", []), *changes])
+
+    def _write_settings(self, begun: str, changes: list[dict[str, Any]]) -> None:
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
-        record["begun"] = datetime.now(UTC).isoformat(timespec="seconds")
+        record["begun"] = begun
         record |= {"explained": explain(self.settings), "check": self.check, "demonstrations": self.demonstrations}
+        record |= {"reasons": dict(self.settings.reasons), "changes": changes}
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -101,7 +117,7 @@ class RunFolder:
         if not self.holds_a_run:
             self.begin()
             return
-        self._refuse_another_run()
+        self._refuse_another_run(trainer)
         sizes: Mapping[str, int] = {}
         if any((self.path / name).exists() for name in (CHECKPOINT, PREVIOUS)):
             sizes = self._load_checkpoint(trainer)
@@ -111,9 +127,13 @@ class RunFolder:
         for name in GROWING:
             storage.truncate(self.path / name, sizes.get(name, 0))
         self._write_table()
+        if trainer.settings is not self.settings:
+            self._take_settings(trainer)
 
     def listen(self, trainer: Trainer, event: Event) -> None:
         """Write what an event needs. If the disk fails, warn and train on: the next write may succeed."""
+        if trainer.settings is not self.settings:
+            self._attempt(lambda: self._take_settings(trainer))
         if isinstance(event, JobFinished):
             options, now = self.settings.training, trainer.counts.env_steps
             records = episode_records(event.episodes, now)
@@ -164,14 +184,18 @@ class RunFolder:
         """Release the folder to other processes."""
         os.close(self._lock)
 
-    def _refuse_another_run(self) -> None:
-        """Raise an error if the folder holds a run with other settings or on another task."""
+    def _refuse_another_run(self, trainer: Trainer) -> None:
+        """Raise an error if the folder holds a run with other settings or on another task.
+
+        Options that were found during the run do not count: the checkpoint holds them.
+        """
         place = self.path / SETTINGS
         found = storage.read_json(place)
         if not (isinstance(found.get("options"), dict) and isinstance(found.get("spec"), dict)):
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         wanted = json.loads(storage.json_text(self.settings.to_json()))
-        refuse_other_settings(found, wanted, FREE_ON_RESUME)
+        changed = {str(change.get("option")) for change in found.get("changes", [])} if trainer.search else set()
+        refuse_other_settings(found, wanted, FREE_ON_RESUME | (changed - self.settings.given))
         if (before := found.get("demonstrations")) != self.demonstrations:
             raise FileError(f"The demonstrations of {self.path} were {before} and are now {self.demonstrations}.")
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
@@ -184,7 +208,8 @@ class RunFolder:
             try:
                 arrays, data = storage.load_arrays(self.path / name, KIND)
                 restore_trainer(trainer, arrays, data.get("trainer", {}))
-                self._logged_at, sizes = int(data["logged_at"]), {str(k): int(v) for k, v in data["sizes"].items()}
+                self._logged_at = int(data["logged_at"])
+                sizes = {name: max(0, int(size)) for name, size in data["sizes"].items()}
                 unsaved = data.get("unsaved_lines", {})
                 self._unsaved_lines = {name: str(unsaved[name]) for name in GROWING if name in unsaved}
             except (FileError, KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -235,8 +260,7 @@ class RunFolder:
 
     def _write_table(self) -> None:
         records, _ = storage.read_lines(self.path / METRICS)
-        in_order = sorted(records, key=lambda record: record.get("env_steps") or 0)  # an evaluation is recorded late
-        storage.save_bytes(self.path / TABLE, table_text(in_order).encode())
+        storage.save_bytes(self.path / TABLE, table_text(records).encode("utf-8", "replace"))
 
     def _save_policies(self, trainer: Trainer, event: EvaluationFinished) -> None:
         keep, snapshot = self.settings.training.keep_every, event.snapshot

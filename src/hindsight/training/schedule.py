@@ -14,16 +14,18 @@ from ..rollout.collect import TRAINING, Job
 from ..rollout.workers import Source
 from .counts import Counts
 from .evaluate import result_with_retries
+from .structure_search import StructureSearch
 
 
 class RolloutSchedule:
     """Keep `policy_lag` + 1 training jobs in flight, and return the episodes of one after another.
 
     in_flight: tickets and jobs, oldest first.
+    search: decides how the first episodes explore; None: they act at random.
     """
 
-    def __init__(self, agent: Agent, settings: Settings) -> None:
-        self.agent, self.settings = agent, settings
+    def __init__(self, agent: Agent, settings: Settings, search: StructureSearch | None = None) -> None:
+        self.agent, self.settings, self.search = agent, settings, search
         self.in_flight: deque[tuple[int, Job]] = deque()
 
     def next_episodes(self, source: Source, counts: Counts) -> list[Episode]:
@@ -43,9 +45,18 @@ class RolloutSchedule:
         jobs = [job for _, job in self.in_flight] if jobs is None else jobs
         self.in_flight = deque((source.submit(job), job) for job in jobs)
 
+    def drop(self, source: Source, counts: Counts) -> None:
+        """Drop the jobs in flight. The next jobs have the numbers of their episodes."""
+        for ticket, job in self.in_flight:
+            source.drop(ticket)
+            counts.submitted_episodes -= len(job.episodes)
+        self.in_flight.clear()
+
     def exploration(self, counts: Counts) -> Exploration:
         """Return how the next job explores. The higher the success without guidance, the fewer episodes are guided."""
         rollout, random_steps = self.settings.rollout, self.settings.training.random_steps
+        if self.search is not None and self.search.is_warm_up:
+            return self.search.exploration(self.agent.exploration(True, counts.env_steps), counts.submitted_episodes)
         is_random = counts.env_steps < random_steps
         exploration = self.agent.exploration(is_random, counts.env_steps)
         if is_random or not self.agent.policy_spec.subgoals:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import UnknownNameError, nearest
-from ..options import AGENT_OPTIONS, Settings, build_settings, refuse_unknown, run_options
+from ..options import AGENT_OPTIONS, STRUCTURE, Settings, StructureSource, build_settings, refuse_unknown, run_options
 from ..recipes import Recipe
 from ..recipes.fit import Choice, fit
 from ..records import GoalSpec
+from ..structure import is_flat
 
 Observed = Mapping[str, tuple[Any, str]]
 NOTHING: Observed = {}
@@ -33,13 +34,34 @@ def resolve_settings(
     refuse_unknown(given, known, f"agent {agent!r}")
     _check_names(recipe)
     choices = _choices(recipe, spec, given.get("max_episode_steps"))
-    tuned = recipe.options_for(agent)
-    chosen = {choice.option: (choice.value, choice.reason) for choice in choices} | dict(observed)
-    from_recipe = {name: value for name, (value, _) in chosen.items()} | tuned
+    tuned = recipe.tuned_options(agent)
+    structure = _structure(recipe.options_for(agent), given, spec)
+    left_out = set(STRUCTURE) if structure != "declared" else set()
+    tuned = {name: value for name, value in tuned.items() if name not in left_out}
+    left_out = set(STRUCTURE) if structure != "inferred" else set()
+    chosen = {choice.option: (choice.value, choice.reason) for choice in choices}
+    chosen |= {name: found for name, found in observed.items() if name in known and name not in left_out}
+    from_recipe = recipe.general_options(agent) | {name: value for name, (value, _) in chosen.items()} | tuned
     from_recipe = {name: value for name, value in from_recipe.items() if name in known}
-    settings = build_settings(agent, recipe.name, from_recipe | dict(given))
+    settings = build_settings(agent, recipe.name, from_recipe | dict(given) | {"structure": structure})
     reasons = {name: why for name, (_, why) in chosen.items() if name in known and name not in {**tuned, **given}}
     return replace(settings, from_recipe=from_recipe, reasons=reasons, given=frozenset(given))
+
+
+def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSpec | None) -> StructureSource:
+    """Return where the structure of the task comes from, if the user does not say so.
+
+    It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, if
+    there are demonstrations, which show how the object moves, nor from images, bits and indices.
+    """
+    source: StructureSource | None = given.get("structure")
+    if source is not None:
+        return source
+    if any({**recipe, **given}.get(name) for name in STRUCTURE):
+        return "declared"
+    is_taken_away = any(recipe.get(name) for name in STRUCTURE)
+    is_refused = is_taken_away or {**recipe, **given}.get("demonstrations") is not None
+    return "inferred" if spec is not None and is_flat(spec) and not is_refused else "none"
 
 
 def _choices(recipe: Recipe, spec: GoalSpec | None, limit: Any) -> tuple[Choice, ...]:

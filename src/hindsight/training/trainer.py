@@ -18,6 +18,7 @@ from .evaluator import Evaluator
 from .events import Event, JobFinished
 from .metrics import Meter
 from .schedule import RolloutSchedule
+from .structure_search import StructureSearch
 from .updates import UpdateLoop
 
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
@@ -34,6 +35,7 @@ class Trainer:
     settings: the options of the run.
     counts: how far the run is: zero for a new run. The trainer updates them.
     demonstrations: recorded episodes to learn from as well, or None.
+    search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
     is_between_jobs: whether every job is either complete (stored, observed and followed by its updates) or not stored at
         all. Otherwise an error or Ctrl-C interrupted a job, and a run cannot be resumed from this state.
     """
@@ -46,12 +48,13 @@ class Trainer:
         settings: Settings,
         counts: Counts,
         demonstrations: Demonstrations | None = None,
+        search: StructureSearch | None = None,
     ) -> None:
         self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
-        self.counts, self.demonstrations = counts, demonstrations
+        self.counts, self.demonstrations, self.search = counts, demonstrations, search
         self.is_between_jobs = True
         self.meter = Meter()
-        self.rollouts = RolloutSchedule(agent, settings)
+        self.rollouts = RolloutSchedule(agent, settings, search)
         self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
         self.evaluator = Evaluator(agent, settings)
         if demonstrations and not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
@@ -139,12 +142,29 @@ class Trainer:
                 self._observe(episode)
         if (count := self.counts.refused_in_a_row) >= REFUSED_IN_A_ROW:
             raise HindsightError(f"The buffer refused {count} episodes in a row. The last error: {refusal}") from refusal
-        self.updates.run(self.counts, self.meter, self.source.poll)
+        if self.search is not None:
+            self.search.after_job(self)
+        if self.search is None or not self.search.is_warm_up:
+            self.updates.run(self.counts, self.meter, self.source.poll)
         self.counts.finished_jobs += 1
         self.counts.collect_seconds += collected - started
         self.counts.update_seconds += time.perf_counter() - collected
         self.is_between_jobs = True
         return episodes
+
+    def rebuild(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> None:
+        """Go on with another agent and buffer, which get the stored episodes. Jobs in flight are dropped."""
+        self.rollouts.drop(self.source, self.counts)
+        self.evaluator.drop()
+        stored = self.buffer.timeline.episodes()
+        self.agent, self.buffer, self.settings = agent, buffer, settings
+        for episode in stored:
+            buffer.add_episode(episode)
+            self._observe(episode)
+        self.source.policy = agent.policy_spec
+        self.evaluator.agent = agent
+        self.rollouts = RolloutSchedule(agent, settings, self.search)
+        self.updates = UpdateLoop(agent, buffer, settings)
 
     def move_to(self, source: Source) -> None:
         """Go on with another source. The jobs in flight are submitted again."""

@@ -22,16 +22,22 @@ UPDATES_PER_DRAW = 8  # the cost of a call is shared, and the batches still fit 
 
 
 class UpdateLoop:
-    """Make the updates that are due. demonstrations: the source of a part of each batch, if there are any."""
+    """Make the updates that are due.
+
+    demonstrations: the source of a part of each batch, if there are any.
+    last_step: the environment step at which `beta` reaches 1.
+    """
 
     def __init__(
         self, agent: Agent, buffer: HindsightBuffer, settings: Settings, demonstrations: Demonstrations | None = None
     ) -> None:
         self.agent, self.buffer, self.settings, self.demonstrations = agent, buffer, settings, demonstrations
         self._batches: Batch | None = None
+        self.last_step = settings.training.steps
         training = settings.training
-        n_demonstrations = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
-        self._own_size = max(1, training.batch_size - n_demonstrations)
+        wanted = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
+        self._n_demonstrations = min(wanted, training.batch_size - 1)  # of each batch
+        self._own_size = training.batch_size - self._n_demonstrations
 
     def run(self, counts: Counts, meter: Meter, poll: Callable[[], None]) -> None:
         """Make the updates that `counts` owes, and call `poll` in between. A fraction of an update is carried over."""
@@ -57,15 +63,12 @@ class UpdateLoop:
             fraction = self.buffer.already_achieved_fraction(batches)
             if fraction is not None:
                 meter.add(_ACHIEVED, fraction)
-        metrics = self.agent.updates(self._with_demonstrations(batches))
+        if self.demonstrations and self._n_demonstrations:
+            batches = self.demonstrations.extend(batches, self._n_demonstrations)
+        metrics = self.agent.updates(batches)
         priorities = [m.pop("priority")[:, : self._own_size] for m in metrics if "priority" in m]
-        self._set_priorities(batches.row, priorities)
+        self._set_priorities(self._batches.row, priorities)
         return metrics
-
-    def _with_demonstrations(self, batches: Batch) -> Batch:
-        if self.demonstrations is None:
-            return batches
-        return self.demonstrations.extend(batches, self.settings.training.batch_size - self._own_size)
 
     def run_offline(self, n_updates: int, counts: Counts, meter: Meter) -> None:
         """Make at least `n_updates` updates from the demonstrations alone, and at most one draw of batches more."""
@@ -83,7 +86,7 @@ class UpdateLoop:
     def _follow_schedules(self, env_steps: int) -> None:
         """Set what changes during a run: `beta` rises linearly to 1 at the last step, and the relabelling strategy."""
         replay = self.settings.replay
-        self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / self.settings.training.steps))
+        self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / max(1, self.last_step)))
         if (relabel := replay.relabel_at_step(env_steps)) is not None:
             for buffer in (self.buffer, *([self.demonstrations.buffer] if self.demonstrations else ())):
                 buffer.strategy = relabel

@@ -1,0 +1,188 @@
+"""Find the structure of a task while a run goes on: random episodes, then some that seek contact, then training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
+
+from ..agents import Agent
+from ..agents.policy import Exploration
+from ..options import Settings
+from ..records import Episode, GoalSpec, read_record
+from ..records.probing import Probing
+from ..replay.buffer import HindsightBuffer
+from ..rollout.workers import Source
+from ..structure import Finding, Structure, infer_structure, plan_probing
+from ..structure.steps import HELD_OUT
+from .counts import Counts
+from .settings import Observed
+
+LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
+MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
+MORE_RANDOM_STEPS = 250  # until the next look
+PROBING_STEPS = 1_000
+REFINE_AT = (5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
+MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
+Resolve = Callable[[Observed], Settings]
+Build = Callable[[Settings], tuple[Agent, HindsightBuffer]]
+Phase = Literal["random", "probing", "learning"]
+
+
+class Jobs(Protocol):
+    """The jobs of a run: `RolloutSchedule`."""
+
+    def drop(self, source: Source, counts: Counts) -> None:
+        """Drop the jobs in flight."""
+
+
+class Run(Protocol):
+    """What the search needs of a run: the parts of a `Trainer`."""
+
+    buffer: HindsightBuffer
+    source: Source
+    settings: Settings
+    counts: Counts
+
+    @property
+    def rollouts(self) -> Jobs:
+        """The jobs in flight."""
+
+    def rebuild(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> None:
+        """Go on with these."""
+
+
+@dataclass
+class SearchState:
+    """How far the search is.
+
+    next_at: environment steps after which the structure is inferred next; None: not again.
+    random_episodes: the first so many episodes were played before probing began.
+    probing_episodes: so many after them sought contact.
+    observed: options that were found, with their reasons.
+    """
+
+    phase: Phase = "random"
+    next_at: int | None = 0
+    random_episodes: int = 0
+    probing_episodes: int = 0
+    probing: Probing | None = None
+    observed: dict[str, tuple[Any, str]] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> SearchState:
+        """Return the state whose `asdict` was stored. Raises FileError if it is malformed."""
+        state = read_record(cls, data, "search for structure")
+        state.observed = {name: (_tuples(value), why) for name, (value, why) in state.observed.items()}
+        return state
+
+
+class StructureSearch:
+    """Decides how the first episodes explore, and rebuilds a run whose structure turns out to be another.
+
+    spec: the task.
+    resolve: returns the settings of the run with the options that were found.
+    build: returns an agent and a buffer for settings.
+    findings: what the last inference found.
+    """
+
+    def __init__(self, spec: GoalSpec, settings: Settings, resolve: Resolve, build: Build) -> None:
+        self._random_steps = settings.training.random_steps
+        self.state = SearchState(next_at=self._random_steps)
+        self.findings: list[Finding] = []
+        self.is_used = settings.training.structure == "inferred"
+        self._spec, self._resolve, self._build = spec, resolve, build
+
+    @property
+    def is_warm_up(self) -> bool:
+        """Whether episodes are still played to find the structure. There are no updates then."""
+        return self.state.phase != "learning"
+
+    def exploration(self, exploration: Exploration, episode: int) -> Exploration:
+        """Return how a job of the warm-up explores. exploration: that of random actions. episode: its number."""
+        if self.state.phase == "probing":
+            return replace(exploration, probing=self.state.probing)
+        is_repeated = episode % 2 and self.state.next_at != self._random_steps
+        return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
+
+    def after_job(self, run: Run) -> None:
+        """Infer the structure if it is due, and rebuild the run if that changes its options."""
+        state, steps = self.state, run.counts.env_steps
+        if state.next_at is None or steps < state.next_at:
+            return
+        if run.buffer.timeline.wraps:  # the first episodes are gone
+            state.next_at = None
+            return
+        episodes = run.buffer.timeline.episodes()
+        if len(episodes) < HELD_OUT:
+            state.next_at = steps + MORE_RANDOM_STEPS
+        elif state.phase == "random":
+            self._look_for_contact(run, episodes)
+        elif state.phase == "probing":
+            state.probing_episodes = len(episodes) - state.random_episodes
+            self._learn(run, self._infer(episodes))
+        else:
+            self._refine(run, episodes)
+
+    def restore(self, run: Run, data: Mapping[str, Any]) -> None:
+        """Go on from the state of a checkpoint, before the trainer's own state is restored."""
+        self.state = SearchState.from_json(data)
+        self._adopt(run)
+
+    def _look_for_contact(self, run: Run, episodes: Sequence[Episode]) -> None:
+        state, steps = self.state, run.counts.env_steps
+        found = infer_structure(episodes, self._spec)
+        if not (self.is_used and found.has_object):
+            self._learn(run, found)
+        elif found.contact is not None:
+            state.phase, state.next_at = "probing", steps + PROBING_STEPS
+            state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, found.contact)
+            run.rollouts.drop(run.source, run.counts)
+        elif steps < MOST_RANDOM_STEPS:
+            state.next_at = steps + MORE_RANDOM_STEPS
+        else:
+            self._learn(run, found)
+
+    def _infer(self, episodes: Sequence[Episode], n_seeking: int | None = None, shown: Sequence[int] = ()) -> Structure:
+        """Infer the structure from the random episodes, and from those after them as episodes that seek contact."""
+        first = self.state.random_episodes
+        stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
+        return infer_structure(episodes[:first], self._spec, episodes[first:stop], shown)
+
+    def _learn(self, run: Run, found: Structure) -> None:
+        self.state.phase = "learning"
+        self._schedule(run)
+        self._take(run, found)
+
+    def _schedule(self, run: Run) -> None:
+        self.state.next_at = next((step for step in REFINE_AT if step > run.counts.env_steps), None)
+
+    def _refine(self, run: Run, episodes: Sequence[Episode]) -> None:
+        """Test hidden columns and symmetries again with all episodes. What is shown stays shown."""
+        self._schedule(run)
+        if not self.state.random_episodes:
+            self._take(run, infer_structure(episodes, self._spec))
+            return
+        before = self._infer(episodes)
+        if before.contact is None:
+            return
+        shown = [column for column in range(self._spec.observation.size) if column not in before.hidden]
+        found = self._infer(episodes, len(episodes), shown)
+        if set(found.hidden) != set(before.hidden):
+            self._take(run, found)
+
+    def _take(self, run: Run, found: Structure) -> None:
+        self.findings = [each for each in found.findings() if self.is_used or not each.is_structure]
+        self.state.observed = {each.option: (each.value, each.evidence) for each in self.findings}
+        self._adopt(run)
+
+    def _adopt(self, run: Run) -> None:
+        settings = self._resolve(self.state.observed)
+        if settings != run.settings:
+            agent, buffer = self._build(settings)
+            run.counts.owed_updates += min(run.counts.updates, MOST_CATCHING_UP)
+            run.rebuild(agent, buffer, settings)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,105 @@
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hindsight import HER
+from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight.training.run_folder import RunFolder
+from hindsight.training.saved_model import SavedModel
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
+from push_tasks import Push
+
+FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05, "random_steps": 120, "capacity": 10_000}
+
+
+def train(steps, **options):
+    model = HER(Push, check=False, **FAST, **options)
+    model.learn(steps)
+    return model
+
+
+def weights(model):
+    return np.concatenate([array.ravel() for array in model.agent.state_dict().values()])
+
+
+@pytest.fixture(scope="module")
+def inferred():
+    with train(3_000) as model:
+        yield model
+
+
+def test_a_run_looks_for_contact_and_then_learns_with_what_it_found(inferred):
+    state = inferred.trainer.search.state
+    assert (inferred.settings.variant, state.phase) == ("inferred", "learning")
+    assert state.probing_episodes >= 10
+    assert len(inferred.settings.agent_options.subgoals) == 1
+    assert inferred.policy.spec.subgoals == inferred.settings.agent_options.subgoals
+    assert inferred.settings.replay.energy_priority
+    assert "random steps" in inferred.settings.reasons["energy_priority"]
+    assert inferred.trainer.counts.updates > 100
+
+
+def test_the_episodes_of_the_search_are_stored_and_their_updates_are_made_up_for(inferred):
+    counts = inferred.trainer.counts
+    assert len(inferred.trainer.buffer) == counts.env_steps
+    assert counts.submitted_episodes == counts.episodes
+    assert counts.updates == pytest.approx(0.05 * (counts.env_steps - 120), abs=3)
+
+
+def test_what_the_user_gives_stays():
+    with train(1_500, noise=0.05, energy_priority=False, energy_cap=None, energy_remaining=False) as model:
+        assert model.settings.agent_options.noise == 0.05
+        assert not model.settings.replay.energy_priority
+
+
+def test_without_structure_only_hyperparameters_are_chosen():
+    with train(300, structure="none") as model:
+        assert model.settings.variant == "none"
+        assert model.settings.agent_options.subgoals == ()
+        assert model.settings.replay.energy_priority
+
+
+def test_a_declared_structure_needs_no_search():
+    with HER(Push, check=False, **FAST, hidden_observation=(6,)) as model:
+        assert (model.settings.variant, model.trainer.search) == ("declared", None)
+
+
+def test_an_easy_task_does_not_wait():
+    with HER("PointReach-v0", recipe="default", **FAST) as model:
+        model.learn(150)
+        assert model.trainer.search.state.phase == "learning"
+        assert model.trainer.search.findings == []
+        assert model.trainer.counts.updates > 0
+
+
+@pytest.mark.parametrize("steps", [200, 1_000, 2_200])
+def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
+    with train(steps) as model, HER(Push, check=False, **FAST) as other:
+        arrays, data = trainer_state(model.trainer)
+        restore_trainer(other.trainer, {name: array.copy() for name, array in arrays.items()}, data)
+        assert other.trainer.search.state == model.trainer.search.state
+        for each in (model, other):
+            while each.trainer.counts.env_steps < 2_600:
+                each.trainer.learn_from_next_job()
+        assert other.settings == model.settings
+        assert np.array_equal(weights(other), weights(model))
+
+
+def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_path):
+    with HER(Push, check=False, **FAST) as model:
+        model.learn(2_400, folder=tmp_path)
+        found = model.settings
+    written = json.loads((tmp_path / "settings.json").read_text())
+    assert written["options"]["subgoals"] == list(found.agent_options.subgoals)
+    assert written["reasons"]["subgoals"]
+    assert {"subgoals", "energy_priority"} <= {change["option"] for change in written["changes"]}
+    assert all(0 < change["env_steps"] <= 2_400 for change in written["changes"])
+    with HER(Push, check=False, **FAST) as other, RunFolder(tmp_path, other.settings, other.spec) as folder:
+        folder.resume(other.trainer)
+        assert other.settings == folder.settings == found
+        assert SavedModel.read(tmp_path).policy.subgoals == found.agent_options.subgoals
+    assert json.loads((tmp_path / "settings.json").read_text())["changes"] == written["changes"]
