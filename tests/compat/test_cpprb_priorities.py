@@ -5,8 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy import stats
-from tiny_cpprb import ENV, P_VALUE, check_distribution, distance, filled, play, priorities_of, prioritized_buffer
+from tiny_cpprb import ENV, distance, filled, play, priorities_of, prioritized_buffer
 
+from distributions import RARE, assert_distribution
 from hindsight.errors import OptionError
 
 
@@ -25,7 +26,7 @@ def test_weights_and_frequencies_by_hand():
         )  # the maximum of all, not of the batch
         counts.update(place.tolist())
     assert (sample["weights"].dtype, sample["indexes"].dtype) == (np.float32, np.uint64)
-    check_distribution(counts, dict(enumerate(p / p.sum())))
+    assert_distribution(counts, dict(enumerate(p / p.sum())))
     assert buffer.get_max_priority() == pytest.approx(17.0)
 
 
@@ -62,7 +63,7 @@ def test_weights_and_priorities_are_those_of_cpprb():
         place = np.searchsorted(index, sample["indexes"])
         assert sample["weights"] == pytest.approx(weight[place], rel=1e-5)
         counts[0] += np.bincount(place, minlength=18)
-    assert stats.chi2_contingency(counts).pvalue > P_VALUE
+    assert stats.chi2_contingency(counts).pvalue > RARE
     assert ours.get_max_priority() == pytest.approx(theirs.get_max_priority(), rel=1e-6)
 
 

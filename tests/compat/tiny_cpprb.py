@@ -1,11 +1,9 @@
 """A tiny task for the cpprb adapter: states that contain the number of their episode and step."""
 
 import numpy as np
-from scipy import stats
 
 from hindsight.compat.cpprb import HindsightReplayBuffer
 
-P_VALUE = 1e-6
 ENV = {"obs": {"shape": 2}, "act": {}, "next_obs": {"shape": 2}}
 
 
@@ -31,15 +29,6 @@ def filled(lengths, **options):
     for number, steps in enumerate(lengths, start=1):
         play(buffer, number, steps)
     return buffer
-
-
-def check_distribution(counts, probability):
-    """counts: how often each outcome came. probability: of each outcome."""
-    assert set(counts) <= set(probability)
-    total = sum(counts.values())
-    if len(probability) > 1:
-        observed = [counts[key] for key in probability]
-        assert stats.chisquare(observed, [total * p for p in probability.values()]).pvalue > P_VALUE
 
 
 def prioritized_buffer(seed=0, **options):

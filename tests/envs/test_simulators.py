@@ -115,7 +115,7 @@ def test_panda_ends_at_success_and_so_do_relabelled_successes(name):
 
 
 def test_the_resets_of_mujoco_are_exact():
-    assert resets_exactly(make_goal_env("FetchPush-v4"), make_goal_env("FetchPush-v4"))
+    assert resets_exactly(make_goal_env("FetchPush-v4"))
 
 
 def test_frames_are_rendered_without_a_display(monkeypatch):

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from tiny import compute_reward, make_buffer, make_episode
 
+from distributions import RARE
 from hindsight import HindsightBuffer
 from hindsight.errors import FileError, InputError, OptionError
 from hindsight.replay import priorities
 from hindsight.replay.priorities import LARGEST, SMALLEST_DISTANCE, SMALLEST_ERROR, SumTree
 
-RARE = 1e-6
 values = st.sampled_from([0.0, 0.0, 1e-6, 0.1, 1.0, 3.7, 1e12])
 
 

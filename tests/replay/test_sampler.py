@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scipy import stats
 from tiny import SPEC, compute_reward, live_episodes, make_episode, place
 
+from distributions import assert_distribution
 from hindsight import Relabel, Timeline
 from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
 from hindsight.options.relabel import STRATEGIES
@@ -14,8 +14,6 @@ from hindsight.records import BATCH_FIELDS
 from hindsight.replay.sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
 from hindsight.replay.strategies import AS_STORED, Termination, future_rows
 from hindsight.replay.transforms import RewardTransform
-
-RARE = 1e-6
 
 
 def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, reward=compute_reward, termination=AS_STORED):
@@ -50,15 +48,6 @@ def expected_goals(strategy, timeline):
     return goals
 
 
-def assert_law(counts, expected):
-    """counts: the number of each outcome. expected: its probability."""
-    assert set(counts) <= set(expected)
-    total = sum(counts.values())
-    if len(expected) > 1:
-        seen = [counts[key] for key in expected]
-        assert stats.chisquare(seen, [total * p for p in expected.values()]).pvalue > RARE
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("capacity", range(3, 13))
 def test_distributions_at_every_cursor_position_of_a_tiny_ring(strategy, capacity):
@@ -69,10 +58,10 @@ def test_distributions_at_every_cursor_position_of_a_tiny_ring(strategy, capacit
         cursors.add(sampler.timeline.cursor)
         batch, goals = sampler.sample((3000,)), expected_goals(strategy, sampler.timeline)
         transitions = list(map(tuple, batch.observation.astype(int).tolist()))
-        assert_law(Counter(transitions), dict.fromkeys(goals, 1 / len(goals)))
+        assert_distribution(Counter(transitions), dict.fromkeys(goals, 1 / len(goals)))
         here = [(*transitions[i], float(batch.goal[i, 0])) for i in np.flatnonzero(batch.is_relabelled)]
         law = {(*key, goal): 1 / len(goals) / len(options) for key, options in goals.items() for goal in options}
-        assert_law(Counter(here), law)
+        assert_distribution(Counter(here), law)
     assert len(cursors) > 2
 
 
@@ -96,7 +85,7 @@ def test_each_sample_is_relabelled_independently(k, fraction):
     sampler = make_sampler([5] * 10, k=k)
     assert sampler.goals.probability == fraction
     here = sampler.sample((400, 50)).is_relabelled
-    assert_law(Counter(here.ravel().tolist()), {True: fraction, False: 1 - fraction} if k else {False: 1.0})
+    assert_distribution(Counter(here.ravel().tolist()), {True: fraction, False: 1 - fraction} if k else {False: 1.0})
     if k:  # independent within a batch: the number per batch has the variance of a binomial
         assert 0.7 < here.sum(axis=1).var() / (50 * fraction * (1 - fraction)) < 1.3
 
@@ -183,14 +172,14 @@ def test_few_live_rows_are_drawn_from_the_exact_list(strategy):
     assert (len(sampler.timeline), sampler.timeline.high_water) == (3, 505)
     goals = expected_goals(strategy, sampler.timeline)
     batch = sampler.sample((3000,))
-    assert_law(Counter(map(tuple, batch.observation.astype(int).tolist())), dict.fromkeys(goals, 1 / 3))
+    assert_distribution(Counter(map(tuple, batch.observation.astype(int).tolist())), dict.fromkeys(goals, 1 / 3))
 
 
 def test_too_few_proposals_fall_back_to_the_exact_list(monkeypatch):
     sampler = make_sampler([1] * 50)
     monkeypatch.setattr(sampler.rows, "count_proposals", lambda size: size // 2)
     batch = sampler.sample((3000,))
-    assert_law(Counter(batch.row.tolist()), dict.fromkeys(range(0, 100, 2), 1 / 50))
+    assert_distribution(Counter(batch.row.tolist()), dict.fromkeys(range(0, 100, 2), 1 / 50))
 
 
 def test_a_custom_strategy():
@@ -218,7 +207,7 @@ def test_a_custom_future_strategy_has_the_distribution_of_the_built_in_one():
     batch, goals = sampler.sample((5000,)), expected_goals("future", sampler.timeline)
     here = np.flatnonzero(batch.is_relabelled)
     seen = Counter((*map(int, batch.observation[i]), float(batch.goal[i, 0])) for i in here)
-    assert_law(seen, {(*key, goal): 1 / 13 / len(options) for key, options in goals.items() for goal in options})
+    assert_distribution(seen, {(*key, goal): 1 / 13 / len(options) for key, options in goals.items() for goal in options})
 
 
 @pytest.mark.parametrize(
@@ -267,7 +256,9 @@ def test_the_distribution_of_a_mixture(relabel, lengths):
     assert len(sampler.timeline) < 10  # the long episode of the second was evicted: few rows are live
     batch = sampler.sample((4000,))
     keys = np.column_stack([batch.observation, batch.goal]).tolist()
-    assert_law(Counter((int(number), int(t), goal) for number, t, goal in keys), mixture_law(relabel, sampler.timeline))
+    assert_distribution(
+        Counter((int(number), int(t), goal) for number, t, goal in keys), mixture_law(relabel, sampler.timeline)
+    )
     assert sampler.goals.probability == pytest.approx(relabel.fraction)
     assert abs(batch.is_relabelled.mean() - relabel.fraction) < 0.04
     recomputed = compute_reward(batch.next_achieved_goal, batch.goal, {})

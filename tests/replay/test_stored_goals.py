@@ -7,7 +7,6 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from tiny import (
     ACTION_SPACE,
     OBSERVATION_SPACE,
@@ -21,12 +20,11 @@ from tiny import (
     step,
 )
 
+from distributions import assert_distribution
 from hindsight import Episode, HindsightBuffer, Relabel
 from hindsight.errors import FileError, OptionError
 from hindsight.options.relabel import STRATEGIES
 from hindsight.records import BATCH_FIELDS
-
-RARE = 1e-6
 
 
 def stored_buffer(capacity=100, **options):
@@ -146,15 +144,6 @@ def assert_samples(batch, shape, rule, stored, lengths):
         assert (batch.next_observation[i].tolist(), batch.action[i].tolist()) == ([number, t + 1], [t])
 
 
-def assert_law(counts, expected):
-    """counts: the number of each outcome. expected: its probability."""
-    assert set(counts) <= set(expected)
-    total = sum(counts.values())
-    if len(expected) > 1:
-        seen = [counts[key] for key in expected]
-        assert stats.chisquare(seen, [total * p for p in expected.values()]).pvalue > RARE
-
-
 def even(goals):
     return {goal: 1 / len(goals) for goal in goals}
 
@@ -167,7 +156,7 @@ def test_distribution_of_the_goals(strategy):
     for number, steps in lengths.items():
         buffer.add_episode(make_episode(number, steps))
     for t, goals in enumerate(goals_of(buffer, 7, 4)):
-        assert_law(Counter(goals), even(possible_goals(strategy, 3, t, 4, lengths)))
+        assert_distribution(Counter(goals), even(possible_goals(strategy, 3, t, 4, lengths)))
 
 
 def test_distribution_of_a_mixture():
@@ -177,16 +166,16 @@ def test_distribution_of_a_mixture():
         buffer.add_episode(make_episode(number, 2000))
     goals = stored_of(buffer)[2001:4001].ravel()
     source = np.where(goals < 0, goals, np.where(goals < place(5, 0), 1, 5))
-    assert_law(Counter(source.tolist()), {-1: 1 / 8, -5: 1 / 8, 1: 1 / 8, 5: 5 / 8})
+    assert_distribution(Counter(source.tolist()), {-1: 1 / 8, -5: 1 / 8, 1: 1 / 8, 5: 5 / 8})
 
 
 def test_fractions_of_a_mixture():
     buffer = stored_buffer(2000, strategy=Relabel(future=0.4, desired=0.4), seed=4)
     buffer.add_episode(make_episode(1, 2000))
     goals = stored_of(buffer)[:2000]
-    assert_law(Counter((goals < 0).ravel().tolist()), {True: 0.5, False: 0.5})
+    assert_distribution(Counter((goals < 0).ravel().tolist()), {True: 0.5, False: 0.5})
     is_relabelled = buffer.sample(5000).is_relabelled
-    assert_law(Counter(is_relabelled.tolist()), {True: 0.8, False: 0.2})
+    assert_distribution(Counter(is_relabelled.tolist()), {True: 0.8, False: 0.2})
 
 
 def test_a_sample_is_any_row_with_its_own_goal_or_one_of_its_stored_goals():
@@ -196,15 +185,15 @@ def test_a_sample_is_any_row_with_its_own_goal_or_one_of_its_stored_goals():
     batch = buffer.sample_many(200, 200)
     row, goal, is_relabelled = batch.row.ravel(), batch.goal.ravel(), batch.is_relabelled.ravel()
     assert buffer.her_probability == 0.75
-    assert_law(Counter(row.tolist()), even(buffer.timeline.live_rows().tolist()))
-    assert_law(Counter(is_relabelled.tolist()), {True: 0.75, False: 0.25})
+    assert_distribution(Counter(row.tolist()), even(buffer.timeline.live_rows().tolist()))
+    assert_distribution(Counter(is_relabelled.tolist()), {True: 0.75, False: 0.25})
     goals = stored_of(buffer)
     law = Counter()
     for each in buffer.timeline.live_rows().tolist():
         for goal_of_row in goals[each]:
             law[each, float(goal_of_row)] += 1 / 13 / 3
     counts = Counter(zip(row[is_relabelled].tolist(), goal[is_relabelled].tolist(), strict=True))
-    assert_law(counts, dict(law))
+    assert_distribution(counts, dict(law))
 
 
 def test_priorities_choose_the_rows_and_stored_goals_are_equally_likely():
@@ -213,8 +202,8 @@ def test_priorities_choose_the_rows_and_stored_goals_are_equally_likely():
     buffer.sample(8)
     buffer.update_priorities(np.arange(4), np.array([1.0, 2.0, 0.0, 5.0]))
     batch = buffer.sample_many(500, 8)
-    assert_law(Counter(batch.row[batch.row != 2].tolist()), {0: 1 / 8, 1: 2 / 8, 3: 5 / 8})
-    assert_law(Counter(batch.is_relabelled.ravel().tolist()), {True: 0.8, False: 0.2})
+    assert_distribution(Counter(batch.row[batch.row != 2].tolist()), {0: 1 / 8, 1: 2 / 8, 3: 5 / 8})
+    assert_distribution(Counter(batch.is_relabelled.ravel().tolist()), {True: 0.8, False: 0.2})
     assert batch.weight.shape == (500, 8)
 
 

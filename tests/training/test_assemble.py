@@ -41,17 +41,17 @@ def test_predicting_takes_one_environment(counted):
     assert (counted.made, counted.closed) == (1, 1)
 
 
-@pytest.mark.parametrize(("check", "made"), [(True, 1), (False, 2)])
-def test_with_workers_this_process_makes_two_environments_unless_the_check_compared_resets(counted, check, made):
+@pytest.mark.parametrize("check", [True, False])
+def test_with_workers_this_process_makes_one_environment(counted, check):
     with HER(counted, recipe="point_reach", workers=1, check=check, **OPTIONS) as model:
         assert model.source is not None
-        assert counted.made == made
+        assert counted.made == 1
 
 
 def test_the_learner_and_the_workers_that_evaluate_make_one_environment_each(counted):
     gymnasium.register("Counted-v0", entry_point=lambda: counted())
     try:
-        with HER("Counted-v0", recipe="point_reach", workers="auto", remake_environment=False, **OPTIONS) as model:
+        with HER("Counted-v0", recipe="point_reach", workers="auto", **OPTIONS) as model:
             model.learn(20)
             model.evaluate(2)
             assert counted.made == (1 if usable_cores() > 1 else 2)
@@ -77,8 +77,8 @@ def test_a_closed_model_makes_new_environments(counted):
     with model:
         model.learn(20)
         model.evaluate(1)
-        assert counted.made == 4
-    assert counted.closed == 4
+        assert counted.made == 3
+    assert counted.closed == 3
 
 
 def test_the_environment_is_closed_if_the_settings_are_refused(counted):

@@ -26,7 +26,7 @@ from ..training.run_folder import RunFolder
 from .terminal import Display, TrainDisplay, say
 
 MAX_NAME_LENGTH = 100  # of a folder's name
-_STOPPING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1")  # Ctrl-C, kill, a closed terminal, SLURM before its time limit
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Ctrl-C, kill, closed terminal, SLURM
 
 
 def folder_name(environment: str, env_options: Sequence[str] = ()) -> str:
@@ -62,7 +62,8 @@ class Training:
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
-        warnings = [f"{finding.name}: {finding.sentence}" for finding in self._findings("warning")]
+        checked = self.model.check_report
+        warnings = checked.warnings if checked else ["it was skipped"]
         demonstrations = self.trainer.demonstrations
         with RunFolder(self.path, self.model.settings, self.model.spec, warnings, demonstrations) as folder:
             self._begin(folder)
@@ -206,8 +207,7 @@ def stop_signals() -> Iterator[list[signal.Signals]]:
         received.append(signal.Signals(number))
         signal.signal(number, signal.SIG_DFL)
 
-    numbers = [getattr(signal, name) for name in _STOPPING if hasattr(signal, name)]
-    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    heeded = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, remember) for number in heeded}
     try:
         yield received

@@ -42,7 +42,7 @@ def read_toml(kind: str, name_or_path: str, folder: Traversable) -> tuple[str, d
         )
     try:
         return place.stem, tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as problem:
+    except (RecursionError, ValueError) as problem:
         raise FileError(f"{place} is not valid TOML: {problem}") from None
 
 

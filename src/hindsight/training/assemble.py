@@ -18,6 +18,7 @@ from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import ReplayOptions, RolloutOptions, Settings
+from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
 from ..rollout.collect import RolloutSetup
@@ -67,7 +68,6 @@ class Assembly:
             raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
         self.spec, self.settings, self._resolve = spec, settings, resolve
         self._env, self._training = env, environment
-        self._evaluation: GoalEnv | None = None
         self.check_report: CheckReport | None = None
 
     @property
@@ -163,16 +163,16 @@ class Assembly:
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and self._remakes(maker),
+            maker is not None and self._remakes(),
             rollout.env_arguments,
             rollout.observation_keys,
         )
         if rollout.workers == "auto":
             spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
-            local = LocalSource(setup, self.environment, self.environment if spare else self._evaluation)
+            local = LocalSource(setup, self.environment, self.environment if spare else None)
             return WorkerSource(ProcessPool(setup), spare, rollout.job_timeout, local) if spare else local
         if not rollout.workers:
-            return LocalSource(setup, self.environment, self._evaluation)
+            return LocalSource(setup, self.environment)
         is_ray = rollout.engine == "ray"
         pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
         return WorkerSource(pool, rollout.workers, rollout.job_timeout)
@@ -182,19 +182,15 @@ class Assembly:
         if self._training is not None and not isinstance(self._env, gymnasium.Env):
             close_env(self._training)
             self._training = None
-        if self._evaluation is not None:
-            close_env(self._evaluation)
-            self._evaluation = None
 
-    def _remakes(self, maker: str | Callable[..., GoalEnv]) -> bool:
+    def _remakes(self) -> bool:
         """Return whether every episode needs a new environment, because a reset does not equal a new one."""
         remake = self.settings.rollout.remake_environment
         if remake is not None:
             return remake
         if self.check_report and self.check_report.facts:
             return not self.check_report.facts.exact_resets
-        self._evaluation = self._evaluation or _make_environment(maker, self.settings.rollout)
-        return not resets_exactly(self.environment, self._evaluation)
+        return not resets_exactly(self.environment)
 
     @property
     def _given(self) -> Environment:
@@ -228,6 +224,7 @@ def assemble(
     check: play the environment first. Errors raise GoalEnvError. What it finds chooses options that the recipe leaves open.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
+    refuse_old_call(env, agent, recipe, options)
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
