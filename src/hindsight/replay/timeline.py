@@ -8,7 +8,6 @@ needs no mask, no scan and no table of episodes.
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,11 @@ from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
 ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # versions 2 and 1
+MEMORY = "/proc/meminfo"
+CGROUPS = (  # versions 2 and 1: files of the limit and of the statistics, and the name of what cannot be given back there
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.stat", "anon "),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.stat", "total_rss "),
+)
 
 
 class Timeline:
@@ -315,17 +318,29 @@ def default_dtype(spec: GoalSpec) -> str:
 
 
 def zero_rows(length: int, row: np.dtype[Any]) -> Array:
-    """Return `length` zero rows. Raises OptionError if they exceed the memory of this machine."""
-    if length * row.itemsize > ALWAYS_ALLOWED and length * row.itemsize > machine_memory():
-        needed, limit = length * row.itemsize / 1e9, machine_memory() / 1e9
-        raise OptionError(f"The rows take {needed:.1f} GB, but this machine has {limit:.1f} GB. Lower capacity or n_envs.")
+    """Return `length` zero rows. Raises OptionError if they exceed the free memory."""
+    needed = length * row.itemsize
+    if needed > ALWAYS_ALLOWED and needed > (free := free_memory()):
+        sizes = f"The rows take {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB of memory are free"
+        raise OptionError(f"{sizes}. Lower capacity or n_envs, or end other programs.")
     return np.zeros(length, row)
 
 
-def machine_memory() -> int:
-    """Return the memory in bytes that this process may use: of the machine, or of its cgroup, as far as it is known."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [sys.maxsize]
-    for path in CGROUP_LIMITS:
-        with contextlib.suppress(OSError, ValueError):  # no cgroup, or "max"
-            limits.append(int(Path(path).read_text()))
-    return min(limits)
+def free_memory() -> int:
+    """Return the bytes that this process may still use: of the machine, and of its cgroup, as far as they are known."""
+    free = [sys.maxsize]
+    if (available := _read_number(MEMORY, "MemAvailable:")) is not None:
+        free.append(available * 1024)
+    for limit, statistics, used in CGROUPS:
+        most = _read_number(limit, "")
+        if most is not None:
+            free.append(most - (_read_number(statistics, used) or 0))
+    return max(0, min(free))
+
+
+def _read_number(path: str, name: str) -> int | None:
+    """Return the number after a name at the start of a line, None if there is none. Limits may be the word "max"."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path(path).read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(name)).removeprefix(name).split()[0])
+    return None
