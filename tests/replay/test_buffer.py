@@ -128,13 +128,34 @@ def test_too_many_environments_for_the_memory_are_refused():
         make_buffer(n_envs=10**9)
 
 
+@pytest.mark.parametrize(
+    ("space", "inside", "outside"),
+    [
+        (spaces.Box(-1, 1, (2,), np.float32), [1 + 1e-6, -1], [0, 1.01]),
+        (spaces.Box(np.float32([0, -2]), np.float32([1, 2])), [1, 2], [-0.1, 2]),
+        (spaces.Box(np.float32([0, -np.inf]), np.float32([1, np.inf])), [1, 1e6], [1.1, 0]),
+        (spaces.Box(0, 9, (2,), np.uint8), [0, 9], [10, 0]),
+    ],
+)
+def test_actions_outside_a_box_are_refused(space, inside, outside):
+    buffer = buffer_of(40, OBSERVATION_SPACE, space, compute_reward)
+    inside, outside = (np.array(action, space.dtype) for action in (inside, outside))
+    buffer.add(step(1, 0)[0], inside, 0.0, *step(1, 0)[3:])
+    with pytest.raises(InputError, match=r"action must be within its space, .*Clip it"):
+        buffer.add(step(1, 1)[0], outside, 0.0, *step(1, 1)[3:])
+    episode = make_episode(1, 12)
+    with pytest.raises(InputError, match="action must be within its space"):
+        buffer.add_episode(replace(episode, action=np.stack([*[inside] * 11, outside])))
+    buffer.add_episode(replace(episode, action=np.stack([inside] * 12)))
+
+
 @pytest.mark.parametrize("action", [-2, 3, 200])
 def test_actions_outside_a_discrete_space_are_refused(action):
     buffer = buffer_of(10, OBSERVATION_SPACE, spaces.Discrete(4, start=-1), compute_reward)
-    with pytest.raises(InputError, match=r"action (must be from -1 to 2|is stored as int8)"):
+    with pytest.raises(InputError, match=r"action (must be within its space, -1 to 2|is stored as int8)"):
         buffer.add(step(1, 0)[0], action, 0.0, *step(1, 0)[3:])
     episode = make_episode(1, 3)
-    with pytest.raises(InputError, match=r"action (must be from -1 to 2|is stored as int8)"):
+    with pytest.raises(InputError, match=r"action (must be within its space, -1 to 2|is stored as int8)"):
         buffer.add_episode(replace(episode, action=np.array([0, 1, action])))
     buffer.add_episode(replace(episode, action=np.array([-1, 0, 2])))
     assert len(buffer) == 3

@@ -148,17 +148,22 @@ def test_sizes_are_whole_numbers(value):
 
 
 def test_a_ring_larger_than_the_memory_is_refused():
-    with pytest.raises(OptionError, match=r"GB, but this machine has .* Lower capacity"):
+    with pytest.raises(OptionError, match=r"GB of memory are free. Lower capacity"):
         Timeline(SPEC, 10**13)
 
 
-def test_the_memory_limit_of_a_cgroup_counts(monkeypatch, tmp_path):
-    limit = tmp_path / "memory.max"
-    monkeypatch.setattr(timeline_module, "CGROUP_LIMITS", [str(limit), str(tmp_path / "missing")])
+def test_free_memory_and_the_memory_of_a_cgroup_count(monkeypatch, tmp_path):
+    machine, limit, statistics = (tmp_path / name for name in ("meminfo", "memory.max", "memory.stat"))
+    monkeypatch.setattr(timeline_module, "MEMORY", str(machine))
+    monkeypatch.setattr(timeline_module, "CGROUPS", [(str(limit), str(statistics), "anon ")])
+    machine.write_text("MemTotal:  9000000 kB\nMemAvailable:  1000000 kB\n")
+    assert timeline_module.free_memory() == 1_024_000_000
     limit.write_text("max\n")
-    assert Timeline(SPEC, 10**7).capacity == 10**7
-    limit.write_text("100_000_000\n")
-    with pytest.raises(OptionError, match=r"The rows take 0\.4 GB, but this machine has 0\.1 GB"):
+    assert timeline_module.free_memory() == 1_024_000_000
+    limit.write_text("500000000\n")
+    statistics.write_text("file 100000000\nanon 400000000\n")
+    assert timeline_module.free_memory() == 100_000_000
+    with pytest.raises(OptionError, match=r"The rows take 0\.4 GB, but 0\.1 GB of memory are free"):
         Timeline(SPEC, 10**7)
 
 

@@ -50,6 +50,7 @@ from .sb3_convert import (
     BatchesAhead,
     GoalSelectionStrategy,
     as_box,
+    as_stored_actions,
     check_observation_space,
     find_strategy,
     split_env,
@@ -172,7 +173,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         return HindsightBuffer(
             self.buffer_size * self.n_envs,
             spaces.Dict({key: as_box(self.observation_space[key], self.obs_shape[key]) for key in OBSERVATION_KEYS}),
-            as_box(self.action_space, (self.action_dim,)),
+            as_stored_actions(self.action_space, (self.action_dim,)),
             self._reward,
             n_envs=self.n_envs,
             autoreset="disabled",  # SB3 puts the last observation of an episode back

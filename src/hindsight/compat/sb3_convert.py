@@ -71,6 +71,12 @@ def as_box(space: Any, shape: tuple[int, ...]) -> spaces.Box:
     return spaces.Box(low.reshape(shape), high.reshape(shape), shape, np.int64)
 
 
+def as_stored_actions(space: Any, shape: tuple[int, ...]) -> spaces.Box:
+    """Return a Box for actions. SB3 scales float actions to -1 and 1 before it stores them, whatever their space says."""
+    box = as_box(space, shape)
+    return spaces.Box(-np.inf, np.inf, shape, box.dtype.type) if box.dtype.kind == "f" else box
+
+
 class BatchesAhead:
     """Batches of a buffer, drawn several at once. That takes half the time of one after another.
 

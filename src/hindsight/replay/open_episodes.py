@@ -12,7 +12,7 @@ from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, add_steps, float_table, open_layout
 from .rows import INFO_PREFIX, Field, as_bytes, refuse_non_finite, select_observation, whole_number, write
-from .timeline import Timeline, machine_memory, zero_rows
+from .timeline import Timeline, free_memory, zero_rows
 
 SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
 FIRST_ROOM = 64  # rows per environment at first, doubled when an episode needs more
@@ -220,7 +220,7 @@ class OpenEpisodes:
             and ((phase == OPEN) == (steps > 0)).all()
             and rows.dtype == np.uint8
             and rows.shape == (int(steps.sum()) + self.n_envs, self.rows.itemsize)
-            and self.n_envs * (int(steps.max()) + 1) * self.rows.itemsize <= machine_memory()
+            and self.n_envs * (int(steps.max()) + 1) * self.rows.itemsize <= free_memory()
         )
         if not is_sound:
             raise FileError(f"The stored open episodes do not fit {self.n_envs} environments of this task.")

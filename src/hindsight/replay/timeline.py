@@ -8,7 +8,6 @@ needs no mask, no scan and no table of episodes.
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,11 @@ from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
 ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
-CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # versions 2 and 1
+MEMORY = "/proc/meminfo"
+CGROUPS = (  # versions 2 and 1: files of the limit and of the statistics, and the name of what cannot be given back there
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.stat", "anon "),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.stat", "total_rss "),
+)
 
 
 class Timeline:
@@ -36,7 +39,7 @@ class Timeline:
     episode_length: usual number of steps of an episode. `capacity` transitions of such episodes fit exactly. With other
         lengths, as many as fit are kept.
     info_keys: numbers of the info that the reward needs.
-    dtype: widest float that is stored, "float32" or "float64".
+    dtype: widest float that is stored, "float32" or "float64". None: "float64" if the bounds of float64 goals exceed 2048.
     n_stored_goals: goals that `draw_goals` draws for each row.
 
     rows: the structured array itself. high_water: no row at or above it was ever written.
@@ -53,7 +56,7 @@ class Timeline:
         capacity: int,
         episode_length: int | None = None,
         info_keys: Sequence[str] = (),
-        dtype: str = "float32",
+        dtype: str | None = None,
         n_stored_goals: int = 0,
     ) -> None:
         self.spec, self.capacity, self.info_keys = spec, whole_number("capacity", capacity, 1), tuple(info_keys)
@@ -61,7 +64,7 @@ class Timeline:
         self.episode_length = None if episode_length is None else whole_number("episode_length", episode_length, 1)
         if len(set(self.info_keys)) < len(self.info_keys):
             raise OptionError(f"info_keys must differ from each other, got {', '.join(self.info_keys)}.")
-        row = row_dtype(spec, info_keys, dtype, n_stored_goals)
+        row = row_dtype(spec, info_keys, dtype or _default_dtype(spec), n_stored_goals)
         last_rows = -(-self.capacity // (self.episode_length or USUAL_EPISODE_LENGTH))
         self.rows = zero_rows(self.capacity + last_rows, row)
         self.steps_done: Array = self.rows["steps_done"]
@@ -307,7 +310,7 @@ def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[A
     return np.roll(starts, -n_new), int(stops[-1]) if is_wrapped else 0
 
 
-def default_dtype(spec: GoalSpec) -> str:
+def _default_dtype(spec: GoalSpec) -> str:
     """Return "float64" if the bounds of float64 goals show that float32 would store them coarsely, else "float32"."""
     bounds = np.abs([*spec.goal.low, *spec.goal.high])
     is_large = spec.goal.dtype == "float64" and (np.isfinite(bounds) & (bounds > LARGEST_GOAL)).any()
@@ -315,17 +318,29 @@ def default_dtype(spec: GoalSpec) -> str:
 
 
 def zero_rows(length: int, row: np.dtype[Any]) -> Array:
-    """Return `length` zero rows. Raises OptionError if they exceed the memory of this machine."""
-    if length * row.itemsize > ALWAYS_ALLOWED and length * row.itemsize > machine_memory():
-        needed, limit = length * row.itemsize / 1e9, machine_memory() / 1e9
-        raise OptionError(f"The rows take {needed:.1f} GB, but this machine has {limit:.1f} GB. Lower capacity or n_envs.")
+    """Return `length` zero rows. Raises OptionError if they exceed the free memory."""
+    needed = length * row.itemsize
+    if needed > ALWAYS_ALLOWED and needed > (free := free_memory()):
+        sizes = f"The rows take {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB of memory are free"
+        raise OptionError(f"{sizes}. Lower capacity or n_envs, or end other programs.")
     return np.zeros(length, row)
 
 
-def machine_memory() -> int:
-    """Return the memory in bytes that this process may use: of the machine, or of its cgroup, as far as it is known."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [sys.maxsize]
-    for path in CGROUP_LIMITS:
-        with contextlib.suppress(OSError, ValueError):  # no cgroup, or "max"
-            limits.append(int(Path(path).read_text()))
-    return min(limits)
+def free_memory() -> int:
+    """Return the bytes that this process may still use: of the machine, and of its cgroup, as far as they are known."""
+    free = [sys.maxsize]
+    if (available := _read_number(MEMORY, "MemAvailable:")) is not None:
+        free.append(available * 1024)
+    for limit, statistics, used in CGROUPS:
+        most = _read_number(limit, "")
+        if most is not None:
+            free.append(most - (_read_number(statistics, used) or 0))
+    return max(0, min(free))
+
+
+def _read_number(path: str, name: str) -> int | None:
+    """Return the number after a name at the start of a line, None if there is none. Limits may be the word "max"."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path(path).read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(name)).removeprefix(name).split()[0])
+    return None

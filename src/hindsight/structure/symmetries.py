@@ -12,8 +12,8 @@ import numpy as np
 from ..records import Array
 from .axes import UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
 from .contact import Contact
-from .relevance import prediction_error, standardize
-from .steps import Steps
+from .relevance import prediction_error
+from .steps import Steps, standardize
 
 WORSE = 1.1  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
