@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from .errors import OptionError
 from .records import Episode
 from .replay.rows import fraction_of_one, whole_number
 from .training.evaluate import UNSEEN_SEED, Evaluation
@@ -73,14 +72,6 @@ class View:
 
 
 Callback = Callable[[View], bool | None]
-
-
-def as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:
-    """Return the callbacks of `HER.learn` as a list: one that prints, if there is an interval, then the given ones."""
-    given = [callback] if callable(callback) else callback or ()
-    if not isinstance(given, Sequence) or not all(map(callable, given)):
-        raise OptionError(f"callback must be a function of a View, or a list of them, got {callback!r}.")
-    return [*([PrintEvery(log_interval)] if log_interval else []), *given]
 
 
 class EvaluateEvery:

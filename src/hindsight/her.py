@@ -12,7 +12,7 @@ import numpy as np
 from .agents import Agent
 from .agents.observation import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
-from .callbacks import Callback, View, as_callbacks
+from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
 from .errors import HindsightError, OptionError
 from .options import Settings
@@ -96,7 +96,7 @@ class HER:
             self.check_report.warn()
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
-        callbacks = as_callbacks(callback, log_interval)
+        callbacks = _as_callbacks(callback, log_interval)
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
@@ -275,3 +275,11 @@ class HER:
                 self._folder.close()
             self._folder = folder
         return self._folder
+
+
+def _as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:
+    """Return the callbacks of `HER.learn` as a list: one that prints, if there is an interval, then the given ones."""
+    given = [callback] if callable(callback) else callback or ()
+    if not isinstance(given, Sequence) or not all(map(callable, given)):
+        raise OptionError(f"callback must be a function of a View, or a list of them, got {callback!r}.")
+    return [*([PrintEvery(log_interval)] if log_interval else []), *given]
