@@ -267,7 +267,7 @@ def check_reward_values(evidence: Evidence) -> tuple[str, str]:
         f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
     )
     if len(wrong) <= RARE * len(rewards) and not _explaining_shift(evidence):
-        lost = "The part that step() adds is lost in relabelled samples. Set extra_reward=True to keep it"
+        lost = "The part that step() adds is lost in relabelled samples unless extra_reward=True"
         return "warning", sentence + lost
     return "error", sentence + "Let step return what compute_reward returns"
 
