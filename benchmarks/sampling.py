@@ -47,6 +47,17 @@ def sparse_reward(achieved_goal: np.ndarray, goal: np.ndarray, info: Any = None)
     return -(np.linalg.norm(achieved_goal - goal, axis=-1) > 0.05).astype(np.float32)
 
 
+@numba.njit(cache=True)
+def compiled_reward(achieved_goal: np.ndarray, goal: np.ndarray, info: Any = None) -> np.ndarray:
+    reward = np.empty(len(goal), np.float32)
+    for i in range(len(goal)):
+        total = np.float32(0)
+        for j in range(goal.shape[1]):
+            total += (achieved_goal[i, j] - goal[i, j]) ** 2
+        reward[i] = -1 if np.sqrt(total) > 0.05 else 0
+    return reward
+
+
 def box(size: int, bound: float = np.inf) -> spaces.Box:
     return spaces.Box(-bound, bound, (size,), np.float32)
 
@@ -76,12 +87,12 @@ def make_episodes(count: int, seed: int) -> list[Episode]:
     return episodes
 
 
-def make_ours(capacity: int, n_envs: int = 1, seed: int = 1) -> HindsightBuffer:
+def make_ours(capacity: int, n_envs: int = 1, seed: int = 1, reward: Any = sparse_reward) -> HindsightBuffer:
     return HindsightBuffer(
         capacity,
         OBSERVATION_SPACE,
         ACTION_SPACE,
-        sparse_reward,
+        reward,
         n_envs=n_envs,
         autoreset="disabled",
         seed=seed,
@@ -214,9 +225,13 @@ def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, round
     """Microseconds per batch of 256, tight and cold."""
     gather = Gather(ours.timeline.rows)
     out, out_many = ours.sample(BATCH), ours.sample_many(MANY, BATCH)
+    compiled = make_ours(ours.timeline.capacity, seed=2, reward=compiled_reward)
+    compiled.load_state_dict(ours.state_dict()[0], compiled.state_dict()[1])
+    compiled.sample(BATCH)
     calls: dict[str, Callable[[], Any]] = {
         "bare gather": gather,
         "ours": lambda: ours.sample(BATCH),
+        "ours, compiled reward": lambda: compiled.sample(BATCH),
         "ours, out=": lambda: ours.sample(BATCH, out=out),
         f"ours, {MANY} batches, out=": lambda: ours.sample_many(MANY, BATCH, out=out_many),
         "SB3 HerReplayBuffer": lambda: sb3.sample(BATCH),

@@ -16,19 +16,10 @@ from hindsight.commands.train import TrainDisplay
 from hindsight.storage import load_arrays
 
 COMMAND = [sys.executable, "-P", "-c", "import sys; from hindsight.cli import main; sys.exit(main())"]
-SHORT = [
-    "--steps",
-    "1000",
-    "--eval-every",
-    "500",
-    "--eval-episodes",
-    "5",
-    "--checkpoint-every",
-    "200",
-    "--log-every",
-    "200",
-]
-SMALL = ["--hidden", "16", "16", "--batch-size", "32", "--updates-per-step", "1", "--solved-evaluations", "0"]
+SHORT = ["--steps", "1000", "--eval-every", "500", "--eval-episodes", "5"]
+SHORT += ["--checkpoint-every", "200", "--log-every", "200"]
+SMALL = ["--hidden", "16", "16", "--batch-size", "32", "--updates-per-step", "1"]
+SMALL += ["--solved-evaluations", "0", "--workers", "0"]
 
 
 class Result(NamedTuple):

@@ -7,7 +7,8 @@ from hindsight import HER, make_goal_env
 from hindsight.records import OBSERVATION_KEYS
 from hindsight.rollout.collect import play_episode
 
-pytestmark = pytest.mark.simulator
+WARNINGS_OF_CHECKS = pytest.mark.filterwarnings("ignore:check of")  # tested in tests/envs
+pytestmark = [pytest.mark.simulator, WARNINGS_OF_CHECKS]
 
 SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_every": 0}
 

@@ -13,7 +13,8 @@ from hindsight.errors import MissingExtraError
 from hindsight.trackers import Trackers, refuse_missing
 
 RUN = ["train", "PointReach-v0", "--steps", "200", "--random-steps", "100", "--log-every", "100", "--hidden", "8"]
-RUN += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes", "2", "--solved-evaluations", "0"]
+RUN += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes", "2"]
+RUN += ["--solved-evaluations", "0", "--workers", "0"]
 
 
 class Notebook:

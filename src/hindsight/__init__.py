@@ -32,6 +32,10 @@ __all__ = sorted(_HOMES)
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
+        from .options.other_names import other_names
+
+        if hint := other_names().get(name):
+            raise ImportError(f"hindsight has no {name!r}. {hint}")  # `from hindsight import` hides an AttributeError
         raise AttributeError(f"module 'hindsight' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(_HOMES[name]), name)
 

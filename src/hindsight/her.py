@@ -17,6 +17,7 @@ from .envs.check import CheckReport
 from .errors import HindsightError, OptionError
 from .options import Settings
 from .records import Array, GoalSpec
+from .replay.rows import whole_number
 from .rollout.workers import Source
 from .training.assemble import Environment, assemble, assemble_saved
 from .training.counts import Counts
@@ -90,15 +91,12 @@ class HER:
         prioritized replay reaches 1 at the end of this call, or at `steps` if you gave it.
         Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
-        if not isinstance(total_timesteps, int | np.integer) or total_timesteps < 0:
-            raise OptionError(f"total_timesteps must be a whole number of at least 0, got {total_timesteps!r}")
+        whole_number("total_timesteps", total_timesteps, 0)
         if self._trainer is None and self.check_report is not None:
             self.check_report.warn()
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
-        callbacks = [callback] if callable(callback) else list(callback or ())
-        if log_interval:
-            callbacks.insert(0, PrintEvery(log_interval))
+        callbacks = _as_callbacks(callback, log_interval)
         if reset_num_timesteps:
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
@@ -156,8 +154,7 @@ class HER:
 
         seed: determines the episodes. Training uses others; with the default, so does the choice of the best policy.
         """
-        if not isinstance(episodes, int | np.integer) or episodes < 1:
-            raise OptionError(f"episodes must be a whole number of at least 1, got {episodes!r}")
+        whole_number("episodes", episodes, 1)
         return Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
 
     def save(self, path_or_file: str | Path | BinaryIO) -> None:
@@ -247,6 +244,9 @@ class HER:
             self._source = None
         self._assembly.close()
 
+    def __repr__(self) -> str:
+        return f"HER({self.spec.env_id or 'env'}, agent={self.settings.agent!r}, {self.num_timesteps} steps)"
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("a HER holds environments and cannot be copied or pickled. Save it and load it again")
 
@@ -275,3 +275,11 @@ class HER:
                 self._folder.close()
             self._folder = folder
         return self._folder
+
+
+def _as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:
+    """Return the callbacks of `HER.learn` as a list: one that prints, if there is an interval, then the given ones."""
+    given = [callback] if callable(callback) else callback or ()
+    if not isinstance(given, Sequence) or not all(map(callable, given)):
+        raise OptionError(f"callback must be a function of a View, or a list of them, got {callback!r}.")
+    return [*([PrintEvery(log_interval)] if log_interval else []), *given]

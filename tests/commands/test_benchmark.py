@@ -15,7 +15,8 @@ from hindsight.recipes.suite import Entry, Suite, load_suite
 from hindsight.training.run_folder import Ending, read_ending
 
 POINT = Entry(environment="PointReach-v0", recipe="default")
-TINY = ["steps=300", "hidden=[8]", "batch_size=16", "updates_per_step=0.5", "eval_every=150", "eval_episodes=2"]
+TINY = ["steps=300", "hidden=[8]", "batch_size=16", "updates_per_step=0.5"]
+TINY += ["eval_every=150", "eval_episodes=2", "workers=0"]
 
 
 @pytest.mark.parametrize(

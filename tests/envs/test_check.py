@@ -157,6 +157,15 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             r"compute_reward needs toll. .* your own buffer needs info_keys=\('toll',\)",
         ),
         (
+            changed(
+                reward=lambda self, o, info: -1 - Line.reward(self, o, info),
+                compute_reward=lambda self, a, d, info: -1.0 * near(a, d),
+            ),
+            "reward inputs",
+            "error",
+            "steps with success have lower rewards than the others",
+        ),
+        (
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
             "reward inputs",
             "error",
@@ -254,7 +263,6 @@ def test_a_given_time_limit_counts():
     )
     env.max_steps = np.inf
     report = check_goal_env(env, max_episode_steps=7)
-    assert report.facts.time_limit == 7
     assert "7 steps; the longest of 2 episodes had 7" in str(report)
 
 
@@ -331,9 +339,9 @@ def test_columns_that_depend_on_the_goal(env, level, sentence):
     assert_matches(sentence, found[1])
 
 
-def test_the_other_facts():
-    facts = check_goal_env(Line()).facts
-    assert (facts.time_limit, facts.action_bounds, facts.exact_resets) == (10, (-1.0, 1.0), True)
+def test_exact_resets_are_a_fact():
+    assert check_goal_env(Line()).facts.exact_resets
+    assert not check_goal_env(changed(reset=lambda self, *, seed=None, options=None: Line.reset(self))).facts.exact_resets
 
 
 def test_the_budget_is_a_number_of_steps():

@@ -1,10 +1,15 @@
 """Recomputed rewards and terminations, worked out by hand. Rules of termination are tested in test_termination."""
 
+import copy
+import pickle
+
+import numba
 import numpy as np
 import pytest
+from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, make_episode
 
-from hindsight.errors import GoalEnvError
-from hindsight.records import Batch
+from hindsight.errors import GoalEnvError, OptionError
+from hindsight.records import BATCH_FIELDS, Batch
 from hindsight.replay.rows import Draw, read_only
 from hindsight.replay.sampler import RandomNumbers
 from hindsight.replay.strategies import AS_STORED, Termination
@@ -98,3 +103,33 @@ def test_values_of_samples_that_are_not_relabelled_are_ignored():
     steps = three_steps()
     recompute(steps, RewardTransform(lambda achieved, goal, info: np.array([np.nan, 1, 2])))
     assert steps.reward.tolist() == [9.0, 1.0, 2.0]
+
+
+@numba.njit
+def compiled_reward(achieved_goal, goal, info):
+    return -np.abs(achieved_goal - goal)[:, 0]
+
+
+@numba.njit
+def compiled_success(achieved_goal, goal, info):
+    return achieved_goal[:, 0] == goal[:, 0]
+
+
+@pytest.mark.parametrize("relabel_at", ["sample", "episode_end"])
+def test_compiled_functions_give_the_same_samples(relabel_at, tmp_path):
+    options = {"relabel_at": relabel_at, "relabel_terminated": "success"}
+    plain = buffer_of(
+        50, OBSERVATION_SPACE, ACTION_SPACE, minus_distance, **options, compute_success=compiled_success.py_func
+    )
+    quick = buffer_of(50, OBSERVATION_SPACE, ACTION_SPACE, compiled_reward, **options, compute_success=compiled_success)
+    for buffer in (plain, quick):
+        buffer.add_episode(make_episode(1, 6))
+    for other in (quick, copy.deepcopy(quick), pickle.loads(pickle.dumps(quick))):
+        one, two = copy.deepcopy(plain).sample(64), other.sample(64)
+        assert all(np.array_equal(getattr(one, name), getattr(two, name)) for name in BATCH_FIELDS)
+    assert plain.already_achieved_fraction(one) == quick.already_achieved_fraction(one)
+
+
+def test_a_compiled_function_gets_no_info():
+    with pytest.raises(OptionError, match="A compiled function gets no info, but info_keys are wind"):
+        buffer_of(50, OBSERVATION_SPACE, ACTION_SPACE, compiled_reward, info_keys=("wind",))

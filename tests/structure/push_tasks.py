@@ -10,7 +10,7 @@ RADIUS, THRESHOLD, MAX_STEPS = 0.15, 0.1, 40
 class Push(gymnasium.Env):
     """A tool pushes an object to a goal in the plane. It is seen, with the object, the gap between them, and `extra`."""
 
-    n_extra, action_size = 1, 2
+    n_extra, action_size, max_steps = 1, 2, MAX_STEPS
 
     def __init__(self):
         goal, seen = (spaces.Box(-np.inf, np.inf, (n,), np.float64) for n in (2, 6 + self.n_extra))

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -108,6 +109,14 @@ def test_rewards_of_other_options_are_warned_of():
         her(other, demonstrations=NAME) as model,
         pytest.warns(UserWarning, match=r"of 50 rewards of the data set .* are not those"),
     ):
+        model.learn(10)
+
+
+def test_actions_outside_their_space_are_refused():
+    with short() as env:
+        episode = play_episode(env, towards_goal, 0, 0)
+        write_episodes("demo/wild-v0", env, [replace(episode, action=3 * np.ones_like(episode.action))], "a test")
+    with her(demonstrations="demo/wild-v0") as model, pytest.raises(FileError, match=r"Episode 0 of .*'demo/wild-v0'"):
         model.learn(10)
 
 

@@ -2,8 +2,9 @@ import math
 from types import SimpleNamespace
 
 import pytest
-from short_runs import Uneven, her, same_bytes
+from short_runs import OPTIONS, Uneven, her, same_bytes
 
+from hindsight import HER
 from hindsight.options import build_settings
 from hindsight.training.checkpoint import restore_trainer, trainer_state
 from hindsight.training.evaluate import Outcome
@@ -145,3 +146,15 @@ def test_with_the_free_schedule_evaluations_run_beside_training():
         one = ["Outcome", "Outcome", "EvaluationFinished"]
         assert seen == ["JobFinished"] * 5 + one + ["JobFinished"] + one
         assert [record["env_steps"] for record in trainer.history] == [30, 60]
+
+
+def test_evaluations_in_other_processes_give_the_same_bytes():
+    options = OPTIONS | {"recipe": "point_reach", "max_episode_steps": 10, "eval_every": 50, "eval_episodes": 25}
+    with HER("PointReach-v0", **options) as local, HER("PointReach-v0", workers="auto", **options) as helped:
+        expected, events = (
+            [event for event in model.trainer.run(150) if isinstance(event, EvaluationFinished)]
+            for model in (local, helped)
+        )
+        assert [event.evaluation for event in events] == [event.evaluation for event in expected]
+        assert helped.trainer.history == local.trainer.history
+        assert same_bytes(local.agent.state_dict(), helped.agent.state_dict())

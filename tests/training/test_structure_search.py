@@ -1,3 +1,4 @@
+import json
 import sys
 from pathlib import Path
 
@@ -6,6 +7,8 @@ import pytest
 
 from hindsight import HER
 from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight.training.run_folder import RunFolder
+from hindsight.training.saved_model import SavedModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push
@@ -14,7 +17,7 @@ FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05, "random_steps
 
 
 def train(steps, **options):
-    model = HER(Push, **FAST, **options)
+    model = HER(Push, check=False, **FAST, **options)
     model.learn(steps)
     return model
 
@@ -61,7 +64,7 @@ def test_without_structure_only_hyperparameters_are_chosen():
 
 
 def test_a_declared_structure_needs_no_search():
-    with HER(Push, **FAST, hidden_observation=(6,)) as model:
+    with HER(Push, check=False, **FAST, hidden_observation=(6,)) as model:
         assert (model.settings.variant, model.trainer.search) == ("declared", None)
 
 
@@ -75,7 +78,7 @@ def test_an_easy_task_does_not_wait():
 
 @pytest.mark.parametrize("steps", [200, 1_000, 2_200])
 def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
-    with train(steps) as model, HER(Push, **FAST) as other:
+    with train(steps) as model, HER(Push, check=False, **FAST) as other:
         arrays, data = trainer_state(model.trainer)
         restore_trainer(other.trainer, {name: array.copy() for name, array in arrays.items()}, data)
         assert other.trainer.search.state == model.trainer.search.state
@@ -84,3 +87,19 @@ def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
                 each.trainer.learn_from_next_job()
         assert other.settings == model.settings
         assert np.array_equal(weights(other), weights(model))
+
+
+def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_path):
+    with HER(Push, check=False, **FAST) as model:
+        model.learn(2_400, folder=tmp_path)
+        found = model.settings
+    written = json.loads((tmp_path / "settings.json").read_text())
+    assert written["options"]["subgoals"] == list(found.agent_options.subgoals)
+    assert written["reasons"]["subgoals"]
+    assert {"subgoals", "energy_priority"} <= {change["option"] for change in written["changes"]}
+    assert all(0 < change["env_steps"] <= 2_400 for change in written["changes"])
+    with HER(Push, check=False, **FAST) as other, RunFolder(tmp_path, other.settings, other.spec) as folder:
+        folder.resume(other.trainer)
+        assert other.settings == folder.settings == found
+        assert SavedModel.read(tmp_path).policy.subgoals == found.agent_options.subgoals
+    assert json.loads((tmp_path / "settings.json").read_text())["changes"] == written["changes"]

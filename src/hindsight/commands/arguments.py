@@ -29,7 +29,8 @@ def add_train_arguments(parser: ArgumentParser) -> None:
 
 def given_options(arguments: Namespace) -> dict[str, Any]:
     """Return the options that the user gave, by name. Raises OptionError for a list without values."""
-    given = {name: value for name, value in vars(arguments).items() if name in _all_options()}
+    known = _all_options()
+    given = {name: value for name, value in vars(arguments).items() if name in known}
     for name, value in given.items():
         if value == []:
             flag = _flag(name)

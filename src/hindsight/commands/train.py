@@ -62,7 +62,8 @@ class Training:
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
-        warnings = [f"{finding.name}: {finding.sentence}" for finding in self._findings("warning")]
+        checked = self.model.check_report
+        warnings = checked.warnings if checked else ["it was skipped"]
         demonstrations = self.trainer.demonstrations
         with RunFolder(self.path, self.model.settings, self.model.spec, warnings, demonstrations) as folder:
             self._begin(folder)

@@ -35,6 +35,7 @@ from .cpprb_fields import MissingFieldError, as_count, as_shape, as_steps, step_
 from .cpprb_goals import EpisodeRelabelling, GoalFunction, RewardFunction
 
 KIND = "cpprb buffer"
+MOST_STEPS = 2**62  # in all episodes so far: their numbers are int64
 SHORT_EPISODE = 5  # steps; with shorter episodes on average, fewer than `size` transitions are stored
 
 
@@ -255,6 +256,8 @@ class HindsightReplayBuffer:
             rng.bit_generator.state = data["random_state"]
             opened = _filled(self._open, arrays["open_fields"])
             steps, n_steps = _filled(self._steps, arrays["steps"]), whole_number("n_steps", data["n_steps"], 0)
+            if n_steps > MOST_STEPS:
+                raise FileError(f"n_steps must be at most {MOST_STEPS}, got {n_steps}")
             self._buffer.load_state_dict(arrays, data["buffer"])
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise FileError(f"The file does not fit this buffer, or is damaged: {problem}") from None

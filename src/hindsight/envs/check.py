@@ -48,8 +48,6 @@ class EnvironmentFacts:
     relabel_terminated: the option that ends relabelled episodes as real ones; None: compute_terminated is right, or
         nothing was seen.
     info_keys: entries of info that compute_reward needs.
-    time_limit: steps of an episode; None: no limit was found.
-    action_bounds: the lowest and the highest action.
     exact_resets: whether a reset with the same seed gives the same observations.
     goal_columns: columns of the observation that change with the desired goal, to hide from the networks.
     """
@@ -57,8 +55,6 @@ class EnvironmentFacts:
     terminates_on_success: bool | None
     relabel_terminated: str | None
     info_keys: tuple[str, ...]
-    time_limit: int | None
-    action_bounds: tuple[float, float]
     exact_resets: bool
     goal_columns: tuple[int, ...]
 
@@ -96,10 +92,15 @@ class CheckReport:
         """Return the findings of one level."""
         return [finding for finding in self.findings if finding.level == level]
 
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings as sentences."""
+        return [f"{finding.name}: {finding.sentence}" for finding in self.of("warning")]
+
     def warn(self) -> None:
         """Show the warnings."""
-        for finding in self.of("warning"):
-            warnings.warn(f"check of {self.env}: {finding.name}: {finding.sentence}", UserWarning, stacklevel=3)
+        for sentence in self.warnings:
+            warnings.warn(f"check of {self.env}: {sentence}", UserWarning, stacklevel=3)
 
     def __str__(self) -> str:
         lines = [f"  {f.level:<8} {f.name:<18} {f.sentence}" for f in self.findings]
@@ -173,8 +174,6 @@ def _facts(evidence: Evidence) -> EnvironmentFacts:
         terminates_on_success=terminates,
         relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
         info_keys=evidence.info_keys,
-        time_limit=spec.max_episode_steps,
-        action_bounds=(min(spec.action.low), max(spec.action.high)),
         exact_resets=evidence.resets_are_exact,
         goal_columns=_hideable(evidence),
     )
@@ -210,7 +209,7 @@ def check_time_limit(evidence: Evidence) -> tuple[str, str]:
     """An episode should end after a known number of steps, and not later."""
     limit, longest = evidence.spec.max_episode_steps, max(map(len, evidence.random))
     if limit is None:
-        return "warning", "none was found, so an episode may never end. Set max_episode_steps"
+        return "warning", f"none was found; an episode had {longest} steps. Set max_episode_steps (--max-episode-steps N)"
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
     level = "not seen" if limit > MAX_STEPS else "ok"
@@ -268,7 +267,7 @@ def check_reward_values(evidence: Evidence) -> tuple[str, str]:
         f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
     )
     if len(wrong) <= RARE * len(rewards) and not _explaining_shift(evidence):
-        lost = "The part that step() adds is lost in relabelled samples. Set extra_reward=True to keep it"
+        lost = "The part that step() adds is lost in relabelled samples unless extra_reward=True"
         return "warning", sentence + lost
     return "error", sentence + "Let step return what compute_reward returns"
 
@@ -314,6 +313,9 @@ def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
     achieved, _, info = evidence.random[0].goals()
     highest = evidence.spec.reward_high
     same = np.asarray(evidence.reward(achieved, achieved.copy(), info), np.float64)
+    success, rewards = evidence.is_success, evidence.rewards
+    if 0 < success.sum() < len(success) and rewards[success].max() < rewards[~success].min():
+        return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
     if np.isfinite(highest) and (same != highest).any():
         return "error", (
             f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "

@@ -134,12 +134,15 @@ def choose_goals(
     row, other_row: (B,) live rows. Only RANDOM and DESIRED read `other_row`.
     """
     row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored = layout
+    n_sources, (source, start, size) = len(sources), sources[0]
+    end = sources[-1, 1] + sources[-1, 2]
     for i in range(len(row)):
-        place = 0
-        for s in range(len(sources)):
-            place += u[i] >= sources[s, 1] + sources[s, 2]
-        is_relabelled[i] = place < len(sources)
-        source, start, size = sources[min(place, len(sources) - 1)]
+        if n_sources > 1:
+            place = 0
+            for s in range(n_sources - 1):
+                place += u[i] >= sources[s + 1, 1]
+            source, start, size = sources[place]
+        is_relabelled[i] = u[i] < end
         rest, first = min((u[i] - start) / size, LARGEST_U), row[i] * row_ints
         done, left, desired = counts[first + done_at], counts[first + left_at], row[i] * row_bytes + desired_at
         if source == FUTURE:
@@ -167,10 +170,10 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array)
         size in bytes; the first byte of its array, counted from the first byte of `row`. The first line is that of the
         goal, which is read from goal_at.
     """
-    start, into = ring.ctypes.data, row.ctypes.data
+    start, into, stop = ring.ctypes.data, row.ctypes.data, (plan[1:, 0] + plan[1:, 1]).max()
     for i in range(-AHEAD, len(row)):
         if i + AHEAD < len(row):
-            prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
+            prefetch_bytes(start + row[i + AHEAD] * row_bytes, stop)
             prefetch_bytes(start + goal_at[i + AHEAD], plan[0, 1])
         if i >= 0:
             copy_bytes(into + plan[0, 2] + i * plan[0, 1], start + goal_at[i], plan[0, 1])

@@ -117,7 +117,7 @@ class ErrorPriorities(Priorities):
         if position.dtype.kind not in "iu" or errors.dtype.kind not in "fiu" or position.shape != errors.shape:
             got = f"{position.shape} of {position.dtype} and {errors.shape} of {errors.dtype}"
             raise InputError(f"row and priority must be integers and numbers of one shape, got {got}.")
-        position, errors = position.astype(np.int64).ravel(), errors.astype(np.float64).ravel()
+        position, errors = position.astype(np.int64, copy=False).ravel(), errors.astype(np.float64, copy=False).ravel()
         rows = np.empty(len(position), np.int64)
         if not find_rows(self.leaves, position, errors, first, stop, LARGEST, rows):
             is_held = self._check(position, errors, rows, first, stop)
@@ -251,6 +251,8 @@ def draw_leaves(tree: Array, starts: Array, u: Array, row: Array) -> None:
             row[i] = FAN * row[i] + at - first
             if level:
                 prefetch_bytes(sums.ctypes.data + 8 * (starts[level - 1] + FAN * row[i]), 8 * FAN)
+            else:  # the caller reads the numbers of these leaves next
+                prefetch_bytes(tree.ctypes.data + 8 * row[i], 8)
 
 
 @compiled

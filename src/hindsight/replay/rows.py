@@ -21,8 +21,10 @@ INFO_PREFIX = "info:"
 SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy counterpart
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
+BYTE = np.dtype(np.uint8)
+NO_INFO: dict[str, Array] = {}
 ROUNDING = 1e-5  # relative, by which a float may exceed the bounds of its space
-FEW = 16  # numbers
+FEW = 64  # numbers
 ALIGNMENT = 64  # bytes
 MAX_BATCH_BYTES = 2**31  # limit of NumPy for a record
 SOURCES = {
@@ -279,6 +281,7 @@ class BatchMemory:
         starts = [places[field] + after * row.itemsize for field, after in sources.values()]
         self.plan = np.array(list(zip(starts, (p.itemsize for p in parts.values()), into, strict=False)), np.int64)
         self.plan[:, 2] -= into[len(sources)]
+        self._n_bytes = n_bytes
         self.goal_at = np.zeros(self.size, np.int64)
         self._reused: Draw | None = None
 
@@ -289,14 +292,15 @@ class BatchMemory:
 
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
-        record = np.ndarray((), self.record)
+        record = np.ndarray((), self.record, np.empty(self._n_bytes, BYTE))  # half the time of np.empty((), self.record)
         batch = flat = self._view(record)
-        info = {}
+        info = NO_INFO
         if len(self.shape) > 1 or self.info_keys:
             record = record.view(self.flat)
             flat = self._view(record)
             info = {key: read_only(record[INFO_PREFIX + key]) for key in self.info_keys}
-        return Draw(batch, flat, (read_only(flat.next_achieved_goal), read_only(flat.goal), info), self.goal_at, self.plan)
+        arguments = (read_only(flat.next_achieved_goal), read_only(flat.goal), info)
+        return tuple.__new__(Draw, (batch, flat, arguments, self.goal_at, self.plan))  # half the time of Draw(...)
 
     def _view(self, record: Array) -> Batch:
         batch = Batch(*_arrays_of(record))

@@ -108,6 +108,7 @@ class GoalSampler:
     probability: fraction of the samples that are relabelled.
     sources: see `kernels.choose_goals`. It is not used for functions.
     reads_others: whether rows of other episodes are drawn.
+    is_compiled: whether `kernels.sample` can choose the goals.
     """
 
     def __init__(self, rows: RowSampler, strategy: Strategy, n_sampled_goal: int | None, is_stored: bool = False) -> None:
@@ -116,6 +117,7 @@ class GoalSampler:
         if is_stored:
             self.sources = np.array([(STORED, 0.0, self.probability)])
         self.reads_others = bool(np.isin(self.sources[:, 0], (RANDOM, DESIRED)).any())
+        self.is_compiled = not self.reads_others and not callable(strategy)
         self._timeline, self._rows, self._rng = rows.timeline, rows, rows.rng
         self._counts: Array = self._timeline.rows.view(np.int32)
         self._layout = row_layout(self._timeline.rows.dtype)
@@ -229,7 +231,7 @@ class Sampler:
     def _sample_compiled(self, draw: Draw) -> bool:
         """Draw rows, choose goals and gather in one compiled loop. Return False if it does not apply."""
         goals, batch, size = self.goals, draw.flat, len(draw.goal_at)
-        if goals.reads_others or callable(goals.strategy) or self.rows.priorities is not None:
+        if not goals.is_compiled or self.rows.priorities is not None:
             return False
         n_proposals = self.rows.count_proposals(size)
         if not n_proposals:

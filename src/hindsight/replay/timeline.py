@@ -39,7 +39,7 @@ class Timeline:
     episode_length: usual number of steps of an episode. `capacity` transitions of such episodes fit exactly. With other
         lengths, as many as fit are kept.
     info_keys: numbers of the info that the reward needs.
-    dtype: widest float that is stored, "float32" or "float64".
+    dtype: widest float that is stored, "float32" or "float64". None: "float64" if the bounds of float64 goals exceed 2048.
     n_stored_goals: goals that `draw_goals` draws for each row.
 
     rows: the structured array itself. high_water: no row at or above it was ever written.
@@ -56,7 +56,7 @@ class Timeline:
         capacity: int,
         episode_length: int | None = None,
         info_keys: Sequence[str] = (),
-        dtype: str = "float32",
+        dtype: str | None = None,
         n_stored_goals: int = 0,
     ) -> None:
         self.spec, self.capacity, self.info_keys = spec, whole_number("capacity", capacity, 1), tuple(info_keys)
@@ -64,7 +64,7 @@ class Timeline:
         self.episode_length = None if episode_length is None else whole_number("episode_length", episode_length, 1)
         if len(set(self.info_keys)) < len(self.info_keys):
             raise OptionError(f"info_keys must differ from each other, got {', '.join(self.info_keys)}.")
-        row = row_dtype(spec, info_keys, dtype, n_stored_goals)
+        row = row_dtype(spec, info_keys, dtype or _default_dtype(spec), n_stored_goals)
         last_rows = -(-self.capacity // (self.episode_length or USUAL_EPISODE_LENGTH))
         self.rows = zero_rows(self.capacity + last_rows, row)
         self.steps_done: Array = self.rows["steps_done"]
@@ -310,7 +310,7 @@ def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[A
     return np.roll(starts, -n_new), int(stops[-1]) if is_wrapped else 0
 
 
-def default_dtype(spec: GoalSpec) -> str:
+def _default_dtype(spec: GoalSpec) -> str:
     """Return "float64" if the bounds of float64 goals show that float32 would store them coarsely, else "float32"."""
     bounds = np.abs([*spec.goal.low, *spec.goal.high])
     is_large = spec.goal.dtype == "float64" and (np.isfinite(bounds) & (bounds > LARGEST_GOAL)).any()

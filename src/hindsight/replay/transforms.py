@@ -7,8 +7,10 @@ A transform is called as transform(batch, draw, rng) and changes the batch in pl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 from ..errors import GoalEnvError, OptionError
 from ..options import ReplayOptions
@@ -137,6 +139,18 @@ def sum_steps(steps: Batch, steps_left: Array, discount: float, batch: Batch) ->
         getattr(batch, name)[:] = getattr(steps, name)[last]
     if batch.discount is not None:
         batch.discount[:] = np.where(batch.terminated, 0.0, discount**n_used)
+
+
+def with_info(function: Any, info_keys: Sequence[str]) -> Any:
+    """Return `function`, wrapped if Numba compiled it: it then gets info=None, because Numba has no type for a dict.
+
+    Raises OptionError for a compiled function if there are info_keys.
+    """
+    if not isinstance(function, Dispatcher):
+        return function
+    if info_keys:
+        raise OptionError(f"A compiled function gets no info, but info_keys are {', '.join(info_keys)}. Do not compile it.")
+    return lambda achieved, goal, info: function(achieved, goal, None)
 
 
 def make_returns(

@@ -10,11 +10,12 @@ import numpy as np
 from ..records import Array
 from .columns import ControlledColumns, GoalCopies
 from .rest import AT_REST, MOVING, Rest
-from .steps import Steps
+from .steps import Steps, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
 NEAR = 0.5  # at onsets a column that touches the object is at most this fraction of its usual distance away
+STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
 RUNNER_UP = 1.25  # the next best column must be farther away by this factor
 MOST_GOALS = 0.7  # a few random episodes do not visit all places that the tool can reach
@@ -79,10 +80,16 @@ def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns
 
 
 def find_places(steps: Steps, columns: Sequence[int]) -> list[int]:
-    """Return the columns that are places: they change little in a step, where velocities may change to any other."""
+    """Return the columns that are places of their own.
+
+    They change little in a step, where velocities may change to any other. They do not start with the object, as the gap
+    between tool and object does.
+    """
     at = list(columns)
     change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), 1e-12)
-    return [column for column, ratio in zip(at, change, strict=True) if ratio <= SLOW]
+    starts = standardize(np.column_stack([steps.observation[:, at], steps.achieved_goal])[steps.starts_episode])
+    correlation = np.abs(starts[:, : len(at)].T @ starts[:, len(at) :]).max(1) / len(starts)
+    return [c for c, ratio, same in zip(at, change, correlation, strict=True) if ratio <= SLOW and same <= STARTS_ALIKE]
 
 
 def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...]) -> Contact:

@@ -119,14 +119,14 @@ def infer_structure(
         everything = Steps.from_episodes([*episodes, *probing])
         contact = measure_contact(everything, contact.tool, contact.thing)
         live = [c for c in range(steps.n_columns) if c not in constant]
-        effect = controlled.effect_on(contact.tool)
-        clear = [c for c in live if c not in SymmetryFinder(everything, live, contact, effect).unclear or c in shown]
+        clear = [c for c in live if c not in SymmetryFinder(everything, live, contact, controlled).unclear or c in shown]
         gaps = gap_columns(contact, differences)
-        relevance = find_relevant_columns(everything, gaps, clear)
+        relevance = find_relevant_columns(everything, contact.tool, gaps, clear)
         if relevance.error > relevance.error_all:
-            clear, relevance = live, find_relevant_columns(everything, gaps, live)
+            clear, relevance = live, find_relevant_columns(everything, contact.tool, gaps, live)
         visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}]
-        symmetries = tuple(SymmetryFinder(everything, visible, contact, effect).find())
+        visible = visible if relevance.is_enough else live
+        symmetries = tuple(SymmetryFinder(everything, visible, contact, controlled).find())
         hidden = _hidden_columns(steps.n_columns, visible, contact, symmetries)
     return Structure(rest, is_object, copies, controlled, constant, differences, contact, relevance, hidden, symmetries)
 

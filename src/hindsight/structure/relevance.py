@@ -8,46 +8,53 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array
-from .steps import Steps
+from .steps import Steps, standardize
 
 WIDTH = 100  # random Fourier features (Rahimi and Recht 2007) of the regression
 FOLDS = 3  # of whole episodes
 MIN_GAIN = 0.03  # more columns are kept only if they lower the held-out error by this fraction
+EXPLAINED = 0.35  # held-out error up to which columns may be hidden
 PATIENCE = 2  # further columns that are tried after the best: some help only together
 MOST_STEPS = 1_500  # steps that models are fitted to; those in which the goal moves come first
-CLIP = 5.0  # standard deviations
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """Columns that predict how the achieved goal moves.
+    """Columns that predict how the achieved goal and the tool move.
 
     columns: those that were chosen, in the order of their use, the given ones first. error: held-out mean squared error of
-    the move with these columns, in units of its variance. error_all: the same with all columns.
+    the moves with these columns, in units of their variance. error_all: the same with all columns.
     """
 
     columns: tuple[int, ...]
     error: float
     error_all: float
 
+    @property
+    def is_enough(self) -> bool:
+        """Whether the columns explain the moves. If not, some of the others may matter in a way that is not seen yet."""
+        return self.error <= EXPLAINED
+
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         listed = ", ".join(map(str, sorted(self.columns)))
         return (
-            f"columns {listed} predict the move of the goal with a held-out error of {self.error:.2f} of its variance, all "
-            f"columns with {self.error_all:.2f}"
+            f"columns {listed} predict the moves of goal and tool with a held-out error of {self.error:.2f} of their "
+            f"variance, all columns with {self.error_all:.2f}"
         )
 
 
-def find_relevant_columns(steps: Steps, first: Sequence[int], candidates: Sequence[int]) -> Relevance:
-    """Choose columns one by one, each time the one that lowers the held-out error of the goal's move most.
+def find_relevant_columns(steps: Steps, tool: Sequence[int], first: Sequence[int], candidates: Sequence[int]) -> Relevance:
+    """Choose columns one by one, each time the one that lowers the held-out error of the goal's and tool's moves most.
 
-    first: columns that are used in any case. candidates: columns to choose from. Every model also sees the action.
+    tool: columns of the tool. first: columns that are used in any case. candidates: columns to choose from.
+    Every model also sees the action.
     """
     chosen_steps = _informative_steps(steps)
     episode = steps.episode[chosen_steps]
     move = (steps.next_achieved_goal - steps.achieved_goal)[chosen_steps]
-    target = move / (move.std(0) + 1e-12)
+    moves = np.concatenate([move, steps.change[:, list(tool)][chosen_steps]], axis=1)
+    target = moves / (moves.std(0) + 1e-12)
     action = standardize(steps.action[chosen_steps])
     columns = standardize(steps.observation[chosen_steps])
 
@@ -94,9 +101,3 @@ def _informative_steps(steps: Steps) -> Array:
     by_move = np.argsort(-steps.move, kind="stable")[: MOST_STEPS // 2]
     regular = np.linspace(0, len(steps) - 1, MOST_STEPS // 2).astype(np.int64)
     return np.unique(np.concatenate([by_move, regular]))
-
-
-def standardize(values: Array) -> Array:
-    """Return the columns with mean 0 and standard deviation 1, clipped to CLIP."""
-    centred = (values - values.mean(0)) / (values.std(0) + 1e-6)
-    return np.asarray(np.clip(centred, -CLIP, CLIP))

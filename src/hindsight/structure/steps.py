@@ -9,6 +9,7 @@ import numpy as np
 
 from ..records import Array, Episode
 
+CLIP = 5.0  # standard deviations
 HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
 
 
@@ -98,3 +99,9 @@ def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Arr
     residual = targets[is_held_out] - design[is_held_out] @ weights
     variance = np.square(targets[is_held_out] - targets[~is_held_out].mean(0)).sum(0)
     return np.asarray(np.where(variance > 0, 1 - np.square(residual).sum(0) / np.maximum(variance, 1e-300), 0.0))
+
+
+def standardize(values: Array) -> Array:
+    """Return the columns with mean 0 and standard deviation 1, clipped to CLIP."""
+    centred = (values - values.mean(0)) / (values.std(0) + 1e-6)
+    return np.asarray(np.clip(centred, -CLIP, CLIP))

@@ -10,10 +10,11 @@ from itertools import combinations
 import numpy as np
 
 from ..records import Array
-from .axes import UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
+from .axes import SCALAR, UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
+from .columns import ControlledColumns
 from .contact import Contact
-from .relevance import prediction_error, standardize
-from .steps import Steps
+from .relevance import prediction_error
+from .steps import Steps, standardize
 
 WORSE = 1.1  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
@@ -83,10 +84,10 @@ class SymmetryFinder:
     """Tries mirrors of each axis and quarter turns of each pair of axes on the steps of a task.
 
     visible: observation columns that the networks see. contact: the columns that are places, one of each axis.
-    effect: (action size, axes), change of the tool's place per unit of action.
+    controlled: what the action moves.
     """
 
-    def __init__(self, steps: Steps, visible: Sequence[int], contact: Contact, effect: Array) -> None:
+    def __init__(self, steps: Steps, visible: Sequence[int], contact: Contact, controlled: ControlledColumns) -> None:
         self._steps, self._visible, self._contact = steps, list(visible), contact
         start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
         digits = 4 - math.ceil(math.log10(float(np.abs(start).max()) + 1e-12))
@@ -94,7 +95,8 @@ class SymmetryFinder:
         places = {*contact.tool, *contact.thing}
         self._others = [column for column in self._visible if column not in places]
         signals = axis_signals(steps, contact.tool)
-        self._actions = find_action_axes(effect)
+        self._actions = find_action_axes(controlled.effect_on(contact.tool))
+        self._controlled = controlled
         self._columns = find_column_axes(steps, self._others, signals, self._actions)
         picked = np.unique(np.linspace(0, len(steps) - 1, MOST_STEPS).astype(np.int64))
         self._seen, self._action, self._episode = steps.observation[picked], steps.action[picked], steps.episode[picked]
@@ -106,6 +108,13 @@ class SymmetryFinder:
         """Visible columns that belong to several axes: with one of these no symmetry can be declared."""
         return tuple(c for c, axis in zip(self._others, self._columns.of, strict=True) if axis == UNKNOWN)
 
+    @property
+    def has_hand(self) -> bool:
+        """Whether an action without an axis moves a visible column: a hand opens along one axis, so turns do not hold."""
+        mover = np.abs(self._controlled.effect).argmax(0)
+        pairs = zip(self._controlled.columns, mover, strict=True)
+        return any(column in self._visible and self._actions.of[action] == SCALAR for column, action in pairs)
+
     def find(self) -> list[Symmetry]:
         """Return the symmetries that could be tested, whether they hold or not."""
         if self.unclear or UNKNOWN in self._actions.of:
@@ -113,7 +122,7 @@ class SymmetryFinder:
         moved = np.abs(self._steps.next_achieved_goal - self._steps.achieved_goal).mean(0)
         axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
         tested = [self._test((k,), self._mirror(k)) for k in axes]
-        for k, other in combinations(axes, 2):
+        for k, other in combinations(axes, 2) if not self.has_hand else ():
             transforms = self._quarter_turn(k, other)
             if transforms is not None:
                 tested.append(self._test((k, other), transforms))

@@ -18,6 +18,7 @@ from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import ReplayOptions, RolloutOptions, Settings
+from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
 from ..rollout.collect import RolloutSetup
@@ -223,6 +224,7 @@ def assemble(
     check: play the environment first. Errors raise GoalEnvError. What it finds chooses options that the recipe leaves open.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
+    refuse_old_call(env, agent, recipe, options)
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..envs.goal_functions import GoalFunction
+from ..errors import FileError, InputError
 from ..records import BATCH_FIELDS, Batch, Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.job_result import checksum
@@ -28,7 +29,10 @@ class Demonstrations:
     def __init__(self, name: str, episodes: Sequence[Episode], buffer: HindsightBuffer) -> None:
         self.episodes, self.buffer = episodes, buffer
         for episode in episodes:
-            buffer.add_episode(episode)
+            try:
+                buffer.add_episode(episode)
+            except InputError as problem:
+                raise FileError(f"Episode {episode.number} of the data set {name!r} cannot be used: {problem}") from None
         self.facts: dict[str, Any] = {
             "name": name,
             "episodes": len(episodes),

@@ -111,11 +111,10 @@ class EvaluationJobs:
     """Evaluation episodes without exploration, submitted to a source: one job each, so that all workers take part.
 
     run_seed: with an episode's number it determines the seed of the environment.
-    episodes, outcomes: those that `next` returned, in the order of submission.
+    outcomes: of the episodes that `next` returned, in the order of submission.
     """
 
     def __init__(self, source: Source, weights: PolicyWeights, run_seed: int) -> None:
-        self.episodes: list[Episode] = []
         self.outcomes: list[Outcome] = []
         self._source, self._weights, self._run_seed = source, weights, run_seed
         self._tickets: list[int] = []
@@ -135,12 +134,11 @@ class EvaluationJobs:
         """Whether `next` would return without waiting."""
         return not self.is_over and self._source.has_result(self._tickets[len(self.outcomes)])
 
-    def next(self, counts: Counts) -> Outcome:
-        """Return the outcome of the next episode. Wait for it if necessary."""
+    def next(self, counts: Counts) -> Episode:
+        """Return the next episode, and add its outcome. Wait for it if necessary."""
         [episode] = result_with_retries(self._source, self._tickets[len(self.outcomes)], counts)
-        self.episodes.append(episode)
         self.outcomes.append(outcome_of(episode, environment_seed(self._run_seed, EVALUATION, episode.number)))
-        return self.outcomes[-1]
+        return episode
 
     def drop(self) -> None:
         """Drop the jobs that are left."""
@@ -158,7 +156,8 @@ def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: Se
     try:
         jobs.submit(episodes)
         while not jobs.is_over:
-            yield jobs.next(Counts())
+            jobs.next(Counts())
+            yield jobs.outcomes[-1]
     finally:
         jobs.drop()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..agents import Agent
 from ..options import Settings
+from ..records import Episode
 from ..records.definitions import first_solved
 from ..rollout.workers import Source
 from .counts import Counts
@@ -36,6 +37,7 @@ class Evaluator:
         self.pending: Snapshot | None = None
         self._is_free = settings.rollout.schedule == "free"
         self._jobs: EvaluationJobs | None = None
+        self._episodes: list[Episode] = []  # of the pending evaluation
 
     @property
     def evaluated_at(self) -> int:
@@ -84,10 +86,10 @@ class Evaluator:
         """Yield the outcomes of the pending evaluation that have arrived; all of them if `waits`."""
         jobs = self._jobs = self._jobs or self._first_jobs(source)
         while jobs and not jobs.is_over and (waits or jobs.has_next):
-            outcome = jobs.next(counts)
+            self._episodes.append(jobs.next(counts))
             if jobs.is_over and self._is_promising(jobs.outcomes):
                 jobs.submit(self._numbers[len(jobs.outcomes) :])
-            yield outcome
+            yield jobs.outcomes[-1]
 
     def finish(self, source: Source, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
         """Yield the missing outcomes of the pending evaluation, add it to the history, and yield it."""
@@ -95,7 +97,7 @@ class Evaluator:
         pending, jobs = self.pending, self._jobs
         if pending is None or jobs is None:
             return
-        q_mean = float(np.concatenate([self.agent.values(episode) for episode in jobs.episodes]).mean())
+        q_mean = float(np.concatenate([self.agent.values(episode) for episode in self._episodes]).mean())
         self.pending = self._jobs = None
         yield self._finish(Evaluation(tuple(jobs.outcomes), q_mean), pending)
 
@@ -119,6 +121,7 @@ class Evaluator:
     def _first_jobs(self, source: Source) -> EvaluationJobs | None:
         if self.pending is None:
             return None
+        self._episodes = []
         jobs = EvaluationJobs(source, self.pending.weights, self.options.seed)
         jobs.submit(self._numbers[:SCREEN_EPISODES])
         return jobs

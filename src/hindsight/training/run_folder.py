@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Self
 from .. import storage
 from ..errors import FileError, RunFolderError
 from ..options import Settings
-from ..recipes.fit import FITTED
 from ..records import GoalSpec
 from .checkpoint import restore_trainer, trainer_state
 from .demonstrations import Demonstrations
@@ -93,14 +92,14 @@ class RunFolder:
 
     def _take_settings(self, trainer: Trainer) -> None:
         """Go on with other settings: the structure of the task was found, or turned out to be another."""
-        before, after, steps = self.settings.flat(), trainer.settings.flat(), trainer.counts.env_steps
-        self.settings = trainer.settings
+        self.settings, found = trainer.settings, storage.read_json(self.path / SETTINGS)
+        now = json.loads(storage.json_text(self.settings.flat()))
         changes = [
-            {"env_steps": steps, "option": name, "value": value, "reason": self.settings.reasons.get(name, "")}
-            for name, value in after.items()
-            if value != before[name]
+            {"env_steps": trainer.counts.env_steps, "option": name, "value": value}
+            | {"reason": self.settings.reasons.get(name, "")}
+            for name, value in now.items()
+            if value != found["options"].get(name)
         ]
-        found = storage.read_json(self.path / SETTINGS)
         self._write_settings(str(found["begun"]), [*found.get("changes", []), *changes])
 
     def _write_settings(self, begun: str, changes: list[dict[str, Any]]) -> None:
@@ -195,8 +194,8 @@ class RunFolder:
         if not (isinstance(found.get("options"), dict) and isinstance(found.get("spec"), dict)):
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         wanted = json.loads(storage.json_text(self.settings.to_json()))
-        was_found = set(found.get("reasons", {})) - set(FITTED) - self.settings.given if trainer.search else set()
-        refuse_other_settings(found, wanted, FREE_ON_RESUME | was_found)
+        changed = {str(change.get("option")) for change in found.get("changes", [])} if trainer.search else set()
+        refuse_other_settings(found, wanted, FREE_ON_RESUME | (changed - self.settings.given))
         if (before := found.get("demonstrations")) != self.demonstrations:
             raise FileError(f"The demonstrations of {self.path} were {before} and are now {self.demonstrations}.")
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
