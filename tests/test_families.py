@@ -10,7 +10,7 @@ from hindsight.rollout.collect import play_episode
 WARNINGS_OF_CHECKS = pytest.mark.filterwarnings("ignore:check of")  # tested in tests/envs
 pytestmark = [pytest.mark.simulator, WARNINGS_OF_CHECKS]
 
-SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_every": 0}
+SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_every": 0, "structure": "declared"}
 
 
 @pytest.mark.parametrize(

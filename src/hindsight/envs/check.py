@@ -384,10 +384,8 @@ def check_resets(evidence: Evidence) -> tuple[str, str]:
     episodes = (evidence.random[0], evidence.replay)
     pairs = zip(*(each.observations["observation"] for each in episodes), strict=False)
     worst = max(float(np.abs(np.subtract(a, b, dtype=np.float64)).max()) for a, b in pairs)
-    return "warning", (
-        f"after a reset with the same seed, the same actions lead to other observations, by up to {worst:g}. The "
-        f"environment is made anew for each episode, so that a run can be repeated"
-    )
+    found = f"after a reset with the same seed, the same actions lead to other observations, by up to {worst:g}"
+    return "warning", f"{found}. The environment is made anew for each episode, so that a run can be repeated"
 
 
 def check_goal_columns(evidence: Evidence) -> tuple[str, str]:
