@@ -90,6 +90,24 @@ def test_later_looks_change_nothing_without_a_contact_or_without_a_search_for_st
     assert rebuilt == []
 
 
+class GoalSeen(Push):
+    """Columns 6 and 7 hold the goal."""
+
+    n_extra = 2
+
+    def extra(self):
+        return self.goal.copy()
+
+
+def test_columns_that_hold_the_goal_stay_hidden_whatever_is_found():
+    with HER(GoalSeen, **FAST) as model:
+        assert model.settings.agent_options.hidden_observation == (6, 7)
+        model.trainer.search.state.observed = {"hidden_observation": ((0, 6), "found")}
+        model.trainer.search._adopt(model.trainer)
+        assert model.settings.agent_options.hidden_observation == (0, 6, 7)
+        assert model.settings.reasons["hidden_observation"].startswith("found; these columns change with the desired goal")
+
+
 def test_a_declared_structure_needs_no_search():
     with HER(Push, check=False, **FAST, hidden_observation=(6,)) as model:
         assert (model.settings.variant, model.trainer.search) == ("declared", None)

@@ -238,7 +238,7 @@ def assemble(
         final = chosen or find_recipe(spec.env_id)
 
         def resolve(found: Observed) -> Settings:
-            return resolve_settings(final, spec, agent, options, {**observed, **found})
+            return resolve_settings(final, spec, agent, options, _together(observed, found))
 
         settings = resolve({})
         if settings.rollout.env_arguments != arguments:
@@ -249,6 +249,19 @@ def assemble(
         assembly = Assembly(env, environment, spec, settings, resolve)
         assembly.check_report = report
         return assembly
+
+
+def _together(checked: Observed, found: Observed) -> dict[str, tuple[Any, str]]:
+    """Return the options of the check and those found during the run. Columns that hold the goal stay hidden.
+
+    They predict how a trained policy moves the object, but relabelling does not change them.
+    """
+    together = {**checked, **found}
+    name = "hidden_observation"
+    if name in checked and name in found:
+        columns = tuple(sorted({*checked[name][0], *found[name][0]}))
+        together[name] = columns, f"{found[name][1]}; {checked[name][1]}"
+    return together
 
 
 def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:
