@@ -9,12 +9,12 @@ from itertools import combinations
 
 import numpy as np
 
-from ..records import Array
 from .axes import SCALAR, UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
 from .columns import ControlledColumns
 from .contact import Contact
 from .relevance import prediction_error
 from .steps import Steps, standardize
+from .transform import Transform
 
 WORSE = 1.1  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
@@ -46,38 +46,6 @@ class Symmetry:
             f"{name} {verdict}: held-out error of the next move {self.error:.2f} of its variance with transformed steps "
             f"added, {self.error_plain:.2f} without"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Transform:
-    """y = sign * x[source] + offset, of the columns of an observation, a goal or an action; `letter` says which."""
-
-    letter: str
-    source: Array
-    sign: Array
-    offset: Array
-
-    @classmethod
-    def identity(cls, letter: str, size: int) -> Transform:
-        """Return the transform that changes nothing."""
-        return cls(letter, np.arange(size), np.ones(size), np.zeros(size))
-
-    def apply(self, values: Array) -> Array:
-        """Transform places, (N, size)."""
-        return np.asarray(values[:, self.source] * self.sign + self.offset)
-
-    def apply_to_moves(self, values: Array) -> Array:
-        """Transform differences of places, (N, size)."""
-        return np.asarray(values[:, self.source] * self.sign)
-
-    def text(self) -> list[str]:
-        """Return what changes, for instance ["o6=-o7", "o7=o6"]."""
-        entries = []
-        for i, (source, sign, offset) in enumerate(zip(self.source, self.sign, self.offset, strict=True)):
-            if source != i or sign != 1 or offset:
-                term = f"{'-' if sign < 0 else '+' if offset else ''}{self.letter}{source}"
-                entries.append(f"{self.letter}{i}={f'{offset:.6g}' if offset else ''}{term}")
-        return entries
 
 
 class SymmetryFinder:
