@@ -140,6 +140,15 @@ def test_a_loaded_model_learns_on(model, tmp_path):
     loaded.close()
 
 
+def test_a_closed_model_learns_on_in_a_new_environment_after_an_evaluation():
+    with HER(short, recipe="point_reach", policy_lag=1, **SMALL) as model:
+        model.learn(60).close()
+        model.evaluate(1)
+        model.learn(20)
+        assert model.trainer.source is model.source
+        assert model.num_timesteps == 20
+
+
 def test_predicting_from_a_file_needs_neither_torch_nor_an_environment(model, tmp_path):
     model.save(tmp_path / "model")
     code = (

@@ -224,7 +224,7 @@ class HER:
         """The trainer, made at first use."""
         if self._trainer is None:
             self._trainer = self._assembly.trainer(self.agent, self.source, self._counts)
-        elif self._source is None:  # it was closed
+        elif self._trainer.source is not self.source:  # it was closed
             self._trainer.move_to(self.source)
         return self._trainer
 

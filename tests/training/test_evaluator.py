@@ -63,6 +63,13 @@ def test_an_evaluation_takes_effect_a_fifth_of_eval_every_later_or_at_the_end():
     assert effects == [(60, 80), (120, 140), (140, 140)]
 
 
+def test_an_evaluation_takes_effect_before_the_next_one_begins():
+    with her(eval_every=100, eval_episodes=3, random_steps=180) as model:
+        events = list(model.trainer.run(230))
+    assert [record["env_steps"] for record in model.trainer.history] == [190, 200, 230]
+    assert sum(isinstance(event, EvaluationFinished) for event in events) == 3
+
+
 @pytest.mark.parametrize(
     ("successes", "best", "is_promising"),
     [

@@ -151,3 +151,30 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
     tuned = resolve_settings(load_recipe("fetch_push"), SPEC, None, {}, observed)
     assert tuned.agent_options.action_l2 == 0.2
     assert len(tuned.replay.symmetries) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "left_out"),
+    [
+        ({"prioritized": True}, {"energy_priority", "energy_cap"}),
+        ({"energy_priority": False}, {"energy_priority", "energy_cap"}),
+        ({"strategy": "final"}, {"relabel"}),
+        ({"n_sampled_goal": 8}, {"relabel"}),
+        ({"n_target_critics": 2}, {"n_critics"}),
+        ({"extra_reward": True}, {"subgoals"}),
+        ({"relabel_at": "episode_end"}, {"subgoals"}),
+        ({"n_steps": 3}, {"subgoals"}),
+        ({"prioritized": False, "strategy": "future", "n_steps": 1}, set()),
+    ],
+)
+def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left_out):
+    values = {
+        "energy_priority": True,
+        "energy_cap": 0.1,
+        "relabel": "future=0.6,desired=0.2",
+        "n_critics": 1,
+        "subgoals": ("near",),
+    }
+    observed = {name: (value, "observed") for name, value in values.items()}
+    settings = resolve_settings(load_recipe("default"), SPEC, None, given, observed)
+    assert observed.keys() - settings.reasons.keys() == left_out

@@ -1,5 +1,6 @@
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05, "random_steps
 
 
 def train(steps, **options):
-    model = HER(Push, check=False, **FAST, **options)
+    model = HER(Push, check=False, **(FAST | options))
     model.learn(steps)
     return model
 
@@ -61,6 +62,32 @@ def test_without_structure_only_hyperparameters_are_chosen():
         assert model.settings.variant == "none"
         assert model.settings.agent_options.subgoals == ()
         assert model.settings.replay.energy_priority
+
+
+def test_a_search_whose_first_episodes_were_evicted_ends():
+    with train(400, capacity=150) as model:
+        assert not model.trainer.search.is_warm_up
+        assert model.trainer.counts.updates > 0
+
+
+def test_beta_reaches_1_at_the_end_of_learn_although_the_agent_is_replaced():
+    with train(300, structure="none") as model:
+        assert model.settings.replay.energy_priority
+        assert model.trainer.updates.last_step == 300
+
+
+def test_later_looks_change_nothing_without_a_contact_or_without_a_search_for_structure(inferred, monkeypatch):
+    rebuilt = []
+    with train(300, structure="none") as plain:
+        assert plain.trainer.search.state.next_at is None
+    search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
+    monkeypatch.setattr(inferred.trainer, "rebuild", lambda *parts: rebuilt.append(parts))
+    seeking = episodes[search.state.random_episodes :][: search.state.probing_episodes]
+    resting = [e for e in episodes if np.ptp(e.achieved_goal, axis=0).max() == 0]
+    first = episodes[: search.state.random_episodes]
+    monkeypatch.setattr(search, "state", replace(search.state))
+    search._refine(inferred.trainer, [*first, *seeking, *resting * 3])
+    assert rebuilt == []
 
 
 def test_a_declared_structure_needs_no_search():

@@ -67,15 +67,15 @@ class Evaluator:
     def takes_effect(self, counts: Counts, until: int) -> bool:
         """Whether the pending evaluation takes effect now: `eval_every` / `DELAY_FRACTION` steps after it began.
 
-        With the free schedule it takes effect when it is complete, or when the next one is due. At the end it always does.
+        With the free schedule it takes effect when it is complete. It always does when the next one is due, and at the end.
         """
         if self.pending is None:
             return False
+        if self.is_due(counts, until) or counts.env_steps >= until:
+            return True
         if self._is_free:
-            is_complete = self._jobs is not None and self._jobs.is_over
-            return is_complete or self.is_due(counts, until) or counts.env_steps >= until
-        delay = self.options.eval_every // DELAY_FRACTION
-        return counts.env_steps >= min(self.pending.counts.env_steps + delay, until)
+            return self._jobs is not None and self._jobs.is_over
+        return counts.env_steps >= self.pending.counts.env_steps + self.options.eval_every // DELAY_FRACTION
 
     def begin(self, source: Source, counts: Counts, means: Mapping[str, float]) -> None:
         """Submit the first episodes of the next evaluation. means: of the metrics since the last record."""

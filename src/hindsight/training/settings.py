@@ -41,6 +41,8 @@ def resolve_settings(
     left_out = set(STRUCTURE) if structure != "inferred" else set()
     chosen = {choice.option: (choice.value, choice.reason) for choice in choices}
     chosen |= {name: found for name, found in observed.items() if name in known and name not in left_out}
+    displaced = _displaced({**tuned, **given})
+    chosen = {name: choice for name, choice in chosen.items() if name not in displaced}
     from_recipe = recipe.general_options(agent) | {name: value for name, (value, _) in chosen.items()} | tuned
     from_recipe = {name: value for name, value in from_recipe.items() if name in known}
     settings = build_settings(agent, recipe.name, from_recipe | dict(given) | {"structure": structure})
@@ -62,6 +64,25 @@ def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSp
     is_taken_away = any(recipe.get(name) for name in STRUCTURE)
     is_refused = is_taken_away or {**recipe, **given}.get("demonstrations") is not None
     return "inferred" if spec is not None and is_flat(spec) and not is_refused else "none"
+
+
+def _displaced(above: Mapping[str, Any]) -> set[str]:
+    """Return the options that are not chosen from the task, because they contradict options above them.
+
+    above: the options of a tuned recipe and of the user.
+    """
+    displaced: set[str] = set()
+    if above.get("prioritized"):
+        displaced |= {"energy_priority", "energy_cap", "energy_remaining"}
+    if not above.get("energy_priority", True):
+        displaced |= {"energy_cap", "energy_remaining"}
+    if above.get("strategy", "future") != "future" or above.get("n_sampled_goal") is not None:
+        displaced.add("relabel")
+    if above.get("n_target_critics") is not None:
+        displaced.add("n_critics")
+    if above.get("extra_reward") or above.get("relabel_at", "sample") != "sample" or above.get("n_steps", 1) != 1:
+        displaced.add("subgoals")
+    return displaced
 
 
 def _choices(recipe: Recipe, spec: GoalSpec | None, limit: Any) -> tuple[Choice, ...]:

@@ -111,7 +111,7 @@ class StructureSearch:
         if state.next_at is None or steps < state.next_at:
             return
         if run.buffer.timeline.wraps:  # the first episodes are gone
-            state.next_at = None
+            state.phase, state.next_at = "learning", None
             return
         episodes = run.buffer.timeline.episodes()
         if len(episodes) < HELD_OUT:
@@ -155,20 +155,30 @@ class StructureSearch:
         self._take(run, found)
 
     def _schedule(self, run: Run) -> None:
-        self.state.next_at = next((step for step in REFINE_AT if step > run.counts.env_steps), None)
+        steps = REFINE_AT if self.is_used else ()
+        self.state.next_at = next((step for step in steps if step > run.counts.env_steps), None)
 
     def _refine(self, run: Run, episodes: Sequence[Episode]) -> None:
-        """Test hidden columns and symmetries again with all episodes. What is shown stays shown."""
+        """Test hidden columns and symmetries again with all episodes. What is shown stays shown.
+
+        Without a contact nothing changes: the policy may not touch the object yet.
+        """
         self._schedule(run)
         if not self.state.random_episodes:
-            self._take(run, infer_structure(episodes, self._spec))
+            self._look_again(run, infer_structure(episodes, self._spec))
             return
-        before = self._infer(episodes)
-        if before.contact is None:
+        if self._infer(episodes).contact is None:
             return
-        shown = [column for column in range(self._spec.observation.size) if column not in before.hidden]
+        hidden = set(self.state.observed.get("hidden_observation", ((), ""))[0])
+        shown = [column for column in range(self._spec.observation.size) if column not in hidden]
         found = self._infer(episodes, len(episodes), shown)
-        if set(found.hidden) != set(before.hidden):
+        if found.contact is not None and set(found.hidden) != hidden:
+            self._take(run, found)
+
+    def _look_again(self, run: Run, found: Structure) -> None:
+        """Take a contact that the first looks did not find, once."""
+        if found.contact is not None:
+            self.state.next_at = None
             self._take(run, found)
 
     def _take(self, run: Run, found: Structure) -> None:

@@ -164,7 +164,9 @@ class Trainer:
         self.source.policy = agent.policy_spec
         self.evaluator.agent = agent
         self.rollouts = RolloutSchedule(agent, settings, self.search)
+        last_step = self.updates.last_step
         self.updates = UpdateLoop(agent, buffer, settings)
+        self.updates.last_step = last_step
 
     def move_to(self, source: Source) -> None:
         """Go on with another source. The jobs in flight are submitted again."""
