@@ -29,6 +29,8 @@ def test_values_are_read_as_toml():
         (("=3",), "must be name=value"),
         (("n_bits=",), "must be name=value"),
         (("a.b=3",), "must be name=value"),
+        (("deep=" + "[" * 3000,), "must be name=value"),
+        (("large=" + "9" * 5000,), "must be name=value"),
         (("n_bits=1", "n_bits=2"), "must name 'n_bits' once"),
         (("reward=dense",), "must be name=value with a value in TOML.*'reward=\"text\"'"),
         (("n_bits=1\nseed=2",), "must be name=value"),

@@ -75,6 +75,8 @@ def test_a_spec_is_written_as_strict_json_and_read():
         {"observation": {**SPEC.to_json()["observation"], "dtype": "number"}},
         {"observation": {**SPEC.to_json()["observation"], "dtype": "9" * 5000}},
         {"observation": {**SPEC.to_json()["observation"], "shape": [-1]}},
+        {"observation": {**SPEC.to_json()["observation"], "n_values": 0}},
+        {"observation": {**SPEC.to_json()["observation"], "shape": [], "n_values": -1}},
         {"action": {**SPEC.to_json()["action"], "low": [0.0, 0.0]}},
         {"action": {**SPEC.to_json()["action"], "low": [0.0] * 3, "high": [1.0] * 3}},
     ],

@@ -257,6 +257,15 @@ def test_wrong_step_counts_and_counters_are_refused(data):
             timeline.check(state)
 
 
+@pytest.mark.parametrize("wraps", [2**62, -1])
+def test_an_impossible_number_of_wraps_is_refused(wraps):
+    timeline = Timeline(SPEC, 8)
+    timeline.append(make_episode(1, 3))
+    state = timeline.state()
+    with pytest.raises(FileError, match="do not fit the cursor"):
+        timeline.check(state | {"cursor": np.array([state["cursor"][0], wraps])})
+
+
 def test_rows_of_another_size_are_refused():
     timeline = Timeline(SPEC, 8)
     state = timeline.state()

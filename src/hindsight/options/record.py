@@ -88,7 +88,7 @@ def named_values(option: str, entries: Sequence[str]) -> dict[str, Any]:
         name = entry.partition("=")[0].strip()
         try:
             read = tomllib.loads(entry)
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):  # a TOMLDecodeError, or a number or a nesting beyond Python's limits
             read = {}
         if list(read) != [name]:
             raise OptionError(

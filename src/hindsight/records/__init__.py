@@ -41,6 +41,8 @@ class ArraySpec:
         np.dtype(self.dtype)  # raises TypeError for a name that is no dtype
         if min(self.shape, default=0) < 0 or len(self.low) != len(self.high) or len(self.low) not in (1, self.size):
             raise ValueError(f"Expected bounds for shape {self.shape}, got {len(self.low)} and {len(self.high)} numbers.")
+        if self.n_values is not None and (self.shape or self.n_values < 1):
+            raise ValueError(f"Expected shape () and at least 1 value, got {self.shape} and {self.n_values} values.")
 
     @property
     def size(self) -> int:

@@ -24,6 +24,7 @@ from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
+MAX_WRAPS = 2**31  # beyond it, write positions would overflow
 ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
 MEMORY = "/proc/meminfo"
 CGROUPS = (  # versions 2 and 1: files of the limit and of the statistics, and the name of what cannot be given back there
@@ -305,7 +306,7 @@ def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[A
         is_sound = stops[n_new - 1] == cursor and np.array_equal(expected, (done, left))
     else:
         is_sound = False
-    if not is_sound:
+    if not is_sound or not 0 <= wraps < MAX_WRAPS:
         raise FileError("The stored rows are not whole episodes, or do not fit the cursor. The file is damaged.")
     return np.roll(starts, -n_new), int(stops[-1]) if is_wrapped else 0
 
