@@ -79,6 +79,8 @@ def test_every_test_on_a_page_exists():
 
 
 def is_test(file, name=""):
+    if file.endswith("/"):
+        return (ROOT / file).is_dir()
     return (ROOT / file).is_file() and f"def {name}" in (ROOT / file).read_text(encoding="utf-8")
 
 
