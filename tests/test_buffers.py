@@ -115,7 +115,7 @@ def test_a_single_environment():
 
 def test_options_and_arguments_are_passed_on():
     buffer = make_buffer(
-        Line(), 50, ReplayOptions(n_steps=2), discount=0.5, episode_length=7, dtype="float64", success_reward=3.0
+        Line(), 50, ReplayOptions(n_steps=2, dtype="float64"), discount=0.5, episode_length=7, success_reward=3.0
     )
     data = buffer.state_dict()[1]
     expected = {"discount": 0.5, "episode_length": 7, "dtype": "float64", "success_reward": 3.0, "capacity": 50}

@@ -32,7 +32,6 @@ def make_buffer(
     subgoals: Sequence[str] = (),
     success_reward: float | None = None,
     episode_length: int | None = None,
-    dtype: str | None = None,
     **unknown: object,
 ) -> HindsightBuffer:
     """Return a HindsightBuffer for `env`, a goal environment of Gymnasium or a vector environment of them.
@@ -41,7 +40,7 @@ def make_buffer(
     autoreset mode are read from `env`. The environment is played, as `hindsight check` does, to find whether successes end
     an episode, and which entries of info the reward needs. Call it before `env.reset()`: the play moves the environment.
     Errors that the play shows are warnings, and so is a task in which no success was seen.
-    capacity, options, seed, discount, subgoals, dtype: as for HindsightBuffer.
+    capacity, options, seed, discount, subgoals: as for HindsightBuffer.
     success_reward: reward of a success. None: the higher one if there are two rewards, else 0.
     episode_length: usual number of steps per episode. None: the time limit.
     Raises GoalEnvError if `env` is not a goal environment, and OptionError for options that do not fit it.
@@ -66,7 +65,6 @@ def make_buffer(
         compute_terminated=compute_terminated,
         success_reward=success_reward,
         episode_length=spec.max_episode_steps if episode_length is None else episode_length,
-        dtype=dtype,
         discount=discount,
         subgoals=subgoals,
     )

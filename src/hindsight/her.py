@@ -217,15 +217,16 @@ class HER:
         """The source of episodes, made at first use."""
         if self._source is None:
             self._source = self._assembly.source(self.policy.spec)
+            if self._trainer is not None:  # its source was closed
+                self._trainer.move_to(self._source)
         return self._source
 
     @property
     def trainer(self) -> Trainer:
         """The trainer, made at first use."""
+        source = self.source
         if self._trainer is None:
-            self._trainer = self._assembly.trainer(self.agent, self.source, self._counts)
-        elif self._trainer.source is not self.source:  # it was closed
-            self._trainer.move_to(self.source)
+            self._trainer = self._assembly.trainer(self.agent, source, self._counts)
         return self._trainer
 
     def saved_model(self) -> SavedModel:

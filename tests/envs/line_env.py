@@ -57,6 +57,23 @@ def near(achieved_goal, desired_goal):
     return np.linalg.norm(achieved_goal - desired_goal, axis=-1) < 0.5
 
 
+class Distant(Line):
+    """Goals are float64 numbers near 1e7, where float32 has a spacing of 1. Their space has no bounds."""
+
+    def __init__(self):
+        super().__init__()
+        goal = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+        self.observation_space = spaces.Dict({**self.observation_space.spaces, "achieved_goal": goal, "desired_goal": goal})
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goal = self.goal + np.float64(1e7)
+        return self.observe(), {}
+
+    def observe(self):
+        return super().observe() | {"achieved_goal": np.full(2, self.place + 1e7), "desired_goal": self.goal.copy()}
+
+
 class Scalar(Line):
     """Its reward accepts one goal only."""
 

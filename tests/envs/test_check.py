@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from docking_env import Docking
 from gymnasium import spaces
-from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
+from line_env import Distant, Line, Scalar, Terminating, TerminatingOneByOne, near
 from push_box_env import PushBox
 
+from hindsight import HER, make_buffer
 from hindsight.envs.check import check_goal_env, check_reward_speed
 from hindsight.envs.evidence import gather_evidence
 from hindsight.envs.goal_env import read_spec
@@ -308,12 +309,27 @@ def test_without_a_success_the_report_says_so():
         ),
         (Docking(), True, {"relabel_terminated": "success"}),
         (PushBox(), False, {"hidden_observation": (4, 5)}),
+        (Distant(), False, {"dtype": "float64"}),
     ],
 )
 def test_the_facts_decide_settings(env, terminates, settings):
     facts = check_goal_env(env).facts
     assert facts.terminates_on_success is terminates
     assert {name: value for name, (value, _) in facts.settings().items()} == settings
+
+
+def test_goals_too_large_for_float32_are_stored_as_float64():
+    """The place moves by less than the spacing of float32, and relabelled rewards still tell near from far."""
+    assert make_buffer(Distant(), 100).timeline.rows["desired_goal"].dtype == np.float64
+    with HER(
+        lambda: gymnasium.wrappers.TimeLimit(Distant(), 10), agent="td3", hidden=(8,), random_steps=30, updates_per_step=0.1
+    ) as model:
+        batch = model.learn(60).trainer.buffer.sample(500)
+    distance = np.linalg.norm(batch.next_achieved_goal - batch.goal, axis=1)
+    assert batch.goal.dtype == np.float64
+    assert (batch.reward == np.where(distance < 0.5, 0, -1)).all()
+    assert 0 < (batch.reward == 0)[batch.is_relabelled].mean() < 1
+    assert len(np.unique(batch.goal % 1)) > 20
 
 
 def with_goal(part):

@@ -100,7 +100,7 @@ def test_an_unusable_batch_size_is_refused(size):
         ({"n_sampled_goal": 0.5}, "`n_sampled_goal` must be .*got 0.5"),
         ({"n_sampled_goal": 4, "strategy": Relabel(future=0.5)}, "`n_sampled_goal` is 4, but the fractions"),
         ({"episode_length": 0}, "episode_length must be a whole number of at least 1, got 0"),
-        ({"dtype": "half"}, "dtype must be .*, got 'half'"),
+        ({"dtype": "half"}, "`dtype` must be .*, got 'half'"),
         ({"strategy": "futures"}, "Did you mean 'future'"),
     ],
 )

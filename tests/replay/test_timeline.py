@@ -18,6 +18,7 @@ from hindsight.errors import (
     OptionError,
     ShapeError,
 )
+from hindsight.options import ReplayOptions
 
 
 def append_all(timeline, lengths):
@@ -206,7 +207,7 @@ def test_the_bounds_of_the_goals_choose_the_dtype(bound, goal_dtype, stored):
     space = spaces.Dict(observation=box(2), achieved_goal=goal, desired_goal=goal)
     buffer = HindsightBuffer(100, space, ACTION_SPACE, compute_reward)
     assert buffer.timeline.rows["desired_goal"].dtype == stored
-    given = HindsightBuffer(100, space, ACTION_SPACE, compute_reward, dtype="float32")
+    given = HindsightBuffer(100, space, ACTION_SPACE, compute_reward, options=ReplayOptions(dtype="float32"))
     assert given.timeline.rows["desired_goal"].dtype == np.float32
 
 

@@ -39,7 +39,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from ..errors import FileError, InputError, OptionError
-from ..options import RelabelTerminated, ReplayOptions
+from ..options import FloatType, RelabelTerminated, ReplayOptions
 from ..records import OBSERVATION_KEYS, Array
 from ..replay.buffer import HindsightBuffer
 from ..replay.rows import whole_number
@@ -125,7 +125,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         gamma: float = 0.99,
         relabel_terminated: RelabelTerminated | None = None,
         success_reward: float = 0.0,
-        dtype: str = "float32",
+        dtype: FloatType = "float32",
     ) -> None:
         # SB3's own constructor is not called: it would allocate the arrays that are properties here.
         self.env, self.wrapped_env = split_env(env, env_info), as_vec_env(wrapped_env)
@@ -169,6 +169,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
             relabel_terminated=self.relabel_terminated,
             n_steps=self.n_steps,
             info_keys=(STEP_NUMBER,) if self.copy_info_dict else (),
+            dtype=self.dtype,
         )
         return HindsightBuffer(
             self.buffer_size * self.n_envs,
@@ -181,7 +182,6 @@ class HerReplayBuffer(SB3HerReplayBuffer):
             options=options,
             success_reward=self.success_reward,
             episode_length=self._time_limit,
-            dtype=self.dtype,
             discount=self.gamma,
         )
 

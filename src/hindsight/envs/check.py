@@ -18,6 +18,7 @@ from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from ..records.symmetries import Symmetries
 from .evidence import MAX_STEPS, Evidence, gather_evidence
+from .facts import EnvironmentFacts, facts_of, hideable_columns
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .goal_functions import read_success
 from .random_play import Environment, name_of, random_state_kept
@@ -38,38 +39,6 @@ class Finding:
     level: str
     name: str
     sentence: str
-
-
-@dataclass(frozen=True)
-class EnvironmentFacts:
-    """What was found out about an environment.
-
-    terminates_on_success: None: no success was seen, or some successes ended their episode and others did not.
-    relabel_terminated: the option that ends relabelled episodes as real ones; None: compute_terminated is right, or
-        nothing was seen.
-    info_keys: entries of info that compute_reward needs.
-    exact_resets: whether a reset with the same seed gives the same observations.
-    goal_columns: columns of the observation that change with the desired goal, to hide from the networks.
-    """
-
-    terminates_on_success: bool | None
-    relabel_terminated: str | None
-    info_keys: tuple[str, ...]
-    exact_resets: bool
-    goal_columns: tuple[int, ...]
-
-    def settings(self) -> dict[str, tuple[Any, str]]:
-        """Return the options of a run that follow from the facts: name -> (value, reason)."""
-        ends = "end" if self.terminates_on_success else "do not end"
-        found = {
-            "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
-            "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
-            "hidden_observation": (
-                self.goal_columns,
-                "these columns change with the desired goal, and relabelling keeps them",
-            ),
-        }
-        return {name: choice for name, choice in found.items() if choice[0]}
 
 
 @dataclass(frozen=True)
@@ -155,7 +124,7 @@ def _check(env: Environment, symmetries: Sequence[str], info_keys: Sequence[str]
         findings.append(_run("symmetries", lambda: check_symmetries(evidence, symmetries)))
     facts = None
     with contextlib.suppress(Exception):  # the finding of the same check says what failed
-        facts = _facts(evidence)
+        facts = facts_of(evidence)
     return CheckReport(name_of(env), tuple(findings), facts)
 
 
@@ -165,24 +134,6 @@ def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
         return Finding(level, name, sentence)
     except Exception as problem:
         return Finding("error", name, f"could not be checked ({type(problem).__name__}: {problem})")
-
-
-def _facts(evidence: Evidence) -> EnvironmentFacts:
-    spec, terminates, is_right = evidence.spec, evidence.terminates_on_success, evidence.has_right_termination
-    needs_rule = terminates and not is_right and np.isfinite(spec.reward_high)
-    return EnvironmentFacts(
-        terminates_on_success=terminates,
-        relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
-        info_keys=evidence.info_keys,
-        exact_resets=evidence.resets_are_exact,
-        goal_columns=_hideable(evidence),
-    )
-
-
-def _hideable(evidence: Evidence) -> tuple[int, ...]:
-    """Return the columns to hide: none if the observation is no flat array of floats, or has no others."""
-    part, columns = evidence.spec.observation, evidence.goal_columns or ()
-    return columns if len(part.shape) == 1 and part.dtype.startswith("float") and len(columns) < part.size else ()
 
 
 def check_spaces(evidence: Evidence) -> tuple[str, str]:
@@ -395,7 +346,7 @@ def check_goal_columns(evidence: Evidence) -> tuple[str, str]:
         return "not seen", "no two episodes differ in the goal alone, so a goal in the observation would not show"
     if not columns:
         return "ok", "no column of the observation changes with the desired goal"
-    fix = "`train` and HER hide them from the networks" if _hideable(evidence) else "Leave them out"
+    fix = "`train` and HER hide them from the networks" if hideable_columns(evidence) else "Leave them out"
     listed = ", ".join(map(str, columns[:10])) + (", ..." if len(columns) > 10 else "")
     return "warning", f"columns {listed} change with the desired goal, but relabelling does not change them. {fix}"
 

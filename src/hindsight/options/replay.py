@@ -15,6 +15,7 @@ from .relabel import Relabel, Strategy, her_probability
 
 RelabelAt = Literal["sample", "episode_end"]
 RelabelTerminated = Literal["success", "keep", "never"]
+FloatType = Literal["float32", "float64"]
 StrategyFunction = Callable[[Array, Array, Array, Array], Array]
 
 
@@ -128,7 +129,15 @@ class SubgoalSamplingOptions(OptionRecord, title="Subgoals"):
     subgoal_fraction: Fraction = Field(0.2, description="fraction of each batch relabelled with subgoals, if there are any")
 
 
-class ReplayOptions(SubgoalSamplingOptions, SamplingOptions, RelabelOptions):
+class StorageOptions(OptionRecord, title="Storage"):
+    """How steps are stored."""
+
+    dtype: FloatType | None = Field(
+        None, description="widest float that is stored; None: float64 if float64 goals are too large for float32"
+    )
+
+
+class ReplayOptions(StorageOptions, SubgoalSamplingOptions, SamplingOptions, RelabelOptions):
     """Options of the replay buffer."""
 
     @model_validator(mode="after")

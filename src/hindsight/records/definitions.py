@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
+
 
 def wilson_interval(successes: int, episodes: int, z: float = 1.959964) -> tuple[float, float]:
     """Return the 95 % confidence interval of a success rate (Wilson 1927).

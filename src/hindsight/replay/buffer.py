@@ -25,7 +25,7 @@ from .transforms import WeightTransform, check_subgoals, make_augmentations, mak
 
 KIND = "hindsight buffer"
 FUNCTIONS = ("compute_reward", "compute_terminated", "compute_success")
-SAVED_ARGUMENTS = ("capacity", "n_envs", "episode_length", "dtype", "autoreset", "success_reward", "discount", "subgoals")
+SAVED_ARGUMENTS = ("capacity", "n_envs", "episode_length", "autoreset", "success_reward", "discount", "subgoals")
 MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
 AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
 
@@ -48,7 +48,6 @@ class HindsightBuffer:
     success_reward: with relabel_terminated="success" and no compute_success, a reward of at least this is a success.
         Samples with a subgoal get this reward where it is reached, and one less elsewhere.
     episode_length: usual number of steps per episode, which fits the memory to it.
-    dtype: widest float that is stored, "float32" or "float64". None: "float64" if the goal space has float64 bounds > 2048.
     discount: per step, for n-step returns.
     subgoals: see `hindsight.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
     Raises OptionError, UnknownNameError and GoalEnvError.
@@ -70,7 +69,6 @@ class HindsightBuffer:
         compute_success: RewardFunction | None = None,
         success_reward: float = 0.0,
         episode_length: int | None = None,
-        dtype: str | None = None,
         discount: float = 0.98,
         subgoals: Sequence[str] = (),
     ) -> None:
@@ -85,7 +83,7 @@ class HindsightBuffer:
         self._returns = partial(make_returns, self._compute_reward, termination, options, self._discount)
         self._subgoals = check_subgoals(subgoals, options)
         n_goals = count_stored_goals(options)
-        timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, dtype, n_goals)
+        timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, options.dtype, n_goals)
         self.open_episodes = OpenEpisodes(timeline, n_envs, autoreset)
         timeline.priorities = make_priorities(len(timeline.rows), options)
         rows = RowSampler(timeline, RandomNumbers(seed), timeline.priorities)

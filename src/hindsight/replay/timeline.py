@@ -18,12 +18,12 @@ import numpy as np
 
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
+from ..records.definitions import LARGEST_GOAL
 from .kernels import finish_rows, float_table, row_layout
 from .priorities import Priorities
 from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype, select, whole_number, write
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
-LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
 MAX_WRAPS = 2**31  # beyond it, write positions would overflow
 ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
 MEMORY = "/proc/meminfo"
@@ -182,7 +182,7 @@ class Timeline:
             largest, self._large_goal = np.float32(self._large_goal), 0.0
             warnings.warn(
                 f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). If the reward "
-                f'threshold is finer, give the goal space finite bounds, or pass dtype="float64" to the buffer.',
+                f'threshold is finer, give the goal space finite bounds, or set the option dtype="float64".',
                 stacklevel=4,
             )
 

@@ -1,0 +1,73 @@
+"""What a check finds out about an environment, and the options that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records.definitions import LARGEST_GOAL
+from .evidence import Evidence
+
+
+@dataclass(frozen=True)
+class EnvironmentFacts:
+    """What was found out about an environment.
+
+    terminates_on_success: None: no success was seen, or some successes ended their episode and others did not.
+    relabel_terminated: the option that ends relabelled episodes as real ones; None: compute_terminated is right, or
+        nothing was seen.
+    info_keys: entries of info that compute_reward needs.
+    exact_resets: whether a reset with the same seed gives the same observations.
+    goal_columns: columns of the observation that change with the desired goal, to hide from the networks.
+    largest_goal: the largest number in float64 goals; 0 for other goals.
+    """
+
+    terminates_on_success: bool | None
+    relabel_terminated: str | None
+    info_keys: tuple[str, ...]
+    exact_resets: bool
+    goal_columns: tuple[int, ...]
+    largest_goal: float
+
+    def settings(self) -> dict[str, tuple[Any, str]]:
+        """Return the options of a run that follow from the facts: name -> (value, reason)."""
+        ends = "end" if self.terminates_on_success else "do not end"
+        dtype = "float64" if self.largest_goal > LARGEST_GOAL else None
+        found = {
+            "dtype": (dtype, f"goals of up to {self.largest_goal:g} are too large for float32"),
+            "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
+            "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
+            "hidden_observation": (
+                self.goal_columns,
+                "these columns change with the desired goal, and relabelling keeps them",
+            ),
+        }
+        return {name: choice for name, choice in found.items() if choice[0]}
+
+
+def facts_of(evidence: Evidence) -> EnvironmentFacts:
+    """Return what the evidence says about an environment."""
+    spec, terminates, is_right = evidence.spec, evidence.terminates_on_success, evidence.has_right_termination
+    needs_rule = terminates and not is_right and np.isfinite(spec.reward_high)
+    return EnvironmentFacts(
+        terminates_on_success=terminates,
+        relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
+        info_keys=evidence.info_keys,
+        exact_resets=evidence.resets_are_exact,
+        goal_columns=hideable_columns(evidence),
+        largest_goal=_largest_goal(evidence),
+    )
+
+
+def _largest_goal(evidence: Evidence) -> float:
+    if evidence.spec.goal.dtype != "float64":
+        return 0.0
+    return max(float(np.abs(goals).max()) for episode in evidence.random for goals in episode.goals()[:2])
+
+
+def hideable_columns(evidence: Evidence) -> tuple[int, ...]:
+    """Return the columns to hide: none if the observation is no flat array of floats, or has no others."""
+    part, columns = evidence.spec.observation, evidence.goal_columns or ()
+    return columns if len(part.shape) == 1 and part.dtype.startswith("float") and len(columns) < part.size else ()
