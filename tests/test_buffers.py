@@ -1,5 +1,7 @@
 """make_buffer: what it reads from an environment, and that the stored episodes are those that were played."""
 
+import warnings
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from hindsight import ReplayOptions, make_buffer
-from hindsight.errors import GoalEnvError, OptionError
+from hindsight.errors import GoalEnvError, OptionError, UnknownNameError
 
 MODES = list(AutoresetMode)
 
@@ -173,6 +175,60 @@ def test_compute_terminated_of_the_environment_is_used():
     assert positions(buffer) == [[0, 1, 2]]
     batch = buffer.sample(100)
     assert (batch.terminated == (batch.next_achieved_goal == batch.goal)[:, 0]).all()
+
+
+def test_errors_of_the_check_are_warnings():
+    class Moved(Line):
+        """The reward of a step is another one than that of compute_reward."""
+
+        def step(self, action):
+            observation, reward, *rest = super().step(action)
+            return observation, reward - 5, *rest
+
+    with pytest.warns(UserWarning, match="check of Moved: reward values: .* Let step return what compute_reward returns"):
+        make_buffer(limited(make=Moved), 50, ReplayOptions(relabel_terminated="keep"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the difference is the extra reward
+        make_buffer(limited(make=Moved), 50, ReplayOptions(relabel_terminated="keep", extra_reward=True))
+
+
+def test_an_unseen_success_is_a_warning_unless_the_option_is_given():
+    class Far(Line):
+        """The goal is out of reach."""
+
+        def seen(self):
+            return super().seen() | {"desired_goal": np.float32([50])}
+
+        def step(self, action):
+            observation, _, *rest = super().step(action)
+            return observation, -1.0, *rest
+
+    with pytest.warns(UserWarning, match="does not show whether a success ends an episode.*relabel_terminated="):
+        make_buffer(limited(make=Far), 50)
+    make_buffer(limited(make=Far), 50, ReplayOptions(relabel_terminated="keep"))
+
+
+def test_an_environment_that_was_reset_is_warned_about():
+    env = gym.make("PointReach-v0")
+    make_buffer(env, 50)
+    with pytest.warns(UserWarning, match="PointReach-v0, which was reset before. Reset it again before the next step"):
+        make_buffer(env, 50)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"gamma": 0.9}, UnknownNameError, "no option `gamma` .make_buffer.. Use `discount`"),
+        ({"n_steps": 3}, UnknownNameError, r"Pass options=ReplayOptions\(n_steps=3\)"),
+        ({"discont": 0.9}, UnknownNameError, "Did you mean 'discount'"),
+        ({"options": {"n_steps": 3}}, OptionError, "`options` must be a ReplayOptions, .* got {'n_steps': 3}"),
+        ({"env": "PointReach-v0"}, OptionError, "`env` must be an environment, for example gymnasium.make"),
+        ({"env": Line}, OptionError, "`env` must be an environment, .* got <class"),
+    ],
+)
+def test_other_arguments_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        make_buffer(**({"env": Line(), "capacity": 100} | arguments))
 
 
 def test_what_cannot_serve_is_refused():

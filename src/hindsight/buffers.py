@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,13 @@ from gymnasium.vector import VectorEnv
 from .envs.check import check_goal_env
 from .envs.goal_env import read_spec
 from .envs.goal_functions import reward_function, terminated_function
-from .errors import GoalEnvError
+from .envs.random_play import name_of
+from .errors import GoalEnvError, OptionError, UnknownNameError
 from .options import ReplayOptions
+from .options.messages import unknown_option
 from .replay.buffer import HindsightBuffer
+
+NOT_FOR_BUFFERS = ("action bounds", "success")  # checks of what only `train` and HER need
 
 
 def make_buffer(
@@ -27,20 +32,25 @@ def make_buffer(
     subgoals: Sequence[str] = (),
     success_reward: float | None = None,
     episode_length: int | None = None,
+    **unknown: object,
 ) -> HindsightBuffer:
     """Return a HindsightBuffer for `env`, a goal environment of Gymnasium or a vector environment of them.
 
     Spaces, compute_reward, compute_terminated, the number of environments, the time limit (inside wrappers too) and the
     autoreset mode are read from `env`. The environment is played, as `hindsight check` does, to find whether successes end
-    an episode, and which entries of info the reward needs. Call it before `env.reset()`.
+    an episode, and which entries of info the reward needs. Call it before `env.reset()`: the play moves the environment.
+    Errors that the play shows are warnings, and so is a task in which no success was seen.
     capacity, options, seed, discount, subgoals: as for HindsightBuffer.
     success_reward: reward of a success. None: the higher one if there are two rewards, else 0.
     episode_length: usual number of steps per episode. None: the time limit.
     Raises GoalEnvError if `env` is not a goal environment, and OptionError for options that do not fit it.
     """
+    _refuse_other_arguments(env, options, unknown)
     single = _one_of(env) if isinstance(env, VectorEnv) else env
+    _warn_if_reset(single)
     spec = read_spec(single)
-    options = _with_findings(options, single)
+    compute_terminated = terminated_function(single)
+    options = _with_findings(options, single, compute_terminated is not None)
     if success_reward is None:
         success_reward = spec.reward_high if np.isfinite(spec.reward_high) else 0.0
     return HindsightBuffer(
@@ -52,7 +62,7 @@ def make_buffer(
         autoreset=_autoreset(env),
         seed=seed,
         options=options,
-        compute_terminated=terminated_function(single),
+        compute_terminated=compute_terminated,
         success_reward=success_reward,
         episode_length=spec.max_episode_steps if episode_length is None else episode_length,
         discount=discount,
@@ -60,12 +70,48 @@ def make_buffer(
     )
 
 
-def _with_findings(options: ReplayOptions, env: Any) -> ReplayOptions:
-    """Return the options, with those that follow from a check of the environment where none are given."""
-    facts = check_goal_env(env).facts
-    found = {name: value for name, (value, _) in facts.settings().items()} if facts else {}
+def _refuse_other_arguments(env: Any, options: Any, unknown: dict[str, object]) -> None:
+    """Raise OptionError for another environment or record of options, and UnknownNameError for unknown arguments."""
+    if not isinstance(env, gymnasium.Env | VectorEnv):
+        raise OptionError(f"`env` must be an environment, for example gymnasium.make('PointReach-v0'), got {env!r}.")
+    if not isinstance(options, ReplayOptions):
+        raise OptionError(f"`options` must be a ReplayOptions, for example ReplayOptions(n_steps=3), got {options!r}.")
+    for name, value in unknown.items():
+        if name in ReplayOptions.model_fields:
+            raise UnknownNameError(f"`{name}` is a replay option. Pass options=ReplayOptions({name}={value!r}).")
+        raise UnknownNameError(unknown_option(name, make_buffer.__annotations__, "make_buffer"))
+
+
+def _warn_if_reset(env: Any) -> None:
+    """Warn if the environment was reset before. Environments that gymnasium.make returns know it."""
+    if isinstance(env, gymnasium.Wrapper) and env.has_wrapper_attr("has_reset") and env.get_wrapper_attr("has_reset"):
+        _warn(f"make_buffer plays {name_of(env)}, which was reset before. Reset it again before the next step.")
+
+
+def _with_findings(options: ReplayOptions, env: Any, has_termination: bool) -> ReplayOptions:
+    """Return the options, with those that follow from a check of the environment where none are given.
+
+    Errors of the check are warnings here. has_termination: whether compute_terminated of the environment is used.
+    """
+    report = check_goal_env(env)
+    for finding in report.of("error"):
+        if finding.name not in NOT_FOR_BUFFERS and not (finding.name == "reward values" and options.extra_reward):
+            _warn(f"check of {report.env}: {finding.name}: {finding.sentence}.")
+    if report.facts is None:
+        return options
+    found = {name: value for name, (value, _) in report.facts.settings().items()}
     is_open = ReplayOptions.model_fields.keys() - options.model_fields_set
-    return options.replace(**{name: found[name] for name in found.keys() & is_open})
+    options = options.replace(**{name: found[name] for name in found.keys() & is_open})
+    if report.facts.terminates_on_success is None and options.relabel_terminated is None and not has_termination:
+        _warn(
+            f"The play of {report.env} does not show whether a success ends an episode, so `terminated` of relabelled "
+            f'samples stays as stored. Pass ReplayOptions(relabel_terminated="success") if a success ends it, else "keep".'
+        )
+    return options
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def _one_of(env: Any) -> Any:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tiny import compute_reward, make_buffer, make_episode
 
 from hindsight import HindsightBuffer
-from hindsight.errors import GoalEnvError, OptionError
+from hindsight.errors import FileError, GoalEnvError, OptionError
 from hindsight.options.relabel import STRATEGIES
 from hindsight.replay.strategies import choose_termination
 
@@ -83,6 +83,19 @@ def test_a_rule_is_saved_with_the_buffer(tmp_path):
     second = HindsightBuffer.load(tmp_path / "buffer", compute_reward)
     assert (first.sample(99).terminated == second.sample(99).terminated).all()
     assert first.sample(99).terminated.any()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("compute_terminated", {}), ("compute_success", {"relabel_terminated": "success"})]
+)
+def test_a_buffer_is_not_loaded_without_a_function_that_it_had(name, options, tmp_path):
+    first = make_buffer(**{name: near}, **options)
+    first.add_episode(make_episode(1, 9))
+    first.save(tmp_path / "buffer")
+    with pytest.raises(FileError, match=f"It used {name}, which is not in the file. Pass {name}="):
+        HindsightBuffer.load(tmp_path / "buffer", compute_reward)
+    second = HindsightBuffer.load(tmp_path / "buffer", compute_reward, **{name: near})
+    assert (first.sample(99).terminated == second.sample(99).terminated).all()
 
 
 def test_without_a_rule_compute_terminated_is_called():

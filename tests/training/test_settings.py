@@ -178,3 +178,13 @@ def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left
     observed = {name: (value, "observed") for name, value in values.items()}
     settings = resolve_settings(load_recipe("default"), SPEC, None, given, observed)
     assert observed.keys() - settings.reasons.keys() == left_out
+
+
+@pytest.mark.parametrize(
+    ("actions", "more"), [(spaces.Discrete(4), {}), (spaces.Box(-1, 1, (4,)), {"demonstrations": "grasp-v0"})]
+)
+def test_structure_is_not_inferred_from_indices_or_beside_demonstrations(actions, more):
+    spec = GoalSpec.from_spaces(SEEN, actions, 50)
+    assert resolve_settings(load_recipe("default"), spec, None, more).training.structure == "none"
+    with pytest.raises(OptionError, match=r"structure='inferred' needs .* flat arrays of floats"):
+        resolve_settings(load_recipe("default"), spec, None, more | {"structure": "inferred"})

@@ -24,6 +24,7 @@ from .timeline import Timeline
 from .transforms import WeightTransform, check_subgoals, make_augmentations, make_returns, with_info
 
 KIND = "hindsight buffer"
+FUNCTIONS = ("compute_reward", "compute_terminated", "compute_success")
 SAVED_ARGUMENTS = ("capacity", "n_envs", "episode_length", "autoreset", "success_reward", "discount", "subgoals")
 MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
 AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
@@ -256,8 +257,8 @@ class HindsightBuffer:
     ) -> HindsightBuffer:
         """Return the buffer that was saved at `path`. It continues with the same bytes. Reading runs no code.
 
-        The functions are not in the file. strategy: needed if the saved one was a function.
-        Raises FileError for a file that is missing, damaged, foreign or of another version.
+        The functions are not in the file: pass again those that the saved buffer had. strategy: if it was a function.
+        Raises FileError for a file that is missing, damaged, foreign or of another version, and for a missing function.
         """
         arrays, data = load_arrays(Path(path), KIND)
         try:
@@ -294,6 +295,7 @@ def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
         "subgoals": list(buffer._subgoals),
         "options": buffer.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
         "strategy": None if callable(strategy) else str(strategy),
+        "functions": [name for name, each in zip(FUNCTIONS, buffer._functions, strict=True) if each is not None],
         "beta": buffer.beta,
     }
 
@@ -323,9 +325,10 @@ def _restore(
     arrays: Mapping[str, Array],
     data: Mapping[str, Any],
 ) -> HindsightBuffer:
-    """Return a buffer with this state. functions: compute_reward, compute_terminated, compute_success."""
-    names = ("compute_reward", "compute_terminated", "compute_success")
-    given: dict[str, Any] = dict(zip(names, functions, strict=True))
+    """Return a buffer with this state. functions: those of FUNCTIONS. Raises FileError if one that it had is missing."""
+    given: dict[str, Any] = dict(zip(FUNCTIONS, functions, strict=True))
+    if missing := [name for name in data["functions"] if given[name] is None]:
+        raise FileError(f"It used {missing[0]}, which is not in the file. Pass {missing[0]}=...")
     buffer = HindsightBuffer(**given, **_saved_arguments(arrays, data, strategy))
     buffer.load_state_dict(arrays, data)
     return buffer

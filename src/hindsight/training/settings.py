@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..errors import UnknownNameError, nearest
+from ..errors import OptionError, UnknownNameError, nearest
 from ..options import AGENT_OPTIONS, STRUCTURE, Settings, StructureSource, build_settings, refuse_unknown, run_options
 from ..recipes import Recipe
 from ..recipes.fit import Choice, fit
@@ -55,15 +55,22 @@ def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSp
 
     It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, if
     there are demonstrations, which show how the object moves, nor from images, bits and indices.
+    Raises OptionError if the user wants to infer it there.
     """
     source: StructureSource | None = given.get("structure")
+    has_demonstrations = {**recipe, **given}.get("demonstrations") is not None
+    if source == "inferred" and (has_demonstrations or not (spec is None or is_flat(spec))):
+        raise OptionError(
+            "structure='inferred' needs an observation, goals and actions that are flat arrays of floats, and no "
+            "demonstrations. Leave it out."
+        )
     if source is not None:
         return source
     if any({**recipe, **given}.get(name) for name in STRUCTURE):
         return "declared"
     is_taken_away = any(recipe.get(name) for name in STRUCTURE)
-    is_refused = is_taken_away or {**recipe, **given}.get("demonstrations") is not None
-    return "inferred" if spec is not None and is_flat(spec) and not is_refused else "none"
+    can_infer = spec is not None and is_flat(spec) and not has_demonstrations
+    return "inferred" if can_infer and not is_taken_away else "none"
 
 
 def _displaced(above: Mapping[str, Any]) -> set[str]:
