@@ -13,7 +13,7 @@ import webbrowser
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from . import __version__
 from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest
@@ -140,21 +140,22 @@ def add_train(parser: Parser) -> None:
 def train(arguments: Namespace) -> int:
     """Train a policy."""
     started = time.perf_counter()
-    from .commands.arguments import given_options, take_environment
+    from .commands.arguments import COMMAND_DEFAULTS, given_options, take_environment
     from .commands.policies import find_modules_here
     from .commands.train import Training
     from .her import HER
     from .recipes.files import save_recipe
     from .trackers import refuse_missing
 
-    environment, given = take_environment(arguments), {"workers": "auto"} | given_options(arguments)
+    environment, given = take_environment(arguments), given_options(arguments)
+    defaults: dict[str, Any] = {name: value for name, value in COMMAND_DEFAULTS.items() if name not in given}
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
     find_modules_here(environment)
-    with HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given) as model:
+    with HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given, **defaults) as model:
         if arguments.save_recipe:
             save_recipe(model.settings, arguments.save_recipe)
-        return Training(model, environment, arguments.folder, arguments.resume, trackers, started).run()
+        return Training(model, environment, arguments.folder, arguments.resume, trackers, started, defaults).run()
 
 
 def _add_episodes(parser: Parser, episodes: int, seed: int = UNSEEN_SEED) -> None:

@@ -80,6 +80,12 @@ def test_the_help_says_which_values_are_chosen_from_the_task():
     assert "(chosen from the task)" in text
 
 
+def test_the_help_names_the_workers_of_the_command_line():
+    text = " ".join(train_help(parse("PointReach-v0 --help")).split())
+    assert "--workers N or auto" in text
+    assert "others evaluate (auto)" in text
+
+
 def test_every_option_of_every_agent_can_be_given():
     known = {word for action in command_parser("train")._actions for word in action.option_strings}
     for agent in AGENT_OPTIONS:

@@ -7,6 +7,7 @@ import pytest
 from gymnasium import spaces
 
 from hindsight import HER, PointReach
+from hindsight.cli import main
 from hindsight.commands.train import Training, folder_name, stop_signals
 
 
@@ -49,6 +50,14 @@ class WithUnusedKey(PointReach):
     def step(self, action):
         observation, *others = super().step(action)
         return {**observation, "fuel": np.ones(1, np.float32)}, *others
+
+
+def test_a_default_of_the_command_line_is_not_an_option_of_the_user(tmp_path):
+    arguments = ["train", "PointReach-v0", "--folder", str(tmp_path), "--steps", "50", "--eval-every", "0", "--no-check"]
+    assert main(arguments) == 0
+    explained = json.loads((tmp_path / "settings.json").read_text())["explained"]
+    assert explained["workers"]["source"] == "command"
+    assert explained["steps"]["source"] == "given"
 
 
 def test_warnings_of_the_check_are_written_to_the_run_folder(tmp_path):

@@ -50,7 +50,9 @@ def test_a_widely_copied_mistake_is_found():
     assert not check_goal_env(WidelyCopied()).ok
     level, sentence = finding(WidelyCopied(), "observations")
     assert level == "warning"
-    assert_matches(r"observation at step 0 with seed 1 is float64 .*, which is not in Box.*float32\); it is cast", sentence)
+    assert_matches(
+        "observation at step 0 with seed 1 is float64, but float32 is declared; it is cast. Return float32", sentence
+    )
     level, sentence = finding(WidelyCopied(), "reward values")
     assert level == "error"
     assert_matches("step 1 with seed 1 has the reward -1, but compute_reward returns 0", sentence)
@@ -74,7 +76,7 @@ def observing(change):
             "error",
             "observation .* not an array of numbers",
         ),
-        (lambda o: {**o, "observation": o["observation"] + 1000}, "warning", "which is not in Box"),
+        (lambda o: {**o, "observation": o["observation"] + 1000}, "warning", "column 0, outside its bounds"),
     ],
 )
 def test_observations_that_are_not_as_declared(change, level, sentence):
@@ -215,7 +217,7 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             changed(reset=lambda self, *, seed=None, options=None: Line.reset(self, seed=None)),
             "seeded resets",
             "warning",
-            "lead to other observations, by up to",
+            r"lead to other values: observation by up to .*self\.np_random",
         ),
         (
             changed(step=lambda self, a: (setattr(self, "goal", self.goal + (self.steps == 4)), Line.step(self, a))[1]),
@@ -226,8 +228,8 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
         (
             changed(max_steps=None, step=lambda self, a: (*Line.step(self, a)[:3], False, {})),
             "time limit",
-            "warning",
-            "none was",
+            "error",
+            "none was found, and an episode did not end within 1,000 steps. Set max_episode_steps",
         ),
     ],
 )
@@ -237,6 +239,21 @@ def test_a_broken_rule_is_named(env, name, level, sentence):
     found = finding(env, name)
     assert found[0] == level, found
     assert_matches(sentence, found[1])
+
+
+def test_an_environment_that_ends_by_itself_needs_no_time_limit():
+    level, sentence = finding(changed(max_steps=np.inf, terminates=lambda self, o: self.steps == 12), "time limit")
+    assert level == "warning"
+    assert_matches("none was found; an episode had 12 steps", sentence)
+
+
+def test_an_unseeded_goal_is_named():
+    goals = itertools.count()
+    reset = lambda self, *, seed=None, options=None: (Line.reset(self, seed=seed), self.redraw())[1]  # noqa: E731
+    redraw = lambda self: (setattr(self, "goal", np.full(2, next(goals), np.float32)), (self.observe(), {}))[1]  # noqa: E731
+    level, sentence = finding(changed(reset=reset, redraw=redraw), "seeded resets")
+    assert level == "warning"
+    assert_matches(r"other values: desired_goal by up to \d+.*self\.np_random", sentence)
 
 
 @pytest.mark.parametrize(

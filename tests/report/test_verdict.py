@@ -77,9 +77,9 @@ def test_possible_returns(tmp_path):
     [
         (
             {"train/q_mean": np.linspace(-5, 4, 40)},
-            "Mean Q is 3.88, above the highest possible return (0).",
+            "Mean Q is 3.88, above the highest possible discounted return (0).",
         ),
-        ({"train/q_mean": np.linspace(-5, -30, 40)}, "below the lowest possible return (-10)"),
+        ({"train/q_mean": np.linspace(-5, -30, 40)}, "below the lowest possible discounted return (-10)"),
         ({"train/critic_loss": [1.0] * 30 + [2.0**n for n in range(1, 11)]}, "train/critic_loss is 768 times its median."),
         ({"train/critic_loss": [1.0] * 39 + [np.inf]}, "train/critic_loss became infinite."),
         (
@@ -117,7 +117,7 @@ def test_the_entropy_bonus_may_lift_values_above_the_possible_returns(tmp_path):
     columns = {"train/entropy_coefficient": [0.1] * 4, "train/entropy": [3.0] * 4}
     assert warnings_of(run_of(tmp_path / "a", **columns, **{"train/q_mean": [3.9] * 4})) == []
     [found] = warnings_of(run_of(tmp_path / "b", **columns, **{"train/q_mean": [4.1] * 4}))
-    assert "above the highest possible return (0)" in found
+    assert "above the highest possible discounted return (0)" in found
 
 
 def test_values_are_not_compared_with_unknown_returns(tmp_path):

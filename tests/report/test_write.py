@@ -75,7 +75,10 @@ def test_every_curve_has_the_numbers_of_the_run(tmp_path):
         "training batches": (steps, [-9.0, -5.0, -2.0, -1.0]),
         "evaluation episodes": (steps, [-8.0, -4.0, -3.0, -2.0]),
     }
-    bounds = [{"y": pytest.approx(-10.0), "text": "lowest possible return"}, {"y": 0.0, "text": "highest possible return"}]
+    bounds = [
+        {"y": pytest.approx(-10.0), "text": "lowest possible discounted return"},
+        {"y": 0.0, "text": "highest possible discounted return"},
+    ]
     assert plots["q"]["levels"] == bounds
     assert curves("critic_loss") == {"critic loss": (steps, [0.5] * 4)}
     assert curves("actor_loss") == {"actor loss": (steps, [4.0, 3.0, 2.0, 1.0])}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,6 +16,7 @@ from ..training.settings import resolve_settings
 
 DEFAULT_ENVIRONMENT = "FetchReach-v4"
 FIRST = ("steps", "seed", "workers", "eval_every", "max_episode_steps", "env_options")  # shown by --help
+COMMAND_DEFAULTS = {"workers": "auto"}  # of the command line; in Python others hold
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
@@ -53,7 +54,7 @@ def train_help(arguments: Namespace) -> str:
     environment = take_environment(arguments)
     recipe = choose_recipe(arguments.recipe, environment)
     settings = resolve_settings(recipe, None, arguments.agent, {})
-    values = settings.flat() | dict.fromkeys(FITTED if recipe.automatic else (), "chosen from the task")
+    values = settings.flat() | COMMAND_DEFAULTS | dict.fromkeys(FITTED if recipe.automatic else (), "chosen from the task")
     options = run_options(settings.agent)
     parser = ArgumentParser("hindsight train", "hindsight train [ENV] [options]", add_help=False)
     parser.description = f"Train a policy for {environment}. The values in parentheses hold unless you give others."
@@ -101,13 +102,21 @@ def _add_option(parser: Any, option: OptionField, help_text: str) -> None:
         return
     is_list = get_origin(option.type) is tuple
     choices = next((get_args(part) for part in (option.type, *get_args(option.type)) if get_origin(part) is Literal), ())
-    metavar = f"{{{','.join(choices)}}}" if choices else next(_METAVARS[kind] for kind in _METAVARS if kind in kinds)
+    metavar = _metavar(choices, kinds)
     nargs = "*" if is_list else None
     parser.add_argument(flag, type=_reader(kinds), metavar=metavar, nargs=nargs, default=SUPPRESS, help=help_text)
     if is_list or type(None) in kinds:
         off = () if is_list else None
         no_flag = {"dest": option.name, "default": SUPPRESS, "help": SUPPRESS}
         parser.add_argument(f"--no-{flag[2:]}", action="store_const", const=off, **no_flag)
+
+
+def _metavar(choices: Sequence[str], kinds: set[Any]) -> str:
+    """Return what stands for a value in the help: "{a,b}" for names, "N" for a number, "N or auto" for both."""
+    number = next((name for kind, name in _METAVARS.items() if kind in kinds and not (kind is str and choices)), "")
+    if not choices:
+        return number
+    return " or ".join([number, *choices]) if number else f"{{{','.join(choices)}}}"
 
 
 def _reader(kinds: set[Any]) -> Callable[[str], Any]:

@@ -115,6 +115,8 @@ class TrainDisplay:
         now = f"evaluating {self._evaluated}/{self._options.eval_episodes}" if self._evaluated else self._training
         rates = f"{counts.updates:,} updates" if self._display.is_wide else ""
         left = self._display.time_left(done) if self._is_learning else ""
+        if left and self._options.eval_every and self._options.solved_evaluations:  # it may be solved earlier
+            left = f"at most {left}"
         parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, rates, left)
         self._display.show(done, "  ".join(part for part in parts if part))
 

@@ -8,7 +8,7 @@ import re
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,6 +42,7 @@ class Training:
     folder: of the run; None: runs/ENV/AGENT-seedN-K, the newest if `resume`, else a new one.
     resume: continue the run in the folder; begin one if there is none.
     trackers: "tensorboard", "wandb" or both.
+    command_defaults: options whose value is the default of the command line.
     started: time.perf_counter() when the command started; None: now.
     """
 
@@ -53,7 +54,9 @@ class Training:
         resume: bool,
         trackers: Sequence[str],
         started: float | None = None,
+        command_defaults: Collection[str] = (),
     ) -> None:
+        self._command_defaults = command_defaults
         self.model, self.environment, self.resume, self.trackers = model, environment, resume, trackers
         self._started = time.perf_counter() if started is None else started
         self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
@@ -65,7 +68,8 @@ class Training:
         checked = self.model.check_report
         warnings = checked.warnings if checked else ["it was skipped"]
         demonstrations = self.trainer.demonstrations
-        with RunFolder(self.path, self.model.settings, self.model.spec, warnings, demonstrations) as folder:
+        settings, spec = self.model.settings, self.model.spec
+        with RunFolder(self.path, settings, spec, warnings, demonstrations, self._command_defaults) as folder:
             self._begin(folder)
             report = LiveReport(self.path)
             with stop_signals() as received:

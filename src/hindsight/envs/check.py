@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +18,15 @@ from gymnasium.wrappers import TimeLimit
 from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from ..records.symmetries import Symmetries
-from .evidence import MAX_STEPS, Evidence, gather_evidence
+from .evidence import MAX_STEPS, SEEDS, Evidence, gather_evidence
 from .facts import EnvironmentFacts, facts_of, hideable_columns
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .goal_functions import read_success
-from .random_play import Environment, name_of, random_state_kept
+from .random_play import Environment, name_of, play_actions, random_actions, random_state_kept
 
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
 BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
+LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 Check = Callable[[Evidence], tuple[str, str]]  # returns a level and a sentence that names its evidence
 
 
@@ -160,11 +162,19 @@ def check_time_limit(evidence: Evidence) -> tuple[str, str]:
     """An episode should end after a known number of steps, and not later."""
     limit, longest = evidence.spec.max_episode_steps, max(map(len, evidence.random))
     if limit is None:
-        return "warning", f"none was found; an episode had {longest} steps. Set max_episode_steps (--max-episode-steps N)"
+        fix = "Set max_episode_steps (--max-episode-steps N)"
+        if longest == MAX_STEPS and not evidence.is_terminated.any() and _never_ends(evidence.env):
+            return "error", f"none was found, and an episode did not end within {LONG_STEPS:,} steps. {fix}"
+        return "warning", f"none was found; an episode had {longest} steps. {fix}"
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
     level = "not seen" if limit > MAX_STEPS else "ok"
     return level, f"{limit} steps; the longest of {len(evidence.random)} episodes had {longest}"
+
+
+def _never_ends(env: Environment) -> bool:
+    """Return whether an episode of LONG_STEPS random actions does not end."""
+    return len(play_actions(env, SEEDS[0], itertools.islice(random_actions(env, SEEDS[0]), LONG_STEPS))) == LONG_STEPS
 
 
 def check_observations(evidence: Evidence) -> tuple[str, str]:
@@ -180,8 +190,22 @@ def check_observations(evidence: Evidence) -> tuple[str, str]:
             if wanted != "finite" or not np.isfinite(value).all():
                 return "error", f"{name} is not {wanted}: {value.tolist()}"
             if not spaces[key].contains(value):
-                warning = warning or f"{name} is {value.dtype} {value.tolist()}, which is not in {spaces[key]}; it is cast"
+                warning = warning or f"{name} {_misfit(value, spaces[key])}"
     return ("warning", warning) if warning else ("ok", f"{sum(map(len, evidence.random))} steps are in the declared spaces")
+
+
+def _misfit(value: Array, space: Any) -> str:
+    """Return how a value differs from its space, and how to fix it."""
+    if isinstance(space, gymnasium.spaces.Box):
+        outside = np.flatnonzero((value < space.low) | (value > space.high))
+        if len(outside):
+            i, low, high = outside[0], space.low.flat[outside[0]], space.high.flat[outside[0]]
+            return f"has {value.flat[i]:g} in column {i}, outside its bounds {low:g} to {high:g}. Correct the bounds"
+        if value.dtype != space.dtype:
+            return (
+                f"is {value.dtype}, but {space.dtype} is declared; it is cast. Return {space.dtype}, or declare the other"
+            )
+    return f"is {value.dtype} {value.tolist()}, which is not in {space}; it is cast"
 
 
 def check_batches(evidence: Evidence) -> tuple[str, str]:
@@ -333,10 +357,18 @@ def check_resets(evidence: Evidence) -> tuple[str, str]:
     if evidence.resets_are_exact:
         return "ok", f"a reset with the same seed leads to the same {len(evidence.replay)} steps, bit by bit"
     episodes = (evidence.random[0], evidence.replay)
-    pairs = zip(*(each.observations["observation"] for each in episodes), strict=False)
-    worst = max(float(np.abs(np.subtract(a, b, dtype=np.float64)).max()) for a, b in pairs)
-    found = f"after a reset with the same seed, the same actions lead to other observations, by up to {worst:g}"
-    return "warning", f"{found}. The environment is made anew for each episode, so that a run can be repeated"
+    columns = [{**each.observations, "reward": [np.array(reward) for reward in each.rewards]} for each in episodes]
+    gaps = {key: _largest_gap(values, columns[1][key]) for key, values in columns[0].items()}
+    differing = ", ".join(f"{key} by up to {gap:g}" for key, gap in gaps.items() if gap) or "the number of steps"
+    found = f"after a reset with the same seed, the same actions lead to other values: {differing}"
+    fix = "If it draws random numbers, use self.np_random"
+    return "warning", f"{found}. The environment is made anew for each episode. {fix}"
+
+
+def _largest_gap(first: Sequence[Array], second: Sequence[Array]) -> float:
+    """Return the largest absolute difference of two series of arrays, as far as both go."""
+    pairs = zip(first, second, strict=False)
+    return max((float(np.abs(np.subtract(a, b, dtype=np.float64)).max()) for a, b in pairs), default=0.0)
 
 
 def check_goal_columns(evidence: Evidence) -> tuple[str, str]:

@@ -26,7 +26,13 @@ ENTROPY_VALUES = f"{VALUES} The entropy bonus is included, so that values may ex
 HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale, colour, caption
     ("critic_loss", "Critic loss", "log", "orange", "Error of the critics against their targets."),
     ("actor_loss", "Actor loss", "linear", "green", "Minus the value of the actor's actions, plus regularization."),
-    ("goals_already_achieved", "Goals already achieved", "fraction", "pink", "Of the relabelled goals, before the step."),
+    (
+        "goals_already_achieved",
+        "Goals already achieved",
+        "fraction",
+        "pink",
+        "Fraction of the relabelled goals that were achieved before the step.",
+    ),
     ("entropy_coefficient", "Entropy coefficient", "log", "sky", "Weight of the policy's entropy against the reward."),
 )
 
@@ -131,7 +137,7 @@ def _values(run: Run) -> Plot:
     values = np.array([y for curve in plot.curves for y in curve["y"]])
     for bound, word in zip(possible_returns(run), ("lowest", "highest"), strict=True):
         if len(values) and np.abs(values - bound).min() <= MAX_BOUND_DISTANCE * np.ptp(values):
-            plot.levels.append({"y": bound, "text": f"{word} possible return"})
+            plot.levels.append({"y": bound, "text": f"{word} possible discounted return"})
     return plot
 
 

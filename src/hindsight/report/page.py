@@ -20,7 +20,12 @@ from .run import Run, readable_path
 from .verdict import Verdict, duration, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
-SOURCES = {"given": "you", "task": "task", "recipe": "recipe"}  # in settings.json: on the page
+SOURCES = {
+    "given": "you",
+    "task": "task",
+    "recipe": "recipe",
+    "command": "the command line",
+}  # in settings.json: on the page
 HEALTH_TEXT = "Thick: moving mean (hover for its window). Thin: as recorded."
 COLUMNS = ("option", "value", "source", "meaning")
 
@@ -131,7 +136,8 @@ def _goal_section(run: Run) -> Section:
     """Return the maps of the goals, and a sentence about numbers of the goals that do not vary."""
     maps, text = goal_maps(run), constant_numbers(run) or "No goal was evaluated yet." * (not run.evaluated)
     if maps:
-        text += f" Shown: the evaluation at the slider, and at least {MIN_SHOWN} episodes up to it."
+        text += f" Shown: the evaluation at the slider, and earlier ones until there are {MIN_SHOWN} evaluation episodes."
+        text += " Grey: training episodes up to there."
     if len(run.evaluated) > MAX_EPISODES:
         text += f" The maps have {MAX_EPISODES:,} of {len(run.evaluated):,} evaluation episodes, evenly spaced."
     return Section("goals", "Where does it succeed?", text, maps)
@@ -152,7 +158,10 @@ def _option_section(run: Run) -> Section:
     """Return the options that differ from their default, and all options, folded."""
     explained, options = run.settings.explained, run.options.to_dict()
     rows = [_option_row(name, value, explained.get(name, {})) for name, value in options.items()]
-    text = "Options that you chose or that differ from their default, with their source: you, the recipe or the task."
+    text = (
+        "Options that you chose or that differ from their default, with their source: you, the recipe, the task, "
+        "or the default of the command line."
+    )
     changed = Table(COLUMNS, [row for row in rows if "default" in row[2] or row[2].startswith("you")])
     return Section("options", "Settings", text, tables=[changed], folded=Table(COLUMNS, rows))
 

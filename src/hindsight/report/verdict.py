@@ -126,9 +126,9 @@ def _check_values(run: Run) -> Iterator[str]:
     bonus = abs(run.last("train/entropy_coefficient") * run.last("train/entropy")) / (1 - run.options.discount)
     tolerance = VALUE_TOLERANCE * (high - low) + (0.0 if math.isnan(bonus) else bonus)
     if values[-1] > high + tolerance:
-        yield f"Mean Q is {values[-1]:.3g}, above the highest possible return ({high:.3g})."
+        yield f"Mean Q is {values[-1]:.3g}, above the highest possible discounted return ({high:.3g})."
     if values[-1] < low - tolerance:
-        yield f"Mean Q is {values[-1]:.3g}, below the lowest possible return ({low:.3g})."
+        yield f"Mean Q is {values[-1]:.3g}, below the lowest possible discounted return ({low:.3g})."
 
 
 def _check_failures(run: Run) -> Iterator[str]:

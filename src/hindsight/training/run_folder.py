@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,6 +49,7 @@ class RunFolder:
 
     check: sentences of the check of the environment, for the report.
     demonstrations: what the run learns from as well; their facts are kept beside the settings.
+    command_defaults: options whose value is the default of the command line.
     listeners: functions that are called with every record of the metrics.
     notices: what a user should know about the files, one sentence each.
     """
@@ -60,8 +61,10 @@ class RunFolder:
         spec: GoalSpec,
         check: Sequence[str] = (),
         demonstrations: Demonstrations | None = None,
+        command_defaults: Collection[str] = (),
     ) -> None:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
+        self._command_defaults = command_defaults
         self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
@@ -105,7 +108,11 @@ class RunFolder:
     def _write_settings(self, begun: str, changes: list[dict[str, Any]]) -> None:
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
         record["begun"] = begun
-        record |= {"explained": explain(self.settings), "check": self.check, "demonstrations": self.demonstrations}
+        record |= {
+            "explained": explain(self.settings, self._command_defaults),
+            "check": self.check,
+            "demonstrations": self.demonstrations,
+        }
         record |= {"reasons": dict(self.settings.reasons), "changes": changes}
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
