@@ -19,7 +19,7 @@ from .options import ReplayOptions
 from .options.messages import unknown_option
 from .replay.buffer import HindsightBuffer
 
-NOT_FOR_BUFFERS = ("action bounds", "success")  # checks of what only `train` and HER need
+NOT_FOR_BUFFERS = ("action bounds", "time limit", "success")  # checks of what only `train` and HER need
 
 
 def make_buffer(
