@@ -14,7 +14,7 @@ from .agents.observation import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
-from .errors import HindsightError, OptionError
+from .errors import HindsightError, OptionError, RunFolderError
 from .options import Settings
 from .records import Array, GoalSpec
 from .replay.rows import whole_number
@@ -268,6 +268,11 @@ class HER:
         if self._folder is None or self._folder.path != path:
             folder = RunFolder(path, self.settings, self.spec, demonstrations=self.trainer.demonstrations)
             try:
+                if folder.holds_a_run:
+                    raise RunFolderError(
+                        f"{path} already holds a run. Give another folder. To go on from its policy: "
+                        f"HER.load({str(path)!r}).learn(..., folder=...), also with another folder"
+                    )
                 folder.begin()
             except HindsightError:
                 folder.close()

@@ -97,7 +97,11 @@ class Training:
             folder.resume(self.trainer)
         else:
             folder.begin()
+        if self.resume and not continues:
+            say(f"There is no run to resume in {self.path}. A new one begins.")
         self._announce(continues)
+        if continues and self.trainer.is_solved:
+            say("The run is already solved. There is nothing to do.")
         for notice in folder.notices:
             say(notice)
         if self.model.settings.training.eval_every and not self.model.check_report:
