@@ -83,6 +83,10 @@ def test_an_error_of_a_function_names_the_info_that_it_got():
     with pytest.raises(GoalEnvError, match=r"compute_reward failed .* no entries \(ValueError: .*broadcast") as error:
         recompute(three_steps(), RewardTransform(lambda achieved, goal, info: goal + np.zeros((2, 1))))
     assert isinstance(error.value.__cause__, ValueError)
+    with pytest.raises(
+        GoalEnvError, match=r"TypeError: only .* If it accepts one goal only, vectorize it, or let make_buffer"
+    ):
+        recompute(three_steps(), RewardTransform(lambda achieved, goal, info: -float(goal[:, 0])))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
@@ -85,7 +85,8 @@ class HindsightReplayBuffer:
     ) -> None:
         for name, value in {"next_of": next_of, "Nstep": Nstep, "mmap_prefix": mmap_prefix}.items():
             if value is not None:
-                raise OptionError(f"`{name}` is not supported, got {value!r}. Leave it out.")
+                fix = "Use HindsightBuffer with ReplayOptions(n_steps=3)." if name == "Nstep" else "Leave it out."
+                raise OptionError(f"`{name}` is not supported, got {value!r}. {fix}")
         if strategy not in STRATEGIES:
             raise UnknownNameError(f"Unknown Strategy: {strategy}. Known Strategies: {', '.join(STRATEGIES)}")
         if not SMALLEST_ERROR <= eps < np.inf:
@@ -210,7 +211,13 @@ class HindsightReplayBuffer:
         """
         leaves = self._error_priorities().leaves
         index, priority = as_array(indexes, "indexes").ravel(), as_array(priorities, "priorities").ravel()
-        if index.size or priority.size:
+        if len(index) != len(priority):
+            raise InputError(
+                f"`priorities` must have a number for each of the `indexes`, got {len(priority)} and {len(index)}."
+            )
+        if (is_negative := priority < 0).any():
+            raise InputError(f"`priorities` must be at least 0, got {priority[is_negative][0]}.")
+        if len(index):
             self._buffer.update_priorities(index, priority + self._more_eps)
             self._lowest.note(leaves, index % len(leaves))
 
@@ -268,6 +275,15 @@ class HindsightReplayBuffer:
         """Return what a file and the buffer that loads it must have in common, as JSON, besides the buffer's own."""
         goals = [self._relabelling.strategy, self.additional_goals, str(self._relabelling.transition)]
         return {"fields": str(self._fields), "goals": goals, "max_episode_len": self.max_episode_len, "eps": self._more_eps}
+
+
+def __getattr__(name: str) -> NoReturn:
+    if name[:1].isupper():  # a class of cpprb; `from ... import` hides the message of an AttributeError
+        raise ImportError(
+            f"hindsight.compat.cpprb has no {name!r}. Only HindsightReplayBuffer is replaced. "
+            f"Keep importing every other class from cpprb."
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class LowestPriority:

@@ -81,12 +81,19 @@ def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, inf
         if "read-only" in str(problem):
             raise GoalEnvError(f"{name} must not write into its arguments ({problem}). Let it work on copies.") from problem
         error, entries = f"{type(problem).__name__}: {problem}", ", ".join(info) or "no entries"
-        fix = "If it reads others, name them in the option info_keys" if name == "compute_reward" else "Correct it"
+        fix = _fix(name, problem)
         raise GoalEnvError(f"{name} failed for {len(goal)} goals and an info with {entries} ({error}). {fix}.") from problem
     if values.shape != (len(goal),) or values.dtype.kind not in "fiub":
         wanted, got = f"numbers of shape ({len(goal)},) for {len(goal)} goals", f"shape {values.shape} of {values.dtype}"
         raise GoalEnvError(f"{name} must return {wanted}, got {got}. Vectorize it, or let make_buffer wrap it.")
     return values
+
+
+def _fix(name: str, problem: Exception) -> str:
+    """Return what may be done about a function that fails. A KeyError is about info, others may be about the batch."""
+    info = "If it reads others, name them in the option info_keys" if name == "compute_reward" else "Correct it"
+    is_key = isinstance(problem, KeyError)
+    return info if is_key else f"If it accepts one goal only, vectorize it, or let make_buffer wrap it. {info}"
 
 
 class NStepReturn:
