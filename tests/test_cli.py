@@ -148,6 +148,7 @@ def test_a_finished_run_resumes_to_itself(run_folder, hindsight):
     before = weights_of(run_folder)
     again = hindsight("train", "PointReach-v0", "--folder", run_folder, *SHORT, *SMALL, "--resume")
     assert again.status == 0, again.error
+    assert "There is no run to resume" not in again.out
     assert all(before[k].tobytes() == v.tobytes() for k, v in weights_of(run_folder).items())
 
 
@@ -214,11 +215,11 @@ def test_train_writes_a_report_and_report_and_compare_write_it_again(run_folder,
         (["train", "PointReach-v0", "--tau", "x"], "`tau` must be a number"),
         (["train", "PointReach-v0", "--strategy", "futur"], "'future'"),
         (["play", "nowhere", "--episodes", "0"], "at least 1"),
-        (["evaluate", "nowhere"], "neither a policy file nor a run folder"),
+        (["evaluate", "nowhere"], "nowhere does not exist"),
         (["report", "nowhere"], "nowhere"),
         (["compare"], "required: RUN"),
         (["export", "nowhere"], "--torchscript FILE"),
-        (["export", "nowhere", "--onnx", "x"], "neither a policy file nor a run folder"),
+        (["export", "nowhere", "--onnx", "x"], "nowhere does not exist"),
     ],
 )
 def test_errors_name_what_was_meant(hindsight, arguments, message):
@@ -278,10 +279,15 @@ def test_an_environment_of_a_module_beside_you(tmp_path, hindsight):
         "gymnasium.register('Mine-v0', entry_point=lambda **o: PointReach(max_steps=10, **o))\n"
     )
     run = tmp_path / "run"
-    arguments = ["train", "mine:Mine-v0", "--folder", run, "--steps", "40", "--random-steps", "10", *SMALL]
+    lost = hindsight("check", "nowhere:Mine-v0")
+    assert "No module named 'nowhere'" in lost.error
+    assert "in the folder of nowhere.py, or set PYTHONPATH" in lost.error
+    assert "importlib" not in lost.error
+    arguments = ["train", "mine:Mine-v0", "--resume", "--folder", run, "--steps", "40", "--random-steps", "10", *SMALL]
     trained = hindsight(*arguments)
     assert trained.status == 0, trained.error
     assert "--trust-module" in trained.out
+    assert f"There is no run to resume in {run}. A new one begins." in trained.out
     checked = hindsight("check", "mine:Mine-v0")
     assert checked.status == 0, checked.error
     evaluated = hindsight("evaluate", run, "--env", "mine:Mine-v0", "--episodes", "2")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from . import __version__
-from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest
+from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, line_of_user, nearest
 
 UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
@@ -50,7 +50,10 @@ def _origin(problem: BaseException) -> str:
     cause = problem.__cause__
     if cause is None or cause.__traceback__ is None:
         return ""
-    last = traceback.extract_tb(cause.__traceback__)[-1]
+    last = line_of_user(cause)
+    if last is None and isinstance(cause, ImportError):
+        return ""  # only the lines of Python's own import
+    last = last or traceback.extract_tb(cause.__traceback__)[-1]
     return f"\n  {type(cause).__name__} in {last.name}, {last.filename}:{last.lineno}: {last.line}"
 
 

@@ -6,7 +6,10 @@ Every error is also the built-in exception that a reader would expect, so `excep
 from __future__ import annotations
 
 import difflib
+import sysconfig
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class HindsightError(Exception):
@@ -71,6 +74,14 @@ class CollectError(HindsightError, RuntimeError):
 
 class WorkerError(CollectError):
     """Worker processes failed more often than they are restarted."""
+
+
+def line_of_user(problem: BaseException) -> traceback.FrameSummary | None:
+    """Return the last line outside Python, its packages and this library that led to an error; None if there is none."""
+    paths = sysconfig.get_paths()
+    libraries = (paths["stdlib"], paths["purelib"], paths["platlib"], str(Path(__file__).parent), "<frozen")
+    frames = traceback.extract_tb(problem.__traceback__)
+    return next((frame for frame in reversed(frames) if not frame.filename.startswith(libraries)), None)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

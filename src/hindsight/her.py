@@ -14,7 +14,7 @@ from .agents.observation import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
-from .errors import HindsightError, OptionError
+from .errors import HindsightError, OptionError, RunFolderError
 from .options import Settings
 from .records import Array, GoalSpec
 from .replay.rows import whole_number
@@ -268,6 +268,7 @@ class HER:
         if self._folder is None or self._folder.path != path:
             folder = RunFolder(path, self.settings, self.spec, demonstrations=self.trainer.demonstrations)
             try:
+                _refuse_used(folder)
                 folder.begin()
             except HindsightError:
                 folder.close()
@@ -276,6 +277,15 @@ class HER:
                 self._folder.close()
             self._folder = folder
         return self._folder
+
+
+def _refuse_used(folder: RunFolder) -> None:
+    """Raise RunFolderError if a run was begun in the folder."""
+    if folder.holds_a_run:
+        raise RunFolderError(
+            f"{folder.path} already holds a run. Give another folder. To go on from its policy: "
+            f"HER.load({str(folder.path)!r}).learn(..., folder=...), also with another folder"
+        )
 
 
 def _as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:

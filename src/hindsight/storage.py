@@ -223,7 +223,9 @@ def _load(path: str, kind: str, place: str) -> tuple[dict[str, Array], dict[str,
     except FileError:
         raise
     except (safetensors.SafetensorError, OSError, ValueError, KeyError, TypeError, MemoryError) as problem:
-        raise FileError(f"{place} cannot be read as a file of hindsight: {problem}") from None
+        raise FileError(
+            f"{place} cannot be read. It is not a {kind} file of hindsight, or it is damaged ({problem})"
+        ) from None
     if header.pop("sha256", None) != _digest(header, arrays):
         raise FileError(f"{place} is damaged: its SHA-256 differs from the one that was written")
     return arrays, header["data"]

@@ -71,7 +71,7 @@ def test_a_policy_is_recorded(folder, capsys):
         ("my_controllers:broken", "my_controllers:broken failed (KeyError: 'position')"),
         ("my_controllers:towards", "has no function 'towards'"),
         ("no_module:towards", "cannot be imported: No module named 'no_module'"),
-        ("no_run", "neither a policy file nor a run folder"),
+        ("no_run", "no_run does not exist"),
     ],
 )
 def test_what_cannot_be_recorded_is_named(source, message, capsys, folder):

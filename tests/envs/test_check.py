@@ -403,7 +403,7 @@ def test_an_environment_that_fails_rarely_is_played_again():
             raise RuntimeError("lost contact")
         return Line.step(self, action)
 
-    with pytest.warns(UserWarning, match=r"failed \(RuntimeError: lost contact\)\. The episode is played again"):
+    with pytest.warns(UserWarning, match=r"failed \(RuntimeError: lost contact, .*\)\. The episode is played again"):
         report = check_goal_env(changed(step=step))
     assert report.ok
 
@@ -423,11 +423,20 @@ def test_an_environment_that_fails_is_reported_not_raised():
 
     level, sentence = finding(changed(step=step), "first episodes")
     assert level == "error"
-    assert sentence == "Step 4 of an episode with seed 1 failed (RuntimeError: lost contact)."
+    assert sentence.startswith("Step 4 of an episode with seed 1 failed (RuntimeError: lost contact, in ")
+    assert_matches(r"test_check\.py:\d+: raise RuntimeError", sentence)
     assert finding(changed(reset=lambda self, **_: 1 / 0), "first episodes")[0] == "error"
     assert_matches("ZeroDivisionError: division by zero", finding(lambda: 1 / 0, "environment")[1])
     assert "Dict observation space" in finding(lambda: gymnasium.make("CartPole-v1"), "environment")[1]
     assert "Dict observation space" in finding(type("Bare", (gymnasium.Env,), {}), "environment")[1]
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [{"reset": lambda self, **_: Line.reset(self)[0]}, {"step": lambda self, action: Line.step(self, action)[:4]}],
+)
+def test_a_wrong_number_of_values_is_named(methods):
+    assert_matches(r"unpack.*reset returns \(observation, info\), step", finding(changed(**methods), "first episodes")[1])
 
 
 @pytest.mark.parametrize(

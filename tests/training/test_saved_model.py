@@ -38,6 +38,19 @@ def test_the_best_policy_of_a_run_folder_is_preferred(content, tmp_path):
         assert SavedModel.read(tmp_path).facts == {"name": name}
 
 
+def test_the_run_folders_in_a_folder_are_named(tmp_path):
+    (tmp_path / "run" / "policies").mkdir(parents=True)
+    (tmp_path / "run" / "policies" / "latest.safetensors").touch()
+    with pytest.raises(FileError, match=r"It contains these run folders: .*/run$"):
+        SavedModel.read(tmp_path)
+
+
+def test_a_file_of_another_kind_is_named(tmp_path):
+    (tmp_path / "train.log").write_text("evaluation at 250 steps")
+    with pytest.raises(FileError, match="It is not a policy file"):
+        SavedModel.read(tmp_path / "train.log")
+
+
 def test_a_folder_without_a_policy_is_named(tmp_path):
     with pytest.raises(FileError, match="neither a policy file nor a run folder"):
         SavedModel.read(tmp_path)

@@ -188,3 +188,8 @@ def test_structure_is_not_inferred_from_indices_or_beside_demonstrations(actions
     assert resolve_settings(load_recipe("default"), spec, None, more).training.structure == "none"
     with pytest.raises(OptionError, match=r"structure='inferred' needs .* flat arrays of floats"):
         resolve_settings(load_recipe("default"), spec, None, more | {"structure": "inferred"})
+
+
+def test_arguments_of_her_are_suggested():
+    with pytest.raises(UnknownNameError, match=r"no option `agnt`.*Did you mean 'agent'"):
+        resolve_settings(load_recipe("default"), None, "td3", {"agnt": "sac"})

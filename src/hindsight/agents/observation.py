@@ -22,7 +22,8 @@ def check_observation(spec: GoalSpec, observation: Mapping[str, Any]) -> tuple[t
         raise InputError(f"Expected a dict with the keys {', '.join(OBSERVATION_KEYS)}, got {type(observation).__name__}.")
     if missing := [key for key in OBSERVATION_KEYS if key not in observation]:
         raise MissingKeyError(
-            f"The observation needs the key {', '.join(missing)}; it has {', '.join(map(str, observation))}."
+            f"The observation needs the key{'s' * (len(missing) > 1)} {', '.join(missing)}; "
+            f"it has {', '.join(map(str, observation))}."
         )
     first, achieved, desired = (_numbers(key, observation[key]) for key in OBSERVATION_KEYS)
     leading = first.shape[: max(0, first.ndim - len(spec.observation.shape))]

@@ -92,11 +92,13 @@ def _render_mode(environment: str, env_arguments: Mapping[str, Any], in_window: 
     """Return how the environment is shown: "human" in a window, "rgb_array" for a video, None if it cannot be rendered."""
     with closing(make_goal_env(environment, env_options=env_arguments)) as env:
         modes = list(env.metadata.get("render_modes") or ())
+        has_render = type(env.unwrapped).render is not gymnasium.Env.render
     if in_window and "human" in modes:
         return "human"
-    if "rgb_array" in modes:
+    if "rgb_array" in modes and has_render:
         return "rgb_array"
-    say(f"{environment} cannot be rendered: its metadata has render_modes {modes}. It is played without pictures.")
+    reason = f"its metadata has render_modes {modes}" if has_render else "its render() is not written"
+    say(f"{environment} cannot be rendered: {reason}. It is played without pictures.")
     return None
 
 

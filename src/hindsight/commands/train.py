@@ -17,6 +17,7 @@ from rich.console import Console
 from ..envs.check import Finding
 from ..errors import HindsightError
 from ..her import HER
+from ..options import STRUCTURE, Settings
 from ..report.run import environment_name, read_run
 from ..report.verdict import warnings_of
 from ..report.write import LiveReport
@@ -97,7 +98,11 @@ class Training:
             folder.resume(self.trainer)
         else:
             folder.begin()
+        if self.resume and not continues:
+            say(f"There is no run to resume in {self.path}. A new one begins.")
         self._announce(continues)
+        if continues and self.trainer.is_solved:
+            say("The run is already solved. There is nothing to do.")
         for notice in folder.notices:
             say(notice)
         if self.model.settings.training.eval_every and not self.model.check_report:
@@ -141,7 +146,7 @@ class Training:
         name = environment_name(self.model.spec.env_id, settings.rollout.env_options)
         say(
             f"{'resuming' if continues else 'training'} {name} with {settings.agent}, recipe {settings.recipe!r} "
-            f"({settings.variant}), seed {settings.training.seed}, in {self.path}"
+            f"({_structure_text(settings)}), seed {settings.training.seed}, in {self.path}"
         )
         for finding in (*self._findings("warning"), *self._findings("not seen")):
             say(f"  {finding.level}: {finding.name}: {finding.sentence}")
@@ -197,6 +202,13 @@ class Training:
                 say(f"warning: {warning}")
         words = shlex.quote(str(self.path)) + (" --trust-module" if ":" in self.environment else "")
         say(f"run: {self.path}\n  hindsight play {words}\n  hindsight evaluate {words}")
+
+
+def _structure_text(settings: Settings) -> str:
+    """Return where the structure of the task comes from; of an inferred one, also whether any was found so far."""
+    flat = settings.flat()
+    is_empty = settings.variant == "inferred" and not any(flat.get(name) for name in STRUCTURE)
+    return "inferred: nothing found yet" if is_empty else settings.variant
 
 
 @contextlib.contextmanager

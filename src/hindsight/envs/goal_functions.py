@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import GoalEnvError, InputError
 from ..records import Array
-from .random_play import Environment, name_of, numeric_info, random_actions, random_state_kept
+from .random_play import Environment, describe_failure, name_of, numeric_info, random_actions, random_state_kept
 
 GoalFunction = Callable[[Any, Any, Any], Any]
 N_OBSERVED = 3  # rows of SampleGoals with goals that the environment returned
@@ -47,7 +47,8 @@ def sample_goals(env: Environment) -> SampleGoals:
     """Reset and step the environment once, and return goals to try. Raises GoalEnvError if that fails."""
     with random_state_kept(env):
         try:
-            first = copy.deepcopy(env.reset(seed=0)[0])
+            reset, _ = env.reset(seed=0)
+            first = copy.deepcopy(reset)
             second, _, terminated, _, info = env.step(next(random_actions(env, 0)))
             start, goal = np.asarray(first["achieved_goal"]), np.asarray(first["desired_goal"])
             space: Any = env.observation_space
@@ -56,7 +57,7 @@ def sample_goals(env: Environment) -> SampleGoals:
             desired = np.stack([goal if i != 2 else start for i in range(len(achieved))])
         except Exception as problem:
             raise GoalEnvError(
-                f"The first reset and step of {name_of(env)} failed ({type(problem).__name__}: {problem})."
+                f"The first reset and step of {name_of(env)} failed ({describe_failure(problem)})."
             ) from problem
     return SampleGoals(achieved, desired, numeric_info([info] * len(achieved)), bool(terminated))
 

@@ -40,7 +40,7 @@ def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any])
     """
     module, _, env_id = env_id.rpartition(":")
     if module:
-        _import(module, f"Install the package of {module}, or run where it can be found.")
+        _import(module, f"install the package of {module}, run it in the folder of {module}.py, or set PYTHONPATH.")
     elif env_id not in gymnasium.registry or str(gymnasium.registry[env_id].entry_point).startswith(ROBOTICS):
         _import_simulator(env_id)
     given: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}

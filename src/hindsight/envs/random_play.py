@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ..errors import GoalEnvError
+from ..errors import GoalEnvError, line_of_user
 from ..records import OBSERVATION_KEYS, Array
 
 ATTEMPTS = 3  # at an episode, before the error of the environment is raised
@@ -80,7 +80,7 @@ def play_actions(
 def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Callable[[], Any] | None) -> RandomEpisode:
     episode = RandomEpisode(seed)
     try:
-        episode.append(start() if start else env.reset(seed=seed)[0])
+        episode.append(start() if start else _first_observation(env, seed))
         for action in actions:
             observation, reward, terminated, truncated, info = env.step(action)
             episode.actions.append(action)
@@ -92,9 +92,24 @@ def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Calla
                 break
     except Exception as problem:
         raise GoalEnvError(
-            f"Step {len(episode)} of an episode with seed {seed} failed ({type(problem).__name__}: {problem})."
+            f"Step {len(episode)} of an episode with seed {seed} failed ({describe_failure(problem)})."
         ) from problem
     return episode
+
+
+def _first_observation(env: Environment, seed: int) -> Any:
+    observation, _ = env.reset(seed=seed)
+    return observation
+
+
+def describe_failure(problem: Exception) -> str:
+    """Return the error of an environment, with the line of the user's file, or with what reset and step return."""
+    text, line = f"{type(problem).__name__}: {problem}", line_of_user(problem)
+    if line is not None:
+        return f"{text}, in {line.filename}:{line.lineno}: {line.line}"
+    if isinstance(problem, ValueError) and "unpack" in str(problem):
+        return f"{text}. reset returns (observation, info), step (observation, reward, terminated, truncated, info)"
+    return text
 
 
 def random_actions(env: Environment, seed: int, most_repeats: int = 1) -> Iterator[Any]:

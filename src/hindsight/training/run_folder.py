@@ -73,7 +73,7 @@ class RunFolder:
         self._unsaved_lines: dict[str, str] = {}  # lines that are still to be written, by the names of their files
         path.mkdir(parents=True, exist_ok=True)
         if links := [name for name in WRITTEN if (path / name).is_symlink()]:
-            raise RunFolderError(f"{path / links[0]} is a symbolic link, which is not followed. Give another --folder")
+            raise RunFolderError(f"{path / links[0]} is a symbolic link, which is not followed. Give another folder")
         self._lock = _lock(path)
         try:
             for unfinished in [*path.glob("*.tmp-*"), *path.glob("policies/*.tmp-*")]:  # of a process that was killed
@@ -312,12 +312,12 @@ def _lock(path: Path) -> int:
         holder = os.read(handle, 200).decode(errors="replace").strip()
         os.close(handle)
         raise RunFolderError(
-            f"{path} is in use by {holder or 'another process'}. Wait until it ends, or give another --folder"
+            f"{path} is in use by {holder or 'another process'}. Wait until it ends, or give another folder"
         ) from None
     try:
         os.truncate(handle, 0)
         os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
     except OSError as problem:
         os.close(handle)
-        raise RunFolderError(f"{path} cannot be written to ({problem}). Give another --folder") from None
+        raise RunFolderError(f"{path} cannot be written to ({problem}). Give another folder") from None
     return handle

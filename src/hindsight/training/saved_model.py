@@ -88,7 +88,11 @@ def _find(path: Path) -> Path:
     candidates = [path, *(path / "policies" / f"{name}.safetensors" for name in BEST_FIRST)]
     found = next((candidate for candidate in candidates if candidate.is_file()), None)
     if found is None:
-        raise FileError(f"{path} is neither a policy file nor a run folder with a policy in it")
+        if not path.exists():
+            raise FileError(f"{path} does not exist. Name a run folder or a policy file")
+        runs = sorted({str(place.parent.parent) for place in path.rglob("policies/*.safetensors")})
+        below = f". It contains these run folders: {', '.join(runs[:10])}" if runs else ""
+        raise FileError(f"{path} is neither a policy file nor a run folder with a policy in it{below}")
     return found
 
 

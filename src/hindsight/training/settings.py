@@ -15,6 +15,7 @@ from ..structure import is_flat
 
 Observed = Mapping[str, tuple[Any, str]]
 NOTHING: Observed = {}
+ARGUMENTS = ("agent", "recipe", "check")  # of `HER`: names that may be meant where an option is unknown
 
 
 def resolve_settings(
@@ -31,7 +32,7 @@ def resolve_settings(
     """
     agent = agent or recipe.agent_for(is_discrete=spec is not None and spec.action.n_values is not None)
     known = run_options(agent)
-    refuse_unknown(given, known, f"agent {agent!r}")
+    refuse_unknown(given, [*known, *ARGUMENTS], f"agent {agent!r}")
     _check_names(recipe)
     choices = _choices(recipe, spec, given.get("max_episode_steps"))
     tuned = recipe.tuned_options(agent)
