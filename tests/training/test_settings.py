@@ -148,6 +148,9 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
     assert "noise" not in inferred.reasons
     without = resolve_settings(load_recipe("default"), SPEC, None, {"structure": "none"}, observed)
     assert (without.replay.symmetries, without.agent_options.action_l2) == ((), 0.7)
+    holding = {"hidden_observation": ((1,), "these columns hold the goal")}
+    shown = resolve_settings(load_recipe("default"), SPEC, None, {"structure": "none"}, holding)
+    assert shown.agent_options.hidden_observation == (1,)
     tuned = resolve_settings(load_recipe("fetch_push"), SPEC, None, {}, observed)
     assert tuned.agent_options.action_l2 == 0.2
     assert len(tuned.replay.symmetries) == 2

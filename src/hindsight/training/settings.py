@@ -15,6 +15,7 @@ from ..structure import is_flat
 
 Observed = Mapping[str, tuple[Any, str]]
 NOTHING: Observed = {}
+CHECKED = {"hidden_observation"}  # a check hides columns that hold the goal, wherever the structure comes from
 ARGUMENTS = ("agent", "recipe", "check")  # of `HER`: names that may be meant where an option is unknown
 
 
@@ -39,7 +40,7 @@ def resolve_settings(
     structure = _structure(recipe.options_for(agent), given, spec)
     left_out = set(STRUCTURE) if structure != "declared" else set()
     tuned = {name: value for name, value in tuned.items() if name not in left_out}
-    left_out = set(STRUCTURE) if structure != "inferred" else set()
+    left_out = set(STRUCTURE) - CHECKED if structure != "inferred" else set()
     chosen = {choice.option: (choice.value, choice.reason) for choice in choices}
     chosen |= {name: found for name, found in observed.items() if name in known and name not in left_out}
     displaced = _displaced({**tuned, **given})
