@@ -61,6 +61,23 @@ class Sabotaged(gymnasium.Wrapper):
         return self.env.step(action)
 
 
+class Slow(gymnasium.Wrapper):
+    """Take `seconds` for a step."""
+
+    def __init__(self, env, seconds):
+        super().__init__(env)
+        self.seconds = seconds
+
+    def step(self, action):
+        time.sleep(self.seconds)
+        return self.env.step(action)
+
+
+def slow():
+    """Three seconds per episode, so that a test can act during one."""
+    return Slow(short(), 0.3)
+
+
 def kill():
     os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(10)
