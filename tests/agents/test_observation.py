@@ -34,7 +34,7 @@ def test_one_observation_and_many_are_accepted():
     ("given", "error", "message"),
     [
         (np.ones(4), InputError, "Expected a dict with the keys observation.*got ndarray"),
-        ({"observation": 1}, MissingKeyError, "needs the key achieved_goal, desired_goal; it has observation"),
+        ({"observation": 1}, MissingKeyError, "needs the keys achieved_goal, desired_goal; it has observation"),
         (observation(observation=[[1, 2], [3]]), InputError, "`observation`, got rows of different lengths"),
         (observation(desired_goal=["left"]), InputError, "numbers for `desired_goal`, got dtype <U4"),
         (observation(achieved_goal=[None]), InputError, "numbers for `achieved_goal`, got dtype object"),
