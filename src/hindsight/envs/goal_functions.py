@@ -22,6 +22,7 @@ from .random_play import Environment, describe_failure, name_of, numeric_info, r
 
 GoalFunction = Callable[[Any, Any, Any], Any]
 N_OBSERVED = 3  # rows of SampleGoals with goals that the environment returned
+SUCCESS_KEYS = ("is_success", "success")  # of an info, the first that is there
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ def _for_batches(compute: GoalFunction, name: str, samples: SampleGoals, expecte
 
 def read_success(info: Mapping[str, Any]) -> bool | None:
     """Return `is_success` of an info, else `success`, or None without both. Raises InputError unless it is one value."""
-    for key in ("is_success", "success"):
+    for key in SUCCESS_KEYS:
         if info.get(key) is not None:
             value = np.asarray(info[key])
             if value.size != 1 or value.dtype.kind not in "biuf":

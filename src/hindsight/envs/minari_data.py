@@ -13,9 +13,8 @@ import numpy as np
 
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
+from .goal_functions import SUCCESS_KEYS
 from .random_play import Environment
-
-SUCCESS_KEYS = ("is_success", "success")  # of info
 
 
 def read_episodes(name: str, spec: GoalSpec, info_keys: Sequence[str] = ()) -> list[Episode]:

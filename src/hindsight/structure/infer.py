@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -112,23 +112,28 @@ def infer_structure(
     is_object = has_object(rest, copies, controlled)
     contact = find_contact(steps, copies, controlled) if is_object else None
     differences = find_differences(steps) if contact is not None else ()
-    relevance, hidden, symmetries = None, tuple[int, ...](), tuple[Symmetry, ...]()
-    if contact is not None and probing and len(find_onsets(Steps.from_episodes(probing))) < MIN_PROBES * len(probing):
-        contact = None
-    if contact is not None and probing:
-        everything = Steps.from_episodes([*episodes, *probing])
-        contact = measure_contact(everything, contact.tool, contact.thing)
-        live = [c for c in range(steps.n_columns) if c not in constant]
-        clear = [c for c in live if c not in SymmetryFinder(everything, live, contact, controlled).unclear or c in shown]
-        gaps = gap_columns(contact, differences)
-        relevance = find_relevant_columns(everything, contact.tool, gaps, clear)
-        if relevance.error > relevance.error_all:
-            clear, relevance = live, find_relevant_columns(everything, contact.tool, gaps, live)
-        visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}]
-        visible = visible if relevance.is_enough else live
-        symmetries = tuple(SymmetryFinder(everything, visible, contact, controlled).find())
-        hidden = _hidden_columns(steps.n_columns, visible, contact, symmetries)
-    return Structure(rest, is_object, copies, controlled, constant, differences, contact, relevance, hidden, symmetries)
+    found = Structure(rest, is_object, copies, controlled, constant, differences, contact, None, (), ())
+    if contact is None or not probing:
+        return found
+    if len(find_onsets(Steps.from_episodes(probing))) < MIN_PROBES * len(probing):
+        return replace(found, contact=None)
+    everything = Steps.from_episodes([*episodes, *probing])
+    return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
+
+
+def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Sequence[int]) -> Structure:
+    """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
+    controlled, gaps = found.controlled, gap_columns(contact, found.differences)
+    live = [c for c in range(steps.n_columns) if c not in found.constant]
+    unclear = SymmetryFinder(steps, live, contact, controlled).unclear
+    clear = [c for c in live if c not in unclear or c in shown]
+    relevance = find_relevant_columns(steps, contact.tool, gaps, clear)
+    if relevance.error > relevance.error_all:
+        clear, relevance = live, find_relevant_columns(steps, contact.tool, gaps, live)
+    visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
+    symmetries = tuple(SymmetryFinder(steps, visible, contact, controlled).find())
+    hidden = _hidden_columns(steps.n_columns, visible, contact, symmetries)
+    return replace(found, contact=contact, relevance=relevance, hidden=hidden, symmetries=symmetries)
 
 
 def is_flat(spec: GoalSpec) -> bool:
