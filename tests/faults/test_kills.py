@@ -16,11 +16,11 @@ KILLS = int(os.environ.get("KILLS", "10"))
 WORKER_STARTS = 20  # every twentieth start has a worker process, which does not change the result
 
 pytestmark = pytest.mark.faults
-fork = multiprocessing.get_context("fork")
+forkserver = multiprocessing.get_context("forkserver")  # its children start from a process that never ran a thread of torch
 
 
 def start(folder, workers=0):
-    process = fork.Process(target=train, args=(folder, workers))
+    process = forkserver.Process(target=train, args=(folder, workers))
     process.start()
     return process
 
@@ -33,8 +33,9 @@ def seconds_of(folder, workers):
 
 
 def kill_runs(path):
-    """Kill and resume runs below a path. They are forked from this process, which has imported and compiled everything."""
-    train(path / "whole")
+    """Kill and resume runs below a path. They are forked from a server that has imported everything, so they start at once."""
+    forkserver.set_forkserver_preload(["hindsight.her", "hindsight.commands.train"])
+    start(path / "whole").join()
     expected, rng = content(path / "whole"), random.Random(0)
     seconds = [seconds_of(path / f"{workers}-workers", workers) for workers in (0, 1)]
     kills, starts, ended = 0, 0, 0
@@ -53,6 +54,7 @@ def kill_runs(path):
         assert content(folder) == expected
         ended += 1
         folder = path / f"killed-{ended}"
+    assert ended > 0, "every kill came before the first file of a run"
     print(f"\n{kills} kills, {ended} runs ended with the same bytes, {seconds[0]:.1f} s each")
 
 
