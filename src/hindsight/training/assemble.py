@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ import numpy as np
 from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
-from ..envs.goal_env import close_env, make_goal_env, read_spec, resets_exactly
+from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
@@ -232,10 +233,10 @@ def assemble(
     if env_id and ":" in env_id:
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
-        spec = read_spec(environment)
+        spec = read_spec(environment, arguments)
         report = _check(environment, chosen, options) if check else None
         observed = report.facts.settings() if report and report.facts else {}
-        final = chosen or find_recipe(spec.env_id)
+        final = chosen or _recipe_of(environment, spec, arguments)
 
         def resolve(found: Observed) -> Settings:
             return resolve_settings(final, spec, agent, options, _together(observed, found))
@@ -249,6 +250,24 @@ def assemble(
         assembly = Assembly(env, environment, spec, settings, resolve)
         assembly.check_report = report
         return assembly
+
+
+def _recipe_of(environment: GoalEnv, spec: GoalSpec, env_options: Mapping[str, Any]) -> Recipe:
+    """Return the recipe for an environment that was not given by its id.
+
+    If its task may be another than that of the id, it is the default. A warning names the recipe that was not chosen.
+    """
+    recipe, registered = find_recipe(spec.env_id), environment.unwrapped.spec
+    if spec.env_id is None and registered is not None:
+        other = find_recipe(registered.id).name
+        if other != recipe.name:
+            warnings.warn(
+                f"{change_of(environment, env_options)} may change the task of {registered.id}, so the recipe is "
+                f"{recipe.name!r}. If observations, actions and rewards are the same, give recipe={other!r}.",
+                UserWarning,
+                stacklevel=4,
+            )
+    return recipe
 
 
 def _together(checked: Observed, found: Observed) -> dict[str, tuple[Any, str]]:
