@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from .options import Settings
 from .records import Array, GoalSpec
 from .replay.rows import whole_number
 from .rollout.workers import Source
-from .training.assemble import Environment, assemble, assemble_saved
+from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet
 from .training.counts import Counts
 from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
 from .training.events import JobFinished
@@ -92,8 +93,8 @@ class HER:
         Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
         whole_number("total_timesteps", total_timesteps, 0)
-        if self._trainer is None and self.check_report is not None:
-            self.check_report.warn()
+        if self._trainer is None:
+            self._warn()
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = _as_callbacks(callback, log_interval)
@@ -260,6 +261,16 @@ class HER:
     @property
     def _counts(self) -> Counts:
         return self._trainer.counts if self._trainer else Counts.from_facts(self._saved.facts if self._saved else {})
+
+    def _warn(self) -> None:
+        """Warn about what the check found, and about a model that does not go on as it began."""
+        if self.check_report is not None:
+            self.check_report.warn()
+        if self._saved and found_nothing_yet(self._saved):
+            message = (
+                "The model was saved before its run had found the structure of the task. It goes on with structure='none'."
+            )
+            warnings.warn(f"{message} A new run looks for it.", UserWarning, stacklevel=3)
 
     def _open_folder(self, path: Path) -> RunFolder:
         """Return the run folder at `path`. It stays open until `learn` gets another one, or until `close`."""

@@ -18,7 +18,7 @@ from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec, rese
 from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
-from ..options import ReplayOptions, RolloutOptions, Settings
+from ..options import STRUCTURE, ReplayOptions, RolloutOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import GoalSpec
@@ -303,6 +303,10 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
         options = {"workers": 0} | dict(options)
     if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
         options = {"env_options": ()} | dict(options)
+    if options.get("structure") == "inferred":
+        raise OptionError("structure='inferred' needs a new run. A loaded model keeps the structure that it has")
+    if found_nothing_yet(saved):
+        options = {"structure": "none"} | dict(options)
     settings = Settings.from_json(saved.settings.to_json(), **options)
     if env is None:
         return Assembly(None, None, saved.spec, settings)
@@ -311,6 +315,13 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
         if difference := saved.spec.difference(read_spec(environment)):
             raise FileError(f"the policy does not fit the environment: {difference}")
         return Assembly(env, environment, saved.spec, settings)
+
+
+def found_nothing_yet(saved: SavedModel) -> bool:
+    """Return whether the run of a model was still looking for the structure of its task."""
+    settings = saved.settings
+    found = any(settings.flat().get(name) for name in STRUCTURE)
+    return settings.variant == "inferred" and not found and not saved.facts.get("updates")
 
 
 @contextmanager
