@@ -117,9 +117,9 @@ class StructureSearch:
             state.phase, state.next_at = "learning", None
             return
         episodes = run.buffer.timeline.episodes()
-        if len(episodes) < HELD_OUT:
-            state.next_at = steps + MORE_RANDOM_STEPS
-        elif state.phase == "random":
+        if len(episodes) < HELD_OUT:  # look again after the next job
+            return
+        if state.phase == "random":
             self._look_for_contact(run, episodes)
         elif state.phase == "probing":
             state.probing_episodes = len(episodes) - state.random_episodes
