@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -21,7 +22,7 @@ from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import STRUCTURE, ReplayOptions, RolloutOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
-from ..records import GoalSpec
+from ..records import Episode, GoalSpec
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
@@ -100,14 +101,24 @@ class Assembly:
         return buffer, None if name is None else self._demonstrations(name, policy)
 
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
-        from .demonstrations import Demonstrations, warn_of_other_rewards
+        from .demonstrations import Demonstrations
 
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
+        episodes = self._recorded
+        steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
+        return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
+
+    @cached_property
+    def _recorded(self) -> Sequence[Episode]:
+        """The episodes of the data set. They are read once, however often the run is rebuilt."""
+        from .demonstrations import warn_of_other_rewards
+
+        name, replay = self.settings.training.demonstrations, self.settings.replay
+        assert name is not None, "the options say so"
         episodes = read_episodes(name, self.spec, replay.info_keys)
         if not replay.extra_reward:
             warn_of_other_rewards(name, episodes, reward_function(self.environment))
-        steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
-        return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
+        return episodes
 
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
@@ -143,17 +154,17 @@ class Assembly:
     def search(self) -> StructureSearch | None:
         """Return what finds the structure of the task during the run; None if nothing is left to be found."""
         training = self.settings.training
-        if self._resolve is None or training.structure == "declared" or training.demonstrations or not is_flat(self.spec):
+        if self._resolve is None or training.structure == "declared" or not is_flat(self.spec):
             return None
         from .structure_search import StructureSearch
 
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild)
 
-    def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer]:
-        """Return an agent and a buffer with other settings, which are those of the run from now on."""
+    def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
+        """Return an agent and buffers with other settings, which are those of the run from now on."""
         self.settings = settings
         agent = self.agent()
-        return agent, self.buffers(agent.policy_spec)[0]
+        return agent, *self.buffers(agent.policy_spec)
 
     def source(self, policy: PolicySpec) -> Source:
         """Return a new source of episodes: this process, workers, or both."""
