@@ -94,7 +94,7 @@ class HER:
         """
         whole_number("total_timesteps", total_timesteps, 0)
         if self._trainer is None:
-            self._warn()
+            _warn(self.check_report, self._saved)
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = _as_callbacks(callback, log_interval)
@@ -262,16 +262,6 @@ class HER:
     def _counts(self) -> Counts:
         return self._trainer.counts if self._trainer else Counts.from_facts(self._saved.facts if self._saved else {})
 
-    def _warn(self) -> None:
-        """Warn about what the check found, and about a model that does not go on as it began."""
-        if self.check_report is not None:
-            self.check_report.warn()
-        if self._saved and found_nothing_yet(self._saved):
-            message = (
-                "The model was saved before its run had found the structure of the task. It goes on with structure='none'."
-            )
-            warnings.warn(f"{message} A new run looks for it.", UserWarning, stacklevel=3)
-
     def _open_folder(self, path: Path) -> RunFolder:
         """Return the run folder at `path`. It stays open until `learn` gets another one, or until `close`."""
         from .training.run_folder import RunFolder
@@ -288,6 +278,15 @@ class HER:
                 self._folder.close()
             self._folder = folder
         return self._folder
+
+
+def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
+    """Warn about what the check found, and about a loaded model that does not go on as it began."""
+    if report is not None:
+        report.warn()
+    if saved is not None and found_nothing_yet(saved):
+        message = "The model was saved before its run had found the structure of the task. It goes on with structure='none'."
+        warnings.warn(f"{message} A new run looks for it.", UserWarning, stacklevel=3)
 
 
 def _refuse_used(folder: RunFolder) -> None:
