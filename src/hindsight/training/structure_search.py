@@ -139,7 +139,7 @@ class StructureSearch:
             self._learn(run, found)
         elif found.contact is not None:
             state.phase, state.next_at = "probing", steps + PROBING_STEPS
-            state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, found.contact)
+            state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, found.contact, found.units)
             run.rollouts.drop(run.source, run.counts)
         elif steps < MOST_RANDOM_STEPS:
             state.next_at = steps + MORE_RANDOM_STEPS
