@@ -177,8 +177,6 @@ class HindsightBuffer:
 
     def add_episode(self, episode: Episode) -> None:
         """Add a whole episode. Raises as `add` does, before anything is stored."""
-        if not isinstance(episode, Episode):
-            raise InputError(f"Expected a hindsight.records.Episode, got {episode!r}.")
         with self._lock:
             self.timeline.append(episode)
 
