@@ -178,7 +178,7 @@ class HindsightBuffer:
     def add_episode(self, episode: Episode) -> None:
         """Add a whole episode. Raises as `add` does, before anything is stored."""
         with self._lock:
-            self.timeline.append(episode)
+            self.timeline.append(_as_episode(episode))
 
     def end_open_episodes(self) -> None:
         """Close every open episode as truncated, for resets in the middle of one."""
@@ -279,6 +279,12 @@ class HindsightBuffer:
         """Return a buffer with a copy of the contents and with the same functions, which may belong to an environment."""
         with self._lock:
             return _restore(self._functions, self._strategy, *self.state_dict())
+
+
+def _as_episode(episode: Any) -> Episode:
+    if not isinstance(episode, Episode):
+        raise InputError(f"Expected a hindsight.records.Episode, got {episode!r}.")
+    return episode
 
 
 def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Sequence[Any]) -> None:

@@ -104,8 +104,6 @@ class Timeline:
         Raises EpisodeTooLongError, ShapeError, NonFiniteError, CastError, MissingKeyError or InputError. Nothing is stored
         then.
         """
-        if not isinstance(episode, Episode):
-            raise InputError(f"Expected a hindsight.records.Episode, got {episode!r}.")
         steps = len(episode)
         if steps == 0:
             raise InputError("An episode must have at least 1 step, got 0.")
