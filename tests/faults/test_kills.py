@@ -33,7 +33,7 @@ def seconds_of(folder, workers):
 
 
 def kill_runs(path):
-    """Kill and resume runs below a path. They are forked from a server that has imported everything, so they start at once."""
+    """Kill and resume runs below a path. They fork from a server that has imported everything, so they start at once."""
     forkserver.set_forkserver_preload(["hindsight.her", "hindsight.commands.train"])
     start(path / "whole").join()
     expected, rng = content(path / "whole"), random.Random(0)
