@@ -146,18 +146,7 @@ class Timeline:
         """Return copies of the stored episodes, the oldest first, as far as rows hold them: without success and number."""
         first = np.flatnonzero((self.steps_done == 0) & (self.steps_left > 0))
         order = np.roll(first, -int(np.searchsorted(first, self.oldest)))
-        return [self._episode(self.rows[row : row + self.steps_left[row] + 1]) for row in order]
-
-    def _episode(self, rows: Array) -> Episode:
-        return Episode(
-            observation=rows["observation"].copy(),
-            achieved_goal=rows["achieved_goal"].copy(),
-            desired_goal=rows["desired_goal"].copy(),
-            action=rows["action"][:-1].copy(),
-            reward=rows["reward"][:-1].copy(),
-            terminated=bool(rows["terminated"][-2]),
-            info={key: rows[INFO_PREFIX + key][:-1].copy() for key in self.info_keys},
-        )
+        return [_episode(self.rows[row : row + self.steps_left[row] + 1], self.info_keys) for row in order]
 
     def append_rows(self, episodes: Sequence[Array]) -> None:
         """Add episodes, all or none: T + 1 records of finite numbers each. Their step counts are filled in.
@@ -304,6 +293,18 @@ class Timeline:
         self.num_transitions = int(np.count_nonzero(self.steps_left))
         if self.priorities is not None:
             self.priorities.load(state)
+
+
+def _episode(rows: Array, info_keys: Sequence[str]) -> Episode:
+    return Episode(
+        observation=rows["observation"].copy(),
+        achieved_goal=rows["achieved_goal"].copy(),
+        desired_goal=rows["desired_goal"].copy(),
+        action=rows["action"][:-1].copy(),
+        reward=rows["reward"][:-1].copy(),
+        terminated=bool(rows["terminated"][-2]),
+        info={key: rows[INFO_PREFIX + key][:-1].copy() for key in info_keys},
+    )
 
 
 def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[Array, int]:
