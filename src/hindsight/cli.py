@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import time
-import traceback
 import webbrowser
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from . import __version__
-from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, line_of_user, nearest
+from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest, origin
 
 UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
@@ -41,20 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         return BROKEN_PIPE
     except (HindsightError, OSError) as problem:
-        print(f"hindsight: {problem}{_origin(problem)}", file=sys.stderr)
+        print(f"hindsight: {problem}{origin(problem)}", file=sys.stderr)
         return 2 if isinstance(problem, UnknownNameError) else 1
-
-
-def _origin(problem: BaseException) -> str:
-    """Return where the error behind an error was raised, such as the line of an environment, or ""."""
-    cause = problem.__cause__
-    if cause is None or cause.__traceback__ is None:
-        return ""
-    last = line_of_user(cause)
-    if last is None and isinstance(cause, ImportError):
-        return ""  # only the lines of Python's own import
-    last = last or traceback.extract_tb(cause.__traceback__)[-1]
-    return f"\n  {type(cause).__name__} in {last.name}, {last.filename}:{last.lineno}: {last.line}"
 
 
 def _run(words: list[str]) -> int:

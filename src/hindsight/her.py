@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from .options import Settings
 from .records import Array, GoalSpec
 from .replay.rows import whole_number
 from .rollout.workers import Source
-from .training.assemble import Environment, assemble, assemble_saved
+from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet
 from .training.counts import Counts
 from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
 from .training.events import JobFinished
@@ -92,8 +93,8 @@ class HER:
         Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
         whole_number("total_timesteps", total_timesteps, 0)
-        if self._trainer is None and self.check_report is not None:
-            self.check_report.warn()
+        if self._trainer is None:
+            _warn(self.check_report, self._saved)
         trainer = self.trainer
         files = self._open_folder(Path(folder)) if folder is not None else None
         callbacks = _as_callbacks(callback, log_interval)
@@ -277,6 +278,15 @@ class HER:
                 self._folder.close()
             self._folder = folder
         return self._folder
+
+
+def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
+    """Warn about what the check found, and about a loaded model that does not go on as it began."""
+    if report is not None:
+        report.warn()
+    if saved is not None and found_nothing_yet(saved):
+        message = "The model was saved before its run had found the structure of the task. It goes on with structure='none'."
+        warnings.warn(f"{message} A new run looks for it.", UserWarning, stacklevel=3)
 
 
 def _refuse_used(folder: RunFolder) -> None:

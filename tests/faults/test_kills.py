@@ -16,7 +16,7 @@ KILLS = int(os.environ.get("KILLS", "10"))
 WORKER_STARTS = 20  # every twentieth start has a worker process, which does not change the result
 
 pytestmark = pytest.mark.faults
-forkserver = multiprocessing.get_context("forkserver")  # its children start from a process that never ran a thread of torch
+forkserver = multiprocessing.get_context("forkserver")  # forks a process that never ran threads of torch
 
 
 def start(folder, workers=0):
@@ -33,7 +33,7 @@ def seconds_of(folder, workers):
 
 
 def kill_runs(path):
-    """Kill and resume runs below a path. They are forked from a server that has imported everything, so they start at once."""
+    """Kill and resume runs below a path. A server that has imported everything forks them, so they start at once."""
     forkserver.set_forkserver_preload(["hindsight.her", "hindsight.commands.train"])
     start(path / "whole").join()
     expected, rng = content(path / "whole"), random.Random(0)

@@ -98,6 +98,16 @@ def test_options_that_each_run_found_by_itself_do_not_part_the_seeds(tmp_path):
     assert len(group_runs(list(map(read_run, paths)))) == 3
 
 
+def test_a_run_of_a_version_without_an_option_has_its_default(tmp_path):
+    """OPTIONS of run_files have no `dtype`, as in runs of older versions."""
+    paths = [write_run(tmp_path / str(seed), seed=seed) for seed in range(2)]
+    change_settings(paths[1], options={"dtype": None}, explained={"dtype": {"default": None}})
+    assert [group.name for group in group_runs(list(map(read_run, paths)))] == ["td3 on Task-v0, none"]
+    change_settings(paths[1], options={"dtype": "float64"})
+    names = [group.name for group in group_runs(list(map(read_run, paths)))]
+    assert names == ["td3, dtype=none on Task-v0, none", "td3, dtype=float64 on Task-v0, none"]
+
+
 def test_success_over_environments(tmp_path):
     """By hand: of 0.7, 1.0 and 0.2 no quarter is a whole value, so the IQM is the mean. One environment has no line."""
 

@@ -183,14 +183,19 @@ def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left
     assert observed.keys() - settings.reasons.keys() == left_out
 
 
-@pytest.mark.parametrize(
-    ("actions", "more"), [(spaces.Discrete(4), {}), (spaces.Box(-1, 1, (4,)), {"demonstrations": "grasp-v0"})]
-)
-def test_structure_is_not_inferred_from_indices_or_beside_demonstrations(actions, more):
-    spec = GoalSpec.from_spaces(SEEN, actions, 50)
-    assert resolve_settings(load_recipe("default"), spec, None, more).training.structure == "none"
+def test_structure_is_not_inferred_from_indices():
+    spec = GoalSpec.from_spaces(SEEN, spaces.Discrete(4), 50)
+    assert resolve_settings(load_recipe("default"), spec, None, {}).training.structure == "none"
     with pytest.raises(OptionError, match=r"structure='inferred' needs .* flat arrays of floats"):
-        resolve_settings(load_recipe("default"), spec, None, more | {"structure": "inferred"})
+        resolve_settings(load_recipe("default"), spec, None, {"structure": "inferred"})
+
+
+def test_structure_is_inferred_beside_demonstrations_too():
+    spec = GoalSpec.from_spaces(SEEN, spaces.Box(-1, 1, (4,)), 50)
+    assert (
+        resolve_settings(load_recipe("default"), spec, None, {"demonstrations": "grasp-v0"}).training.structure
+        == "inferred"
+    )
 
 
 def test_arguments_of_her_are_suggested():

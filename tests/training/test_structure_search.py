@@ -3,10 +3,15 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 
 from hindsight import HER
+from hindsight.commands.train import Training
+from hindsight.errors import OptionError
+from hindsight.rollout.collect import play_episode
 from hindsight.training.checkpoint import restore_trainer, trainer_state
 from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import SavedModel
@@ -134,6 +139,36 @@ def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
         assert np.array_equal(weights(other), weights(model))
 
 
+@pytest.fixture
+def push_data(monkeypatch, tmp_path):
+    """A data set of five random episodes of Push."""
+    pytest.importorskip("h5py")
+    minari_data = pytest.importorskip("hindsight.envs.minari_data")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    monkeypatch.setitem(gymnasium.registry, "Push-v0", EnvSpec("Push-v0", entry_point="push_tasks:Push"))
+    env = gymnasium.make("Push-v0")
+    env.action_space.seed(0)
+    played = [play_episode(env, lambda _: env.action_space.sample(), seed, seed) for seed in range(5)]
+    minari_data.write_episodes("demo/push-v0", env, played, "random")
+    return "demo/push-v0"
+
+
+def test_a_run_with_demonstrations_keeps_them_with_the_structure_that_it_found(push_data):
+    options = {"demonstrations": push_data, "offline_steps": 20}
+    with train(2_400, **options) as model, HER(Push, check=False, **FAST, **options) as other:
+        demonstrations, counts = model.trainer.demonstrations, model.trainer.counts
+        assert len(model.settings.agent_options.subgoals) == 1
+        assert demonstrations.sample(1, 16).subgoal is not None
+        assert len(demonstrations.buffer) == 200
+        made_twice = counts.offline_updates  # with the first agent and with the one that replaced it
+        assert counts.updates == pytest.approx(2 * made_twice + 0.05 * (counts.env_steps - 120), abs=3)
+        arrays, data = trainer_state(model.trainer)
+        restore_trainer(other.trainer, {name: array.copy() for name, array in arrays.items()}, data)
+        for each in (model, other):
+            each.trainer.learn_from_next_job()
+        assert np.array_equal(weights(other), weights(model))
+
+
 def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_path):
     with HER(Push, check=False, **FAST) as model:
         model.learn(2_400, folder=tmp_path)
@@ -148,3 +183,22 @@ def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_
         assert other.settings == folder.settings == found
         assert SavedModel.read(tmp_path).policy.subgoals == found.agent_options.subgoals
     assert json.loads((tmp_path / "settings.json").read_text())["changes"] == written["changes"]
+
+
+def test_a_run_that_ends_in_the_search_says_so_and_its_policy_goes_on_without(tmp_path, capsys):
+    with HER(Push, check=False, **FAST, steps=200) as model:
+        assert Training(model, "Push", tmp_path, resume=False, trackers=()).run() == 0
+    assert "without an update, since the run was still looking for the structure of the task" in capsys.readouterr().out
+    with HER.load(tmp_path, Push) as loaded:
+        assert loaded.settings.variant == "none"
+        with pytest.warns(UserWarning, match=r"before its run had found the structure.*structure='none'"):
+            loaded.learn(20)
+    with pytest.raises(OptionError, match="needs a new run"):
+        HER.load(tmp_path, Push, structure="inferred")
+
+
+def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path):
+    inferred.save(tmp_path / "policy")
+    with HER.load(tmp_path / "policy", Push) as loaded:
+        assert loaded.settings.variant == "inferred"
+        assert loaded.settings.agent_options.subgoals == inferred.settings.agent_options.subgoals

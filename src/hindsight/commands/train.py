@@ -192,7 +192,7 @@ class Training:
             first = self.trainer.history[-training.solved_evaluations]
             done = f"solved at {int(first['env_steps']):,} steps, confirmed at {self.trainer.evaluator.evaluated_at:,}"
         if not counts.updates:
-            done += f" without an update, since random_steps is {training.random_steps:,}"
+            done += f" without an update, since {self._why_no_update()}"
         say(
             f"{done}; {counts.updates:,} updates; {counts.start_seconds:.1f} s of starting, {counts.collect_seconds:.1f} s "
             f"of collecting, {counts.update_seconds:.1f} s of updating, {counts.evaluate_seconds:.1f} s of evaluating"
@@ -202,6 +202,12 @@ class Training:
                 say(f"warning: {warning}")
         words = shlex.quote(str(self.path)) + (" --trust-module" if ":" in self.environment else "")
         say(f"run: {self.path}\n  hindsight play {words}\n  hindsight evaluate {words}")
+
+    def _why_no_update(self) -> str:
+        random_steps, search = self.model.settings.training.random_steps, self.trainer.search
+        if search is not None and search.is_warm_up and self.trainer.counts.env_steps > random_steps:
+            return "the run was still looking for the structure of the task (--structure none does not)"
+        return f"random_steps is {random_steps:,}"
 
 
 def _structure_text(settings: Settings) -> str:

@@ -24,6 +24,7 @@ from .relevance import Relevance, find_relevant_columns
 from .rest import Rest, measure_rest
 from .steps import HELD_OUT, Steps
 from .symmetries import Symmetry, SymmetryFinder
+from .units import Units, find_units
 
 HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
 
@@ -49,6 +50,7 @@ class Structure:
     contact, relevance: None without an object, or with too little evidence.
     """
 
+    units: Units
     rest: Rest
     has_object: bool
     copies: GoalCopies
@@ -65,7 +67,8 @@ class Structure:
         found = [Finding(*option, self.rest.evidence(), False) for option in self._hyperparameters().items()]
         if self.contact is not None:
             if self.contact.leads_to_goals:
-                found.append(Finding("subgoals", (self.contact.subgoal(),), self.contact.evidence()))
+                evidence = self.contact.evidence() + self.units.evidence()
+                found.append(Finding("subgoals", (self.contact.subgoal(self.units),), evidence))
             missing = missing_differences(self.contact, self.differences)
             if missing:
                 found.append(Finding("column_differences", missing, "no columns hold these differences"))
@@ -106,18 +109,20 @@ def infer_structure(
         raise InputError(f"Structure is inferred from flat arrays of floats, but the task has {parts}.")
     if len(episodes) < HELD_OUT:
         raise InputError(f"At least {HELD_OUT} episodes are needed, got {len(episodes)}. Play more steps.")
-    steps = Steps.from_episodes(episodes)
+    random_steps = Steps.from_episodes(episodes)
+    units = find_units(random_steps)
+    steps = units.apply(random_steps)
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
     rest, constant = measure_rest(steps), find_constant_columns(steps)
     is_object = has_object(rest, copies, controlled)
-    contact = find_contact(steps, copies, controlled) if is_object else None
+    contact = find_contact(steps, copies, controlled, units) if is_object else None
     differences = find_differences(steps) if contact is not None else ()
-    found = Structure(rest, is_object, copies, controlled, constant, differences, contact, None, (), ())
+    found = Structure(units, rest, is_object, copies, controlled, constant, differences, contact, None, (), ())
     if contact is None or not probing:
         return found
     if len(find_onsets(Steps.from_episodes(probing))) < MIN_PROBES * len(probing):
         return replace(found, contact=None)
-    everything = Steps.from_episodes([*episodes, *probing])
+    everything = units.apply(Steps.from_episodes([*episodes, *probing]))
     return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
 
 
@@ -125,13 +130,13 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Seque
     """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     live = [c for c in range(steps.n_columns) if c not in found.constant]
-    unclear = SymmetryFinder(steps, live, contact, controlled).unclear
+    unclear = SymmetryFinder(steps, live, contact, controlled, found.units).unclear
     clear = [c for c in live if c not in unclear or c in shown]
     relevance = find_relevant_columns(steps, contact.tool, gaps, clear)
     if relevance.error > relevance.error_all:
         clear, relevance = live, find_relevant_columns(steps, contact.tool, gaps, live)
     visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
-    symmetries = tuple(SymmetryFinder(steps, visible, contact, controlled).find())
+    symmetries = tuple(SymmetryFinder(steps, visible, contact, controlled, found.units).find())
     hidden = _hidden_columns(steps.n_columns, visible, contact, symmetries)
     return replace(found, contact=contact, relevance=relevance, hidden=hidden, symmetries=symmetries)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -13,14 +15,14 @@ import numpy as np
 from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
-from ..envs.goal_env import close_env, make_goal_env, read_spec, resets_exactly
+from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
-from ..options import ReplayOptions, RolloutOptions, Settings
+from ..options import STRUCTURE, ReplayOptions, RolloutOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
-from ..records import GoalSpec
+from ..records import Episode, GoalSpec
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
@@ -99,14 +101,24 @@ class Assembly:
         return buffer, None if name is None else self._demonstrations(name, policy)
 
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
-        from .demonstrations import Demonstrations, warn_of_other_rewards
+        from .demonstrations import Demonstrations
 
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
+        episodes = self._recorded
+        steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
+        return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
+
+    @cached_property
+    def _recorded(self) -> Sequence[Episode]:
+        """The episodes of the data set. They are read once, however often the run is rebuilt."""
+        from .demonstrations import warn_of_other_rewards
+
+        name, replay = self.settings.training.demonstrations, self.settings.replay
+        assert name is not None, "the options say so"
         episodes = read_episodes(name, self.spec, replay.info_keys)
         if not replay.extra_reward:
             warn_of_other_rewards(name, episodes, reward_function(self.environment))
-        steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
-        return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
+        return episodes
 
     def _buffer(
         self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
@@ -142,17 +154,17 @@ class Assembly:
     def search(self) -> StructureSearch | None:
         """Return what finds the structure of the task during the run; None if nothing is left to be found."""
         training = self.settings.training
-        if self._resolve is None or training.structure == "declared" or training.demonstrations or not is_flat(self.spec):
+        if self._resolve is None or training.structure == "declared" or not is_flat(self.spec):
             return None
         from .structure_search import StructureSearch
 
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild)
 
-    def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer]:
-        """Return an agent and a buffer with other settings, which are those of the run from now on."""
+    def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
+        """Return an agent and buffers with other settings, which are those of the run from now on."""
         self.settings = settings
         agent = self.agent()
-        return agent, self.buffers(agent.policy_spec)[0]
+        return agent, *self.buffers(agent.policy_spec)
 
     def source(self, policy: PolicySpec) -> Source:
         """Return a new source of episodes: this process, workers, or both."""
@@ -232,10 +244,10 @@ def assemble(
     if env_id and ":" in env_id:
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
-        spec = read_spec(environment)
+        spec = read_spec(environment, arguments)
         report = _check(environment, chosen, options) if check else None
         observed = report.facts.settings() if report and report.facts else {}
-        final = chosen or find_recipe(spec.env_id)
+        final = chosen or _recipe_of(environment, spec, arguments)
 
         def resolve(found: Observed) -> Settings:
             return resolve_settings(final, spec, agent, options, _together(observed, found))
@@ -249,6 +261,24 @@ def assemble(
         assembly = Assembly(env, environment, spec, settings, resolve)
         assembly.check_report = report
         return assembly
+
+
+def _recipe_of(environment: GoalEnv, spec: GoalSpec, env_options: Mapping[str, Any]) -> Recipe:
+    """Return the recipe for an environment that was not given by its id.
+
+    If its task may be another than that of the id, it is the default. A warning names the recipe that was not chosen.
+    """
+    recipe, registered = find_recipe(spec.env_id), environment.unwrapped.spec
+    if spec.env_id is None and registered is not None:
+        other = find_recipe(registered.id).name
+        if other != recipe.name:
+            warnings.warn(
+                f"{change_of(environment, env_options)} may change the task of {registered.id}, so the recipe is "
+                f"{recipe.name!r}. If observations, actions and rewards are the same, give recipe={other!r}.",
+                UserWarning,
+                stacklevel=4,
+            )
+    return recipe
 
 
 def _together(checked: Observed, found: Observed) -> dict[str, tuple[Any, str]]:
@@ -284,6 +314,10 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
         options = {"workers": 0} | dict(options)
     if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
         options = {"env_options": ()} | dict(options)
+    if options.get("structure") == "inferred":
+        raise OptionError("structure='inferred' needs a new run. A loaded model keeps the structure that it has")
+    if found_nothing_yet(saved):
+        options = {"structure": "none"} | dict(options)
     settings = Settings.from_json(saved.settings.to_json(), **options)
     if env is None:
         return Assembly(None, None, saved.spec, settings)
@@ -292,6 +326,13 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
         if difference := saved.spec.difference(read_spec(environment)):
             raise FileError(f"the policy does not fit the environment: {difference}")
         return Assembly(env, environment, saved.spec, settings)
+
+
+def found_nothing_yet(saved: SavedModel) -> bool:
+    """Return whether the run of a model was still looking for the structure of its task."""
+    settings = saved.settings
+    found = any(settings.flat().get(name) for name in STRUCTURE)
+    return settings.variant == "inferred" and not found and not saved.facts.get("updates")
 
 
 @contextmanager

@@ -55,24 +55,21 @@ def resolve_settings(
 def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSpec | None) -> StructureSource:
     """Return where the structure of the task comes from, if the user does not say so.
 
-    It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, if
-    there are demonstrations, which show how the object moves, nor from images, bits and indices.
-    Raises OptionError if the user wants to infer it there.
+    It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, nor
+    from images, bits and indices. Raises OptionError if the user wants to infer it there.
     """
     source: StructureSource | None = given.get("structure")
-    has_demonstrations = {**recipe, **given}.get("demonstrations") is not None
-    if source == "inferred" and (has_demonstrations or not (spec is None or is_flat(spec))):
+    can_infer = spec is None or is_flat(spec)
+    if source == "inferred" and not can_infer:
         raise OptionError(
-            "structure='inferred' needs an observation, goals and actions that are flat arrays of floats, and no "
-            "demonstrations. Leave it out."
+            "structure='inferred' needs an observation, goals and actions that are flat arrays of floats. Leave it out."
         )
     if source is not None:
         return source
     if any({**recipe, **given}.get(name) for name in STRUCTURE):
         return "declared"
     is_taken_away = any(recipe.get(name) for name in STRUCTURE)
-    can_infer = spec is not None and is_flat(spec) and not has_demonstrations
-    return "inferred" if can_infer and not is_taken_away else "none"
+    return "inferred" if spec is not None and can_infer and not is_taken_away else "none"
 
 
 def _displaced(above: Mapping[str, Any]) -> set[str]:

@@ -16,6 +16,7 @@ from ..rollout.workers import Source
 from ..structure import Finding, Structure, infer_structure, plan_probing
 from ..structure.steps import HELD_OUT
 from .counts import Counts
+from .demonstrations import Demonstrations
 from .settings import Observed
 
 LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
@@ -25,7 +26,7 @@ PROBING_STEPS = 1_000
 REFINE_AT = (5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
 Resolve = Callable[[Observed], Settings]
-Build = Callable[[Settings], tuple[Agent, HindsightBuffer]]
+Build = Callable[[Settings], tuple[Agent, HindsightBuffer, Demonstrations | None]]
 Phase = Literal["random", "probing", "learning"]
 
 
@@ -48,7 +49,9 @@ class Run(Protocol):
     def rollouts(self) -> Jobs:
         """The jobs in flight."""
 
-    def rebuild(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> None:
+    def rebuild(
+        self, agent: Agent, buffer: HindsightBuffer, demonstrations: Demonstrations | None, settings: Settings
+    ) -> None:
         """Go on with these."""
 
 
@@ -82,7 +85,7 @@ class StructureSearch:
 
     spec: the task.
     resolve: returns the settings of the run with the options that were found.
-    build: returns an agent and a buffer for settings.
+    build: returns an agent, a buffer and the demonstrations, if there are any, for settings.
     findings: what the last inference found.
     """
 
@@ -114,9 +117,9 @@ class StructureSearch:
             state.phase, state.next_at = "learning", None
             return
         episodes = run.buffer.timeline.episodes()
-        if len(episodes) < HELD_OUT:
-            state.next_at = steps + MORE_RANDOM_STEPS
-        elif state.phase == "random":
+        if len(episodes) < HELD_OUT:  # look again after the next job
+            return
+        if state.phase == "random":
             self._look_for_contact(run, episodes)
         elif state.phase == "probing":
             state.probing_episodes = len(episodes) - state.random_episodes
@@ -136,7 +139,7 @@ class StructureSearch:
             self._learn(run, found)
         elif found.contact is not None:
             state.phase, state.next_at = "probing", steps + PROBING_STEPS
-            state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, found.contact)
+            state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, found.contact, found.units)
             run.rollouts.drop(run.source, run.counts)
         elif steps < MOST_RANDOM_STEPS:
             state.next_at = steps + MORE_RANDOM_STEPS
@@ -189,9 +192,9 @@ class StructureSearch:
     def _adopt(self, run: Run) -> None:
         settings = self._resolve(self.state.observed)
         if settings != run.settings:
-            agent, buffer = self._build(settings)
-            run.counts.owed_updates += min(run.counts.updates, MOST_CATCHING_UP)
-            run.rebuild(agent, buffer, settings)
+            parts = self._build(settings)
+            run.counts.owed_updates += min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
+            run.rebuild(*parts, settings)
 
 
 def _tuples(value: Any) -> Any:

@@ -57,9 +57,8 @@ class Trainer:
         self.rollouts = RolloutSchedule(agent, settings, search)
         self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
         self.evaluator = Evaluator(agent, settings)
-        if demonstrations and not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
-            for episode in demonstrations.episodes:
-                self._observe(episode)
+        if not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
+            self._observe_demonstrations()
 
     @property
     def is_solved(self) -> bool:
@@ -152,12 +151,15 @@ class Trainer:
         self.is_between_jobs = True
         return episodes
 
-    def rebuild(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> None:
-        """Go on with another agent and buffer, which get the stored episodes. Jobs in flight are dropped."""
+    def rebuild(
+        self, agent: Agent, buffer: HindsightBuffer, demonstrations: Demonstrations | None, settings: Settings
+    ) -> None:
+        """Go on with another agent and other buffers, which get the stored episodes. Jobs in flight are dropped."""
         self.rollouts.drop(self.source, self.counts)
         self.evaluator.drop()
         stored = self.buffer.timeline.episodes()
-        self.agent, self.buffer, self.settings = agent, buffer, settings
+        self.agent, self.buffer, self.demonstrations, self.settings = agent, buffer, demonstrations, settings
+        self._observe_demonstrations()
         for episode in stored:
             buffer.add_episode(episode)
             self._observe(episode)
@@ -165,13 +167,17 @@ class Trainer:
         self.evaluator.agent = agent
         self.rollouts = RolloutSchedule(agent, settings, self.search)
         last_step = self.updates.last_step
-        self.updates = UpdateLoop(agent, buffer, settings)
+        self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
         self.updates.last_step = last_step
 
     def move_to(self, source: Source) -> None:
         """Go on with another source. The jobs in flight are submitted again."""
         self.source = source
         self.rollouts.resubmit(source)
+
+    def _observe_demonstrations(self) -> None:
+        for episode in self.demonstrations.episodes if self.demonstrations else ():
+            self._observe(episode)
 
     def _observe(self, episode: Episode) -> None:
         """Add an episode and its images under the symmetries to the statistics that normalize the inputs."""
