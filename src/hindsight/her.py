@@ -285,7 +285,9 @@ def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
     if report is not None:
         report.warn()
     if saved is not None and found_nothing_yet(saved):
-        message = "The model was saved before its run had found the structure of the task. It goes on with structure='none'."
+        message = (
+            "The model was saved before its run had found the structure of the task. It goes on with structure='none'."
+        )
         warnings.warn(f"{message} A new run looks for it.", UserWarning, stacklevel=3)
 
 

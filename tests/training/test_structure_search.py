@@ -95,6 +95,15 @@ def test_later_looks_change_nothing_without_a_contact_or_without_a_search_for_st
     assert rebuilt == []
 
 
+def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypatch):
+    search, taken = inferred.trainer.search, []
+    observed = {name: found for name, found in search.state.observed.items() if name != "subgoals"}
+    monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
+    monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
+    search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes())
+    assert taken[0].contact.leads_to_goals
+
+
 class GoalSeen(Push):
     """Columns 6 and 7 hold the goal."""
 

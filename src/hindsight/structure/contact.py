@@ -19,7 +19,7 @@ NEAR = 0.5  # at onsets a column that touches the object is at most this fractio
 STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
 RUNNER_UP = 1.25  # the next best column must be farther away by this factor
-MOST_GOALS = 0.7  # a few random episodes do not visit all places that the tool can reach
+MOST_GOALS = 0.6  # a few random episodes do not visit all places that the tool can reach
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
 
@@ -109,9 +109,9 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...])
 
 def find_onsets(steps: Steps) -> Array:
     """Return the transitions in which the achieved goal moves after a step of rest, the first of each episode, (M,)."""
-    move, goal_spread = steps.move, steps.goal_spread
-    rested = np.roll(move < AT_REST * goal_spread, 1) & ~steps.starts_episode
-    onsets = np.flatnonzero((move > MOVING * goal_spread) & rested)
+    move, goal_std = steps.move, steps.goal_std
+    rested = np.roll(move < AT_REST * goal_std, 1) & ~steps.starts_episode
+    onsets = np.flatnonzero((move > MOVING * goal_std) & rested)
     first = np.unique(steps.episode[onsets], return_index=True)[1]
     return onsets[first]
 
