@@ -11,6 +11,7 @@ from gymnasium import spaces
 from tiny import (
     ACTION_SPACE,
     OBSERVATION_SPACE,
+    SPEC,
     buffer_of,
     compute_reward,
     make_buffer,
@@ -121,6 +122,36 @@ def test_beta_must_be_a_fraction(beta):
     with pytest.raises(OptionError, match="beta must be a number between 0 and 1"):
         buffer.beta = beta
     assert buffer.beta == 0.4
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("options", {"n_steps": 3}),
+        ("seed", -1),
+        ("seed", "0"),
+        ("subgoals", (1, 2)),
+        ("subgoals", None),
+        ("compute_terminated", 3),
+        ("compute_success", "success"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(name, value):
+    with pytest.raises(OptionError, match=rf"{name} must be .*got"):
+        HindsightBuffer(9, SPEC, None, compute_reward, **{name: value})
+
+
+def test_what_is_no_episode_no_info_or_no_path_is_refused():
+    buffer = make_buffer()
+    with pytest.raises(InputError, match=r"Expected a hindsight.records.Episode"):
+        buffer.add_episode({"observation": [0.0]})
+    step = {"observation": np.zeros(2), "achieved_goal": np.zeros(1), "desired_goal": np.zeros(1)}
+    for info in (3, "x", [3]):
+        with pytest.raises(InputError, match=r"info must be a dict"):
+            buffer.add(step, np.zeros(1), 0.0, {k: v + 1 for k, v in step.items()}, False, False, info)
+    assert len(buffer) == buffer.open_episodes.steps.sum() == 0
+    with pytest.raises(OptionError, match=r"path must be a path, got 3"):
+        buffer.save(3)
 
 
 def test_too_many_environments_for_the_memory_are_refused():

@@ -193,7 +193,7 @@ class OpenEpisodes:
             finals = _final_observations(info, self.n_envs)
             for i in np.flatnonzero(self._truncated | self._incoming[0]["terminated"]).tolist():
                 self._write_final(i, finals[i])
-        elif "final_obs" in info if isinstance(info, Mapping) else any("final_obs" in each for each in info or ()):
+        elif any("final_obs" in each for each in _infos(info)):
             raise InputError(f"info has final_obs, so autoreset must be 'same_step', but it is {self.autoreset!r}.")
         for key in self.timeline.info_keys:
             field = Field.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
@@ -264,6 +264,14 @@ def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
     for key, one, other in zip(OBSERVATION_KEYS[:2], before, after, strict=False):
         if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other):
             raise InputError(f"{key} of observation and next_observation must not share memory. Copy before env.step().")
+
+
+def _infos(info: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the info of a step as a sequence of dicts. Raises InputError for something else."""
+    infos = (info,) if isinstance(info, Mapping) else () if info is None else info
+    if not isinstance(infos, list | tuple) or not all(isinstance(each, Mapping) for each in infos):
+        raise InputError(f"info must be a dict, or a list of one dict per environment, got {info!r}.")
+    return infos
 
 
 def _final_observations(info: Any, n_envs: int) -> list[Any]:

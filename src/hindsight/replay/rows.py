@@ -231,6 +231,13 @@ def whole_number(name: str, value: Any, lowest: int) -> int:
     return int(value)
 
 
+def true_or_false(name: str, value: Any) -> bool:
+    """Return `value` as a bool. Raises OptionError unless it is True or False: any text would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def fraction_of_one(name: str, value: Any) -> float:
     """Return `value` as a float. Raises OptionError unless it is a number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not 0 <= value <= 1:

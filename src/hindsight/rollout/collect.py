@@ -12,7 +12,7 @@ import numpy as np
 from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from ..envs.goal_env import close_env, make_goal_env
 from ..envs.goal_functions import read_success
-from ..envs.random_play import Environment
+from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode
 from .probing import ProbingActor
@@ -221,9 +221,9 @@ def play_episode(
     terminated = truncated = False
     while not (terminated or truncated or len(steps) == (limit or LONGEST_EPISODE)):
         action = act(observation)
-        observation, reward, terminated, truncated, info = env.step(action)
+        observation, reward, terminated, truncated, info = step(env, action)
         observations.append(_copy(observation))
-        steps.append((action, float(reward), {key: _read_info(info, key) for key in info_keys}))
+        steps.append((action, reward, {key: _read_info(info, key) for key in info_keys}))
     if limit is None and not (terminated or truncated):
         raise GoalEnvError(f"The episode did not end within {LONGEST_EPISODE} steps. Set max_episode_steps.")
     actions, rewards, infos = zip(*steps, strict=True)

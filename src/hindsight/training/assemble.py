@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -227,7 +228,7 @@ class Assembly:
 
 
 def assemble(
-    env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any], check: bool = True
+    env: Environment, agent: str | None, recipe: str | Path | None, options: Mapping[str, Any], check: bool = True
 ) -> Assembly:
     """Resolve the settings of a new run on an environment.
 
@@ -237,6 +238,10 @@ def assemble(
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
     refuse_old_call(env, agent, recipe, options)
+    recipe = str(recipe) if isinstance(recipe, Path) else recipe
+    for name, value in (("agent", agent), ("recipe", recipe)):
+        if not isinstance(value, str | None):
+            raise OptionError(f"{name} must be a name, got {value!r}.")
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
@@ -310,6 +315,8 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
     options: change some of the settings.
     Raises FileError if the environment does not fit the policy.
     """
+    if not isinstance(saved, SavedModel):
+        raise OptionError(f"saved must be a SavedModel, got {saved!r}. HER.load reads one from a file.")
     if saved.settings.rollout.workers == "auto":  # processes import the main script: they start only if they are asked for
         options = {"workers": 0} | dict(options)
     if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
