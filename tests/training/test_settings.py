@@ -120,6 +120,11 @@ def test_an_unknown_agent_names_the_nearest():
         resolve_settings(PLAIN, SPEC, "td4", {})
 
 
+def test_a_structure_that_nothing_declares_is_not_declared():
+    with pytest.raises(OptionError, match=r"structure='declared' needs an option that declares it: subgoals, "):
+        resolve_settings(load_recipe("default"), SPEC, None, {"structure": "declared"})
+
+
 @pytest.mark.parametrize(
     ("recipe", "given", "variant"),
     [
