@@ -304,6 +304,7 @@ def test_steps_that_are_not_a_count_are_refused(model, steps):
         lambda model: model.save(3),
         lambda model: model.save(io.StringIO()),
         lambda model: model.learn(0, folder=3),
+        lambda model: model.learn(0, folder=""),
         lambda model: model.learn(0, callback=np.zeros(2)),
         lambda model: model.learn(0, reset_num_timesteps="no"),
         lambda model: model.predict(PointReach().reset(seed=0)[0], deterministic="no"),

@@ -353,7 +353,10 @@ def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
     from .commands.infer import infer_task, save_findings
     from .commands.policies import find_modules_here
+    from .recipes.files import require_toml
 
+    if arguments.output is not None:
+        require_toml(arguments.output)  # now, not after the steps
     find_modules_here(arguments.env)
     findings = infer_task(arguments.env, arguments.steps, arguments.seed)
     for finding in findings:

@@ -75,8 +75,8 @@ def load_arrays(path_or_file: str | Path | BinaryIO, kind: str) -> tuple[dict[st
 
 
 def as_path(name: str, value: Any) -> Path:
-    """Return a path as Path. Raises OptionError for something else."""
-    if not isinstance(value, str | Path):
+    """Return a path as Path. Raises OptionError for something else, and for "", which would be the current folder."""
+    if not isinstance(value, str | Path) or value == "":
         raise OptionError(f"{name} must be a path, got {value!r}.")
     return Path(value)
 
