@@ -97,12 +97,12 @@ def test_an_unusable_batch_size_is_refused(size):
     [
         ({"capacity": 0}, "capacity must be a whole number of at least 1, got 0"),
         ({"n_envs": 0}, "n_envs must be a whole number of at least 1, got 0"),
-        ({"n_sampled_goal": -1}, "`n_sampled_goal` must be at least 0 or None, got -1"),
+        ({"n_sampled_goal": -1}, "`n_sampled_goal` must be at least 0, got -1"),
         ({"n_sampled_goal": 0.5}, "`n_sampled_goal` must be .*got 0.5"),
         ({"n_sampled_goal": 4, "strategy": Relabel(future=0.5)}, "`n_sampled_goal` is 4, but the fractions"),
         ({"episode_length": 0}, "episode_length must be a whole number of at least 1, got 0"),
         ({"dtype": "half"}, "`dtype` must be .*, got 'half'"),
-        ({"strategy": "futures"}, "Did you mean 'future'"),
+        ({"strategy": "futures"}, "must be 'future', 'final'"),
     ],
 )
 def test_unusable_options_are_refused(options, message):

@@ -57,9 +57,12 @@ class Evaluator:
         return max(reversed(self.history), key=_score, default=None)
 
     def is_due(self, counts: Counts, until: int) -> bool:
-        """Whether an evaluation should begin: every `eval_every` steps, at the end, and to confirm a success at once."""
+        """Whether an evaluation should begin: every `eval_every` steps, at the end, and to confirm a success at once.
+
+        What is missed during the random steps is not made up for.
+        """
         every, steps = self.options.eval_every, counts.env_steps
-        last = self.pending.counts.env_steps if self.pending else self.evaluated_at
+        last = self.pending.counts.env_steps if self.pending else max(self.evaluated_at, self.options.random_steps)
         if not every or not counts.updates or steps == last:
             return False
         return steps // every > last // every or steps >= until or self._is_unconfirmed
