@@ -5,7 +5,7 @@ from tiny import box
 
 from hindsight import GoalSpec
 from hindsight.errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from hindsight.replay.rows import Field, refuse_non_finite, row_dtype, select, take_records, whole_number, write
+from hindsight.replay.rows import Field, refuse_floats, row_dtype, select, take_records, whole_number, write
 
 
 def spec_of(observation, goal, action):
@@ -45,7 +45,7 @@ def test_discrete_actions_take_the_smallest_integer(n, start, dtype):
 def refuse(value, dtype, shape=(2,)):
     place = Field.of("thing", np.zeros(shape, dtype))
     write([place], [value])
-    refuse_non_finite([place], [value])
+    refuse_floats([place], [value])
 
 
 @pytest.mark.parametrize(

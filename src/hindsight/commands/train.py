@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 
@@ -22,7 +22,6 @@ from ..report.run import environment_name, read_run
 from ..report.verdict import warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
-from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
 from .terminal import Display, TrainDisplay, say
 
@@ -155,7 +154,6 @@ class Training:
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
         self._say_options(settings.flat())
         self._announced = settings
-        self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
 
     def _say_options(self, options: Mapping[str, Any]) -> None:
         for option, reason in self.model.settings.reasons.items():
@@ -170,20 +168,6 @@ class Training:
             say(f"found in {steps:,} steps:")
             self._say_options({name: value for name, value in settings.flat().items() if value != before[name]})
             self._announced = settings
-
-    def _announce_workers(self, workers: int | Literal["auto"], lag: int) -> None:
-        cores = usable_cores()
-        if workers == "auto":
-            return
-        if workers >= cores > 1:
-            say(f"{workers} workers and the learner share {cores} cores. --workers {cores - 1} is as fast, or faster.")
-        if workers > lag + 1:
-            say(
-                f"policy_lag {lag} keeps {lag + 1} of {workers} workers busy while training. The others only evaluate. "
-                f"--policy-lag {workers - 1} uses all, with older weights."
-            )
-        elif workers and not lag:
-            say("policy_lag 0 leaves the workers idle during updates. --policy-lag 1 lets both run at the same time.")
 
     def _conclude(self) -> None:
         counts, training = self.trainer.counts, self.model.settings.training

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import MissingKeyError, OptionError, ShapeError
 from ..records import Array
-from ..replay.rows import Field, as_array, refuse_non_finite, whole_number, write
+from ..replay.rows import Field, as_array, refuse_floats, whole_number, write
 
 RESERVED = ("rew", "goal", "weights", "indexes")  # keys of a sample that env_dict may not define
 NUMERIC_KINDS = "biuf"
@@ -94,5 +94,5 @@ def cast(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
         return array.astype(dtype)
     field = Field.of(f"`{name}`", np.empty(array.shape, dtype))
     write([field], [array])
-    refuse_non_finite([field], [array])
+    refuse_floats([field], [array])
     return field.array

@@ -10,8 +10,19 @@ import numpy as np
 
 from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
-from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, add_steps, float_table, open_layout
-from .rows import INFO_PREFIX, Field, as_bytes, refuse_non_finite, select_observation, whole_number, write
+from .kernels import ENDED, FRESH, NEEDS_CARE, OPEN, REFUSED, add_steps, float_table, open_layout
+from .rows import (
+    INFO_PREFIX,
+    Field,
+    as_bytes,
+    check_limits,
+    limited_integers,
+    limits_of,
+    refuse_floats,
+    select_observation,
+    whole_number,
+    write,
+)
 from .timeline import Timeline, free_memory, zero_rows
 
 SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
@@ -58,13 +69,14 @@ class OpenEpisodes:
         self.phase = np.zeros(n_envs, np.int64)
         self.closed: list[tuple[int, int]] = []
         self.breaks = self._short_breaks = 0
-        self._is_checked = False
+        self._is_checked, self._needs_info = False, bool(timeline.info_keys) or self.autoreset == SAME_STEP
         self._incoming = np.zeros((2, n_envs), row)  # one step of each environment: before, after
         self._truncated = np.zeros(n_envs, np.bool_)
         self._fields = self._bare_fields = _fields_of(self._incoming[0], self._incoming[1], self._truncated, timeline)
         if n_envs == 1:
             before, after = (rows.reshape(()) for rows in self._incoming)
             self._bare_fields = _fields_of(before, after, self._truncated.reshape(()), timeline)
+        self._integers = limited_integers(self._fields)
         self._set_rows(rows)
         self._bare_dimensions = len(timeline.spec.observation.shape)
 
@@ -94,10 +106,11 @@ class OpenEpisodes:
             _refuse_shared_memory(before, after)
             self._is_checked = True
         write(fields, values)
-        if info or self.timeline.info_keys or self.autoreset == SAME_STEP:
+        check_limits(self._integers)
+        if info or self._needs_info:
             self._read_info(info)
         code = add_steps(*self._arguments)
-        if code == NOT_FINITE:
+        if code == REFUSED:
             self._refuse(fields, values)
         if code == NEEDS_CARE:
             self._make_way(before, after)
@@ -123,7 +136,7 @@ class OpenEpisodes:
     def _set_rows(self, rows: Array) -> None:
         """Use `rows` as memory of the open episodes."""
         self.rows = rows
-        layouts = (open_layout(rows.dtype), float_table(rows.dtype))
+        layouts = (open_layout(rows.dtype), float_table(rows.dtype, {"action": limits_of(self.timeline.spec.action)}))
         state = (self.steps, self.phase, self._truncated, self.autoreset == NEXT_STEP)
         self._arguments = (as_bytes(self._incoming), as_bytes(rows), *layouts, *state)
 
@@ -180,7 +193,7 @@ class OpenEpisodes:
             finals = _final_observations(info, self.n_envs)
             for i in np.flatnonzero(self._truncated | self._incoming[0]["terminated"]).tolist():
                 self._write_final(i, finals[i])
-        elif "final_obs" in info if isinstance(info, Mapping) else any("final_obs" in each for each in info or ()):
+        elif any("final_obs" in each for each in _infos(info)):
             raise InputError(f"info has final_obs, so autoreset must be 'same_step', but it is {self.autoreset!r}.")
         for key in self.timeline.info_keys:
             field = Field.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
@@ -193,11 +206,11 @@ class OpenEpisodes:
         fields = [Field.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
         values = select_observation(final, "final_obs")
         write(fields, values)
-        refuse_non_finite(fields, values)
+        refuse_floats(fields, values)
 
     def _refuse(self, fields: Sequence[Field], values: Sequence[Any]) -> None:
-        """Raise for what is not finite: a value of the step, or an info value."""
-        refuse_non_finite(fields, values)
+        """Raise for what cannot be stored: a value of the step, or an info value that is not finite."""
+        refuse_floats(fields, values)
         for key in self.timeline.info_keys:
             is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
             if is_bad.any():
@@ -251,6 +264,14 @@ def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
     for key, one, other in zip(OBSERVATION_KEYS[:2], before, after, strict=False):
         if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other):
             raise InputError(f"{key} of observation and next_observation must not share memory. Copy before env.step().")
+
+
+def _infos(info: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the info of a step as a sequence of dicts. Raises InputError for something else."""
+    infos = (info,) if isinstance(info, Mapping) else () if info is None else info
+    if not isinstance(infos, list | tuple) or not all(isinstance(each, Mapping) for each in infos):
+        raise InputError(f"info must be a dict, or a list of one dict per environment, got {info!r}.")
+    return infos
 
 
 def _final_observations(info: Any, n_envs: int) -> list[Any]:
