@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -304,7 +304,10 @@ class BatchMemory:
 
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
-        record = np.ndarray((), self.record, np.empty(self._n_bytes, BYTE))  # half the time of np.empty((), self.record)
+        return self._draw(np.empty(self._n_bytes, BYTE))
+
+    def _draw(self, memory: Array) -> Draw:
+        record = np.ndarray((), self.record, memory)  # half the time of np.empty((), self.record)
         batch = flat = self._view(record)
         info = NO_INFO
         if len(self.shape) > 1 or self.info_keys:
@@ -323,41 +326,23 @@ class BatchMemory:
     def reuse(self, out: Batch) -> Draw:
         """Return the memory of `out`. It is checked once: passing the same batch again costs nothing more.
 
-        Raises InputError if an array of `out` has another shape or dtype, or is read-only or not contiguous.
+        Raises InputError unless `out` is a batch in memory of this size.
         """
         if self._reused is None or self._reused.batch is not out:
-            self._reused = self._prepare(out)
+            memory = getattr(getattr(out, "row", None), "base", None)
+            draw = self._draw(memory) if isinstance(memory, np.ndarray) and memory.nbytes == self._n_bytes else None
+            names = (*BATCH_FIELDS, *self.extras)
+            if draw is None or any(_place(out, name) != _place(draw.batch, name) for name in names):
+                raise InputError("out must be a batch that the same call returned before, with its own arrays.")
+            self._reused = draw._replace(batch=out)
         return self._reused
 
-    def _prepare(self, out: Batch) -> Draw:
-        if not isinstance(out, Batch):
-            raise InputError(f"out must be a batch that the same call returned before, got {type(out).__name__}.")
-        names = (*BATCH_FIELDS, *self.extras)
-        for name in names:
-            _check_array(getattr(out, name), name, self.record[name])
-        if out.discount is not None and "discount" not in self.extras:
-            raise InputError("out.discount must be None for one-step samples.")
-        arrays = {name: getattr(out, name).reshape(self.flat[name].shape) for name in names}
-        spans = sorted((array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays.values())
-        if any(stop > start for (_, stop), (start, _) in pairwise(spans)):
-            raise InputError("The arrays of out must not overlap.")
-        info = {key: np.zeros(self.size) for key in self.info_keys}
-        plan = self.plan.copy()
-        for line, array in zip(plan, [*(arrays[name] for name in SOURCES), *info.values()], strict=True):
-            line[2] = array.ctypes.data - out.row.ctypes.data
-        flat, info = Batch(**arrays), {key: read_only(values) for key, values in info.items()}
-        return Draw(out, flat, (read_only(flat.next_achieved_goal), read_only(flat.goal), info), self.goal_at, plan)
+
+def _place(batch: Batch, name: str) -> Any:
+    """Return address, shape, strides and dtype of an array of a batch, and whether it is read-only."""
+    return getattr(getattr(batch, name), "__array_interface__", None)
 
 
 def _record(parts: dict[str, np.dtype[Any]], axes: tuple[int, ...], offsets: list[int]) -> np.dtype[Any]:
     formats = [(part.base, (*axes, *part.shape)) for part in parts.values()]
     return np.dtype({"names": list(parts), "formats": formats, "offsets": offsets})
-
-
-def _check_array(array: Any, name: str, part: np.dtype[Any]) -> None:
-    advice = "Pass a batch that the same call returned before."
-    if not isinstance(array, np.ndarray) or array.shape != part.shape or array.dtype != part.base:
-        got = f"{getattr(array, 'shape', type(array).__name__)} of {getattr(array, 'dtype', 'no dtype')}"
-        raise InputError(f"Expected shape {part.shape} of {part.base} for out.{name}, got {got}. {advice}")
-    if not (array.flags.c_contiguous and array.flags.writeable):
-        raise InputError(f"out.{name} must be writeable and contiguous. {advice}")
