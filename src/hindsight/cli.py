@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from . import __version__
 from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest, origin
 
 UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
+GARBAGE_THRESHOLD = 100_000  # new objects between two collections: importing torch makes many, and no garbage
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
 _RUN_HELP = "a run folder (its best policy) or a policy file"
 _ENV_HELP = "id of a registered environment"
@@ -26,6 +28,7 @@ _ENV_HELP = "id of a registered environment"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status: 0, 1 for an error, 2 for wrong usage, 130, 141 or 143 for a signal."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    gc.set_threshold(GARBAGE_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
     try:
@@ -132,17 +135,21 @@ def train(arguments: Namespace) -> int:
     started = time.perf_counter()
     from .commands.arguments import COMMAND_DEFAULTS, given_options, take_environment
     from .commands.policies import find_modules_here
-    from .commands.train import Training
-    from .her import HER
     from .recipes.files import save_recipe
     from .trackers import refuse_missing
+    from .training.compiling import loops_compiling
 
     environment, given = take_environment(arguments), given_options(arguments)
     defaults: dict[str, Any] = {name: value for name, value in COMMAND_DEFAULTS.items() if name not in given}
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
     find_modules_here(environment)
-    with HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given, **defaults) as model:
+    with loops_compiling():
+        from .commands.train import Training
+        from .her import HER
+
+        made = HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given, **defaults)
+    with made as model:
         if arguments.save_recipe:
             save_recipe(model.settings, arguments.save_recipe)
         return Training(model, environment, arguments.folder, arguments.resume, trackers, started, defaults).run()

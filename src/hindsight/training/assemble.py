@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
-from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec, resets_exactly
+from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec
 from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
@@ -176,19 +176,27 @@ class Assembly:
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and self._remakes(),
+            maker is not None and self._remakes,
             rollout.env_arguments,
             rollout.observation_keys,
         )
         if rollout.workers == "auto":
             spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
-            local = LocalSource(setup, self.environment, self.environment if spare else None)
-            return WorkerSource(ProcessPool(setup), spare, rollout.job_timeout, local) if spare else local
+            return self._with_workers(setup, spare) if spare else LocalSource(setup, self.environment)
         if not rollout.workers:
             return LocalSource(setup, self.environment)
         is_ray = rollout.engine == "ray"
         pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
         return WorkerSource(pool, rollout.workers, rollout.job_timeout)
+
+    def _with_workers(self, setup: RolloutSetup, workers: int) -> Source:
+        """Return this process with workers that evaluate. They start while this process makes its environment."""
+        source = WorkerSource(ProcessPool(setup), workers, self.settings.rollout.job_timeout)
+        with ExitStack() as on_error:
+            on_error.callback(source.close)
+            source.local = LocalSource(setup, self.environment, self.environment)
+            on_error.pop_all()
+        return source
 
     def close(self) -> None:
         """Close the environments that were made here, but not one that was given."""
@@ -196,14 +204,13 @@ class Assembly:
             close_env(self._training)
             self._training = None
 
-    def _remakes(self) -> bool:
-        """Return whether every episode needs a new environment, because a reset does not equal a new one."""
+    @property
+    def _remakes(self) -> bool | None:
+        """Whether every episode needs a new environment, because a reset does not equal a new one. None: not known."""
         remake = self.settings.rollout.remake_environment
-        if remake is not None:
-            return remake
-        if self.check_report and self.check_report.facts:
+        if remake is None and self.check_report and self.check_report.facts:
             return not self.check_report.facts.exact_resets
-        return not resets_exactly(self.environment)
+        return remake
 
     @property
     def _given(self) -> Environment:
