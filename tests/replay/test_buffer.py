@@ -297,7 +297,7 @@ def test_two_threads_get_whole_batches():
             expected = compute_reward(batch.next_achieved_goal, batch.goal, {})
             faults.append((batch.reward != expected)[batch.is_relabelled].any())
 
-    threads = [threading.Thread(target=sample) for _ in range(2)]
+    threads = [threading.Thread(target=sample, daemon=True) for _ in range(2)]
     for thread in threads:
         thread.start()
     for number in range(9, 600):
