@@ -68,11 +68,14 @@ def test_an_evaluation_takes_effect_a_fifth_of_eval_every_later_or_at_the_end():
     ("rates", "solved_evaluations", "is_due"),
     [((0.96,), 2, True), ((0.94,), 2, False), ((0.96, 0.94), 2, False), ((0.96, 0.96), 2, False), ((0.96,), 0, False)],
 )
-def test_a_success_is_confirmed_by_an_evaluation_that_begins_at_once(rates, solved_evaluations, is_due):
+def test_a_success_is_confirmed_by_an_evaluation_that_begins_and_takes_effect_at_once(rates, solved_evaluations, is_due):
     made = evaluator(
         records(*((rate, 0.0) for rate in rates)), eval_every=100, solved_at=0.95, solved_evaluations=solved_evaluations
     )
-    assert made.is_due(Counts(env_steps=20, updates=1), until=1_000) is is_due
+    counts = Counts(env_steps=20, updates=1)
+    assert made.is_due(counts, until=1_000) is is_due
+    made.pending = SimpleNamespace(counts=counts)
+    assert made.takes_effect(counts, until=1_000) is is_due
 
 
 def test_evaluations_begin_with_the_first_due_step_after_the_random_steps():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ FRESH, OPEN, ENDED = range(3)  # phases of an environment: no open episode; insi
 REFUSED, NEEDS_CARE = -1, -2  # codes of `add_steps`
 MAGNITUDE = 0x7FFFFFFF  # the bits of an int32 without its sign
 EVERY_FLOAT = (np.array([-np.inf]), np.array([np.inf]))
-NO_LIMITS: dict[str, tuple[Array, Array]] = {}
 AHEAD = 16  # samples between a prefetch and its use
 CACHE_LINE = 64  # bytes
 GOLDEN, MIXERS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -251,7 +251,7 @@ def float_order(floats: Array) -> Array:
     return upper ^ ((upper >> 31) & MAGNITUDE)
 
 
-def float_table(row: np.dtype[Any], limits: Mapping[str, tuple[Array, Array]] = NO_LIMITS) -> Array:
+def float_table(row: np.dtype[Any], limits: Mapping[str, tuple[Array, Array]] = MappingProxyType({})) -> Array:
     """Return where a row holds floats, (F, 5) int64, in the order of the fields: first those of an observation.
 
     In int32: the first number to compare, the end, the step between numbers; and the lowest and highest number that is

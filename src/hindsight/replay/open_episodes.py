@@ -11,18 +11,7 @@ import numpy as np
 from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from .kernels import ENDED, FRESH, NEEDS_CARE, OPEN, REFUSED, add_steps, float_table, open_layout
-from .rows import (
-    INFO_PREFIX,
-    Field,
-    as_bytes,
-    check_limits,
-    limited_integers,
-    limits_of,
-    refuse_floats,
-    select_observation,
-    whole_number,
-    write,
-)
+from .rows import INFO_PREFIX, Fields, as_bytes, select_observation, whole_number
 from .timeline import Timeline, free_memory, zero_rows
 
 SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
@@ -76,14 +65,8 @@ class OpenEpisodes:
         if n_envs == 1:
             before, after = (rows.reshape(()) for rows in self._incoming)
             self._bare_fields = _fields_of(before, after, self._truncated.reshape(()), timeline)
-        self._integers = limited_integers(self._fields)
         self._set_rows(rows)
         self._bare_dimensions = len(timeline.spec.observation.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Memory in bytes."""
-        return sum(a.nbytes for a in (self.rows, self.steps, self.phase, self._incoming, self._truncated))
 
     def add(
         self,
@@ -105,8 +88,7 @@ class OpenEpisodes:
         if not self._is_checked:
             _refuse_shared_memory(before, after)
             self._is_checked = True
-        write(fields, values)
-        check_limits(self._integers)
+        fields.write(values)
         if info or self._needs_info:
             self._read_info(info)
         code = add_steps(*self._arguments)
@@ -136,7 +118,7 @@ class OpenEpisodes:
     def _set_rows(self, rows: Array) -> None:
         """Use `rows` as memory of the open episodes."""
         self.rows = rows
-        layouts = (open_layout(rows.dtype), float_table(rows.dtype, {"action": limits_of(self.timeline.spec.action)}))
+        layouts = (open_layout(rows.dtype), float_table(rows.dtype, self.timeline.limits))
         state = (self.steps, self.phase, self._truncated, self.autoreset == NEXT_STEP)
         self._arguments = (as_bytes(self._incoming), as_bytes(rows), *layouts, *state)
 
@@ -196,21 +178,21 @@ class OpenEpisodes:
         elif any("final_obs" in each for each in _infos(info)):
             raise InputError(f"info has final_obs, so autoreset must be 'same_step', but it is {self.autoreset!r}.")
         for key in self.timeline.info_keys:
-            field = Field.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
-            write([field], [_info_column(info, key, self.n_envs)])
+            field = Fields({f"info[{key!r}]": self._incoming[0][INFO_PREFIX + key]})
+            field.write([_info_column(info, key, self.n_envs)])
 
     def _write_final(self, i: int, final: Any) -> None:
         if final is None:
             raise MissingKeyError(f"autoreset is 'same_step', but info has no final_obs for environment {i}, which ended.")
         after = self._incoming[1, i : i + 1].reshape(())
-        fields = [Field.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
+        fields = Fields({f"final_obs[{i}][{key!r}]": after[key] for key in OBSERVATION_KEYS})
         values = select_observation(final, "final_obs")
-        write(fields, values)
-        refuse_floats(fields, values)
+        fields.write(values)
+        fields.refuse(values)
 
-    def _refuse(self, fields: Sequence[Field], values: Sequence[Any]) -> None:
+    def _refuse(self, fields: Fields, values: Sequence[Any]) -> None:
         """Raise for what cannot be stored: a value of the step, or an info value that is not finite."""
-        refuse_floats(fields, values)
+        fields.refuse(values)
         for key in self.timeline.info_keys:
             is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
             if is_bad.any():
@@ -248,15 +230,12 @@ class OpenEpisodes:
         self.steps[:], self.phase[:] = state["open_steps"], state["open_phase"]
 
 
-def _fields_of(before: Array, after: Array, truncated: Array, timeline: Timeline) -> tuple[Field, ...]:
+def _fields_of(before: Array, after: Array, truncated: Array, timeline: Timeline) -> Fields:
     """Return the fields of the values of a step, in the order in which `OpenEpisodes.add` has them."""
-    return (
-        *(Field.of(f"observation[{key!r}]", before[key]) for key in OBSERVATION_KEYS),
-        *(Field.of(f"next_observation[{key!r}]", after[key]) for key in OBSERVATION_KEYS),
-        Field.of("action", before["action"], timeline.spec.action),
-        *(Field.of(key, before[key]) for key in ("reward", "terminated")),
-        Field.of("truncated", truncated),
-    )
+    arrays = {f"observation[{key!r}]": before[key] for key in OBSERVATION_KEYS}
+    arrays |= {f"next_observation[{key!r}]": after[key] for key in OBSERVATION_KEYS}
+    arrays |= {key: before[key] for key in ("action", "reward", "terminated")} | {"truncated": truncated}
+    return Fields(arrays, timeline.limits)
 
 
 def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:

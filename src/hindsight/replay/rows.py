@@ -22,6 +22,8 @@ SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
 BYTE = np.dtype(np.uint8)
+Limits = Mapping[str, tuple[Array, Array]]  # lowest and highest value by field
+NO_LIMITS: Limits = {}
 NO_INFO: dict[str, Array] = {}
 ROUNDING = 1e-5  # relative, by which a float may exceed the bounds of its space
 ALIGNMENT = 64  # bytes
@@ -85,24 +87,6 @@ def _holds(integer: np.iinfo[Any], spec: ArraySpec) -> bool:
     return integer.min <= spec.low[0] and spec.high[0] <= integer.max
 
 
-class Field(NamedTuple):
-    """A field of scratch rows into which a value is written. `name` is used in error messages.
-
-    limits: see `limits_of`; None if they are not checked.
-    """
-
-    name: str
-    array: Array
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    limits: tuple[Array, Array] | None = None
-
-    @classmethod
-    def of(cls, name: str, array: Array, spec: ArraySpec | None = None) -> Field:
-        """Return the field of an array. spec: of the space that the values must be in."""
-        return cls(name, array, array.shape, array.dtype, None if spec is None else limits_of(spec))
-
-
 def limits_of(spec: ArraySpec) -> tuple[Array, Array]:
     """Return the lowest and the highest value of a space, one number or one per element. Floats get a small margin."""
     low, high = (np.asarray(bound or (np.nan,), np.float64) for bound in (spec.low, spec.high))
@@ -111,37 +95,64 @@ def limits_of(spec: ArraySpec) -> tuple[Array, Array]:
     return low, high
 
 
-@np.errstate(over="ignore")
-def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
-    """Write each value into its field. Only scratch memory has changed if this raises.
+class Fields:
+    """Fields of scratch rows, into which values are written in this order.
 
-    Raises ShapeError, CastError if a number does not survive the conversion, and InputError for what is no array. Limits,
-    NaN and infinity are checked later: of integers by `check_limits`, of floats by a compiled loop and `refuse_floats`.
+    arrays: the fields by their names in errors.
+    limits: see `limits_of`, by name.
     """
-    for (name, array, shape, dtype, _), value in zip(fields, values, strict=True):
-        if type(value) is not np.ndarray and not isinstance(value, np.generic):
-            value = SCALARS[type(value)](value) if type(value) in SCALARS else as_array(value, name)
-        if value.shape != shape:
-            raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
-        if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
-            _check_cast(value, dtype, name)
-        array[...] = value
+
+    def __init__(self, arrays: Mapping[str, Array], limits: Limits = NO_LIMITS) -> None:
+        self._fields = [(name, array, array.shape, array.dtype) for name, array in arrays.items()]
+        self._limits = limits
+        self._integers = [(name, arrays[name]) for name in limits if arrays[name].dtype.kind != "f"]
+
+    @np.errstate(over="ignore")
+    def write(self, values: Iterable[Any]) -> None:
+        """Write each value into its field. Only scratch memory has changed if this raises.
+
+        Raises ShapeError, CastError if a number does not survive the conversion, and InputError for what is no array or an
+        integer outside its space. Floats are checked later, by a compiled loop and `refuse`.
+        """
+        for (name, array, shape, dtype), value in zip(self._fields, values, strict=True):
+            if type(value) is not np.ndarray and not isinstance(value, np.generic):
+                value = SCALARS[type(value)](value) if type(value) in SCALARS else as_array(value, name)
+            if value.shape != shape:
+                raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
+            if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
+                _check_cast(value, dtype, name)
+            array[...] = value
+        for name, array in self._integers:
+            _check_limits(array, self._limits[name], name)
+
+    def refuse(self, values: Iterable[Any]) -> None:
+        """Raise for the first field with a float that cannot be stored. `values` are those that were given.
+
+        Raises NonFiniteError, CastError if the conversion made a number infinite, InputError for a value outside its space.
+        """
+        for (name, array, _, dtype), value in zip(self._fields, values, strict=True):
+            if dtype.kind == "f":
+                _check_finite(array, value, name)
+                if name in self._limits:
+                    _check_limits(array, self._limits[name], name)
 
 
-def check_limits(fields: Iterable[Field]) -> None:
-    """Raise InputError for the first field with a number outside its limits."""
-    for name, array, _, _, limits in fields:
-        if limits is not None:
-            low, high = limits
-            flat = array.reshape(-1, low.size)
-            if ((flat < low) | (flat > high)).any():
-                got = f"{array.min():g} to {array.max():g}"
-                raise InputError(f"{name} must be within its space, {low.min():g} to {high.max():g}, got {got}. Clip it.")
+def _check_limits(array: Array, limits: tuple[Array, Array], name: str) -> None:
+    low, high = limits
+    flat = array.reshape(-1, low.size)
+    if ((flat < low) | (flat > high)).any():
+        got = f"{array.min():g} to {array.max():g}"
+        raise InputError(f"{name} must be within its space, {low.min():g} to {high.max():g}, got {got}. Clip it.")
 
 
-def limited_integers(fields: Iterable[Field]) -> list[Field]:
-    """Return the fields that `check_limits` must check at each write."""
-    return [field for field in fields if field.limits is not None and field.dtype.kind != "f"]
+def _check_finite(array: Array, value: Any, name: str) -> None:
+    if np.isfinite(array).all():
+        return
+    index = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+    given = np.asarray(value)[index]
+    if not np.isfinite(given):
+        raise NonFiniteError(f"{name} must be finite, got {given} at index {index}.")
+    raise CastError(f'{name} is infinite as {array.dtype}, got {given} at index {index}. Pass dtype="float64".')
 
 
 def as_array(value: Any, name: str) -> Array:
@@ -164,27 +175,6 @@ def _check_cast(value: Array, dtype: np.dtype[Any], name: str) -> None:
         lost = value.astype(dtype) != value
     if lost.any():
         raise CastError(f"{name} is stored as {dtype}, which cannot hold {value[lost].flat[0]}. Change one of them.")
-
-
-def refuse_floats(fields: Iterable[Field], values: Iterable[Any]) -> None:
-    """Raise for the first field with a float that cannot be stored. `values` are those that were given.
-
-    Raises NonFiniteError, CastError if the conversion made a number infinite, and InputError for a value outside its space.
-    """
-    for field, value in zip(fields, values, strict=True):
-        if field.dtype.kind == "f":
-            _check_finite(field, value)
-            check_limits([field])
-
-
-def _check_finite(field: Field, value: Any) -> None:
-    if np.isfinite(field.array).all():
-        return
-    index = tuple(np.argwhere(~np.isfinite(field.array))[0].tolist())
-    given = np.asarray(value)[index]
-    if not np.isfinite(given):
-        raise NonFiniteError(f"{field.name} must be finite, got {given} at index {index}.")
-    raise CastError(f'{field.name} is infinite as {field.dtype}, got {given} at index {index}. Pass dtype="float64".')
 
 
 def select(values: Mapping[str, Any], keys: Sequence[str], name: str) -> list[Any]:
@@ -296,11 +286,6 @@ class BatchMemory:
         self._n_bytes = n_bytes
         self.goal_at = np.zeros(self.size, np.int64)
         self._reused: Draw | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that is kept between draws, in bytes."""
-        return self.plan.nbytes + self.goal_at.nbytes
 
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""

@@ -21,19 +21,7 @@ from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from ..records.definitions import LARGEST_GOAL
 from .kernels import finish_rows, float_table, row_layout
 from .priorities import Priorities
-from .rows import (
-    INFO_PREFIX,
-    Field,
-    check_limits,
-    check_stored,
-    limited_integers,
-    limits_of,
-    refuse_floats,
-    row_dtype,
-    select,
-    whole_number,
-    write,
-)
+from .rows import INFO_PREFIX, Fields, Limits, check_stored, limits_of, row_dtype, select, whole_number
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 MAX_WRAPS = 2**31  # beyond it, write positions would overflow
@@ -60,6 +48,7 @@ class Timeline:
     cursor: row of the next episode. oldest: first row of the oldest episode.
     wrap_end: end of the rows that were written before the cursor wrapped, while any of them is live, else 0.
     wraps: how often the cursor has wrapped.
+    limits: of the actions, see `limits_of`.
     priorities: of the rows, None for uniform sampling. draw_goals: called with the first row and the steps of each new
         episode, fills its stored goals. Both are set while the timeline is empty.
     """
@@ -88,12 +77,11 @@ class Timeline:
         self._scratch = self._scratch_numbers = np.zeros(
             0, row
         )  # the episode that is being validated, reused for episodes of the same length
-        self._fields: tuple[Field, ...] = ()
-        self._integers: list[Field] = []
+        self._fields = Fields({})
         self._layout = row_layout(row)
-        self._limits: dict[str, tuple[Array, Array]] = {"action": limits_of(spec.action)}
+        self.limits: Limits = {"action": limits_of(spec.action)}
         watched = OBSERVATION_KEYS[1:] if spec.goal.dtype == "float64" and row["reward"] == np.float32 else ()
-        self._floats = float_table(row, self._limits | dict.fromkeys(watched, PRECISE))
+        self._floats = float_table(row, {**self.limits, **dict.fromkeys(watched, PRECISE)})
         self._large_goal = 0.0  # the first goal that float32 stores coarsely, until the warning
         self.high_water = self.num_episodes = self.num_transitions = 0
         self.cursor = self.oldest = self.wrap_end = self.wraps = 0
@@ -108,8 +96,7 @@ class Timeline:
     @property
     def nbytes(self) -> int:
         """Memory in bytes, priorities included."""
-        own = self.rows.nbytes + self._scratch.nbytes + (0 if self._live is None else self._live.nbytes)
-        return own + (0 if self.priorities is None else self.priorities.nbytes)
+        return self.rows.nbytes + (0 if self.priorities is None else self.priorities.nbytes)
 
     def live_rows(self) -> Array:
         """Return all rows that start a transition, in order. The list is cached until the next change."""
@@ -133,11 +120,10 @@ class Timeline:
         info = select(episode.info, self.info_keys, "the info of the episode") if self.info_keys else ()
         observations = (episode.observation, episode.achieved_goal, episode.desired_goal)
         values = (*observations, episode.action, episode.reward, *info)
-        write(self._fields, values)
-        check_limits(self._integers)
+        self._fields.write(values)
         rows["terminated"][steps - 1] = episode.terminated
         if not finish_rows(self._scratch_numbers, self._layout, self._floats):
-            refuse_floats(self._fields, values)
+            self._fields.refuse(values)
             self._note_large_goal(rows)
         self._write(self._scratch_numbers)
         self.warn_of_goals()
@@ -181,7 +167,7 @@ class Timeline:
 
     def _note_large_goal(self, rows: Array) -> None:
         self._large_goal = max(float(np.abs(rows[key]).max()) for key in OBSERVATION_KEYS[1:])
-        self._floats = float_table(rows.dtype, self._limits)
+        self._floats = float_table(rows.dtype, self.limits)
 
     def warn_of_goals(self) -> None:
         """Warn once if float64 goals were stored that lose precision in float32."""
@@ -197,13 +183,9 @@ class Timeline:
         """Allocate rows for an episode of `steps` steps. The last row has no action, reward and info."""
         rows = self._scratch = np.zeros(steps + 1, self.rows.dtype)
         self._scratch_numbers = rows.view(np.int32)
-        names = ("reward", *(INFO_PREFIX + key for key in self.info_keys))
-        self._fields = (
-            *(Field.of(key, rows[key]) for key in OBSERVATION_KEYS),
-            Field.of("action", rows["action"][:-1], self.spec.action),
-            *(Field.of(name, rows[name][:-1]) for name in names),
-        )
-        self._integers = limited_integers(self._fields)
+        names = ("action", "reward", *(INFO_PREFIX + key for key in self.info_keys))
+        arrays = {key: rows[key] for key in OBSERVATION_KEYS} | {name: rows[name][:-1] for name in names}
+        self._fields = Fields(arrays, self.limits)
 
     def _write(self, numbers: Array) -> None:
         """Copy finished rows, int32, into the ring. The oldest episodes make room."""
