@@ -35,6 +35,7 @@ class RolloutSetup:
     remake_environment: make a new environment for every episode.
     env_arguments: keyword arguments of `environment`.
     observation_keys: further keys of the observation to append to it.
+    steps_after_success: truncate training episodes after so many steps in a row at the goal; None: play on.
     """
 
     environment: str | Callable[[], Environment] | None
@@ -44,6 +45,8 @@ class RolloutSetup:
     remake_environment: bool = False
     env_arguments: Mapping[str, Any] = field(default_factory=dict)
     observation_keys: tuple[str, ...] = ()
+    steps_after_success: int | None = None
+    training_episode_steps: int | None = None
 
     def make(self) -> Environment:
         """Return a new environment. Raises GoalEnvError if `environment` is None."""
@@ -153,8 +156,9 @@ class Collector:
             _actor(self.policy, exploration, rng),
             environment_seed(job.run_seed, job.stream, number),
             number,
-            self.setup.max_episode_steps,
+            self.setup.training_episode_steps if job.stream == TRAINING else self.setup.max_episode_steps,
             self.setup.info_keys,
+            self.setup.steps_after_success if job.stream == TRAINING else None,
         )
         return replace(episode, is_guided=is_guided)
 
@@ -206,6 +210,7 @@ def play_episode(
     number: int = -1,
     limit: int | None = None,
     info_keys: tuple[str, ...] = (),
+    steps_after_success: int | None = None,
 ) -> Episode:
     """Reset the environment with `seed`, step until the episode ends, and return the episode.
 
@@ -213,17 +218,22 @@ def play_episode(
     number: the episode's number in the run.
     limit: truncate after this many steps; None: no limit besides the environment's own.
     info_keys: numeric `info` entries to keep.
+    steps_after_success: truncate after so many steps at the goal that follow each other; None: play on.
     Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
     observation, info = env.reset(seed=seed)
     observations = [_copy(observation)]
     steps: list[tuple[Array, float, dict[str, Array]]] = []
     terminated = truncated = False
+    n_at_goal = 0
     while not (terminated or truncated or len(steps) == (limit or LONGEST_EPISODE)):
         action = act(observation)
         observation, reward, terminated, truncated, info = env.step(action)
         observations.append(_copy(observation))
         steps.append((action, float(reward), {key: _read_info(info, key) for key in info_keys}))
+        if steps_after_success is not None:
+            n_at_goal = n_at_goal + 1 if read_success(info) else 0
+            truncated = truncated or n_at_goal > steps_after_success
     if limit is None and not (terminated or truncated):
         raise GoalEnvError(f"The episode did not end within {LONGEST_EPISODE} steps. Set max_episode_steps.")
     actions, rewards, infos = zip(*steps, strict=True)

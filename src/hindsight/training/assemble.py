@@ -177,6 +177,8 @@ class Assembly:
             maker is not None and self._remakes(),
             rollout.env_arguments,
             rollout.observation_keys,
+            rollout.steps_after_success,
+            rollout.training_episode_steps or rollout.max_episode_steps,
         )
         if rollout.workers == "auto":
             spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
