@@ -18,7 +18,7 @@ from hindsight.storage import load_arrays
 COMMAND = [sys.executable, "-P", "-c", "import sys; from hindsight.cli import main; sys.exit(main())"]
 SHORT = ["--steps", "1000", "--eval-every", "500", "--eval-episodes", "5"]
 SHORT += ["--checkpoint-every", "200", "--log-every", "200"]
-SMALL = ["--hidden", "16", "16", "--batch-size", "32", "--updates-per-step", "1"]
+SMALL = ["--hidden", "16", "16", "--batch-size", "32", "--updates-per-step", "0.25"]
 SMALL += ["--solved-evaluations", "0", "--workers", "0"]
 
 
@@ -139,9 +139,11 @@ def test_a_signal_leaves_a_checkpoint_and_the_run_continues(run_folder, tmp_path
         stopped = hindsight(*arguments)
     assert stopped.status == code
     assert "with --resume continues" in stopped.out
-    resumed = hindsight(*arguments, "--resume", "--checkpoint-every", "200")
-    assert resumed.status == 0, resumed.error
-    assert_same_run(run_folder, folder)
+    assert weights_of(folder)
+    if number == signal.SIGINT:  # the others leave the same checkpoint
+        resumed = hindsight(*arguments, "--resume", "--checkpoint-every", "200")
+        assert resumed.status == 0, resumed.error
+        assert_same_run(run_folder, folder)
 
 
 def test_a_finished_run_resumes_to_itself(run_folder, hindsight):
@@ -212,7 +214,7 @@ def test_train_writes_a_report_and_report_and_compare_write_it_again(run_folder,
         (["train", "PointReech-v0"], "Did you mean 'PointReach-v0'"),
         (["train", "PointReach-v0", "--agent", "td4"], "Did you mean 'td3'"),
         (["train", "PointReach-v0", "--recipe", "point_rech"], "Did you mean 'point_reach'"),
-        (["train", "PointReach-v0", "--tau", "x"], "`tau` must be a number"),
+        (["train", "PointReach-v0", "--tau", "x"], "`tau` must be a valid number"),
         (["train", "PointReach-v0", "--strategy", "futur"], "'future'"),
         (["play", "nowhere", "--episodes", "0"], "at least 1"),
         (["evaluate", "nowhere"], "nowhere does not exist"),

@@ -27,13 +27,13 @@ NOT_RUN = "not run by the tests: "
 LANGUAGES = {"python", "sh", "json", "toml", "text"}  # text is output or a drawing
 SMALLER = [  # replacements that make the numbers of a snippet small enough for a test
     (r"(\.learn\(\s*)[\d_]+", r"\g<1>220"),
-    (r'(HER\((?:Corner|"PointReach-v0"))', r"\g<1>, updates_per_step=0.5"),
+    (r'(HER\((?:Corner|"PointReach-v0"))', r"\g<1>, updates_per_step=0.1"),
     (r"((?:EvaluateEvery|KeepEvery)\()[\d_]+", r"\g<1>100"),
     (r"(episodes=|evaluate\()\d+", r"\g<1>2"),
     (r"(for episode in range\()\d{3,}", r"\g<1>3"),
 ]
 BUDGETS = {  # arguments that make a command short enough for a test
-    "train": "--steps 250 --random-steps 100 --eval-every 150 --eval-episodes 2 --updates-per-step 0.5 --hidden 16 16",
+    "train": "--steps 250 --random-steps 100 --eval-every 150 --eval-episodes 2 --updates-per-step 0.1 --hidden 16 16",
     "evaluate": "--episodes 2",
     "play": "--episodes 1",
     "record": "--episodes 2",

@@ -10,6 +10,7 @@ import pytest
 from hindsight import HER, PointReach
 from hindsight.errors import (
     FileError,
+    HindsightError,
     InputError,
     MissingKeyError,
     NonFiniteError,
@@ -289,6 +290,35 @@ def test_random_actions_are_repeated(name, agent):
 def test_steps_that_are_not_a_count_are_refused(model, steps):
     with pytest.raises(OptionError, match="total_timesteps must be a whole number of at least 0"):
         model.learn(steps)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: HER("PointReach-v0", agent=3),
+        lambda model: HER("PointReach-v0", recipe=b"fetch"),
+        lambda model: HER("PointReach-v0", check="no"),
+        lambda model: HER("PointReach-v0", saved="policy.safetensors"),
+        lambda model: HER.load(None),
+        lambda model: HER.load(io.StringIO()),
+        lambda model: model.save(3),
+        lambda model: model.save(io.StringIO()),
+        lambda model: model.learn(0, folder=3),
+        lambda model: model.learn(0, folder=""),
+        lambda model: model.learn(0, callback=np.zeros(2)),
+        lambda model: model.learn(0, reset_num_timesteps="no"),
+        lambda model: model.predict(PointReach().reset(seed=0)[0], deterministic="no"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(model, call):
+    with pytest.raises(HindsightError, match=r"must be|Expected|missing"):
+        call(model)
+
+
+def test_a_recipe_may_be_a_path(tmp_path):
+    (tmp_path / "mine.toml").write_text('agent = "sac"\n')
+    with HER("PointReach-v0", recipe=tmp_path / "mine.toml", check=False) as model:
+        assert model.settings.agent == "sac"
 
 
 def test_a_model_is_neither_copied_nor_pickled(model):

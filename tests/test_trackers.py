@@ -100,24 +100,21 @@ def test_tensorboard_holds_the_metrics(tmp_path):
 
 def test_weights_and_biases_offline_keeps_a_run(tmp_path):
     pytest.importorskip("wandb")
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; from hindsight.cli import main; sys.exit(main())",
-        *RUN,
-    ]  # it starts threads
-    variables = os.environ | {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
-    done = subprocess.run(
-        [*command, "--folder", "run", "--wandb"], capture_output=True, text=True, check=False, env=variables, cwd=tmp_path
+    record = {"env_steps": 100, "test/success_rate": 0.5, "eval/mean_success_rate": 0.5}
+    program = (
+        "from pathlib import Path; from hindsight.trackers import Trackers\n"
+        f"trackers = Trackers(['wandb'], Path.cwd(), {{}}); trackers.log({record}); trackers.close()"
     )
+    variables = os.environ | {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}
+    command = [sys.executable, "-c", program]  # in a process of its own, because it starts threads
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert records_of(tmp_path / "run")[-1]["env_steps"] == 200
     assert "failed" not in done.stderr
-    (file,) = (tmp_path / "run").glob("wandb/offline-run-*/*.wandb")
+    (file,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
     content = file.read_bytes()
     assert b"test/success_rate" in content
     assert b"eval/mean_success_rate" in content
-    assert (tmp_path / "run" / "wandb-id").read_text() in file.name
+    assert (tmp_path / "wandb-id").read_text() in file.name
 
 
 def test_a_run_goes_on_where_the_tracker_cannot(tmp_path, capsys):

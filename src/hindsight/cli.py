@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
 import signal
 import sys
 import time
-import traceback
 import webbrowser
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from . import __version__
-from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, line_of_user, nearest
+from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest, origin
 
 UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
+GARBAGE_THRESHOLD = 100_000  # new objects between two collections: importing torch makes many, and no garbage
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
 _RUN_HELP = "a run folder (its best policy) or a policy file"
 _ENV_HELP = "id of a registered environment"
@@ -27,6 +28,7 @@ _ENV_HELP = "id of a registered environment"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status: 0, 1 for an error, 2 for wrong usage, 130, 141 or 143 for a signal."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    gc.set_threshold(GARBAGE_THRESHOLD)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
     try:
@@ -41,20 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         return BROKEN_PIPE
     except (HindsightError, OSError) as problem:
-        print(f"hindsight: {problem}{_origin(problem)}", file=sys.stderr)
+        print(f"hindsight: {problem}{origin(problem)}", file=sys.stderr)
         return 2 if isinstance(problem, UnknownNameError) else 1
-
-
-def _origin(problem: BaseException) -> str:
-    """Return where the error behind an error was raised, such as the line of an environment, or ""."""
-    cause = problem.__cause__
-    if cause is None or cause.__traceback__ is None:
-        return ""
-    last = line_of_user(cause)
-    if last is None and isinstance(cause, ImportError):
-        return ""  # only the lines of Python's own import
-    last = last or traceback.extract_tb(cause.__traceback__)[-1]
-    return f"\n  {type(cause).__name__} in {last.name}, {last.filename}:{last.lineno}: {last.line}"
 
 
 def _run(words: list[str]) -> int:
@@ -145,17 +135,21 @@ def train(arguments: Namespace) -> int:
     started = time.perf_counter()
     from .commands.arguments import COMMAND_DEFAULTS, given_options, take_environment
     from .commands.policies import find_modules_here
-    from .commands.train import Training
-    from .her import HER
     from .recipes.files import save_recipe
     from .trackers import refuse_missing
+    from .training.compiling import loops_compiling
 
     environment, given = take_environment(arguments), given_options(arguments)
     defaults: dict[str, Any] = {name: value for name, value in COMMAND_DEFAULTS.items() if name not in given}
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
     find_modules_here(environment)
-    with HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given, **defaults) as model:
+    with loops_compiling():
+        from .commands.train import Training
+        from .her import HER
+
+        made = HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given, **defaults)
+    with made as model:
         if arguments.save_recipe:
             save_recipe(model.settings, arguments.save_recipe)
         return Training(model, environment, arguments.folder, arguments.resume, trackers, started, defaults).run()
@@ -359,7 +353,10 @@ def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
     from .commands.infer import infer_task, save_findings
     from .commands.policies import find_modules_here
+    from .recipes.files import require_toml
 
+    if arguments.output is not None:
+        require_toml(arguments.output)  # now, not after the steps
     find_modules_here(arguments.env)
     findings = infer_task(arguments.env, arguments.steps, arguments.seed)
     for finding in findings:

@@ -84,6 +84,18 @@ def line_of_user(problem: BaseException) -> traceback.FrameSummary | None:
     return next((frame for frame in reversed(frames) if not frame.filename.startswith(libraries)), None)
 
 
+def origin(problem: BaseException) -> str:
+    """Return where the error behind an error was raised, such as the line of an environment, or ""."""
+    cause = problem.__cause__
+    if cause is None or cause.__traceback__ is None:
+        return ""
+    last = line_of_user(cause)
+    if last is None and isinstance(cause, ImportError):
+        return ""  # only the lines of Python's own import
+    last = last or traceback.extract_tb(cause.__traceback__)[-1]
+    return f"\n  {type(cause).__name__} in {last.name}, {last.filename}:{last.lineno}: {last.line}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the most similar names as the end of a sentence: " Did you mean 'a' or 'b'?", or "" if none is similar."""
     known = list(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,10 @@ from .envs.check import CheckReport
 from .errors import HindsightError, OptionError, RunFolderError
 from .options import Settings
 from .records import Array, GoalSpec
-from .replay.rows import whole_number
+from .replay.rows import true_or_false, whole_number
 from .rollout.workers import Source
-from .training.assemble import Environment, assemble, assemble_saved
+from .storage import as_path
+from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet
 from .training.counts import Counts
 from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
 from .training.events import JobFinished
@@ -47,7 +49,7 @@ class HER:
         self,
         env: Environment | None,
         agent: str | None = None,
-        recipe: str | None = None,
+        recipe: str | Path | None = None,
         *,
         saved: SavedModel | None = None,
         check: bool = True,
@@ -56,7 +58,7 @@ class HER:
         if saved is not None:
             self._assembly = assemble_saved(env, saved, options)
         elif env is not None:
-            self._assembly = assemble(env, agent, recipe, options, check)
+            self._assembly = assemble(env, agent, recipe, options, true_or_false("check", check))
         else:
             raise OptionError("env is None. Give an id, a function that makes an environment, or an environment")
         self.check_report: CheckReport | None = self._assembly.check_report
@@ -92,12 +94,12 @@ class HER:
         Raises OptionError unless total_timesteps is a whole number of at least 0.
         """
         whole_number("total_timesteps", total_timesteps, 0)
-        if self._trainer is None and self.check_report is not None:
-            self.check_report.warn()
+        if self._trainer is None:
+            _warn(self.check_report, self._saved)
         trainer = self.trainer
-        files = self._open_folder(Path(folder)) if folder is not None else None
+        files = self._open_folder(as_path("folder", folder)) if folder is not None else None
         callbacks = _as_callbacks(callback, log_interval)
-        if reset_num_timesteps:
+        if true_or_false("reset_num_timesteps", reset_num_timesteps):
             self._steps_before = trainer.counts.env_steps
         until, goes_on = trainer.counts.env_steps + total_timesteps, True
         trainer.updates.last_step = self.settings.training.steps if "steps" in self.settings.given else until
@@ -126,7 +128,9 @@ class HER:
         Raises ShapeError and MissingKeyError.
         """
         (seen, achieved, desired), _ = check_observation(self.spec, observation)
-        exploration = None if deterministic else Exploration(random_eps=0.0, noise=0.0, samples=True)
+        exploration = (
+            None if true_or_false("deterministic", deterministic) else Exploration(random_eps=0.0, noise=0.0, samples=True)
+        )
         return self.policy.act(seen, achieved, desired, exploration, self._rng), state
 
     def action_probability(
@@ -279,6 +283,17 @@ class HER:
         return self._folder
 
 
+def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
+    """Warn about what the check found, and about a loaded model that does not go on as it began."""
+    if report is not None:
+        report.warn()
+    if saved is not None and found_nothing_yet(saved):
+        message = (
+            "The model was saved before its run had found the structure of the task. It goes on with structure='none'."
+        )
+        warnings.warn(f"{message} A new run looks for it.", UserWarning, stacklevel=3)
+
+
 def _refuse_used(folder: RunFolder) -> None:
     """Raise RunFolderError if a run was begun in the folder."""
     if folder.holds_a_run:
@@ -290,7 +305,7 @@ def _refuse_used(folder: RunFolder) -> None:
 
 def _as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:
     """Return the callbacks of `HER.learn` as a list: one that prints, if there is an interval, then the given ones."""
-    given = [callback] if callable(callback) else callback or ()
+    given = [callback] if callable(callback) else () if callback is None else callback
     if not isinstance(given, Sequence) or not all(map(callable, given)):
         raise OptionError(f"callback must be a function of a View, or a list of them, got {callback!r}.")
     return [*([PrintEvery(log_interval)] if log_interval else []), *given]

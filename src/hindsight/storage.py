@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import safetensors
 
-from .errors import FileError
+from .errors import FileError, OptionError
 from .records import Array
 
 FORMAT = 1
@@ -56,6 +56,7 @@ def save_arrays(
     if isinstance(path_or_file, str | Path):
         save_file(Path(path_or_file), lambda file: _write_tensors(file, arrays, header), previous)
     else:
+        _require_binary(path_or_file, "write")
         _write_tensors(path_or_file, arrays, header)
 
 
@@ -66,10 +67,23 @@ def load_arrays(path_or_file: str | Path | BinaryIO, kind: str) -> tuple[dict[st
     """
     if isinstance(path_or_file, str | Path):
         return _load(str(path_or_file), kind, str(path_or_file))
+    _require_binary(path_or_file, "read")
     with tempfile.NamedTemporaryFile() as copy:
         shutil.copyfileobj(path_or_file, copy)
         copy.flush()
         return _load(copy.name, kind, "the file")
+
+
+def as_path(name: str, value: Any) -> Path:
+    """Return a path as Path. Raises OptionError for something else, and for "", which would be the current folder."""
+    if not isinstance(value, str | Path) or value == "":
+        raise OptionError(f"{name} must be a path, got {value!r}.")
+    return Path(value)
+
+
+def _require_binary(file: Any, method: str) -> None:
+    if not hasattr(file, method) or isinstance(file, io.TextIOBase):
+        raise OptionError(f"Expected a path or an open binary file, got {file!r}.")
 
 
 def save_bytes(path: Path, content: bytes) -> None:

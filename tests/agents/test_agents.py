@@ -471,7 +471,7 @@ def test_a_continuous_one_step_task_is_learnt(name):
     spec = make_spec((2, 2, 2), reward_range=(-8.0, 0.0))
     agent = make(name, spec=spec, hidden=(32, 32), learning_rate=3e-3, action_l2=0.0, normalize=False)
     rng = np.random.default_rng(0)
-    for _ in range(1000 // agent.batches_per_update):
+    for _ in range(600 // agent.batches_per_update):
         batch = random_batch(rng, 64, agent.batches_per_update, (2, 2, 2))
         goal = rng.uniform(-0.8, 0.8, batch.goal.shape).astype(np.float32)
         reward = -np.square(batch.action - goal).sum(-1)

@@ -100,6 +100,7 @@ def test_every_option_of_every_agent_can_be_given():
         ("train PointReach-v0 --taus 1", "Did you mean 'tau'"),
         ("train PointReach-v0 --learners 2", "One process learns"),
         ("train PointReach-v0 more", "'more' was not expected"),
+        ("train PointReach-v0 --folder=", "argument --folder: must be the path of a folder, got nothing"),
         ("evaluate", "the following arguments are required: RUN"),
         ("evaluate x --episodes many", "must be a whole number of at least 1, got 'many'"),
         ("play x --epsiodes 3", "Did you mean 'episodes'"),

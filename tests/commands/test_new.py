@@ -31,6 +31,13 @@ def test_other_names_are_refused(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["class", "json", "numpy", "this"])
+def test_a_name_that_would_hide_a_module_is_refused(name, tmp_path):
+    with pytest.raises(OptionError, match="Choose another name"):
+        new_task(name, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_files_are_not_overwritten(tmp_path):
     new_task("park_it", tmp_path)
     with pytest.raises(RunFolderError, match="already exists"):

@@ -114,7 +114,7 @@ def test_every_rule_is_kept(kind, continuous):
     env = gymnasium.make("BitFlipping-v0", **options)
     report = check_goal_env(env)
     assert {f.level for f in report.findings if f.name != "goal columns"} == {"ok"}, str(report)  # the goal may be an index
-    spec = read_spec(env)
+    spec = read_spec(env, options)
     assert (spec.max_episode_steps, spec.reward_low, spec.reward_high, spec.env_id) == (3, -1, 0, "BitFlipping-v0")
     assert reward_function(env) == env.unwrapped.compute_reward
     assert terminated_function(env) == env.unwrapped.compute_terminated

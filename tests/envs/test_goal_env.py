@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 from line_env import Line, Scalar
 
-from hindsight.envs.goal_env import make_goal_env, read_spec, resets_exactly, time_limit
+from hindsight.envs.goal_env import change_of, make_goal_env, read_spec, resets_exactly, time_limit
 from hindsight.envs.goal_functions import reward_function
 from hindsight.envs.point_reach import PointReach
 from hindsight.errors import GoalEnvError, OptionError
@@ -77,7 +77,7 @@ def test_other_environments_are_errors(source, message):
 
 
 def test_the_task_is_read():
-    spec = read_spec(gymnasium.make("PointReach-v0", max_steps=33))
+    spec = read_spec(gymnasium.make("PointReach-v0", max_steps=33), {"max_steps": 33})
     assert (spec.observation.shape, spec.goal.shape, spec.action.shape) == ((4,), (2,), (2,))
     assert (spec.goal.dtype, spec.goal.low, spec.action.high) == ("float32", (-1.0,), (1.0,))
     assert (spec.max_episode_steps, spec.reward_low, spec.reward_high, spec.env_id) == (33, -1, 0, "PointReach-v0")
@@ -197,3 +197,42 @@ def test_resets_are_exact_if_a_used_environment_equals_a_new_one_bit_by_bit():
     assert resets_exactly(PointReach())
     assert resets_exactly(Line(shift=1.0))
     assert not resets_exactly(Forgetful())
+
+
+class Shaped(gymnasium.RewardWrapper):
+    def reward(self, reward):
+        return reward - 1.0
+
+
+@pytest.mark.parametrize(
+    ("wrap", "change"),
+    [
+        (lambda env: env, None),
+        (lambda env: gymnasium.wrappers.TimeLimit(gymnasium.wrappers.RecordEpisodeStatistics(env), 7), None),
+        (Shaped, "Shaped"),
+        (
+            lambda env: gymnasium.wrappers.TimeLimit(
+                gymnasium.wrappers.RescaleAction(env, np.float32(-2), np.float32(2)), 7
+            ),
+            "RescaleAction",
+        ),
+    ],
+)
+def test_an_id_holds_for_an_environment_only_if_no_wrapper_may_change_its_task(wrap, change):
+    env = wrap(gymnasium.make("PointReach-v0", render_mode="rgb_array"))
+    assert change_of(env, {}) == change
+    assert read_spec(env).env_id == (None if change else "PointReach-v0")
+
+
+def test_an_id_holds_for_an_environment_only_if_its_arguments_are_known():
+    env = gymnasium.make("PointReach-v0", max_steps=33)
+    assert change_of(env, {}) == "max_steps=33"
+    assert (read_spec(env).env_id, read_spec(env, {"max_steps": 33}).env_id) == (None, "PointReach-v0")
+
+
+def test_wrappers_inside_a_registered_environment_belong_to_it():
+    gymnasium.register("Shaped-v0", lambda: Shaped(PointReach()))
+    try:
+        assert read_spec(gymnasium.make("Shaped-v0")).env_id == "Shaped-v0"
+    finally:
+        del gymnasium.registry["Shaped-v0"]

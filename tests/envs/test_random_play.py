@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from line_env import Line
 
-from hindsight.envs.random_play import numeric_info, play_actions, random_actions, random_state_kept
+from hindsight.envs.random_play import numeric_info, play_actions, random_actions, random_state_kept, step
 from hindsight.errors import GoalEnvError
 
 
@@ -32,6 +32,20 @@ def test_an_error_names_the_step():
     env.info = lambda observation: {} if env.steps < 3 else 1 / 0
     with pytest.raises(GoalEnvError, match=r"Step 2 of an episode with seed 1 failed \(ZeroDivisionError"):
         play(env, 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [(1, None, "reward as one number"), (1, np.zeros(2), "one number"), (2, "no", "True or False"), (4, None, "as a dict")],
+)
+def test_a_step_that_returns_something_else_is_an_error(place, value, message):
+    returned = [{}, -1.0, False, False, {}]
+    env = Line()
+    env.step = lambda action: tuple(returned)
+    assert step(env, 0) == ({}, -1.0, False, False, {})
+    returned[place] = value
+    with pytest.raises(TypeError, match=f"step must return .*{message}, got"):
+        step(env, 0)
 
 
 def test_random_state_is_restored_and_actions_come_from_a_copy_of_the_space():

@@ -60,7 +60,7 @@ def test_a_file_that_is_not_automatic_stands_alone(tmp_path):
     ("content", "message"),
     [
         (b"tau = ", "TOML"),
-        (b"options = 3", "is not a recipe. `options` must be a table, got 3"),
+        (b"options = 3", "is not a recipe. `options` must be a valid dictionary, got 3"),
         (b"discrete_agent = 3", "discrete_agent"),
         (b"tau = 3", "`tau` must be a table of options, or stand in .options., got 3"),
         (b"\xff\xfe", "UTF-8"),

@@ -45,7 +45,7 @@ def test_an_own_file(tmp_path):
         ('include = "bits"', "a list of other suites"),
         ('include = ["all"]', "includes 'all', which includes others itself"),
         ('[[entry]]\nname = "x"\n', "Entry 1 of suite 'bad' is not valid. `environment` is missing"),
-        ('[[entry]]\nenvironment = "X-v0"\nagent = 3\n', "`agent` must be text or None, got 3"),
+        ('[[entry]]\nenvironment = "X-v0"\nagent = 3\n', "`agent` must be a valid string, got 3"),
         ("a = " + "[" * 5000, "not valid TOML"),
     ],
 )

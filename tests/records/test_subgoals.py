@@ -6,6 +6,7 @@ import pytest
 from hindsight import GoalSpec
 from hindsight.errors import OptionError
 from hindsight.records import ArraySpec
+from hindsight.records.affine import AffineColumns
 from hindsight.records.subgoals import TASK, Subgoal, acting_goal, acting_goals, parse_subgoals
 
 SPEC = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((1,), "float32"), ArraySpec((1,), "float32"))
@@ -15,7 +16,7 @@ THEN = "then achieved=2 goal=3 tolerance=0.5 switch_distance=1"
 
 def test_a_subgoal_is_parsed_and_has_a_distance():
     subgoal = Subgoal.parse("reach achieved=0,1 goal=2,3 tolerance=0.03 switch_distance=1.5e-1")
-    assert subgoal == Subgoal("reach", (0, 1), (2, 3), 0.03, 0.15)
+    assert subgoal == Subgoal("reach", AffineColumns.plain((0, 1)), AffineColumns.plain((2, 3)), 0.03, 0.15)
     rows = np.array([[0.0, 0.0, 3.0, 4.0], [1.0, 1.0, 1.0, 1.0]])
     assert subgoal.distance(rows).tolist() == [5, 0]
     assert subgoal.distance(rows[0]) == 5

@@ -50,6 +50,12 @@ def test_a_mirror_may_have_an_offset():
     assert len(around) == 8
 
 
+def test_columns_of_different_units_are_exchanged():
+    group = Symmetries(("o0=3-2.5*o1 o1=1.2-0.4*o0",), SPEC)
+    assert len(group) == 2
+    assert group.transformed("observation", np.array([[1.0, 2.0, 3.0]]), 1).tolist() == [pytest.approx([-2, 0.8, 3])]
+
+
 def test_an_augmented_episode():
     generator = np.random.default_rng(0)
     rows = [generator.standard_normal((3, n)).astype(np.float32) for n in (3, 2, 2)]

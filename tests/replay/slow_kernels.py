@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from hindsight.options.relabel import STRATEGIES
-from hindsight.replay.kernels import DESIRED, ENDED, FRESH, GOLDEN, MIXERS, NEEDS_CARE, NOT_FINITE, OPEN, STORED
+from hindsight.replay.kernels import DESIRED, ENDED, FRESH, GOLDEN, MIXERS, NEEDS_CARE, OPEN, REFUSED, STORED, float_order
 from hindsight.replay.priorities import FAN
 from hindsight.replay.strategies import goal_rows
 
@@ -27,7 +27,7 @@ def draw_rows(counts, layout, u, high_water, row):
 
 
 def choose_goals(counts, layout, u, sources, row, other_row, is_relabelled, goal_at):
-    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored = layout.tolist()
+    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored, _ = layout.tolist()
     is_relabelled[:] = False
     goal_at[:] = row * row_bytes + desired_at
     for source, start, size in sources.tolist():
@@ -63,11 +63,16 @@ def apply_symmetry(values, element, source, sign, offset):
 def finish_rows(numbers, layout, floats):
     rows = numbers.reshape(-1, layout[0])
     rows[:, layout[1]], rows[:, layout[2]] = np.arange(len(rows)), np.arange(len(rows))[::-1]
-    return not _has_bad(rows, floats)
+    return not (_has_bad(rows[:-1], floats) or _has_bad(rows[-1:], floats[: layout[8]]))
 
 
 def _has_bad(rows, floats):
-    return any(((rows[:, first:stop:step] & bits) >= limit).any() for first, stop, step, bits, limit in floats)
+    for first, stop, step, low, high in floats:
+        numbers = np.ascontiguousarray(rows[:, first:stop:step])
+        order = float_order(numbers.reshape(-1).view(np.float32))
+        if ((order < low) | (order > high)).any():
+            return True
+    return False
 
 
 def add_steps(incoming, open_rows, layout, floats, steps, phase, truncated, skips_resets):
@@ -79,7 +84,7 @@ def add_steps(incoming, open_rows, layout, floats, steps, phase, truncated, skip
     is_reset = skips_resets & (phase == ENDED)
     for part, lines in ((before, floats), (after, floats[:n_seen])):
         if _has_bad(part[~is_reset].view(np.int32), lines):
-            return NOT_FINITE
+            return REFUSED
     is_break = ((phase == OPEN) | is_reset) & ~is_same[:, :head].all(axis=1)
     if (is_break | ((phase == OPEN) & (steps + 2 > rows.shape[1]))).any():
         return NEEDS_CARE

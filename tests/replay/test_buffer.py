@@ -11,6 +11,7 @@ from gymnasium import spaces
 from tiny import (
     ACTION_SPACE,
     OBSERVATION_SPACE,
+    SPEC,
     buffer_of,
     compute_reward,
     make_buffer,
@@ -96,12 +97,12 @@ def test_an_unusable_batch_size_is_refused(size):
     [
         ({"capacity": 0}, "capacity must be a whole number of at least 1, got 0"),
         ({"n_envs": 0}, "n_envs must be a whole number of at least 1, got 0"),
-        ({"n_sampled_goal": -1}, "`n_sampled_goal` must be at least 0 or None, got -1"),
+        ({"n_sampled_goal": -1}, "`n_sampled_goal` must be at least 0, got -1"),
         ({"n_sampled_goal": 0.5}, "`n_sampled_goal` must be .*got 0.5"),
         ({"n_sampled_goal": 4, "strategy": Relabel(future=0.5)}, "`n_sampled_goal` is 4, but the fractions"),
         ({"episode_length": 0}, "episode_length must be a whole number of at least 1, got 0"),
         ({"dtype": "half"}, "`dtype` must be .*, got 'half'"),
-        ({"strategy": "futures"}, "Did you mean 'future'"),
+        ({"strategy": "futures"}, "must be 'future', 'final'"),
     ],
 )
 def test_unusable_options_are_refused(options, message):
@@ -121,6 +122,36 @@ def test_beta_must_be_a_fraction(beta):
     with pytest.raises(OptionError, match="beta must be a number between 0 and 1"):
         buffer.beta = beta
     assert buffer.beta == 0.4
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("options", {"n_steps": 3}),
+        ("seed", -1),
+        ("seed", "0"),
+        ("subgoals", (1, 2)),
+        ("subgoals", None),
+        ("compute_terminated", 3),
+        ("compute_success", "success"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(name, value):
+    with pytest.raises(OptionError, match=rf"{name} must be .*got"):
+        HindsightBuffer(9, SPEC, None, compute_reward, **{name: value})
+
+
+def test_what_is_no_episode_no_info_or_no_path_is_refused():
+    buffer = make_buffer()
+    with pytest.raises(InputError, match=r"Expected a hindsight.records.Episode"):
+        buffer.add_episode({"observation": [0.0]})
+    step = {"observation": np.zeros(2), "achieved_goal": np.zeros(1), "desired_goal": np.zeros(1)}
+    for info in (3, "x", [3]):
+        with pytest.raises(InputError, match=r"info must be a dict"):
+            buffer.add(step, np.zeros(1), 0.0, {k: v + 1 for k, v in step.items()}, False, False, info)
+    assert len(buffer) == buffer.open_episodes.steps.sum() == 0
+    with pytest.raises(OptionError, match=r"path must be a path, got 3"):
+        buffer.save(3)
 
 
 def test_too_many_environments_for_the_memory_are_refused():

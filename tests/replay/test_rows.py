@@ -5,7 +5,7 @@ from tiny import box
 
 from hindsight import GoalSpec
 from hindsight.errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from hindsight.replay.rows import Field, refuse_non_finite, row_dtype, select, take_records, whole_number, write
+from hindsight.replay.rows import Fields, row_dtype, select, take_records, whole_number
 
 
 def spec_of(observation, goal, action):
@@ -43,9 +43,9 @@ def test_discrete_actions_take_the_smallest_integer(n, start, dtype):
 
 
 def refuse(value, dtype, shape=(2,)):
-    place = Field.of("thing", np.zeros(shape, dtype))
-    write([place], [value])
-    refuse_non_finite([place], [value])
+    field = Fields({"thing": np.zeros(shape, dtype)})
+    field.write([value])
+    field.refuse([value])
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_invalid_values_are_refused(error, value, dtype, message):
     ],
 )
 def test_valid_values_are_copied(value):
-    place = Field.of("thing", np.zeros(2, np.float32))
-    write([place], [value])
-    assert place.array.tolist() == [1.0, 2.0]
-    assert not np.shares_memory(place.array, value)
+    array = np.zeros(2, np.float32)
+    Fields({"thing": array}).write([value])
+    assert array.tolist() == [1.0, 2.0]
+    assert not np.shares_memory(array, value)
 
 
 def test_missing_keys_are_named():

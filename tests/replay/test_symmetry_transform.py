@@ -39,8 +39,8 @@ def test_the_compiled_symmetry_equals_the_slow_one(dtype):
     maps = Symmetries(("o0=0.3-o1 o1=o0",), spec).maps["observation"]
     values, element = generator.standard_normal((50, 4)).astype(dtype), generator.integers(len(maps.source), size=50)
     transformed = [values.copy(), values.copy()]
-    slow_kernels.apply_symmetry(transformed[0], element, maps.source, maps.sign, maps.offset)
-    kernels.apply_symmetry(transformed[1], element, maps.source, maps.sign, maps.offset)
+    slow_kernels.apply_symmetry(transformed[0], element, maps.source, maps.factor, maps.offset)
+    kernels.apply_symmetry(transformed[1], element, maps.source, maps.factor, maps.offset)
     assert transformed[0].tobytes() == transformed[1].tobytes()
     assert transformed[0].tobytes() != values.tobytes()
 

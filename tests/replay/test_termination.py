@@ -56,7 +56,7 @@ def test_relabelled_samples_follow_the_rule_and_others_stay_as_stored(name, seed
     [
         (
             {"relabel_terminated": "Success"},
-            "`relabel_terminated` must be 'success', 'keep' or 'never' or None, got 'Success'",
+            "`relabel_terminated` must be 'success', 'keep' or 'never', got 'Success'",
         ),
         ({"relabel_terminated": "keep", "compute_success": near}, "compute_success needs .* got relabel_terminated='keep'"),
         ({"compute_success": near}, "compute_success needs .* got relabel_terminated=None"),

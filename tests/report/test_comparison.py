@@ -7,7 +7,6 @@ from hindsight.report.comparison import (
     comparison_page,
     comparison_text,
     group_runs,
-    ranking,
     success_over_environments,
     summarized,
 )
@@ -45,16 +44,8 @@ def test_two_values_are_both_listed_and_three_are_summarized():
     assert summarized([0.9, 1.0, 0.7], percent) == "90% (70% to 100%)"
 
 
-def test_the_ranking_starts_with_the_highest_success(runs):
-    result = ranking(group_runs(runs[::-1]))
-    assert result.level == "partly"
-    assert result.title == "Highest success: td3 on Task-v0, none: 70% and 100%"
-    assert result.text.endswith("td3 on Task-v0, none: 70% and 100%; sac on Task-v0, none: 20%.")
-
-
-def test_runs_without_evaluations_have_no_ranking(tmp_path):
+def test_a_run_without_evaluations_has_no_success(tmp_path):
     run = read_run(write_run(tmp_path / "a", ()))
-    assert ranking(group_runs([run])).title == "No run was evaluated yet"
     assert group_runs([run])[0].cells(np.random.default_rng(0))["best"] == "-"
 
 
@@ -96,6 +87,16 @@ def test_options_that_each_run_found_by_itself_do_not_part_the_seeds(tmp_path):
     assert [len(group.runs) for group in group_runs(list(map(read_run, paths)))] == [3]
     change_settings(paths[2], explained={"tau": {"source": "given"}})
     assert len(group_runs(list(map(read_run, paths)))) == 3
+
+
+def test_a_run_of_a_version_without_an_option_has_its_default(tmp_path):
+    """OPTIONS of run_files have no `dtype`, as in runs of older versions."""
+    paths = [write_run(tmp_path / str(seed), seed=seed) for seed in range(2)]
+    change_settings(paths[1], options={"dtype": None}, explained={"dtype": {"default": None}})
+    assert [group.name for group in group_runs(list(map(read_run, paths)))] == ["td3 on Task-v0, none"]
+    change_settings(paths[1], options={"dtype": "float64"})
+    names = [group.name for group in group_runs(list(map(read_run, paths)))]
+    assert names == ["td3, dtype=none on Task-v0, none", "td3, dtype=float64 on Task-v0, none"]
 
 
 def test_success_over_environments(tmp_path):

@@ -14,9 +14,10 @@ RADIUS = 0.15
 class Pusher:
     """Positions within about 1 of the origin; the tool moves 0.1 per unit of action and pushes the object within RADIUS."""
 
-    def __init__(self, seed, order=None):
+    def __init__(self, seed, order=None, scale=1.0):
         self.rng = np.random.default_rng(seed)
         self.order = np.arange(10) if order is None else np.asarray(order)
+        self.scale = scale
 
     def reset(self):
         self.tool = self.rng.normal(size=2) * 0.02
@@ -37,7 +38,7 @@ class Pusher:
         seen = np.concatenate(
             [self.tool, self.thing, self.thing - self.tool, self.velocity, self.rng.normal(size=1), [3.0]]
         )
-        return seen[self.order]
+        return (seen * self.scale)[self.order]
 
 
 def play(world, n_episodes, choose, steps=50):

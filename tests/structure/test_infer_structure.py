@@ -10,11 +10,11 @@ from hindsight.rollout.probing import ProbingActor
 from hindsight.structure import infer_structure, plan_probing
 
 
-def structure_of(order=None):
-    world = Pusher(0, order)
+def structure_of(order=None, scale=1.0):
+    world = Pusher(0, order, scale)
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
-    act = ProbingActor(plan_probing(found.controlled, found.contact), SPEC.action, np.random.default_rng(2))
+    act = ProbingActor(plan_probing(found.controlled, found.contact, found.units), SPEC.action, np.random.default_rng(2))
     probing = play(world, 30, lambda observation, is_first: act(observation))
     return infer_structure(episodes, SPEC, probing), episodes, probing
 
@@ -39,7 +39,7 @@ def test_the_tool_is_found_and_the_distance_of_contact(inferred):
     assert structure.contact.tool == COLUMNS["tool"]
     assert structure.contact.distances[1] == pytest.approx(RADIUS, abs=0.02)
     (subgoal,) = parse_subgoals(structure.options()["subgoals"], SPEC)
-    assert (subgoal.achieved, subgoal.goal) == (COLUMNS["tool"], COLUMNS["object"])
+    assert (subgoal.achieved.columns, subgoal.goal.columns) == (COLUMNS["tool"], COLUMNS["object"])
     assert subgoal.tolerance < RADIUS < subgoal.switch_distance
 
 
@@ -74,6 +74,31 @@ def test_the_order_of_the_columns_does_not_matter():
     assert structure.contact.tool == tuple(place[column] for column in COLUMNS["tool"])
     assert place[8] in structure.hidden
     assert len(Symmetries(structure.options()["symmetries"], SPEC)) == 8
+
+
+def test_the_units_and_signs_of_the_columns_do_not_matter(inferred):
+    rng = np.random.default_rng(4)
+    scale = np.exp(rng.uniform(-2, 2, 10)) * rng.choice([-1, 1], 10)
+    structure, plain = structure_of(scale=scale)[0], inferred[0]
+    assert structure.contact.tool == plain.contact.tool
+    assert structure.hidden == plain.hidden
+    (subgoal,), (expected,) = (parse_subgoals(each.options()["subgoals"], SPEC) for each in (structure, plain))
+    seen = rng.uniform(-1, 1, (5, 10))
+    assert subgoal.distance(seen * scale) == pytest.approx(expected.distance(seen), rel=1e-4)
+    assert subgoal.tolerance == pytest.approx(expected.tolerance, rel=0.05)
+    group, plain_group = (Symmetries(each.options()["symmetries"], SPEC) for each in (structure, plain))
+    assert len(group) == len(plain_group) == 8
+    for element in range(8):
+        transformed = group.transformed("observation", seen * scale, element) / scale
+        assert transformed == pytest.approx(plain_group.transformed("observation", seen, element), abs=0.05)
+
+
+def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred():
+    scale = np.array([3.0, -0.5, 2.0, -2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])  # no column holds the gap
+    structure = infer_structure(play(Pusher(0, scale=scale), 40, repeated_random_actions(1)), SPEC)
+    assert structure.has_object
+    assert structure.contact is None
+    assert not [finding for finding in structure.findings() if finding.is_structure]
 
 
 def test_an_object_that_no_action_touches_gives_no_subgoal():

@@ -151,7 +151,7 @@ def test_a_policy_is_refused_if_the_bounds_of_the_actions_differ(tmp_path):
 
 
 def test_a_policy_is_not_used_with_another_time_limit(tmp_path):
-    with her(lambda: gymnasium.make("PointReach-v0", max_steps=7)) as model:
+    with her(lambda: gymnasium.make("PointReach-v0", max_episode_steps=7)) as model:
         model.save(tmp_path / "model")
     with pytest.raises(OptionError, match=r"PointReach-v0 differs .*7 steps per episode against 50"):
         HER.load(tmp_path / "model").evaluate(1)
@@ -272,3 +272,20 @@ def test_a_check_refuses_errors_and_keeps_its_report():
     with pytest.raises(GoalEnvError, match="check=False"):
         her(WrongSign, check=True)
     her(WrongSign).close()
+
+
+def test_a_wrapped_environment_gets_the_default_recipe_and_no_id(tmp_path):
+    def wrapped():
+        return gymnasium.wrappers.RescaleAction(gymnasium.make("PointReach-v0"), np.float32(-2), np.float32(2))
+
+    with HER(lambda: gymnasium.make("PointReach-v0"), check=False) as model:
+        assert (model.settings.recipe, model.spec.env_id) == ("point_reach", "PointReach-v0")
+    with pytest.warns(UserWarning, match=r"RescaleAction may change .*'default'.* give recipe='point_reach'"):
+        model = HER(wrapped, check=False, hidden=(8,))
+    with model:
+        assert model.settings.recipe == "default"
+        model.save(tmp_path / "policy.safetensors")
+    with HER.load(tmp_path / "policy.safetensors") as loaded, pytest.raises(OptionError, match="no registered id"):
+        loaded.evaluate(1)
+    with HER(wrapped, recipe="point_reach", check=False) as model:
+        assert model.settings.recipe == "point_reach"

@@ -7,6 +7,7 @@ from short_runs import OPTIONS, Uneven, her, same_bytes
 from hindsight import HER
 from hindsight.options import build_settings
 from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight.training.counts import Counts
 from hindsight.training.evaluate import Outcome
 from hindsight.training.evaluator import SCREEN_EPISODES, Evaluator
 from hindsight.training.events import EvaluationFinished, JobFinished
@@ -63,11 +64,24 @@ def test_an_evaluation_takes_effect_a_fifth_of_eval_every_later_or_at_the_end():
     assert effects == [(60, 80), (120, 140), (140, 140)]
 
 
-def test_an_evaluation_takes_effect_before_the_next_one_begins():
+@pytest.mark.parametrize(
+    ("rates", "solved_evaluations", "is_due"),
+    [((0.96,), 2, True), ((0.94,), 2, False), ((0.96, 0.94), 2, False), ((0.96, 0.96), 2, False), ((0.96,), 0, False)],
+)
+def test_a_success_is_confirmed_by_an_evaluation_that_begins_and_takes_effect_at_once(rates, solved_evaluations, is_due):
+    made = evaluator(
+        records(*((rate, 0.0) for rate in rates)), eval_every=100, solved_at=0.95, solved_evaluations=solved_evaluations
+    )
+    counts = Counts(env_steps=20, updates=1)
+    assert made.is_due(counts, until=1_000) is is_due
+    made.pending = SimpleNamespace(counts=counts)
+    assert made.takes_effect(counts, until=1_000) is is_due
+
+
+def test_evaluations_begin_with_the_first_due_step_after_the_random_steps():
     with her(eval_every=100, eval_episodes=3, random_steps=180) as model:
-        events = list(model.trainer.run(230))
-    assert [record["env_steps"] for record in model.trainer.history] == [190, 200, 230]
-    assert sum(isinstance(event, EvaluationFinished) for event in events) == 3
+        list(model.trainer.run(230))
+    assert [record["env_steps"] for record in model.trainer.history] == [200, 230]
 
 
 @pytest.mark.parametrize(

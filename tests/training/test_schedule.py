@@ -51,6 +51,18 @@ def test_the_free_schedule_takes_what_is_done_and_drops_what_is_too_old():
         assert counts.updates == 20  # as many as the steps that were stored after the first 20
 
 
+@pytest.mark.parametrize(("schedule", "played", "after"), [("deterministic", [0, 1], [2, 3]), ("free", [1, 2], [3, 4])])
+def test_no_episode_is_played_twice_after_jobs_were_dropped(schedule, played, after):
+    """The free schedule takes the newer of the two jobs in flight, so 0 is in flight when the jobs are dropped."""
+    with her(schedule=schedule, policy_lag=1) as model:
+        trainer = model.trainer
+        trainer.source = Uneven(trainer.source, max)
+        assert [trainer.learn_from_next_job()[0].number for _ in range(2)] == played
+        trainer.rollouts.drop(trainer.source, trainer.counts)
+        trainer.source.first = min
+        assert [trainer.learn_from_next_job()[0].number for _ in range(2)] == after
+
+
 class Faulty(gymnasium.Wrapper):
     """Raises in the steps for which `faulty` is true, counted over all environments of the test."""
 

@@ -90,11 +90,11 @@ def test_a_recipe_may_hold_options_of_other_agents():
         ({"tua": 1.0}, UnknownNameError, "Did you mean 'tau'"),
         ({"gamma": 0.9}, UnknownNameError, "no option `gamma` .agent 'td3'.. Use `discount`"),
         ({"dueling": True}, UnknownNameError, "no option `dueling` .agent 'td3'"),
-        ({"tau": "fast"}, OptionError, "`tau` must be a number above 0 and at most 1, got 'fast'"),
-        ({"steps": 1.5}, OptionError, "`steps` must be a whole number"),
-        ({"batch_size": 0}, OptionError, "at least 1"),
+        ({"tau": "fast"}, OptionError, "`tau` must be a valid number, got 'fast'"),
+        ({"steps": 1.5}, OptionError, "`steps` must be a valid integer"),
+        ({"batch_size": 0}, OptionError, "greater than 0"),
         ({"prioritized": True, "energy_priority": True}, OptionError, "Give one of them"),
-        ({"updates_per_step": 0.0}, OptionError, "above 0 and below 1000"),
+        ({"updates_per_step": 0.0}, OptionError, "`updates_per_step` must be greater than 0"),
     ],
 )
 def test_names_and_values_that_are_not_valid_are_refused(given, error, message):
@@ -118,6 +118,11 @@ def test_unknown_names_in_a_recipe_are_refused(tables, message):
 def test_an_unknown_agent_names_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean 'td3'"):
         resolve_settings(PLAIN, SPEC, "td4", {})
+
+
+def test_a_structure_that_nothing_declares_is_not_declared():
+    with pytest.raises(OptionError, match=r"structure='declared' needs an option that declares it: subgoals, "):
+        resolve_settings(load_recipe("default"), SPEC, None, {"structure": "declared"})
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 
 from hindsight import HER
+from hindsight.commands.train import Training
+from hindsight.errors import OptionError
 from hindsight.rollout.collect import play_episode
 from hindsight.training.checkpoint import restore_trainer, trainer_state
 from hindsight.training.run_folder import RunFolder
@@ -91,6 +93,15 @@ def test_later_looks_change_nothing_without_a_contact_or_without_a_search_for_st
     monkeypatch.setattr(search, "state", replace(search.state))
     search._refine(inferred.trainer, [*first, *seeking, *resting * 3])
     assert rebuilt == []
+
+
+def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypatch):
+    search, taken = inferred.trainer.search, []
+    observed = {name: found for name, found in search.state.observed.items() if name != "subgoals"}
+    monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
+    monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
+    search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes())
+    assert taken[0].contact.leads_to_goals
 
 
 class GoalSeen(Push):
@@ -181,3 +192,22 @@ def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_
         assert other.settings == folder.settings == found
         assert SavedModel.read(tmp_path).policy.subgoals == found.agent_options.subgoals
     assert json.loads((tmp_path / "settings.json").read_text())["changes"] == written["changes"]
+
+
+def test_a_run_that_ends_in_the_search_says_so_and_its_policy_goes_on_without(tmp_path, capsys):
+    with HER(Push, check=False, **FAST, steps=200) as model:
+        assert Training(model, "Push", tmp_path, resume=False, trackers=()).run() == 0
+    assert "without an update, since the run was still looking for the structure of the task" in capsys.readouterr().out
+    with HER.load(tmp_path, Push) as loaded:
+        assert loaded.settings.variant == "none"
+        with pytest.warns(UserWarning, match=r"before its run had found the structure.*structure='none'"):
+            loaded.learn(20)
+    with pytest.raises(OptionError, match="needs a new run"):
+        HER.load(tmp_path, Push, structure="inferred")
+
+
+def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path):
+    inferred.save(tmp_path / "policy")
+    with HER.load(tmp_path / "policy", Push) as loaded:
+        assert loaded.settings.variant == "inferred"
+        assert loaded.settings.agent_options.subgoals == inferred.settings.agent_options.subgoals

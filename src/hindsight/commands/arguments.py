@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from argparse import SUPPRESS, ArgumentParser, BooleanOptionalAction, Namespace
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -80,11 +80,17 @@ def _add_own(parser: ArgumentParser, agent: str = "", recipe: str = "") -> None:
     add("environment", nargs="?", metavar="ENV", help=f"id of the environment ({DEFAULT_ENVIRONMENT})")
     add("--agent", metavar="NAME", help=f"{', '.join(AGENT_OPTIONS)}{agent}")
     add("--recipe", metavar="NAME", help=f"tuned hyperparameters: a built-in recipe or a .toml file{recipe}")
-    add("--folder", type=Path, metavar="DIR", help="folder of the run (a new one under runs/)")
+    add("--folder", type=_folder, metavar="DIR", help="folder of the run (a new one under runs/)")
     add("--resume", action="store_true", help="continue the run in the folder, or the newest of its kind")
     add("--tensorboard", action="store_true", help="also write metrics for TensorBoard into the folder")
     add("-h", "--help", action="store_true", help="show this page")
     add("--help-all", action="store_true", help="show every option")
+
+
+def _folder(text: str) -> Path:
+    if not text:  # a variable of the shell that is not set: the current folder is not meant
+        raise ArgumentTypeError("must be the path of a folder, got nothing")
+    return Path(text)
 
 
 def _add_own_others(parser: Any) -> None:

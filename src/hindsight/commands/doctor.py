@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import platform
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from ctypes.util import find_library
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
@@ -38,7 +38,6 @@ PURPOSES = {  # of the extras
     "wandb": "train --wandb",
     "onnx": "export --onnx",
 }
-MAX_EGL_DEVICES = 16
 SMALLEST_DISK = 2e9  # bytes: two checkpoints with a full buffer
 Level = Literal["good", "note", "missing"]
 SIGNS: dict[Level, str] = {"good": "ok", "note": "note", "missing": "MISSING"}
@@ -143,28 +142,12 @@ def _cores(environment: Mapping[str, str]) -> Finding:
 
 
 def _graphics() -> Finding:
-    backend, devices = os.environ.get("MUJOCO_GL", "not set"), egl_devices()
-    egl = f"EGL with {devices} devices" if devices else "EGL missing"
-    text = f"{'a display' if has_display() else 'no display'}, {egl}, MUJOCO_GL is {backend}"
-    if has_display() or devices:
+    backend, has_egl = os.environ.get("MUJOCO_GL", "not set"), find_library("EGL") is not None
+    display, egl = "a display" if has_display() else "no display", "EGL" if has_egl else "no EGL"
+    text = f"{display}, {egl}, MUJOCO_GL is {backend}"
+    if has_display() or has_egl:
         return Finding("good", "play, graphics", text)
     return Finding("note", "play, graphics", f"{text}: simulators cannot be rendered", APT_GL)
-
-
-def egl_devices() -> int:
-    """Return the number of devices that EGL can render with, CPUs included; 0 if EGL is missing. MuJoCo uses EGL too."""
-    try:
-        library = ctypes.CDLL("libEGL.so.1")
-    except OSError:
-        return 0
-    library.eglGetProcAddress.restype = ctypes.c_void_p
-    address = library.eglGetProcAddress(b"eglQueryDevicesEXT")
-    if not address:
-        return 0
-    query = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int))(address)
-    count = ctypes.c_int(0)
-    devices = (ctypes.c_void_p * MAX_EGL_DEVICES)()
-    return int(count.value) if query(MAX_EGL_DEVICES, devices, ctypes.byref(count)) else 0
 
 
 def _disk(place: Path) -> Finding:

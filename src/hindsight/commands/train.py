@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console
 
@@ -22,7 +22,6 @@ from ..report.run import environment_name, read_run
 from ..report.verdict import warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
-from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
 from .terminal import Display, TrainDisplay, say
 
@@ -155,7 +154,6 @@ class Training:
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
         self._say_options(settings.flat())
         self._announced = settings
-        self._announce_workers(settings.rollout.workers, settings.rollout.policy_lag)
 
     def _say_options(self, options: Mapping[str, Any]) -> None:
         for option, reason in self.model.settings.reasons.items():
@@ -171,20 +169,6 @@ class Training:
             self._say_options({name: value for name, value in settings.flat().items() if value != before[name]})
             self._announced = settings
 
-    def _announce_workers(self, workers: int | Literal["auto"], lag: int) -> None:
-        cores = usable_cores()
-        if workers == "auto":
-            return
-        if workers >= cores > 1:
-            say(f"{workers} workers and the learner share {cores} cores. --workers {cores - 1} is as fast, or faster.")
-        if workers > lag + 1:
-            say(
-                f"policy_lag {lag} keeps {lag + 1} of {workers} workers busy while training. The others only evaluate. "
-                f"--policy-lag {workers - 1} uses all, with older weights."
-            )
-        elif workers and not lag:
-            say("policy_lag 0 leaves the workers idle during updates. --policy-lag 1 lets both run at the same time.")
-
     def _conclude(self) -> None:
         counts, training = self.trainer.counts, self.model.settings.training
         done = f"stopped after {counts.env_steps:,} steps"
@@ -192,7 +176,7 @@ class Training:
             first = self.trainer.history[-training.solved_evaluations]
             done = f"solved at {int(first['env_steps']):,} steps, confirmed at {self.trainer.evaluator.evaluated_at:,}"
         if not counts.updates:
-            done += f" without an update, since random_steps is {training.random_steps:,}"
+            done += f" without an update, since {self._why_no_update()}"
         say(
             f"{done}; {counts.updates:,} updates; {counts.start_seconds:.1f} s of starting, {counts.collect_seconds:.1f} s "
             f"of collecting, {counts.update_seconds:.1f} s of updating, {counts.evaluate_seconds:.1f} s of evaluating"
@@ -202,6 +186,12 @@ class Training:
                 say(f"warning: {warning}")
         words = shlex.quote(str(self.path)) + (" --trust-module" if ":" in self.environment else "")
         say(f"run: {self.path}\n  hindsight play {words}\n  hindsight evaluate {words}")
+
+    def _why_no_update(self) -> str:
+        random_steps, search = self.model.settings.training.random_steps, self.trainer.search
+        if search is not None and search.is_warm_up and self.trainer.counts.env_steps > random_steps:
+            return "the run was still looking for the structure of the task (--structure none does not)"
+        return f"random_steps is {random_steps:,}"
 
 
 def _structure_text(settings: Settings) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import MissingKeyError, OptionError, ShapeError
 from ..records import Array
-from ..replay.rows import Field, as_array, refuse_non_finite, whole_number, write
+from ..replay.rows import Fields, as_array, whole_number
 
 RESERVED = ("rew", "goal", "weights", "indexes")  # keys of a sample that env_dict may not define
 NUMERIC_KINDS = "biuf"
@@ -92,7 +92,8 @@ def cast(name: str, array: Array, dtype: np.dtype[Any]) -> Array:
     """
     if dtype.kind not in NUMERIC_KINDS:
         return array.astype(dtype)
-    field = Field.of(f"`{name}`", np.empty(array.shape, dtype))
-    write([field], [array])
-    refuse_non_finite([field], [array])
-    return field.array
+    converted = np.empty(array.shape, dtype)
+    field = Fields({f"`{name}`": converted})
+    field.write([array])
+    field.refuse([array])
+    return converted

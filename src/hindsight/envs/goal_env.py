@@ -12,6 +12,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import wrappers
 
 from ..errors import GoalEnvError, HindsightError, OptionError
 from ..records import GoalSpec
@@ -22,6 +23,16 @@ from .random_play import Environment, name_of, play_actions, random_actions
 from .rendering import prepare_rendering, render_once
 
 EnvSource = str | Callable[..., Environment] | Environment
+KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor rewards
+    FlattenGoalEnv,  # its keys are an option of the run
+    wrappers.HumanRendering,
+    wrappers.OrderEnforcing,
+    wrappers.PassiveEnvChecker,
+    wrappers.RecordEpisodeStatistics,
+    wrappers.RecordVideo,
+    wrappers.RenderCollection,
+    wrappers.TimeLimit,
+)
 LIMIT_NAMES = ("_max_episode_steps", "max_episode_steps", "max_steps")  # attributes of environments and wrappers
 
 
@@ -94,17 +105,35 @@ def require_goals(env: Environment) -> None:
         )
 
 
-def read_spec(env: Environment) -> GoalSpec:
+def read_spec(env: Environment, env_options: Mapping[str, Any] | None = None) -> GoalSpec:
     """Return the task of a goal environment: shapes, dtypes, bounds, time limit, reward range, id.
 
     The reward range is known if `compute_reward` returns exactly two values, such as -1 and 0, for goals from reached to
     far away; otherwise it is infinite. The environment is reset with a fixed seed and stepped once. Its random state is
     kept; reset it before the next step.
+    env_options: the arguments with which the registered environment was made. If others or a wrapper may change its task,
+        the spec has no id.
     """
     require_goals(env)
     spec = env.unwrapped.spec
-    env_id = spec.id if spec is not None else None
+    env_id = spec.id if spec is not None and change_of(env, env_options or {}) is None else None
     return GoalSpec.from_spaces(env.observation_space, env.action_space, time_limit(env), _reward_range(env), env_id)
+
+
+def change_of(env: Environment, env_options: Mapping[str, Any]) -> str | None:
+    """Return the wrapper or argument that may change the task of a registered environment; None if there is none.
+
+    env_options: the arguments that belong to the task. Wrappers inside that of `gymnasium.make` belong to it too.
+    """
+    layer, spec = env, env.unwrapped.spec
+    while isinstance(layer, gymnasium.Wrapper) and type(layer) is not wrappers.OrderEnforcing:
+        if type(layer) not in KEEP_THE_TASK:
+            return type(layer).__name__
+        layer = layer.env
+    registered = gymnasium.registry.get(spec.id) if spec is not None else None
+    known = {**(registered.kwargs if registered else {}), **env_options}
+    given = spec.kwargs.items() if spec is not None else ()
+    return next((f"{k}={v!r}" for k, v in given if k != "render_mode" and repr(known.get(k)) != repr(v)), None)
 
 
 def _reward_range(env: Environment) -> tuple[float, float]:

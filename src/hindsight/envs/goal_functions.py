@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import GoalEnvError, InputError
 from ..records import Array
-from .random_play import Environment, describe_failure, name_of, numeric_info, random_actions, random_state_kept
+from .random_play import Environment, describe_failure, name_of, numeric_info, random_actions, random_state_kept, step
 
 GoalFunction = Callable[[Any, Any, Any], Any]
 N_OBSERVED = 3  # rows of SampleGoals with goals that the environment returned
@@ -50,7 +50,7 @@ def sample_goals(env: Environment) -> SampleGoals:
         try:
             reset, _ = env.reset(seed=0)
             first = copy.deepcopy(reset)
-            second, _, terminated, _, info = env.step(next(random_actions(env, 0)))
+            second, _, terminated, _, info = step(env, next(random_actions(env, 0)))
             start, goal = np.asarray(first["achieved_goal"]), np.asarray(first["desired_goal"])
             space: Any = env.observation_space
             made_up = _goals_between(start, goal, space["desired_goal"])

@@ -82,10 +82,10 @@ def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Calla
     try:
         episode.append(start() if start else _first_observation(env, seed))
         for action in actions:
-            observation, reward, terminated, truncated, info = env.step(action)
+            observation, reward, terminated, truncated, info = step(env, action)
             episode.actions.append(action)
             episode.append(observation)
-            episode.rewards.append(float(reward))
+            episode.rewards.append(reward)
             episode.terminated.append(bool(terminated))
             episode.infos.append(dict(info))
             if terminated or truncated:
@@ -95,6 +95,19 @@ def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Calla
             f"Step {len(episode)} of an episode with seed {seed} failed ({describe_failure(problem)})."
         ) from problem
     return episode
+
+
+def step(env: Environment, action: Any) -> tuple[Any, float, Any, Any, Any]:
+    """Step an environment. Raises TypeError if it does not return one reward, two truth values and a dict."""
+    observation, reward, terminated, truncated, info = env.step(action)
+    if not isinstance(info, Mapping):
+        raise TypeError(f"step must return info as a dict, got {info!r}")
+    if isinstance(terminated, str) or isinstance(truncated, str):  # any text would count as True
+        raise TypeError(f"step must return terminated and truncated as True or False, got {terminated!r} and {truncated!r}")
+    try:
+        return observation, float(reward), terminated, truncated, info
+    except (TypeError, ValueError):
+        raise TypeError(f"step must return reward as one number, got {reward!r}") from None
 
 
 def _first_observation(env: Environment, seed: int) -> Any:

@@ -19,10 +19,6 @@ class EnvironmentOptions(OptionRecord, title="Environment"):
     observation_keys: tuple[str, ...] = Field((), description="further keys of the observation, appended to it")
     env_module: str | None = Field(None, description="module that registers the environment; dock of dock:Dock-v0")
     max_episode_steps: PositiveInt | None = Field(None, description="time limit; needed if the environment has none")
-    training_episode_steps: PositiveInt | None = Field(None, description="time limit of training episodes alone")
-    steps_after_success: NonNegativeInt | None = Field(
-        None, description="end training episodes after so many further steps at the goal; None: play on"
-    )
     remake_environment: bool | None = Field(None, description="new environment per episode; None: if resets are inexact")
 
     @property

@@ -66,13 +66,18 @@ def write_recipe(
     title: a comment. head: the entries above the options. comments: by option.
     Raises FileError for another suffix than .toml.
     """
-    if path.suffix != ".toml":
-        raise FileError(f"The path of a recipe must end in .toml, got {path}.")
+    require_toml(path)
     lines = [f"# {title}", *(f"{name} = {json.dumps(value)}" for name, value in head.items()), "", "[options]"]
     for name, value in options.items():
         lines += [f"# {comments[name]}"] if name in comments else []
         lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
     save_bytes(path, ("\n".join(lines) + "\n").encode())
+
+
+def require_toml(path: Path) -> None:
+    """Raise FileError for another suffix than .toml."""
+    if path.suffix != ".toml":
+        raise FileError(f"The path of a recipe must end in .toml, got {path}.")
 
 
 def _read(kind: str, path: Path) -> str:

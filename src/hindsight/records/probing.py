@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .affine import AffineColumns
+
 
 @dataclass(frozen=True)
 class Probing:
     """How to steer a tool, which the action controls, to an object, which it does not.
 
-    tool, thing: columns of the observation, places of the tool and of the object.
-    steer: the action for a wanted change of the tool's columns, one row per entry of the action.
+    tool, thing: columns of the observation, places of the tool and of the object, in the units of the goal.
+    steer: the action for a wanted change of the tool's place, one row per entry of the action.
     reach: usual distance between tool and object when the object begins to move.
     """
 
-    tool: tuple[int, ...]
-    thing: tuple[int, ...]
+    tool: AffineColumns
+    thing: AffineColumns
     steer: tuple[tuple[float, ...], ...]
     reach: float

@@ -1,6 +1,7 @@
 """Subgoals: goals to reach before the goal of the task (relay HER, Luo et al. 2023), such as "gripper at the object".
 
-A subgoal has an achieved goal and a desired goal of its own; both are columns of the observation. The agent learns to reach
+A subgoal has an achieved goal and a desired goal of its own; both are columns of the observation, in the units of the goal
+or brought to them, as in achieved=2.5*o0+1,-o1. The agent learns to reach
 subgoals with the same networks as the task's goal. While a subgoal is not met, the policy acts for the subgoal.
 A subgoal is declared as text: "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15".
 """
@@ -11,17 +12,17 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..errors import OptionError
 from . import Array, GoalSpec
+from .affine import AffineColumns
 
 TASK = 0  # the number that stands for the task's own goal; subgoals count from 1
 _EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
-_TEXT = re.compile(r"(\w+) achieved=([\d,]+) goal=([\d,]+) tolerance=([\d.e-]+) switch_distance=([\d.e-]+)")
+_TEXT = re.compile(r"(\w+) achieved=(\S+) goal=(\S+) tolerance=([\d.e-]+) switch_distance=([\d.e-]+)")
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Subgoal:
     """
 
     name: str
-    achieved: tuple[int, ...]
-    goal: tuple[int, ...]
+    achieved: AffineColumns
+    goal: AffineColumns
     tolerance: float
     switch_distance: float
 
@@ -45,7 +46,8 @@ class Subgoal:
         found = _TEXT.fullmatch(text)
         try:
             name, achieved, goal, tolerance, switch_distance = found.groups() if found else ()
-            subgoal = cls(name, _columns(achieved), _columns(goal), float(tolerance), float(switch_distance))
+            columns = AffineColumns.parse(achieved), AffineColumns.parse(goal)
+            subgoal = cls(name, *columns, float(tolerance), float(switch_distance))
         except ValueError:
             raise OptionError(f"Cannot read the subgoal {text!r}. Write it as in {_EXAMPLE!r}.") from None
         if not 0 < subgoal.tolerance <= subgoal.switch_distance < math.inf:
@@ -54,13 +56,7 @@ class Subgoal:
 
     def distance(self, observation: Any, xp: Any = np) -> Any:
         """Return the Euclidean distance from being met, (...), of observations (..., n). xp: as in `acting_goals`."""
-        offset = xp.take(observation, self.columns[0], -1) - xp.take(observation, self.columns[1], -1)
-        return xp.sqrt(xp.square(offset).sum(-1))
-
-    @cached_property
-    def columns(self) -> tuple[Array, Array]:
-        """Return `achieved` and `goal` as arrays, with which NumPy selects columns faster."""
-        return np.array(self.achieved, np.int64), np.array(self.goal, np.int64)
+        return xp.sqrt(xp.square(self.achieved.of(observation, xp) - self.goal.of(observation, xp)).sum(-1))
 
 
 def parse_subgoals(texts: Sequence[str], spec: GoalSpec) -> tuple[Subgoal, ...]:
@@ -70,7 +66,7 @@ def parse_subgoals(texts: Sequence[str], spec: GoalSpec) -> tuple[Subgoal, ...]:
         shapes = f"{spec.observation.shape} and {spec.goal.shape}"
         raise OptionError(f"Subgoals need a flat observation and flat goals, got the shapes {shapes}. Set subgoals=().")
     for subgoal in subgoals:
-        for name, columns in (("achieved", subgoal.achieved), ("goal", subgoal.goal)):
+        for name, columns in (("achieved", subgoal.achieved.columns), ("goal", subgoal.goal.columns)):
             if len(columns) != spec.goal.size or max(columns) >= spec.observation.size:
                 expected = f"{spec.goal.size} columns of the observation, below {spec.observation.size}"
                 raise OptionError(f"`{name}` of the subgoal {subgoal.name} is {columns}. Expected {expected}.")
@@ -100,8 +96,8 @@ def acting_goals(
         is_before = (subgoal == TASK) | (subgoal > number)
         is_far = is_before & (each.distance(observation, xp) > (each.tolerance if is_guided else each.switch_distance))
         acting = xp.where(is_far, number, acting)
-        achieved_goal = xp.where(is_far[..., None], xp.take(observation, each.columns[0], -1), achieved_goal)
-        goal = xp.where(is_far[..., None], xp.take(observation, each.columns[1], -1), goal)
+        achieved_goal = xp.where(is_far[..., None], each.achieved.of(observation, xp), achieved_goal)
+        goal = xp.where(is_far[..., None], each.goal.of(observation, xp), goal)
     return acting, achieved_goal, goal
 
 
@@ -111,9 +107,5 @@ def acting_goal(
     """Return what `acting_goals` returns for one observation of the task's own goal, in less time."""
     for number, each in enumerate(subgoals, 1):
         if each.distance(observation) > (each.tolerance if is_guided else each.switch_distance):
-            return number, observation.take(each.columns[0]), observation.take(each.columns[1])
+            return number, each.achieved.of(observation), each.goal.of(observation)
     return TASK, achieved_goal, goal
-
-
-def _columns(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(",")))

@@ -2,7 +2,8 @@
 
 A recipe declares generators of the group as text. "o0=-o1 o1=o0 g0=-g1 g1=g0 a0=-a1 a1=a0" is a rotation by 90 degrees:
 column 0 of the observation becomes minus column 1, and so on. `o` is a column of the observation, `g` of the achieved and
-desired goals, `a` of the action. "o1=1.5-o1" is a mirror at 0.75. Columns that are not named stay as they are. The buffer
+desired goals, `a` of the action. "o1=1.5-o1" is a mirror at 0.75. "o6=-2.5*o7 o7=0.4*o6" exchanges columns of different
+units. Columns that are not named stay as they are. The buffer
 transforms each sample by a random element of the group (data augmentation).
 """
 
@@ -17,36 +18,39 @@ import numpy as np
 
 from ..errors import OptionError
 from . import Array, ArraySpec, Episode, GoalSpec
+from .affine import NUMBER
 
 LARGEST_ORDER = 64  # elements of a group; generators that exceed it never return to the identity
 PARTS = {"o": "observation", "g": "goal", "a": "action"}
 _PART_OF_ARRAY = {"observation": "observation", "achieved_goal": "goal", "desired_goal": "goal", "action": "action"}
-_ENTRY = re.compile(r"([oga])(\d+)=(?:([+-]?\d+(?:\.\d*)?)(?=[+-]))?([+-]?)\1(\d+)")
-_OFFSET_TOLERANCE = 1e-6  # largest difference between equal offsets: texts have few digits
+_ENTRY = re.compile(rf"([oga])(\d+)=(?:([+-]?{NUMBER})(?=[+-]))?([+-]?)(?:({NUMBER})\*)?\1(\d+)")
+_TOLERANCE = 1e-6  # largest difference between equal numbers: texts have few digits
 
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """G maps of rows of n columns: x becomes sign * x[source] + offset. All arrays are (G, n), or (n,) for one map."""
+    """G maps of rows of n columns: x becomes factor * x[source] + offset. All arrays are (G, n), or (n,) for one map."""
 
     source: Array
-    sign: Array
+    factor: Array
     offset: Array
 
     def select(self, columns: slice) -> Maps:
         """Return the maps of some neighbouring columns. The maps must not mix them with other columns."""
-        arrays = (self.source - columns.start, self.sign, self.offset)
+        arrays = (self.source - columns.start, self.factor, self.offset)
         return Maps(*(np.ascontiguousarray(array[:, columns]) for array in arrays))
 
     def after(self, first: Maps) -> Maps:
         """Return the composition: `first`, then this map. Both are single maps."""
-        sign, offset = self.sign * first.sign[self.source], self.sign * first.offset[self.source] + self.offset
-        return Maps(first.source[self.source], sign, offset)
+        factor, offset = self.factor * first.factor[self.source], self.factor * first.offset[self.source] + self.offset
+        return Maps(first.source[self.source], factor, offset)
 
     def is_same(self, other: Maps) -> bool:
-        """Return whether two maps are equal, up to rounding of the offsets."""
-        same = np.array_equal(self.source, other.source) and np.array_equal(self.sign, other.sign)
-        return same and bool(np.abs(self.offset - other.offset).max(initial=0.0) < _OFFSET_TOLERANCE)
+        """Return whether two maps are equal, up to rounding."""
+        pairs = ((self.factor, other.factor), (self.offset, other.offset))
+        return np.array_equal(self.source, other.source) and all(
+            np.abs(one - another).max(initial=0.0) < _TOLERANCE for one, another in pairs
+        )
 
 
 class Symmetries:
@@ -76,7 +80,9 @@ class Symmetries:
     def transformed(self, part: str, values: Array, element: int) -> Array:
         """Return `values` (N, n) transformed by an element, as a copy. part: "observation", "goal" or "action"."""
         maps = self.maps[part]
-        return np.asarray(maps.sign[element] * values[:, maps.source[element]] + maps.offset[element]).astype(values.dtype)
+        return np.asarray(maps.factor[element] * values[:, maps.source[element]] + maps.offset[element]).astype(
+            values.dtype
+        )
 
     def augmented(self, episode: Episode) -> Iterator[Episode]:
         """Yield the episode as it is, then transformed by each other element."""
@@ -97,7 +103,7 @@ def _require_flat_floats(name: str, array: ArraySpec) -> None:
 def _parse(text: str, columns: dict[str, slice]) -> Maps:
     """Return the map of one generator over all columns of a row: observation, goal, action."""
     n = max(part.stop for part in columns.values())
-    source, sign, offset, named = np.arange(n), np.ones(n), np.zeros(n), set()
+    source, factor, offset, named = np.arange(n), np.ones(n), np.zeros(n), set()
     for entry in text.split():
         found = _ENTRY.fullmatch(entry)
         if found is None:
@@ -105,7 +111,7 @@ def _parse(text: str, columns: dict[str, slice]) -> Maps:
                 f"The symmetry {text!r} has the entry {entry!r}. Write column=column, both of one array (o, g or a), as in "
                 f"o0=-o1 or g1=1.5-g1."
             )
-        letter, to, constant, minus, taken = found.groups()
+        letter, to, constant, minus, scale, taken = found.groups()
         part = columns[PARTS[letter]]
         at, size = part.start + int(to), part.stop - part.start
         if max(int(to), int(taken)) >= size:
@@ -113,11 +119,11 @@ def _parse(text: str, columns: dict[str, slice]) -> Maps:
         if at in named:
             raise OptionError(f"The symmetry {text!r} maps {letter}{to} twice. Name each column once on the left.")
         named.add(at)
-        source[at], sign[at] = part.start + int(taken), -1.0 if minus == "-" else 1.0
+        source[at], factor[at] = part.start + int(taken), float(f"{minus}{scale or 1}")
         offset[at] = float(constant or 0.0)
     if len(np.unique(source)) < n:
         raise OptionError(f"The symmetry {text!r} uses a column twice on the right, so another one is lost. Use each once.")
-    return Maps(source, sign, offset)
+    return Maps(source, factor, offset)
 
 
 def _generate_group(generators: list[Maps], n: int) -> Maps:
@@ -130,4 +136,4 @@ def _generate_group(generators: list[Maps], n: int) -> Maps:
                 found.append(new)
             if len(found) > LARGEST_ORDER:
                 raise OptionError(f"The symmetries generate more than {LARGEST_ORDER} maps. Check their signs and offsets.")
-    return Maps(*(np.stack(arrays) for arrays in zip(*((m.source, m.sign, m.offset) for m in found), strict=True)))
+    return Maps(*(np.stack(arrays) for arrays in zip(*((m.source, m.factor, m.offset) for m in found), strict=True)))

@@ -14,7 +14,7 @@ from ..errors import FileError, InputError, OptionError
 from ..options import Relabel, ReplayOptions
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
 from ..records.symmetries import Symmetries
-from ..storage import load_arrays, save_arrays
+from ..storage import as_path, load_arrays, save_arrays
 from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
 from .rows import check_stored, fraction_of_one, row_dtype, whole_number
@@ -72,6 +72,7 @@ class HindsightBuffer:
         discount: float = 0.98,
         subgoals: Sequence[str] = (),
     ) -> None:
+        _refuse_other_types(options, seed, subgoals, (compute_reward, compute_terminated, compute_success))
         is_spec = isinstance(observation_space, GoalSpec)
         spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
@@ -177,7 +178,7 @@ class HindsightBuffer:
     def add_episode(self, episode: Episode) -> None:
         """Add a whole episode. Raises as `add` does, before anything is stored."""
         with self._lock:
-            self.timeline.append(episode)
+            self.timeline.append(_as_episode(episode))
 
     def end_open_episodes(self) -> None:
         """Close every open episode as truncated, for resets in the middle of one."""
@@ -243,7 +244,7 @@ class HindsightBuffer:
     def save(self, path: str | Path) -> None:
         """Write everything except the functions to the file `path`, atomically."""
         with self._lock:
-            save_arrays(Path(path), KIND, *self.state_dict())
+            save_arrays(as_path("path", path), KIND, *self.state_dict())
 
     @classmethod
     def load(
@@ -260,7 +261,7 @@ class HindsightBuffer:
         The functions are not in the file: pass again those that the saved buffer had. strategy: if it was a function.
         Raises FileError for a file that is missing, damaged, foreign or of another version, and for a missing function.
         """
-        arrays, data = load_arrays(Path(path), KIND)
+        arrays, data = load_arrays(as_path("path", path), KIND)
         try:
             buffer = _restore((compute_reward, compute_terminated, compute_success), strategy, arrays, data)
             if strategy is not None and buffer.strategy != strategy:
@@ -278,6 +279,25 @@ class HindsightBuffer:
         """Return a buffer with a copy of the contents and with the same functions, which may belong to an environment."""
         with self._lock:
             return _restore(self._functions, self._strategy, *self.state_dict())
+
+
+def _as_episode(episode: Any) -> Episode:
+    if not isinstance(episode, Episode):
+        raise InputError(f"Expected a hindsight.records.Episode, got {episode!r}.")
+    return episode
+
+
+def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Sequence[Any]) -> None:
+    """Raise OptionError for arguments of the buffer that nothing else checks."""
+    if not isinstance(options, ReplayOptions):
+        raise OptionError(f"options must be a ReplayOptions, for example ReplayOptions(n_steps=3), got {options!r}.")
+    if not isinstance(seed, np.random.Generator):
+        whole_number("seed", seed, 0)
+    if not isinstance(subgoals, Sequence) or not all(isinstance(each, str) for each in subgoals):
+        raise OptionError(f"subgoals must be a sequence of texts, got {subgoals!r}.")
+    for name, function in zip(FUNCTIONS, functions, strict=True):
+        if function is not None and not callable(function):
+            raise OptionError(f"{name} must be a function, got {function!r}.")
 
 
 def _describe(buffer: HindsightBuffer) -> dict[str, Any]:

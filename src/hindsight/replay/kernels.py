@@ -8,6 +8,8 @@ copy. The loops therefore prefetch the addresses that they need next.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,9 @@ from ..records import OBSERVATION_KEYS, Array
 FUTURE, FINAL, EPISODE, RANDOM, DESIRED, STORED = range(len(SOURCES) + 1)  # STORED: a goal that is stored in the row
 LARGEST_U = math.nextafter(1.0, 0.0)
 FRESH, OPEN, ENDED = range(3)  # phases of an environment: no open episode; inside an episode; an episode has just ended
-NOT_FINITE, NEEDS_CARE = -1, -2  # codes of `add_steps`
+REFUSED, NEEDS_CARE = -1, -2  # codes of `add_steps`
+MAGNITUDE = 0x7FFFFFFF  # the bits of an int32 without its sign
+EVERY_FLOAT = (np.array([-np.inf]), np.array([np.inf]))
 AHEAD = 16  # samples between a prefetch and its use
 CACHE_LINE = 64  # bytes
 GOLDEN, MIXERS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -84,15 +88,17 @@ def fill_uniform(state: Array, u: Array) -> None:
 
 
 def row_layout(row: np.dtype[Any]) -> Array:
-    """Return where sampling reads, (8,) int64.
+    """Return where sampling reads, (9,) int64.
 
     In int32: the size of a row, the places of steps_done and steps_left. In bytes: the size of a row, the places of
     achieved_goal and desired_goal, the size of a goal. The number of stored goals, which follow the desired goal.
+    The number of float fields of an observation.
     """
     at = {name: place for name, (_, place, *_) in (row.fields or {}).items()}
     ints = [row.itemsize // 4, at["steps_done"] // 4, at["steps_left"] // 4]
-    goal_bytes, n_stored = row["desired_goal"].itemsize, row["stored_goals"].shape[0] if "stored_goals" in at else 0
-    return np.array([*ints, row.itemsize, at["achieved_goal"], at["desired_goal"], goal_bytes, n_stored], np.int64)
+    n_stored = row["stored_goals"].shape[0] if "stored_goals" in at else 0
+    goal = (at["achieved_goal"], at["desired_goal"], row["desired_goal"].itemsize)
+    return np.array([*ints, row.itemsize, *goal, n_stored, _count_seen(row)], np.int64)
 
 
 @compiled
@@ -133,7 +139,7 @@ def choose_goals(
     sources: (S, 3): an index of SOURCES, or STORED; the start and the size of its part of [0, 1). The parts are adjacent.
     row, other_row: (B,) live rows. Only RANDOM and DESIRED read `other_row`.
     """
-    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored = layout
+    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored, _ = layout
     n_sources, (source, start, size) = len(sources), sources[0]
     end = sources[-1, 1] + sources[-1, 2]
     for i in range(len(row)):
@@ -221,36 +227,46 @@ def write_rewards(recomputed: Array, reward: Array, is_relabelled: Array) -> boo
 
 
 @compiled
-def apply_symmetry(values: Array, element: Array, source: Array, sign: Array, offset: Array) -> None:
-    """Replace every row x of `values` by sign * x[source] + offset, with the maps of its group element.
+def apply_symmetry(values: Array, element: Array, source: Array, factor: Array, offset: Array) -> None:
+    """Replace every row x of `values` by factor * x[source] + offset, with the maps of its group element.
 
     values: (B, n) floats.
     element: (B,), one of the G group elements. Element 0 is the identity and is skipped.
-    source, sign, offset: (G, n), see `hindsight.records.symmetries`.
+    source, factor, offset: (G, n), see `hindsight.records.symmetries`.
     """
     row = np.empty(values.shape[1], values.dtype)
     for i in range(len(values)):
         g = element[i]
         if g:
-            for j in range(len(row)):  # an assignment of the slice takes 2 s more to compile
+            for j in range(len(row)):  # an asfactorment of the slice takes 2 s more to compile
                 row[j] = values[i, j]
             for j in range(len(row)):
-                values[i, j] = sign[g, j] * row[source[g, j]] + offset[g, j]
+                values[i, j] = factor[g, j] * row[source[g, j]] + offset[g, j]
 
 
-def float_table(row: np.dtype[Any], watched: tuple[str, ...] = (), largest: float = np.inf) -> Array:
-    """Return where a row holds floats, (F, 5) int64, one line per field in the order of the fields.
+def float_order(floats: Array) -> Array:
+    """Return int32 numbers in the order of the floats, (n,) each. Of a float64 the upper half counts: 6 decimal places."""
+    step = floats.itemsize // 4
+    upper = floats.view(np.int32)[step - 1 :: step]
+    return upper ^ ((upper >> 31) & MAGNITUDE)
 
-    In int32: the first number that holds an exponent, the end of the field, the step between exponents, the bits of the
-    exponent, and the smallest exponent that is refused: that of NaN and infinity, or in watched float32 fields that of
-    `largest`, a power of two.
+
+def float_table(row: np.dtype[Any], limits: Mapping[str, tuple[Array, Array]] = MappingProxyType({})) -> Array:
+    """Return where a row holds floats, (F, 5) int64, in the order of the fields: first those of an observation.
+
+    In int32: the first number to compare, the end, the step between numbers; and the lowest and highest number that is
+    not refused, in `float_order`. NaN and infinity are always refused.
+    limits: lowest and highest value of a field: arrays of one number, or of one for each element of the field.
     """
-    lines = []
+    lines: list[tuple[Any, ...]] = []
     for name, (dtype, place, *_) in (row.fields or {}).items():
-        if dtype.base.kind == "f":
-            step, bits = (1, 0x7F800000) if dtype.base.itemsize == 4 else (2, 0x7FF00000)
-            limit = int(np.float32(largest).view(np.int32)) if name in watched and step == 1 else bits
-            lines.append((place // 4 + step - 1, (place + dtype.itemsize) // 4, step, bits, limit))
+        if dtype.base.kind == "f" and dtype.itemsize:
+            step, largest = dtype.base.itemsize // 4, np.finfo(dtype.base).max
+            low, high = (np.clip(bound, -largest, largest) for bound in limits.get(name, EVERY_FLOAT))
+            width = dtype.itemsize // 4 // len(low)
+            starts = range(place // 4, (place + dtype.itemsize) // 4, width)
+            orders = (float_order(bound.astype(dtype.base)) for bound in (low, high))
+            lines += [(i + step - 1, i + width, step, *order) for i, *order in zip(starts, *orders, strict=True)]
     return np.array(lines, np.int64)
 
 
@@ -260,12 +276,12 @@ def finish_rows(numbers: Array, layout: Array, floats: Array) -> bool:
 
     numbers: the rows as int32, flat.
     layout: see `row_layout`.
-    floats: see `float_table`.
+    floats: see `float_table`. In the last row, only the observation counts.
     """
-    n, row_ints, n_bad = len(numbers) // layout[0], layout[0], 0
+    n, row_ints, n_seen, n_bad = len(numbers) // layout[0], layout[0], layout[8], 0
     for i in range(n):
         numbers[i * row_ints + layout[1]], numbers[i * row_ints + layout[2]] = i, n - 1 - i
-        n_bad += _count_refused(numbers, i * row_ints, floats)
+        n_bad += _count_refused(numbers, i * row_ints, floats, len(floats) if i < n - 1 else n_seen)
     return n_bad == 0
 
 
@@ -277,8 +293,12 @@ def open_layout(row: np.dtype[Any]) -> Array:
     """
     fields = {name: (place, dtype) for name, (dtype, place, *_) in (row.fields or {}).items()}
     ends = {name: place + dtype.itemsize for name, (place, dtype) in fields.items()}
-    n_seen = sum(fields[name][1].base.kind == "f" for name in OBSERVATION_KEYS)
-    return np.array([row.itemsize, ends["achieved_goal"], fields["terminated"][0], n_seen], np.int64)
+    return np.array([row.itemsize, ends["achieved_goal"], fields["terminated"][0], _count_seen(row)], np.int64)
+
+
+def _count_seen(row: np.dtype[Any]) -> int:
+    """Return the number of lines that a float table has for an observation."""
+    return sum(row[name].base.kind == "f" and row[name].itemsize > 0 for name in OBSERVATION_KEYS)
 
 
 @compiled
@@ -300,8 +320,8 @@ def add_steps(
     steps, phase: (n,), the lengths of the open episodes, and FRESH, OPEN or ENDED.
     skips_resets: whether the step after an end is the reset of an environment with autoreset "next_step". It is skipped,
         and the environment becomes FRESH.
-    Return NOT_FINITE for NaN or infinity, NEEDS_CARE if a step does not start from the last observation or an open episode
-    has no room. Nothing is written then.
+    Return REFUSED for a float that `floats` refuses, NEEDS_CARE if a step does not start from the last observation or an
+    open episode has no room. Nothing is written then.
     """
     row_bytes, head, terminated_at, n_seen = layout
     n, numbers = len(steps), incoming.view(np.int32)
@@ -313,10 +333,10 @@ def add_steps(
         if (phase[i] == OPEN or is_reset[i]) and not _is_same(incoming, before, open_rows, last, head):
             needs_care = True
         if not is_reset[i]:
-            n_bad = _count_refused(numbers, before // 4, floats)
-            n_bad += _count_refused(numbers, (before + n * row_bytes) // 4, floats[:n_seen])
+            n_bad = _count_refused(numbers, before // 4, floats, len(floats))
+            n_bad += _count_refused(numbers, (before + n * row_bytes) // 4, floats, n_seen)
             if n_bad:
-                return NOT_FINITE
+                return REFUSED
             needs_care |= phase[i] == OPEN and steps[i] + 2 > room
     if needs_care:
         return NEEDS_CARE
@@ -343,11 +363,12 @@ def _is_same(these: Array, start: int, those: Array, other_start: int, size: int
 
 
 @compiled
-def _count_refused(numbers: Array, start: int, floats: Array) -> int:
-    """Return how many floats of the row that starts at `start` are refused."""
+def _count_refused(numbers: Array, start: int, floats: Array, n_lines: int) -> int:
+    """Return how many floats of the row that starts at `start` are refused by the first lines of a float table."""
     n_bad = 0
-    for f in range(len(floats)):
-        first, stop, step, bits, limit = floats[f]
+    for f in range(n_lines):
+        first, stop, step, low, high = floats[f]
         for i in range(start + first, start + stop, step):
-            n_bad += (numbers[i] & bits) >= limit
+            order = numbers[i] ^ ((numbers[i] >> 31) & MAGNITUDE)
+            n_bad += (order < low) | (order > high)
     return n_bad

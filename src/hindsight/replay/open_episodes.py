@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
-from .kernels import ENDED, FRESH, NEEDS_CARE, NOT_FINITE, OPEN, add_steps, float_table, open_layout
-from .rows import INFO_PREFIX, Field, as_bytes, refuse_non_finite, select_observation, whole_number, write
+from .kernels import ENDED, FRESH, NEEDS_CARE, OPEN, REFUSED, add_steps, float_table, open_layout
+from .rows import INFO_PREFIX, Fields, as_bytes, select_observation, whole_number
 from .timeline import Timeline, free_memory, zero_rows
 
 SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
@@ -58,7 +58,7 @@ class OpenEpisodes:
         self.phase = np.zeros(n_envs, np.int64)
         self.closed: list[tuple[int, int]] = []
         self.breaks = self._short_breaks = 0
-        self._is_checked = False
+        self._is_checked, self._needs_info = False, bool(timeline.info_keys) or self.autoreset == SAME_STEP
         self._incoming = np.zeros((2, n_envs), row)  # one step of each environment: before, after
         self._truncated = np.zeros(n_envs, np.bool_)
         self._fields = self._bare_fields = _fields_of(self._incoming[0], self._incoming[1], self._truncated, timeline)
@@ -93,11 +93,11 @@ class OpenEpisodes:
         if not self._is_checked:
             _refuse_shared_memory(before, after)
             self._is_checked = True
-        write(fields, values)
-        if info or self.timeline.info_keys or self.autoreset == SAME_STEP:
+        fields.write(values)
+        if info or self._needs_info:
             self._read_info(info)
         code = add_steps(*self._arguments)
-        if code == NOT_FINITE:
+        if code == REFUSED:
             self._refuse(fields, values)
         if code == NEEDS_CARE:
             self._make_way(before, after)
@@ -123,7 +123,7 @@ class OpenEpisodes:
     def _set_rows(self, rows: Array) -> None:
         """Use `rows` as memory of the open episodes."""
         self.rows = rows
-        layouts = (open_layout(rows.dtype), float_table(rows.dtype))
+        layouts = (open_layout(rows.dtype), float_table(rows.dtype, self.timeline.limits))
         state = (self.steps, self.phase, self._truncated, self.autoreset == NEXT_STEP)
         self._arguments = (as_bytes(self._incoming), as_bytes(rows), *layouts, *state)
 
@@ -180,24 +180,24 @@ class OpenEpisodes:
             finals = _final_observations(info, self.n_envs)
             for i in np.flatnonzero(self._truncated | self._incoming[0]["terminated"]).tolist():
                 self._write_final(i, finals[i])
-        elif "final_obs" in info if isinstance(info, Mapping) else any("final_obs" in each for each in info or ()):
+        elif any("final_obs" in each for each in _infos(info)):
             raise InputError(f"info has final_obs, so autoreset must be 'same_step', but it is {self.autoreset!r}.")
         for key in self.timeline.info_keys:
-            field = Field.of(f"info[{key!r}]", self._incoming[0][INFO_PREFIX + key])
-            write([field], [_info_column(info, key, self.n_envs)])
+            field = Fields({f"info[{key!r}]": self._incoming[0][INFO_PREFIX + key]})
+            field.write([_info_column(info, key, self.n_envs)])
 
     def _write_final(self, i: int, final: Any) -> None:
         if final is None:
             raise MissingKeyError(f"autoreset is 'same_step', but info has no final_obs for environment {i}, which ended.")
         after = self._incoming[1, i : i + 1].reshape(())
-        fields = [Field.of(f"final_obs[{i}][{key!r}]", after[key]) for key in OBSERVATION_KEYS]
+        fields = Fields({f"final_obs[{i}][{key!r}]": after[key] for key in OBSERVATION_KEYS})
         values = select_observation(final, "final_obs")
-        write(fields, values)
-        refuse_non_finite(fields, values)
+        fields.write(values)
+        fields.refuse(values)
 
-    def _refuse(self, fields: Sequence[Field], values: Sequence[Any]) -> None:
-        """Raise for what is not finite: a value of the step, or an info value."""
-        refuse_non_finite(fields, values)
+    def _refuse(self, fields: Fields, values: Sequence[Any]) -> None:
+        """Raise for what cannot be stored: a value of the step, or an info value that is not finite."""
+        fields.refuse(values)
         for key in self.timeline.info_keys:
             is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
             if is_bad.any():
@@ -235,15 +235,12 @@ class OpenEpisodes:
         self.steps[:], self.phase[:] = state["open_steps"], state["open_phase"]
 
 
-def _fields_of(before: Array, after: Array, truncated: Array, timeline: Timeline) -> tuple[Field, ...]:
+def _fields_of(before: Array, after: Array, truncated: Array, timeline: Timeline) -> Fields:
     """Return the fields of the values of a step, in the order in which `OpenEpisodes.add` has them."""
-    return (
-        *(Field.of(f"observation[{key!r}]", before[key]) for key in OBSERVATION_KEYS),
-        *(Field.of(f"next_observation[{key!r}]", after[key]) for key in OBSERVATION_KEYS),
-        Field.of("action", before["action"], timeline.spec.action),
-        *(Field.of(key, before[key]) for key in ("reward", "terminated")),
-        Field.of("truncated", truncated),
-    )
+    arrays = {f"observation[{key!r}]": before[key] for key in OBSERVATION_KEYS}
+    arrays |= {f"next_observation[{key!r}]": after[key] for key in OBSERVATION_KEYS}
+    arrays |= {key: before[key] for key in ("action", "reward", "terminated")} | {"truncated": truncated}
+    return Fields(arrays, timeline.limits)
 
 
 def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
@@ -251,6 +248,14 @@ def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
     for key, one, other in zip(OBSERVATION_KEYS[:2], before, after, strict=False):
         if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other):
             raise InputError(f"{key} of observation and next_observation must not share memory. Copy before env.step().")
+
+
+def _infos(info: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the info of a step as a sequence of dicts. Raises InputError for something else."""
+    infos = (info,) if isinstance(info, Mapping) else () if info is None else info
+    if not isinstance(infos, list | tuple) or not all(isinstance(each, Mapping) for each in infos):
+        raise InputError(f"info must be a dict, or a list of one dict per environment, got {info!r}.")
+    return infos
 
 
 def _final_observations(info: Any, n_envs: int) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -22,9 +22,10 @@ SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
 BYTE = np.dtype(np.uint8)
+Limits = Mapping[str, tuple[Array, Array]]  # lowest and highest value by field
+NO_LIMITS: Limits = {}
 NO_INFO: dict[str, Array] = {}
 ROUNDING = 1e-5  # relative, by which a float may exceed the bounds of its space
-FEW = 64  # numbers
 ALIGNMENT = 64  # bytes
 MAX_BATCH_BYTES = 2**31  # limit of NumPy for a record
 SOURCES = {
@@ -86,66 +87,72 @@ def _holds(integer: np.iinfo[Any], spec: ArraySpec) -> bool:
     return integer.min <= spec.low[0] and spec.high[0] <= integer.max
 
 
-class Field(NamedTuple):
-    """A field of scratch rows into which a value is written. `name` is used in error messages.
-
-    bounds: the lowest and the highest value, one number or an array each; None without bounds.
-    """
-
-    name: str
-    array: Array
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    bounds: tuple[Any, Any] | None = None
-
-    @classmethod
-    def of(cls, name: str, array: Array, spec: ArraySpec | None = None) -> Field:
-        """Return the field of an array. spec: of a space whose bounds are checked."""
-        return cls(name, array, array.shape, array.dtype, None if spec is None else _bounds(spec))
-
-
-def _bounds(spec: ArraySpec) -> tuple[Any, Any] | None:
-    """Return the bounds of a space, those of floats with a margin for rounding; None if there are none."""
-    low, high = np.asarray(spec.low, np.float64), np.asarray(spec.high, np.float64)
-    if not spec.size or not (np.isfinite(low).any() or np.isfinite(high).any()):
-        return None
+def limits_of(spec: ArraySpec) -> tuple[Array, Array]:
+    """Return the lowest and the highest value of a space, one number or one per element. Floats get a small margin."""
+    low, high = (np.asarray(bound or (np.nan,), np.float64) for bound in (spec.low, spec.high))
     if np.dtype(spec.dtype).kind == "f":
         low, high = low - ROUNDING * np.maximum(1, np.abs(low)), high + ROUNDING * np.maximum(1, np.abs(high))
-    return (low.item(), high.item()) if low.size == 1 else (low.reshape(spec.shape), high.reshape(spec.shape))
+    return low, high
 
 
-@np.errstate(over="ignore")
-def write(fields: Iterable[Field], values: Iterable[Any]) -> None:
-    """Write each value into its field. Only scratch memory has changed if this raises.
+class Fields:
+    """Fields of scratch rows, into which values are written in this order.
 
-    Raises ShapeError, CastError if a number does not survive the conversion, and InputError for what is no array or lies
-    outside its space. NaN and infinity are found later, in the rows.
+    arrays: the fields by their names in errors.
+    limits: see `limits_of`, by name.
     """
-    for (name, array, shape, dtype, bounds), value in zip(fields, values, strict=True):
-        if type(value) is not np.ndarray:
-            value = SCALARS[type(value)](value) if type(value) in SCALARS else as_array(value, name)
-        if value.shape != shape:
-            raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
-        if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
-            _check_cast(value, dtype, name)
-        if bounds is not None:
-            _check_bounds(value, bounds, name)
-        array[...] = value
+
+    def __init__(self, arrays: Mapping[str, Array], limits: Limits = NO_LIMITS) -> None:
+        self._fields = [(name, array, array.shape, array.dtype) for name, array in arrays.items()]
+        self._limits = limits
+        self._integers = [(name, arrays[name]) for name in limits if arrays[name].dtype.kind != "f"]
+
+    @np.errstate(over="ignore")
+    def write(self, values: Iterable[Any]) -> None:
+        """Write each value into its field. Only scratch memory has changed if this raises.
+
+        Raises ShapeError, CastError if a number does not survive the conversion, and InputError for what is no array or an
+        integer outside its space. Floats are checked later, by a compiled loop and `refuse`.
+        """
+        for (name, array, shape, dtype), value in zip(self._fields, values, strict=True):
+            if type(value) is not np.ndarray and not isinstance(value, np.generic):
+                value = SCALARS[type(value)](value) if type(value) in SCALARS else as_array(value, name)
+            if value.shape != shape:
+                raise ShapeError(f"Expected shape {shape} for {name}, got {value.shape}. Check the spaces and n_envs.")
+            if value.dtype is not dtype and not value.dtype.kind == dtype.kind == "f":
+                _check_cast(value, dtype, name)
+            array[...] = value
+        for name, array in self._integers:
+            _check_limits(array, self._limits[name], name)
+
+    def refuse(self, values: Iterable[Any]) -> None:
+        """Raise for the first field with a float that cannot be stored. `values` are those that were given.
+
+        Raises NonFiniteError, CastError if the conversion made a number infinite, InputError for a value outside its space.
+        """
+        for (name, array, _, dtype), value in zip(self._fields, values, strict=True):
+            if dtype.kind == "f":
+                _check_finite(array, value, name)
+                if name in self._limits:
+                    _check_limits(array, self._limits[name], name)
 
 
-def _check_bounds(value: Array, bounds: tuple[Any, Any], name: str) -> None:
-    """Refuse finite values outside the bounds."""
-    low, high = bounds
-    if type(low) is float:
-        few = (
-            value.ravel().tolist() if value.size <= FEW else (value.min(), value.max())
-        )  # for few numbers a list is faster
-        is_outside = min(few) < low or max(few) > high
-    else:
-        is_outside = bool(((value < low) | (value > high)).any())
-    if is_outside and np.isfinite(value).all():
-        got = f"{value.min():g} to {value.max():g}"
-        raise InputError(f"{name} must be within its space, {np.min(low):g} to {np.max(high):g}, got {got}. Clip it.")
+def _check_limits(array: Array, limits: tuple[Array, Array], name: str) -> None:
+    low, high = limits
+    flat = array.reshape(-1, low.size)
+    if ((flat < low) | (flat > high)).any():
+        got = f"{array.min():g} to {array.max():g}"
+        raise InputError(f"{name} must be within its space, {low.min():g} to {high.max():g}, got {got}. Clip it.")
+
+
+def _check_finite(array: Array, value: Any, name: str) -> None:
+    if np.isfinite(array).all():
+        return
+    index = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+    given = np.asarray(value)[index]
+    if not np.isfinite(given):
+        raise NonFiniteError(f"{name} must be finite, got {given} at index {index}.")
+    raise CastError(f'{name} is infinite as {array.dtype}, got {given} at index {index}. Pass dtype="float64".')
 
 
 def as_array(value: Any, name: str) -> Array:
@@ -168,18 +175,6 @@ def _check_cast(value: Array, dtype: np.dtype[Any], name: str) -> None:
         lost = value.astype(dtype) != value
     if lost.any():
         raise CastError(f"{name} is stored as {dtype}, which cannot hold {value[lost].flat[0]}. Change one of them.")
-
-
-def refuse_non_finite(fields: Iterable[Field], values: Iterable[Any]) -> None:
-    """Raise NonFiniteError for the first given value that is not finite, CastError if the conversion made it infinite."""
-    for field, value in zip(fields, values, strict=True):
-        if field.dtype.kind != "f" or np.isfinite(field.array).all():
-            continue
-        index = tuple(np.argwhere(~np.isfinite(field.array))[0].tolist())
-        given = np.asarray(value)[index]
-        if not np.isfinite(given):
-            raise NonFiniteError(f"{field.name} must be finite, got {given} at index {index}.")
-        raise CastError(f'{field.name} is infinite as {field.dtype}, got {given} at index {index}. Pass dtype="float64".')
 
 
 def select(values: Mapping[str, Any], keys: Sequence[str], name: str) -> list[Any]:
@@ -224,6 +219,13 @@ def whole_number(name: str, value: Any, lowest: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
         raise OptionError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
     return int(value)
+
+
+def true_or_false(name: str, value: Any) -> bool:
+    """Return `value` as a bool. Raises OptionError unless it is True or False: any text would count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise OptionError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def fraction_of_one(name: str, value: Any) -> float:
@@ -292,7 +294,10 @@ class BatchMemory:
 
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
-        record = np.ndarray((), self.record, np.empty(self._n_bytes, BYTE))  # half the time of np.empty((), self.record)
+        return self._draw(np.empty(self._n_bytes, BYTE))
+
+    def _draw(self, memory: Array) -> Draw:
+        record = np.ndarray((), self.record, memory)  # half the time of np.empty((), self.record)
         batch = flat = self._view(record)
         info = NO_INFO
         if len(self.shape) > 1 or self.info_keys:
@@ -311,41 +316,23 @@ class BatchMemory:
     def reuse(self, out: Batch) -> Draw:
         """Return the memory of `out`. It is checked once: passing the same batch again costs nothing more.
 
-        Raises InputError if an array of `out` has another shape or dtype, or is read-only or not contiguous.
+        Raises InputError unless `out` is a batch in memory of this size.
         """
         if self._reused is None or self._reused.batch is not out:
-            self._reused = self._prepare(out)
+            memory = getattr(getattr(out, "row", None), "base", None)
+            draw = self._draw(memory) if isinstance(memory, np.ndarray) and memory.nbytes == self._n_bytes else None
+            names = (*BATCH_FIELDS, *self.extras)
+            if draw is None or any(_place(out, name) != _place(draw.batch, name) for name in names):
+                raise InputError("out must be a batch that the same call returned before, with its own arrays.")
+            self._reused = draw._replace(batch=out)
         return self._reused
 
-    def _prepare(self, out: Batch) -> Draw:
-        if not isinstance(out, Batch):
-            raise InputError(f"out must be a batch that the same call returned before, got {type(out).__name__}.")
-        names = (*BATCH_FIELDS, *self.extras)
-        for name in names:
-            _check_array(getattr(out, name), name, self.record[name])
-        if out.discount is not None and "discount" not in self.extras:
-            raise InputError("out.discount must be None for one-step samples.")
-        arrays = {name: getattr(out, name).reshape(self.flat[name].shape) for name in names}
-        spans = sorted((array.ctypes.data, array.ctypes.data + array.nbytes) for array in arrays.values())
-        if any(stop > start for (_, stop), (start, _) in pairwise(spans)):
-            raise InputError("The arrays of out must not overlap.")
-        info = {key: np.zeros(self.size) for key in self.info_keys}
-        plan = self.plan.copy()
-        for line, array in zip(plan, [*(arrays[name] for name in SOURCES), *info.values()], strict=True):
-            line[2] = array.ctypes.data - out.row.ctypes.data
-        flat, info = Batch(**arrays), {key: read_only(values) for key, values in info.items()}
-        return Draw(out, flat, (read_only(flat.next_achieved_goal), read_only(flat.goal), info), self.goal_at, plan)
+
+def _place(batch: Batch, name: str) -> Any:
+    """Return address, shape, strides and dtype of an array of a batch, and whether it is read-only."""
+    return getattr(getattr(batch, name), "__array_interface__", None)
 
 
 def _record(parts: dict[str, np.dtype[Any]], axes: tuple[int, ...], offsets: list[int]) -> np.dtype[Any]:
     formats = [(part.base, (*axes, *part.shape)) for part in parts.values()]
     return np.dtype({"names": list(parts), "formats": formats, "offsets": offsets})
-
-
-def _check_array(array: Any, name: str, part: np.dtype[Any]) -> None:
-    advice = "Pass a batch that the same call returned before."
-    if not isinstance(array, np.ndarray) or array.shape != part.shape or array.dtype != part.base:
-        got = f"{getattr(array, 'shape', type(array).__name__)} of {getattr(array, 'dtype', 'no dtype')}"
-        raise InputError(f"Expected shape {part.shape} of {part.base} for out.{name}, got {got}. {advice}")
-    if not (array.flags.c_contiguous and array.flags.writeable):
-        raise InputError(f"out.{name} must be writeable and contiguous. {advice}")

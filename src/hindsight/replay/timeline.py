@@ -21,11 +21,12 @@ from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from ..records.definitions import LARGEST_GOAL
 from .kernels import finish_rows, float_table, row_layout
 from .priorities import Priorities
-from .rows import INFO_PREFIX, Field, check_stored, refuse_non_finite, row_dtype, select, whole_number, write
+from .rows import INFO_PREFIX, Fields, Limits, check_stored, limits_of, row_dtype, select, whole_number
 
 USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode takes one row more than it has steps
 MAX_WRAPS = 2**31  # beyond it, write positions would overflow
 ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
+PRECISE = (np.array([-LARGEST_GOAL]), np.array([LARGEST_GOAL]))  # goals that float32 stores precisely enough
 MEMORY = "/proc/meminfo"
 CGROUPS = (  # versions 2 and 1: files of the limit and of the statistics, and the name of what cannot be given back there
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.stat", "anon "),
@@ -47,6 +48,7 @@ class Timeline:
     cursor: row of the next episode. oldest: first row of the oldest episode.
     wrap_end: end of the rows that were written before the cursor wrapped, while any of them is live, else 0.
     wraps: how often the cursor has wrapped.
+    limits: of the actions, see `limits_of`.
     priorities: of the rows, None for uniform sampling. draw_goals: called with the first row and the steps of each new
         episode, fills its stored goals. Both are set while the timeline is empty.
     """
@@ -71,10 +73,15 @@ class Timeline:
         self.steps_done: Array = self.rows["steps_done"]
         self.steps_left: Array = self.rows["steps_left"]
         self._bytes = self.rows.view(np.uint8).reshape(len(self.rows), row.itemsize)
-        self._scratch = np.zeros(0, row)  # the episode that is being validated, reused for episodes of the same length
-        self._fields: tuple[Field, ...] = ()
-        watched = OBSERVATION_KEYS[1:] if spec.goal.dtype == "float64" else ()
-        self._layout, self._floats = row_layout(row), float_table(row, watched, LARGEST_GOAL)
+        self._numbers = self.rows.view(np.int32)
+        self._scratch = self._scratch_numbers = np.zeros(
+            0, row
+        )  # the episode that is being validated, reused for episodes of the same length
+        self._fields = Fields({})
+        self._layout = row_layout(row)
+        self.limits: Limits = {"action": limits_of(spec.action)}
+        watched = OBSERVATION_KEYS[1:] if spec.goal.dtype == "float64" and row["reward"] == np.float32 else ()
+        self._floats = float_table(row, {**self.limits, **dict.fromkeys(watched, PRECISE)})
         self._large_goal = 0.0  # the first goal that float32 stores coarsely, until the warning
         self.high_water = self.num_episodes = self.num_transitions = 0
         self.cursor = self.oldest = self.wrap_end = self.wraps = 0
@@ -114,42 +121,32 @@ class Timeline:
         info = select(episode.info, self.info_keys, "the info of the episode") if self.info_keys else ()
         observations = (episode.observation, episode.achieved_goal, episode.desired_goal)
         values = (*observations, episode.action, episode.reward, *info)
-        write(self._fields, values)
+        self._fields.write(values)
         rows["terminated"][steps - 1] = episode.terminated
-        if not self._finish(rows):
-            refuse_non_finite(self._fields, values)
+        if not finish_rows(self._scratch_numbers, self._layout, self._floats):
+            self._fields.refuse(values)
             self._note_large_goal(rows)
-        self._write(rows)
+        self._write(self._scratch_numbers)
         self.warn_of_goals()
 
     def episodes(self) -> list[Episode]:
         """Return copies of the stored episodes, the oldest first, as far as rows hold them: without success and number."""
         first = np.flatnonzero((self.steps_done == 0) & (self.steps_left > 0))
         order = np.roll(first, -int(np.searchsorted(first, self.oldest)))
-        return [self._episode(self.rows[row : row + self.steps_left[row] + 1]) for row in order]
-
-    def _episode(self, rows: Array) -> Episode:
-        return Episode(
-            observation=rows["observation"].copy(),
-            achieved_goal=rows["achieved_goal"].copy(),
-            desired_goal=rows["desired_goal"].copy(),
-            action=rows["action"][:-1].copy(),
-            reward=rows["reward"][:-1].copy(),
-            terminated=bool(rows["terminated"][-2]),
-            info={key: rows[INFO_PREFIX + key][:-1].copy() for key in self.info_keys},
-        )
+        return [_episode(self.rows[row : row + self.steps_left[row] + 1], self.info_keys) for row in order]
 
     def append_rows(self, episodes: Sequence[Array]) -> None:
         """Add episodes, all or none: T + 1 records of finite numbers each. Their step counts are filled in.
 
         The caller calls `warn_of_goals` once its own work is done. Raises EpisodeTooLongError.
         """
-        for rows in episodes:
+        all_numbers = [rows.view(np.int32) for rows in episodes]
+        for rows, numbers in zip(episodes, all_numbers, strict=True):
             self.check_length(len(rows) - 1)
-            if not self._finish(rows):
+            if not finish_rows(numbers, self._layout, self._floats):
                 self._note_large_goal(rows)
-        for rows in episodes:
-            self._write(rows)
+        for numbers in all_numbers:
+            self._write(numbers)
 
     def holds(self, row: Array) -> Array:
         """Return whether each is a row of a stored episode, its last row included. row: (B,) integers, any."""
@@ -169,12 +166,9 @@ class Timeline:
         oldest = len(self.rows) * (self.wraps - is_before_wrap) + self.oldest
         return (oldest if self.num_episodes else stop), stop
 
-    def _finish(self, rows: Array) -> bool:
-        return bool(finish_rows(rows.view(np.int32), self._layout, self._floats))
-
     def _note_large_goal(self, rows: Array) -> None:
         self._large_goal = max(float(np.abs(rows[key]).max()) for key in OBSERVATION_KEYS[1:])
-        self._floats = float_table(rows.dtype)
+        self._floats = float_table(rows.dtype, self.limits)
 
     def warn_of_goals(self) -> None:
         """Warn once if float64 goals were stored that lose precision in float32."""
@@ -189,25 +183,24 @@ class Timeline:
     def _make_scratch(self, steps: int) -> None:
         """Allocate rows for an episode of `steps` steps. The last row has no action, reward and info."""
         rows = self._scratch = np.zeros(steps + 1, self.rows.dtype)
-        names = ("reward", *(INFO_PREFIX + key for key in self.info_keys))
-        self._fields = (
-            *(Field.of(key, rows[key]) for key in OBSERVATION_KEYS),
-            Field.of("action", rows["action"][:-1], self.spec.action),
-            *(Field.of(name, rows[name][:-1]) for name in names),
-        )
+        self._scratch_numbers = rows.view(np.int32)
+        names = ("action", "reward", *(INFO_PREFIX + key for key in self.info_keys))
+        arrays = {key: rows[key] for key in OBSERVATION_KEYS} | {name: rows[name][:-1] for name in names}
+        self._fields = Fields(arrays, self.limits)
 
-    def _write(self, rows: Array) -> None:
-        """Copy finished rows into the ring. The oldest episodes make room."""
-        steps = len(rows) - 1
+    def _write(self, numbers: Array) -> None:
+        """Copy finished rows, int32, into the ring. The oldest episodes make room."""
+        width = self.rows.itemsize // 4
+        steps = len(numbers) // width - 1
         start = self._make_room(steps)
         stop = start + steps + 1
-        self._bytes[start:stop] = rows.view(np.uint8).reshape(steps + 1, -1)
+        self._numbers[start * width : stop * width] = numbers
         self.cursor, self.high_water = stop, max(self.high_water, stop)
         self.num_episodes += 1
         self.num_transitions += steps
         self._live = None
         if self.priorities is not None:
-            self.priorities.enter(start, rows)
+            self.priorities.enter(start, self.rows[start:stop])
         if self.draw_goals is not None:
             self.draw_goals(start, steps)
 
@@ -283,6 +276,18 @@ class Timeline:
         self.num_transitions = int(np.count_nonzero(self.steps_left))
         if self.priorities is not None:
             self.priorities.load(state)
+
+
+def _episode(rows: Array, info_keys: Sequence[str]) -> Episode:
+    return Episode(
+        observation=rows["observation"].copy(),
+        achieved_goal=rows["achieved_goal"].copy(),
+        desired_goal=rows["desired_goal"].copy(),
+        action=rows["action"][:-1].copy(),
+        reward=rows["reward"][:-1].copy(),
+        terminated=bool(rows["terminated"][-2]),
+        info={key: rows[INFO_PREFIX + key][:-1].copy() for key in info_keys},
+    )
 
 
 def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[Array, int]:

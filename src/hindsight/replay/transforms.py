@@ -212,9 +212,9 @@ class SubgoalTransform:
         goal_row, place = np.divmod(goal_at[here], self._row_bytes)
         is_desired = (place == self._desired_at)[:, None]
         there = self._observations[goal_row]
-        batch.achieved_goal[here] = batch.observation[here][:, subgoal.achieved]
-        batch.next_achieved_goal[here] = reached = batch.next_observation[here][:, subgoal.achieved]
-        batch.goal[here] = goal = np.where(is_desired, there[:, subgoal.goal], there[:, subgoal.achieved])
+        batch.achieved_goal[here] = subgoal.achieved.of(batch.observation[here])
+        batch.next_achieved_goal[here] = reached = subgoal.achieved.of(batch.next_observation[here])
+        batch.goal[here] = goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
         is_met = np.sqrt(np.square(reached - goal).sum(1)) < subgoal.tolerance
         batch.reward[here] = self.success_reward - 1.0 + is_met
         batch.terminated[here] = False
@@ -223,12 +223,13 @@ class SubgoalTransform:
 def _refuse_other_symmetry(subgoal: Subgoal, symmetries: Symmetries) -> None:
     """Raise OptionError unless the symmetries transform the columns of `subgoal` as they transform goals."""
     observation, goal = symmetries.maps["observation"], symmetries.maps["goal"]
-    for columns in (subgoal.achieved, subgoal.goal):
-        at = list(columns)
-        is_same = np.array_equal(observation.source[:, at], np.array(columns)[goal.source])
-        is_same &= np.array_equal(observation.sign[:, at], goal.sign)
-        if not (is_same and np.allclose(observation.offset[:, at], goal.offset)):
-            which = f"the columns {columns} of the subgoal {subgoal.name}"
+    for part in (subgoal.achieved, subgoal.goal):
+        at, scale, start = part.index, np.array(part.factor), np.array(part.offset)
+        is_same = np.array_equal(observation.source[:, at], at[goal.source])
+        is_same &= np.allclose(scale * observation.factor[:, at], goal.factor * scale[goal.source])
+        transformed = scale * observation.offset[:, at] + start
+        if not (is_same and np.allclose(transformed, goal.factor * start[goal.source] + goal.offset)):
+            which = f"the columns {part.columns} of the subgoal {subgoal.name}"
             raise OptionError(f"The symmetries must transform {which} as they transform goals.")
 
 
@@ -243,7 +244,7 @@ class SymmetryTransform:
         element = (rng.uniform(len(batch)) * len(self._symmetries)).astype(np.int64)
         for field, columns in TRANSFORMED.items():
             maps = self._symmetries.maps[columns]
-            apply_symmetry(getattr(batch, field), element, maps.source, maps.sign, maps.offset)
+            apply_symmetry(getattr(batch, field), element, maps.source, maps.factor, maps.offset)
 
 
 class WeightTransform:

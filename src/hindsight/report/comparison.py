@@ -15,12 +15,13 @@ from .figures import COLOURS, X_NAMES, Plot, Scale, X
 from .page import Page, RunItem, Section, Table, format_value, link
 from .run import Run, readable_path
 from .statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
-from .verdict import Level, Verdict, duration, solved_at_step, warnings_of
+from .verdict import duration, solved_at_step, warnings_of
 
 FREE = {"seed", "workers"}  # options that may differ within a group and are no difference between runs
 NOT_GROUPED_BY = FREE | {"engine", "ray_address", "job_timeout", "threads", "log_every", "checkpoint_every", "keep_every"}
 MIN_MEDIAN = 3  # runs of a group: fewer are listed one by one, without a median
 BOOTSTRAP_SEED = 0
+MISSING = object()
 TITLES = {"test/success_rate": "Success rate", "test/return_mean": "Return", "train/q_mean": "Mean Q"}
 EXPLANATION = (
     "Success is that of the last evaluation of a run. With three seeds or more, numbers are the median (lowest to "
@@ -86,7 +87,7 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
     for (environment, variant, agent), family in families.items():
         names = [name for name in differing_options(family) if name not in {*NOT_GROUPED_BY, *_found_options(family)}]
         for run in family:
-            label = ", ".join([agent, *(f"{name}={_option_text(run, name):.30}" for name in names)])
+            label = ", ".join([agent, *(f"{name}={_option_text(run, name, family):.30}" for name in names)])
             groups.setdefault((environment, variant, label), []).append(run)
     return [Group(*names, tuple(members)) for names, members in groups.items()]
 
@@ -101,7 +102,7 @@ def _found_options(runs: Sequence[Run]) -> set[str]:
 def differing_options(runs: Sequence[Run]) -> list[str]:
     """Return the names of the options in which runs differ."""
     names = dict.fromkeys(name for run in runs for name in run.options.to_dict())
-    return [name for name in names if len({_option_text(run, name) for run in runs}) > 1]
+    return [name for name in names if len({_option_text(run, name, runs) for run in runs}) > 1]
 
 
 def comparison_text(runs: Sequence[Run]) -> str:
@@ -153,25 +154,12 @@ def comparison_page(runs: Sequence[Run], folder: Path) -> Page:
         plots = [_plot(chosen, metric, x, key) for metric in TITLES for x in X_NAMES]
         sections.append(Section(key, environment, CURVES, [plot for plot in plots if plot.curves]))
     names = [name for name in differing_options(runs) if name not in FREE]
-    rows = [[name, *(_option_text(run, name) for run in runs)] for name in names]
+    rows = [[name, *(_option_text(run, name, runs) for run in runs)] for name in names]
     differences = Table(("option", *(readable_path(run.path.name) for run in runs)), rows)
     text = "" if names else "None but the seed."
     sections.append(Section("differences", "Options that differ", text, tables=[differences] if names else []))
     sections.append(Section("runs", "The runs", runs=[_run_item(run, folder) for run in runs]))
-    return Page("Comparison of runs", f"{len(runs)} runs", ranking(groups), sections)
-
-
-def ranking(groups: Sequence[Group]) -> Verdict:
-    """Return the groups by their median success."""
-    rates = {group: group.last("test/success_rate") for group in groups}
-    ranked = sorted((group for group in groups if rates[group]), key=lambda group: -float(np.median(rates[group])))
-    if not ranked:
-        return Verdict("unknown", "No run was evaluated yet", "")
-    texts = [f"{group.name}: {summarized(rates[group], '{:.0%}'.format)}" for group in ranked]
-    text = f"Success in the last evaluation of each run, highest median first: {'; '.join(texts)}."
-    highest, lowest = np.median(rates[ranked[0]]), np.median(rates[ranked[-1]])
-    level: Level = "good" if lowest >= 0.95 else "partly" if highest >= 0.5 else "bad"
-    return Verdict(level, f"Highest success: {texts[0]}", text)
+    return Page("Comparison of runs", f"{len(runs)} runs", None, sections)
 
 
 def _plot(groups: Sequence[Group], metric: str, x: X, key: str) -> Plot:
@@ -210,9 +198,11 @@ def _known(values: Iterable[float]) -> list[float]:
     return [float(value) for value in values if math.isfinite(value)]
 
 
-def _option_text(run: Run, name: str) -> str:
-    options = run.options.to_dict()
-    return format_value(options[name]) if name in options else "-"
+def _option_text(run: Run, name: str, runs: Sequence[Run]) -> str:
+    """Return the value of an option. A run of a version without the option has the default that other runs name."""
+    values = [run.options.to_dict().get(name, MISSING)]
+    values += [other.settings.explained.get(name, {}).get("default", MISSING) for other in runs]
+    return next((format_value(value) for value in values if value is not MISSING), "-")
 
 
 def _run_item(run: Run, folder: Path) -> RunItem:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
-from ..envs.goal_env import close_env, make_goal_env
+from ..envs.goal_env import close_env, make_goal_env, resets_exactly
 from ..envs.goal_functions import read_success
-from ..envs.random_play import Environment
+from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode
 from .probing import ProbingActor
@@ -32,21 +32,18 @@ class RolloutSetup:
     policy: the shape of the policy network.
     max_episode_steps: truncate episodes after this many steps; None leaves the limit to the environment.
     info_keys: numeric `info` entries that the reward needs.
-    remake_environment: make a new environment for every episode.
+    remake_environment: make a new environment for every episode; None: if a reset does not equal a new one.
     env_arguments: keyword arguments of `environment`.
     observation_keys: further keys of the observation to append to it.
-    steps_after_success: truncate training episodes after so many steps in a row at the goal; None: play on.
     """
 
     environment: str | Callable[[], Environment] | None
     policy: PolicySpec
     max_episode_steps: int | None = None
     info_keys: tuple[str, ...] = ()
-    remake_environment: bool = False
+    remake_environment: bool | None = False
     env_arguments: Mapping[str, Any] = field(default_factory=dict)
     observation_keys: tuple[str, ...] = ()
-    steps_after_success: int | None = None
-    training_episode_steps: int | None = None
 
     def make(self) -> Environment:
         """Return a new environment. Raises GoalEnvError if `environment` is None."""
@@ -101,6 +98,7 @@ class Collector:
         self.policy = Policy(setup.policy)
         self._given = environment
         self._made: Environment | None = None
+        self._remakes = setup.remake_environment
 
     def prepare(self) -> None:
         """Make the environment before the first job. If that fails, the first job raises the error."""
@@ -136,9 +134,17 @@ class Collector:
 
     def _environment(self) -> Environment:
         """Return the environment for the next episode."""
-        if self.setup.remake_environment:
-            self.close()
-        elif self._given is not None:
+        if self._remakes is None:
+            self._remakes = not resets_exactly(self._existing())
+        if not self._remakes:
+            return self._existing()
+        self.close()
+        self._made = self.setup.make()
+        return self._made
+
+    def _existing(self) -> Environment:
+        """Return the environment that was given, or else made before. It is made if there is none."""
+        if self._given is not None:
             return self._given
         if self._made is None:
             self._made = self.setup.make()
@@ -156,9 +162,8 @@ class Collector:
             _actor(self.policy, exploration, rng),
             environment_seed(job.run_seed, job.stream, number),
             number,
-            self.setup.training_episode_steps if job.stream == TRAINING else self.setup.max_episode_steps,
+            self.setup.max_episode_steps,
             self.setup.info_keys,
-            self.setup.steps_after_success if job.stream == TRAINING else None,
         )
         return replace(episode, is_guided=is_guided)
 
@@ -210,7 +215,6 @@ def play_episode(
     number: int = -1,
     limit: int | None = None,
     info_keys: tuple[str, ...] = (),
-    steps_after_success: int | None = None,
 ) -> Episode:
     """Reset the environment with `seed`, step until the episode ends, and return the episode.
 
@@ -218,22 +222,17 @@ def play_episode(
     number: the episode's number in the run.
     limit: truncate after this many steps; None: no limit besides the environment's own.
     info_keys: numeric `info` entries to keep.
-    steps_after_success: truncate after so many steps at the goal that follow each other; None: play on.
     Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
     observation, info = env.reset(seed=seed)
     observations = [_copy(observation)]
     steps: list[tuple[Array, float, dict[str, Array]]] = []
     terminated = truncated = False
-    n_at_goal = 0
     while not (terminated or truncated or len(steps) == (limit or LONGEST_EPISODE)):
         action = act(observation)
-        observation, reward, terminated, truncated, info = env.step(action)
+        observation, reward, terminated, truncated, info = step(env, action)
         observations.append(_copy(observation))
-        steps.append((action, float(reward), {key: _read_info(info, key) for key in info_keys}))
-        if steps_after_success is not None:
-            n_at_goal = n_at_goal + 1 if read_success(info) else 0
-            truncated = truncated or n_at_goal > steps_after_success
+        steps.append((action, reward, {key: _read_info(info, key) for key in info_keys}))
     if limit is None and not (terminated or truncated):
         raise GoalEnvError(f"The episode did not end within {LONGEST_EPISODE} steps. Set max_episode_steps.")
     actions, rewards, infos = zip(*steps, strict=True)

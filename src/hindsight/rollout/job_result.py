@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import origin
 from ..records import Episode
 from .collect import Collector, Job
 
@@ -20,7 +21,7 @@ class JobResult:
     source: name of the source that submitted the job.
     ticket: of the job.
     episodes: in the order of their numbers; empty if collecting failed.
-    failure: the worker's traceback; None if collecting succeeded.
+    failure: the worker's traceback, and at its end where the error was raised; None if collecting succeeded.
     checksum: CRC-32 of the episodes, every field included.
     """
 
@@ -50,8 +51,8 @@ def run_job(collector: Collector, source: str, ticket: int, job: Job) -> JobResu
     try:
         episodes = collector.collect(job)
         return JobResult(source, ticket, episodes, checksum=checksum(episodes))
-    except Exception:
-        return JobResult(source, ticket, failure=traceback.format_exc())
+    except Exception as problem:
+        return JobResult(source, ticket, failure=f"{traceback.format_exc().rstrip()}{origin(problem)}")
 
 
 def checksum(episodes: Sequence[Episode]) -> int:

@@ -21,18 +21,18 @@ class ProbingActor:
 
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
         self._probing, self._rng = probing, rng
-        self._tool, self._thing, self._steer = list(probing.tool), list(probing.thing), np.array(probing.steer)
+        self._steer = np.array(probing.steer)
         self._low, self._high = action.bounds()
         self._dtype = action.dtype
         self._offset = self._another_direction()
 
     def _another_direction(self) -> Array:
-        return self._rng.normal(size=len(self._tool)) * OFFSET * self._probing.reach
+        return self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._probing.reach
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
         seen = np.asarray(observation["observation"], np.float64).ravel()
-        way = seen[self._thing] + self._offset - seen[self._tool]
+        way: Array = self._probing.thing.of(seen) + self._offset - self._probing.tool.of(seen)
         if np.linalg.norm(way) < MET * self._probing.reach:
             self._offset = self._another_direction()
         width = (self._high - self._low).ravel() / 2

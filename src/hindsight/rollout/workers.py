@@ -177,7 +177,8 @@ class WorkerSource:
     ) -> None:
         self.policy: PolicySpec | None = None
         self.fault_counts: Counter[str] = Counter()
-        self._pool, self._job_timeout, self._local = pool, job_timeout, local
+        self.local = local
+        self._pool, self._job_timeout = pool, job_timeout
         self._name = uuid.uuid4().hex
         self._last_ticket = 0
         self._jobs: dict[int, Job] = {}
@@ -222,7 +223,7 @@ class WorkerSource:
             for ticket in self._results:
                 if ticket in tickets:
                     return ticket
-            if self._local is None or not self._run_one(self._local, tickets):
+            if self.local is None or not self._run_one(self.local, tickets):
                 self._receive(timeout=1.0)
                 self._require_workers()
 
@@ -253,8 +254,8 @@ class WorkerSource:
         """End the workers."""
         self.workers.clear()
         self._pool.close()
-        if self._local is not None:
-            self._local.close()
+        if self.local is not None:
+            self.local.close()
 
     def _run_one(self, local: LocalSource, tickets: Sequence[int]) -> bool:
         """Run one of the jobs `tickets`, or else an evaluation job, in this process. Return False if none is waiting."""
@@ -269,7 +270,7 @@ class WorkerSource:
     def _next_in_worker(self) -> int | None:
         """Return the ticket of the next job for a worker: training first, unless it runs in this process."""
         streams = {ticket: self._jobs[ticket].stream for ticket in self._waiting}
-        if self._local is not None:
+        if self.local is not None:
             streams = {ticket: stream for ticket, stream in streams.items() if stream == EVALUATION}
         return min(streams, key=lambda ticket: streams[ticket], default=None)
 

@@ -11,6 +11,7 @@ from ..records import Array
 from .columns import ControlledColumns, GoalCopies
 from .rest import AT_REST, MOVING, Rest
 from .steps import Steps, standardize
+from .units import Units
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
@@ -18,7 +19,7 @@ NEAR = 0.5  # at onsets a column that touches the object is at most this fractio
 STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
 RUNNER_UP = 1.25  # the next best column must be farther away by this factor
-MOST_GOALS = 0.7  # a few random episodes do not visit all places that the tool can reach
+MOST_GOALS = 0.6  # a few random episodes do not visit all places that the tool can reach
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
 
@@ -42,10 +43,10 @@ class Contact:
         """Whether the tool can bring the object to its goals; where it cannot, the object must leave the tool."""
         return self.in_reach >= MOST_GOALS
 
-    def subgoal(self) -> str:
+    def subgoal(self, units: Units) -> str:
         """Return the subgoal that asks the tool to the object, as the option `subgoals` writes it."""
         tolerance, switch = TOLERANCE * self.distances[0], SWITCH * self.distances[1]
-        achieved, goal = (",".join(map(str, columns)) for columns in (self.tool, self.thing))
+        achieved, goal = (units.of(columns).text() for columns in (self.tool, self.thing))
         return (
             f"reach achieved={achieved} goal={goal} tolerance={tolerance:.3g} switch_distance={max(switch, tolerance):.3g}"
         )
@@ -65,13 +66,16 @@ def has_object(rest: Rest, copies: GoalCopies, controlled: ControlledColumns) ->
     return rest.is_object and copies.is_complete and not set(copies.columns) & set(controlled.columns)
 
 
-def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns) -> Contact | None:
-    """Find what touches the object; None if there is too little evidence."""
+def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns, units: Units) -> Contact | None:
+    """Find what touches the object; None if there is too little evidence. steps: in the units of the goal.
+
+    Only columns whose units are known can be compared with the place of the object.
+    """
     thing = tuple(column for column in copies.columns if column is not None)
     onsets = find_onsets(steps)
     if len(onsets) < MIN_ONSETS:
         return None
-    places = find_places(steps, controlled.columns)
+    places = find_places(steps, [column for column in controlled.columns if units.is_known[column]])
     tool = [_nearest_column(steps, onsets, k, places) for k in range(len(thing))]
     if None in tool or len(set(tool)) < len(tool):
         return None
@@ -105,9 +109,9 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...])
 
 def find_onsets(steps: Steps) -> Array:
     """Return the transitions in which the achieved goal moves after a step of rest, the first of each episode, (M,)."""
-    move, goal_spread = steps.move, steps.goal_spread
-    rested = np.roll(move < AT_REST * goal_spread, 1) & ~steps.starts_episode
-    onsets = np.flatnonzero((move > MOVING * goal_spread) & rested)
+    move, goal_std = steps.move, steps.goal_std
+    rested = np.roll(move < AT_REST * goal_std, 1) & ~steps.starts_episode
+    onsets = np.flatnonzero((move > MOVING * goal_std) & rested)
     first = np.unique(steps.episode[onsets], return_index=True)[1]
     return onsets[first]
 

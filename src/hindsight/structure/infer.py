@@ -20,10 +20,12 @@ from .columns import (
     find_goal_copies,
 )
 from .contact import MIN_PROBES, Contact, find_contact, find_onsets, has_object, measure_contact
+from .inertia import Inertia, measure_inertia
 from .relevance import Relevance, find_relevant_columns
 from .rest import Rest, measure_rest
 from .steps import HELD_OUT, Steps
 from .symmetries import Symmetry, SymmetryFinder
+from .units import Units, find_units
 
 HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
 
@@ -49,7 +51,9 @@ class Structure:
     contact, relevance: None without an object, or with too little evidence.
     """
 
+    units: Units
     rest: Rest
+    inertia: Inertia
     has_object: bool
     copies: GoalCopies
     controlled: ControlledColumns
@@ -62,10 +66,12 @@ class Structure:
 
     def findings(self) -> list[Finding]:
         """Return the options that follow, with their evidence."""
-        found = [Finding(*option, self.rest.evidence(), False) for option in self._hyperparameters().items()]
+        measured = self.rest if self.rest.is_object else self.inertia
+        found = [Finding(*option, measured.evidence(), False) for option in self._hyperparameters().items()]
         if self.contact is not None:
             if self.contact.leads_to_goals:
-                found.append(Finding("subgoals", (self.contact.subgoal(),), self.contact.evidence()))
+                evidence = self.contact.evidence() + self.units.evidence()
+                found.append(Finding("subgoals", (self.contact.subgoal(self.units),), evidence))
             missing = missing_differences(self.contact, self.differences)
             if missing:
                 found.append(Finding("column_differences", missing, "no columns hold these differences"))
@@ -83,7 +89,7 @@ class Structure:
 
     def _hyperparameters(self) -> dict[str, Any]:
         if not self.rest.is_object:
-            return {}
+            return self.inertia.options()
         must_be_hit = self.contact is not None and not self.contact.leads_to_goals
         return self.rest.options() | ({"action_l2": HIT_ACTION_L2} if must_be_hit else {})
 
@@ -106,18 +112,20 @@ def infer_structure(
         raise InputError(f"Structure is inferred from flat arrays of floats, but the task has {parts}.")
     if len(episodes) < HELD_OUT:
         raise InputError(f"At least {HELD_OUT} episodes are needed, got {len(episodes)}. Play more steps.")
-    steps = Steps.from_episodes(episodes)
+    random_steps = Steps.from_episodes(episodes)
+    units = find_units(random_steps)
+    steps = units.apply(random_steps)
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
-    rest, constant = measure_rest(steps), find_constant_columns(steps)
+    rest, inertia, constant = measure_rest(steps), measure_inertia(steps), find_constant_columns(steps)
     is_object = has_object(rest, copies, controlled)
-    contact = find_contact(steps, copies, controlled) if is_object else None
+    contact = find_contact(steps, copies, controlled, units) if is_object else None
     differences = find_differences(steps) if contact is not None else ()
-    found = Structure(rest, is_object, copies, controlled, constant, differences, contact, None, (), ())
+    found = Structure(units, rest, inertia, is_object, copies, controlled, constant, differences, contact, None, (), ())
     if contact is None or not probing:
         return found
     if len(find_onsets(Steps.from_episodes(probing))) < MIN_PROBES * len(probing):
         return replace(found, contact=None)
-    everything = Steps.from_episodes([*episodes, *probing])
+    everything = units.apply(Steps.from_episodes([*episodes, *probing]))
     return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
 
 
@@ -125,14 +133,15 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Seque
     """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     live = [c for c in range(steps.n_columns) if c not in found.constant]
-    unclear = SymmetryFinder(steps, live, contact, controlled).unclear
+    unclear = SymmetryFinder(steps, live, contact, controlled, found.units).unclear
     clear = [c for c in live if c not in unclear or c in shown]
     relevance = find_relevant_columns(steps, contact.tool, gaps, clear)
     if relevance.error > relevance.error_all:
         clear, relevance = live, find_relevant_columns(steps, contact.tool, gaps, live)
     visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
-    symmetries = tuple(SymmetryFinder(steps, visible, contact, controlled).find())
-    hidden = _hidden_columns(steps.n_columns, visible, contact, symmetries)
+    symmetries = tuple(SymmetryFinder(steps, visible, contact, controlled, found.units).find())
+    others = [c for c in range(steps.n_columns) if c not in shown]
+    hidden = _hidden_columns(others, visible, contact, symmetries)
     return replace(found, contact=contact, relevance=relevance, hidden=hidden, symmetries=symmetries)
 
 
@@ -169,12 +178,15 @@ def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | No
 
 
 def _hidden_columns(
-    n_columns: int, visible: Sequence[int], contact: Contact, symmetries: Sequence[Symmetry]
+    columns: Sequence[int], visible: Sequence[int], contact: Contact, symmetries: Sequence[Symmetry]
 ) -> tuple[int, ...]:
-    """Return the columns to hide: what helps no prediction, and places along axes of which the mirror holds.
+    """Return which columns to hide: what helps no prediction, and places along axes of which the mirror holds.
 
-    Along the other axes the place may matter (gravity, the edge of the reach), whatever a few steps show.
+    Along the other axes the place may matter (gravity, the edge of the reach), whatever a few steps show. A mirror holds
+    if it follows from another one and a quarter turn.
     """
-    mirrored = {symmetry.axes[0] for symmetry in symmetries if symmetry.holds and len(symmetry.axes) == 1}
+    holding = [set(symmetry.axes) for symmetry in symmetries if symmetry.holds]
+    mirrors = [axes for axes in holding if len(axes) == 1]
+    mirrored = set().union(*mirrors, *(axes for axes in holding if any(mirror < axes for mirror in mirrors)))
     places = {column: k for columns in (contact.tool, contact.thing) for k, column in enumerate(columns)}
-    return tuple(c for c in range(n_columns) if (places[c] in mirrored if c in places else c not in visible))
+    return tuple(c for c in columns if (places[c] in mirrored if c in places else c not in visible))

@@ -7,12 +7,14 @@ import numpy as np
 from ..records.probing import Probing
 from .columns import ControlledColumns
 from .contact import Contact
+from .units import Units
 
 
-def plan_probing(controlled: ControlledColumns, contact: Contact) -> Probing:
+def plan_probing(controlled: ControlledColumns, contact: Contact, units: Units) -> Probing:
     """Return how to bring the tool of a contact to its object.
 
     The change of the tool's columns is linear in the action, as regression found: the pseudo-inverse of that effect steers.
     """
     steer = np.linalg.pinv(controlled.effect_on(contact.tool).T)  # (action size, goal size)
-    return Probing(contact.tool, contact.thing, tuple(map(tuple, steer.tolist())), contact.distances[1])
+    tool, thing = units.of(contact.tool), units.of(contact.thing)
+    return Probing(tool, thing, tuple(map(tuple, steer.tolist())), contact.distances[1])

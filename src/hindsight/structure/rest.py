@@ -14,19 +14,19 @@ ENERGY_CAP = 0.4  # of the standard deviation of the goals: an object that moved
 
 @dataclass(frozen=True)
 class Rest:
-    """fraction: of the random steps in which the achieved goal rests. goal_spread: see `Steps.goal_spread`."""
+    """fraction: of the random steps in which the achieved goal rests. goal_std: see `Steps.goal_std`."""
 
     fraction: float
-    goal_spread: float
+    goal_std: float
 
     @property
     def is_object(self) -> bool:
         """Whether the achieved goal is that of an object: it rests most of the time, and goals differ."""
-        return self.fraction >= MOSTLY and self.goal_spread > 0
+        return self.fraction >= MOSTLY and self.goal_std > 0
 
     def options(self) -> dict[str, Any]:
         """Return hyperparameters for tasks with an object. Few episodes move it, so these are sampled more often."""
-        cap = float(f"{ENERGY_CAP * self.goal_spread:.2g}")
+        cap = float(f"{ENERGY_CAP * self.goal_std:.2g}")
         return {
             "energy_priority": True,
             "energy_cap": cap,
@@ -46,5 +46,5 @@ class Rest:
 
 def measure_rest(steps: Steps) -> Rest:
     """Return how much the achieved goal rests in steps with random actions."""
-    spread = steps.goal_spread
-    return Rest(float((steps.move <= AT_REST * spread).mean()), spread)
+    goal_std = steps.goal_std
+    return Rest(float((steps.move <= AT_REST * goal_std).mean()), goal_std)

@@ -74,7 +74,7 @@ class Steps:
         return np.asarray(np.where(self.starts_episode[:, None], 0.0, np.roll(values, 1, axis=0)))
 
     @property
-    def goal_spread(self) -> float:
+    def goal_std(self) -> float:
         """Standard deviation of the desired goals over episodes, Euclidean, in the units of the goal."""
         return float(np.linalg.norm(self.desired_goal[self.starts_episode].std(0)))
 

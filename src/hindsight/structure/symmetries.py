@@ -15,6 +15,7 @@ from .contact import Contact
 from .relevance import prediction_error
 from .steps import Steps, standardize
 from .transform import Transform
+from .units import Units
 
 WORSE = 1.1  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
@@ -49,23 +50,25 @@ class Symmetry:
 
 
 class SymmetryFinder:
-    """Tries mirrors of each axis and quarter turns of each pair of axes on the steps of a task.
+    """Tries mirrors of each axis and quarter turns of each pair of axes on the steps of a task, in the units of the goal.
 
     visible: observation columns that the networks see. contact: the columns that are places, one of each axis.
-    controlled: what the action moves.
+    controlled: what the action moves. units: how the observation holds the columns.
     """
 
-    def __init__(self, steps: Steps, visible: Sequence[int], contact: Contact, controlled: ControlledColumns) -> None:
+    def __init__(
+        self, steps: Steps, visible: Sequence[int], contact: Contact, controlled: ControlledColumns, units: Units
+    ) -> None:
         self._steps, self._visible, self._contact = steps, list(visible), contact
         start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
         digits = 4 - math.ceil(math.log10(float(np.abs(start).max()) + 1e-12))
         self._centre = start.round(digits)  # where the tool starts; rounded, so that the symmetries form a finite group
         places = {*contact.tool, *contact.thing}
         self._others = [column for column in self._visible if column not in places]
-        signals = axis_signals(steps, contact.tool)
+        self._signals = axis_signals(steps, contact.tool)
         self._actions = find_action_axes(controlled.effect_on(contact.tool))
-        self._controlled = controlled
-        self._columns = find_column_axes(steps, self._others, signals, self._actions)
+        self._controlled, self._units = controlled, units
+        self._columns = find_column_axes(steps, self._others, self._signals, self._actions)
         picked = np.unique(np.linspace(0, len(steps) - 1, MOST_STEPS).astype(np.int64))
         self._seen, self._action, self._episode = steps.observation[picked], steps.action[picked], steps.episode[picked]
         moves = steps.next_achieved_goal - steps.achieved_goal, steps.change[:, list(contact.tool)]
@@ -103,10 +106,10 @@ class SymmetryFinder:
 
     def _mirror(self, axis: int) -> tuple[Transform, Transform, Transform]:
         goal = Transform.identity("g", len(self._centre))
-        goal.sign[axis], goal.offset[axis] = -1.0, 2 * self._centre[axis]
+        goal.factor[axis], goal.offset[axis] = -1.0, 2 * self._centre[axis]
         observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
-        observation.sign[[self._others[i] for i in self._columns.members(axis)]] = -1.0
-        action.sign[self._actions.members(axis)] = -1.0
+        observation.factor[[self._others[i] for i in self._columns.members(axis)]] = -1.0
+        action.factor[self._actions.members(axis)] = -1.0
         return observation, goal, action
 
     def _quarter_turn(self, axis: int, other: int) -> tuple[Transform, Transform, Transform] | None:
@@ -120,10 +123,24 @@ class SymmetryFinder:
         goal.offset[other] = self._centre[other] - self._centre[axis]
         observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
         for i, j, factor in pairs:
-            _exchange(observation, self._others[i], self._others[j], factor)
+            _exchange(observation, self._others[i], self._others[j], factor * self._ratio(i, j))
         for i, j, factor in action_pairs:
             _exchange(action, i, j, factor)
         return observation, goal, action
+
+    def _ratio(self, i: int, j: int) -> float:
+        """Return the unit of column i in units of column j, which a quarter turn exchanges: 1 if both are known.
+
+        Otherwise it is the ratio of their linear dependence on the signals of their axes.
+        """
+        if self._units.is_known[[self._others[i], self._others[j]]].all():
+            return 1.0
+        size = []
+        for which in (i, j):
+            values, signals = self._steps.observation[:, self._others[which]], self._signals[self._columns.of[which]]
+            weights = np.linalg.lstsq(signals.T, values - values.mean(), rcond=None)[0]
+            size.append(float(np.linalg.norm(weights * self._signals.std((0, 2)))))
+        return size[0] / size[1]
 
     def _identity_with_places(self, goal: Transform) -> Transform:
         """Places are transformed as goals are, hidden or not: subgoals and differences are made of them."""
@@ -131,7 +148,7 @@ class SymmetryFinder:
         for columns in (self._contact.tool, self._contact.thing):
             for k, column in enumerate(columns):
                 observation.source[column] = columns[goal.source[k]]
-                observation.sign[column], observation.offset[column] = goal.sign[k], goal.offset[k]
+                observation.factor[column], observation.offset[column] = goal.factor[k], goal.offset[k]
         return observation
 
     def _test(self, axes: tuple[int, ...], transforms: tuple[Transform, Transform, Transform]) -> Symmetry:
@@ -144,12 +161,14 @@ class SymmetryFinder:
         plain = prediction_error(standardize(inputs), target, self._episode)
         both, targets = standardize(np.concatenate([inputs, more])), np.concatenate([target, transformed])
         added = prediction_error(both, targets, np.tile(self._episode, 2), n_tested=len(inputs))
-        return Symmetry(axes, " ".join([*observation.text(), *goal.text(), *action.text()]), added, plain)
+        return Symmetry(
+            axes, " ".join([*observation.from_units(self._units).text(), *goal.text(), *action.text()]), added, plain
+        )
 
 
 def _exchange(transform: Transform, i: int, j: int, factor: float) -> None:
     transform.source[i], transform.source[j] = j, i
-    transform.sign[i], transform.sign[j] = -factor, factor
+    transform.factor[i], transform.factor[j] = -factor, 1 / factor
 
 
 def _pairs(table: AxisTable, axis: int, other: int) -> list[tuple[int, int, float]] | None:

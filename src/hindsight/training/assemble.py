@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -14,11 +16,11 @@ import numpy as np
 from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
-from ..envs.goal_env import close_env, make_goal_env, read_spec, resets_exactly
+from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec
 from ..envs.goal_functions import reward_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
-from ..options import ReplayOptions, RolloutOptions, Settings
+from ..options import STRUCTURE, ReplayOptions, RolloutOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Episode, GoalSpec
@@ -174,21 +176,27 @@ class Assembly:
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and self._remakes(),
+            maker is not None and self._remakes,
             rollout.env_arguments,
             rollout.observation_keys,
-            rollout.steps_after_success,
-            rollout.training_episode_steps or rollout.max_episode_steps,
         )
         if rollout.workers == "auto":
             spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
-            local = LocalSource(setup, self.environment, self.environment if spare else None)
-            return WorkerSource(ProcessPool(setup), spare, rollout.job_timeout, local) if spare else local
+            return self._with_workers(setup, spare) if spare else LocalSource(setup, self.environment)
         if not rollout.workers:
             return LocalSource(setup, self.environment)
         is_ray = rollout.engine == "ray"
         pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
         return WorkerSource(pool, rollout.workers, rollout.job_timeout)
+
+    def _with_workers(self, setup: RolloutSetup, workers: int) -> Source:
+        """Return this process with workers that evaluate. They start while this process makes its environment."""
+        source = WorkerSource(ProcessPool(setup), workers, self.settings.rollout.job_timeout)
+        with ExitStack() as on_error:
+            on_error.callback(source.close)
+            source.local = LocalSource(setup, self.environment, self.environment)
+            on_error.pop_all()
+        return source
 
     def close(self) -> None:
         """Close the environments that were made here, but not one that was given."""
@@ -196,14 +204,13 @@ class Assembly:
             close_env(self._training)
             self._training = None
 
-    def _remakes(self) -> bool:
-        """Return whether every episode needs a new environment, because a reset does not equal a new one."""
+    @property
+    def _remakes(self) -> bool | None:
+        """Whether every episode needs a new environment, because a reset does not equal a new one. None: not known."""
         remake = self.settings.rollout.remake_environment
-        if remake is not None:
-            return remake
-        if self.check_report and self.check_report.facts:
+        if remake is None and self.check_report and self.check_report.facts:
             return not self.check_report.facts.exact_resets
-        return not resets_exactly(self.environment)
+        return remake
 
     @property
     def _given(self) -> Environment:
@@ -228,7 +235,7 @@ class Assembly:
 
 
 def assemble(
-    env: Environment, agent: str | None, recipe: str | None, options: Mapping[str, Any], check: bool = True
+    env: Environment, agent: str | None, recipe: str | Path | None, options: Mapping[str, Any], check: bool = True
 ) -> Assembly:
     """Resolve the settings of a new run on an environment.
 
@@ -238,6 +245,10 @@ def assemble(
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
     refuse_old_call(env, agent, recipe, options)
+    recipe = str(recipe) if isinstance(recipe, Path) else recipe
+    for name, value in (("agent", agent), ("recipe", recipe)):
+        if not isinstance(value, str | None):
+            raise OptionError(f"{name} must be a name, got {value!r}.")
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
@@ -245,10 +256,10 @@ def assemble(
     if env_id and ":" in env_id:
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
-        spec = read_spec(environment)
+        spec = read_spec(environment, arguments)
         report = _check(environment, chosen, options) if check else None
         observed = report.facts.settings() if report and report.facts else {}
-        final = chosen or find_recipe(spec.env_id)
+        final = chosen or _recipe_of(environment, spec, arguments)
 
         def resolve(found: Observed) -> Settings:
             return resolve_settings(final, spec, agent, options, _together(observed, found))
@@ -262,6 +273,24 @@ def assemble(
         assembly = Assembly(env, environment, spec, settings, resolve)
         assembly.check_report = report
         return assembly
+
+
+def _recipe_of(environment: GoalEnv, spec: GoalSpec, env_options: Mapping[str, Any]) -> Recipe:
+    """Return the recipe for an environment that was not given by its id.
+
+    If its task may be another than that of the id, it is the default. A warning names the recipe that was not chosen.
+    """
+    recipe, registered = find_recipe(spec.env_id), environment.unwrapped.spec
+    if spec.env_id is None and registered is not None:
+        other = find_recipe(registered.id).name
+        if other != recipe.name:
+            warnings.warn(
+                f"{change_of(environment, env_options)} may change the task of {registered.id}, so the recipe is "
+                f"{recipe.name!r}. If observations, actions and rewards are the same, give recipe={other!r}.",
+                UserWarning,
+                stacklevel=4,
+            )
+    return recipe
 
 
 def _together(checked: Observed, found: Observed) -> dict[str, tuple[Any, str]]:
@@ -293,10 +322,16 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
     options: change some of the settings.
     Raises FileError if the environment does not fit the policy.
     """
+    if not isinstance(saved, SavedModel):
+        raise OptionError(f"saved must be a SavedModel, got {saved!r}. HER.load reads one from a file.")
     if saved.settings.rollout.workers == "auto":  # processes import the main script: they start only if they are asked for
         options = {"workers": 0} | dict(options)
     if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
         options = {"env_options": ()} | dict(options)
+    if options.get("structure") == "inferred":
+        raise OptionError("structure='inferred' needs a new run. A loaded model keeps the structure that it has")
+    if found_nothing_yet(saved):
+        options = {"structure": "none"} | dict(options)
     settings = Settings.from_json(saved.settings.to_json(), **options)
     if env is None:
         return Assembly(None, None, saved.spec, settings)
@@ -305,6 +340,13 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
         if difference := saved.spec.difference(read_spec(environment)):
             raise FileError(f"the policy does not fit the environment: {difference}")
         return Assembly(env, environment, saved.spec, settings)
+
+
+def found_nothing_yet(saved: SavedModel) -> bool:
+    """Return whether the run of a model was still looking for the structure of its task."""
+    settings = saved.settings
+    found = any(settings.flat().get(name) for name in STRUCTURE)
+    return settings.variant == "inferred" and not found and not saved.facts.get("updates")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -109,8 +110,9 @@ def _snapshot(record: Mapping[str, Any] | None, arrays: dict[str, Array]) -> Sna
 
 
 def _record(record_class: type[Record], data: Mapping[str, Any]) -> Record:
-    """Return a dataclass of a checkpoint. Raises TypeError for an unknown field, FileError for one of another type."""
-    record_class(**data)
+    """Return a dataclass of a checkpoint. Raises FileError for an unknown field, or one of another type."""
+    if unknown := sorted(data.keys() - inspect.signature(record_class).parameters.keys()):
+        raise FileError(f"the checkpoint has unknown fields {unknown}: it is damaged, or of another version")
     return read_record(record_class, data, "checkpoint")
 
 

@@ -57,21 +57,32 @@ class Evaluator:
         return max(reversed(self.history), key=_score, default=None)
 
     def is_due(self, counts: Counts, until: int) -> bool:
-        """Whether an evaluation should begin: every `eval_every` steps, and at the end."""
+        """Whether an evaluation should begin: every `eval_every` steps, at the end, and to confirm a success at once.
+
+        What is missed during the random steps is not made up for.
+        """
         every, steps = self.options.eval_every, counts.env_steps
-        last = self.pending.counts.env_steps if self.pending else self.evaluated_at
+        last = self.pending.counts.env_steps if self.pending else max(self.evaluated_at, self.options.random_steps)
         if not every or not counts.updates or steps == last:
             return False
-        return steps // every > last // every or steps >= until
+        return steps // every > last // every or steps >= until or (self._is_unconfirmed and self.pending is None)
+
+    @property
+    def _is_unconfirmed(self) -> bool:
+        """Whether the last evaluation reached `solved_at`, and further ones decide whether the task is solved."""
+        if not self.history or not self.options.solved_evaluations or self.is_solved:
+            return False
+        return self.history[-1]["success_rate"] >= self.options.solved_at
 
     def takes_effect(self, counts: Counts, until: int) -> bool:
         """Whether the pending evaluation takes effect now: `eval_every` / `DELAY_FRACTION` steps after it began.
 
         With the free schedule it takes effect when it is complete. It always does when the next one is due, and at the end.
+        One that confirms a success takes effect at once: further updates would be wasted if it does.
         """
         if self.pending is None:
             return False
-        if self.is_due(counts, until) or counts.env_steps >= until:
+        if self._is_unconfirmed or self.is_due(counts, until) or counts.env_steps >= until:
             return True
         if self._is_free:
             return self._jobs is not None and self._jobs.is_over

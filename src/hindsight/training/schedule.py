@@ -46,10 +46,11 @@ class RolloutSchedule:
         self.in_flight = deque((source.submit(job), job) for job in jobs)
 
     def drop(self, source: Source, counts: Counts) -> None:
-        """Drop the jobs in flight. The next jobs have the numbers of their episodes."""
-        for ticket, job in self.in_flight:
+        """Drop the jobs in flight. The next jobs get the numbers of the episodes after the last one that was played."""
+        for ticket, job in reversed(self.in_flight):
             source.drop(ticket)
-            counts.submitted_episodes -= len(job.episodes)
+            if job.episodes[-1] == counts.submitted_episodes - 1:  # else the free schedule took a later job before
+                counts.submitted_episodes = job.episodes[0]
         self.in_flight.clear()
 
     def exploration(self, counts: Counts) -> Exploration:

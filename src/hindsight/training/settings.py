@@ -56,7 +56,8 @@ def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSp
     """Return where the structure of the task comes from, if the user does not say so.
 
     It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, nor
-    from images, bits and indices. Raises OptionError if the user wants to infer it there.
+    from images, bits and indices. Raises OptionError if the user wants to infer it there, or says that it is
+    declared where it is not.
     """
     source: StructureSource | None = given.get("structure")
     can_infer = spec is None or is_flat(spec)
@@ -64,9 +65,12 @@ def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSp
         raise OptionError(
             "structure='inferred' needs an observation, goals and actions that are flat arrays of floats. Leave it out."
         )
+    is_declared = any({**recipe, **given}.get(name) for name in STRUCTURE)
+    if source == "declared" and not is_declared:
+        raise OptionError(f"structure='declared' needs an option that declares it: {', '.join(STRUCTURE)}. Leave it out.")
     if source is not None:
         return source
-    if any({**recipe, **given}.get(name) for name in STRUCTURE):
+    if is_declared:
         return "declared"
     is_taken_away = any(recipe.get(name) for name in STRUCTURE)
     return "inferred" if spec is not None and can_infer and not is_taken_away else "none"

@@ -117,9 +117,9 @@ class StructureSearch:
             state.phase, state.next_at = "learning", None
             return
         episodes = run.buffer.timeline.episodes()
-        if len(episodes) < HELD_OUT:
-            state.next_at = steps + MORE_RANDOM_STEPS
-        elif state.phase == "random":
+        if len(episodes) < HELD_OUT:  # look again after the next job
+            return
+        if state.phase == "random":
             self._look_for_contact(run, episodes)
         elif state.phase == "probing":
             state.probing_episodes = len(episodes) - state.random_episodes
@@ -139,7 +139,7 @@ class StructureSearch:
             self._learn(run, found)
         elif found.contact is not None:
             state.phase, state.next_at = "probing", steps + PROBING_STEPS
-            state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, found.contact)
+            state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, found.contact, found.units)
             run.rollouts.drop(run.source, run.counts)
         elif steps < MOST_RANDOM_STEPS:
             state.next_at = steps + MORE_RANDOM_STEPS
@@ -162,7 +162,7 @@ class StructureSearch:
         self.state.next_at = next((step for step in steps if step > run.counts.env_steps), None)
 
     def _refine(self, run: Run, episodes: Sequence[Episode]) -> None:
-        """Test hidden columns and symmetries again with all episodes. What is shown stays shown.
+        """Test hidden columns, symmetries and the reach of the tool again with all episodes. What is shown stays shown.
 
         Without a contact nothing changes: the policy may not touch the object yet.
         """
@@ -175,7 +175,10 @@ class StructureSearch:
         hidden = set(self.state.observed.get("hidden_observation", ((), ""))[0])
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
         found = self._infer(episodes, len(episodes), shown)
-        if found.contact is not None and set(found.hidden) != hidden:
+        if found.contact is None:
+            return
+        is_subgoal_new = found.contact.leads_to_goals and "subgoals" not in self.state.observed
+        if is_subgoal_new or set(found.hidden) != hidden:
             self._take(run, found)
 
     def _look_again(self, run: Run, found: Structure) -> None:

@@ -1,0 +1,32 @@
+"""Whether what moves keeps its speed."""
+
+import numpy as np
+import pytest
+
+from hindsight.structure.inertia import measure_inertia
+from hindsight.structure.steps import Steps
+
+
+def steps_of(kept, distance):
+    """Steps along a line with random pushes; `kept` of the speed remains after a step. Goals lie at `distance`."""
+    rng = np.random.default_rng(0)
+    speed, places = 0.0, [0.0]
+    for push in rng.uniform(-1, 1, 2_000):
+        speed = kept * speed + push
+        places.append(places[-1] + speed)
+    place = np.array(places)[:, None]
+    goal = place[:1] + np.full((2_000, 1), distance)
+    return Steps(place[:-1], np.zeros((2_000, 1)), place[1:], place[:-1], place[1:], goal, np.zeros(2_000, int))
+
+
+def test_what_keeps_its_speed_on_a_long_way_gets_repeated_actions():
+    inertia = measure_inertia(steps_of(kept=0.97, distance=400.0))
+    assert inertia.correlation == pytest.approx(0.97, abs=0.02)
+    assert inertia.steps_to_goal > 40
+    assert inertia.options()["random_action_repeat"] == 20
+    assert "correlate with 0.9" in inertia.evidence()
+
+
+@pytest.mark.parametrize(("kept", "distance"), [(0.97, 20.0), (0.5, 400.0)])
+def test_a_short_way_or_little_inertia_changes_nothing(kept, distance):
+    assert measure_inertia(steps_of(kept, distance)).options() == {}

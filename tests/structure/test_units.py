@@ -1,0 +1,47 @@
+"""Exact linear relations between columns and the achieved goal."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from hindsight.structure.steps import Steps
+from hindsight.structure.units import find_units
+
+
+def steps_of(make_columns):
+    """Steps with an object and a tool along one axis; make_columns(object, tool, rng) -> columns of the observation."""
+    rng = np.random.default_rng(0)
+    thing, tool = rng.uniform(-1, 1, (2, 41))
+    seen, goal = np.stack(make_columns(thing, tool, rng), 1), thing[:, None]
+    episode = np.repeat(np.arange(4), 10)
+    return Steps(seen[:-1], np.zeros((40, 1)), seen[1:], goal[:-1], goal[1:], goal[:-1], episode)
+
+
+def test_a_column_that_is_the_goal_gives_its_units_to_all():
+    units = find_units(steps_of(lambda thing, tool, rng: (3 * tool, thing)))
+    assert units.is_known.all()
+    assert units.of((0, 1)).factor == (1.0, 1.0)
+    assert units.evidence() == ""
+
+
+def test_scaled_and_flipped_columns():
+    steps = steps_of(lambda thing, tool, rng: (-2 * tool, rng.normal(size=41), 4 * thing + 1, 5 * (thing - tool)))
+    units = find_units(steps)
+    assert units.is_known.tolist() == [True, False, True, True]
+    assert units.of((0, 2, 3)).factor == pytest.approx((-0.5, 0.25, 0.2))
+    assert units.apply(steps).observation[:, 2] == pytest.approx(steps.achieved_goal[:, 0])
+    assert units.evidence() == "; -0.5*o0, 0.25*o2-0.25, 0.2*o3 have the units of the goal, by exact linear relations"
+
+
+def test_a_relation_that_is_not_exact_is_none():
+    units = find_units(steps_of(lambda thing, tool, rng: (tool, 4 * thing + 1e-4 * rng.normal(size=41))))
+    assert units.is_known.all()  # nothing is known of the goal, so there is nothing to compare with
+
+
+def test_few_values_of_the_goal_are_no_evidence():
+    steps = steps_of(lambda thing, tool, rng: (np.where(thing > 0, 2.0, 5.0), tool))
+    goal = np.where(steps.observation[:, :1] == 2.0, 0.0, 1.0)
+    after = np.where(steps.next_observation[:, :1] == 2.0, 0.0, 1.0)
+    steps = dataclasses.replace(steps, achieved_goal=goal, next_achieved_goal=after)
+    assert find_units(steps).of((0,)).factor == (1.0,)
