@@ -2,8 +2,8 @@
 
     python benchmarks/maze_values.py PointMaze_Medium-v3 --updates 2000 --wavelengths 20 10 5 2.5
 
-Prints the fraction of starts and goals from which steps to the neighbour of the highest value lead to the goal. A greedy policy
-stops at every other place whose neighbours all have lower values. Four random inputs stand for velocity and action.
+Prints the fraction of pairs of start and goal for which steps to the neighbour of the highest value lead to the goal. For
+the other pairs, a greedy policy gets stuck. Four random inputs stand for velocity and action.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def main() -> None:
     points = free_points(arguments.env)
     is_neighbour, lengths = distances(points)
     true = 20 * DISCOUNT_PER_CELL**lengths
-    print(f"{arguments.env}, {len(points)} points. By the true values: {reached(true, is_neighbour):.0%} of the goals are reached.")
+    print(f"{arguments.env}, {len(points)} points. Goals reached by the true values: {reached(true, is_neighbour):.0%}.")
     for wavelengths in ([], arguments.wavelengths):
         torch.manual_seed(arguments.seed)
         fitted = fitted_values(inputs(points, wavelengths), torch.tensor(true, dtype=torch.float32), arguments.updates)

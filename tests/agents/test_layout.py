@@ -64,16 +64,6 @@ def test_relative_features_are_goal_minus_achieved_goal():
     assert small.assemble((), np.zeros(1), np.array([9], np.uint8), np.array([7], np.uint8))[-1] == -2  # no wrapping round
 
 
-def test_wavelengths_add_sines_and_cosines_of_both_goals():
-    layout = make_layout(box((1,)), box((1,)), goal_wavelengths=(4.0, 2.0))
-    row = layout.assemble((), np.zeros(1), np.array([1.0]), np.array([2.0]))
-    # Phases of achieved and desired goal: pi/2 and pi at the wavelength 4, pi and 2 pi at 2.
-    assert np.allclose(row, [0, 2, 1, 0, 0, 0, 0, -1, -1, 1], atol=1e-6)
-    assert layout.size == 10
-    with pytest.raises(OptionError, match="goal_wavelengths need goals that are numbers"):
-        make_layout(box((1,)), BITS, goal_wavelengths=(4.0,))
-
-
 def test_float64_and_stored_float32_give_the_same_bits():
     layout = make_layout(box((1,)), box((1,)), goal_features="relative")
     achieved, goal = np.array([0.1]), np.array([1.0 / 3.0])

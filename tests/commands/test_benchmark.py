@@ -143,6 +143,7 @@ def test_errors_are_one_sentence(arguments, status, message, capsys):
 
 
 @pytest.mark.learning
+@pytest.mark.usefixtures("default_signal_handlers")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_benchmark_continues(tmp_path, number):
     tiny = ["steps=1500", *TINY[1:], "solved_evaluations=0", "checkpoint_every=0", "log_every=50"]

@@ -57,7 +57,6 @@ CASES = [
     ("td3", {"goal_features": "relative", "observe_achieved_goal": True, "actor_layer_norm": True}),
     ("sac", {**HIDDEN, "observe_achieved_goal": True, "actor_layer_norm": True, "subgoals": SUBGOALS}),
     ("ddpg", {"column_differences": ("3-0", "2-1"), "subgoals": SUBGOALS}),
-    ("ddpg", {"goal_wavelengths": (4.0, 1.0), "subgoals": SUBGOALS}),
     ("sac", {"goal_features": "agreement", "normalize": False}),
     ("dqn", {"observation": BITS, "goal": BITS, "goal_features": "agreement", "dueling": True}),
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),

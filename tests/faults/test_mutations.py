@@ -116,5 +116,7 @@ def test_mutated_files_are_refused_or_loaded(run_folder, capfd):
     process = multiprocessing.get_context("spawn").Process(target=fuzz, args=(run_folder,))
     with capfd.disabled():
         process.start()
+        process.join(300 + MUTATIONS / 10)
+        process.kill()  # one that hangs
         process.join()
     assert process.exitcode == 0

@@ -60,7 +60,7 @@ def test_threads_add_sample_and_save_one_buffer(run_folder):
         check(HindsightBuffer.load(run_folder / "buffer", minus_distance).sample(64))
 
     acts = (sample, sample, save)
-    threads = [threading.Thread(target=repeat, args=(number, act)) for number, act in enumerate(acts)]
+    threads = [threading.Thread(target=repeat, args=(number, act), daemon=True) for number, act in enumerate(acts)]
     for thread in threads:
         thread.start()
     for number in range(1, EPISODES):

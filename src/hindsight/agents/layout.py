@@ -5,7 +5,6 @@ NumPy only.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from ..records.subgoals import Subgoal
 from .images import ImageEncoding
 
 Array = npt.NDArray[Any]
-Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement", "wave"]
+Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement"]
 Source = Literal["observation", "goal"]
 Columns = tuple[int, ...]
 
@@ -32,7 +31,6 @@ FIXED_MEAN_AND_SCALE: dict[Feature, tuple[float, float]] = {  # these features a
     "one_hot": (0.0, 1.0),
     "image": (0.0, 1.0 / 255.0),
     "agreement": (0.0, 1.0),
-    "wave": (0.0, 1.0),
 }
 
 
@@ -67,13 +65,12 @@ def feature_of(array: ArraySpec) -> Feature:
 
 @dataclass(frozen=True)
 class Layout:
-    """The input of a network: observation, goal, achieved goal, goal features, waves, column differences, subgoal.
+    """The input of a network: observation, goal, achieved goal, goal features, column differences, subgoal.
 
     options: which columns there are. "relative" goals are differences from the achieved goal, in standard deviations of the
         goal. "agreement" is, for goals of two values, 1 where both agree and -1 where they differ; for Discrete goals, that
         of their binary digits. Hidden columns (absolute positions) are left out only if goals are "relative". A column
-        difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6. Goal wavelengths
-        add sines and cosines of achieved and desired goals (Fourier features, Tancik et al. 2020).
+        difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6.
     n_subgoals: each subgoal adds a column that is 1 while it is the goal.
 
     Raises GoalEnvError for Discrete spaces of more than LARGEST_DISCRETE values and images of different sizes. Raises
@@ -91,8 +88,6 @@ class Layout:
             raise OptionError("Discrete goals have no difference: goal_features is 'relative'. Use 'agreement' or 'none'.")
         if self.options.goal_features == "agreement" and not self.goal.is_bounded:
             raise OptionError("goal_features is 'agreement', but the goals have no bounds. Use 'relative'.")
-        if self.options.goal_wavelengths and feature_of(self.goal) != "number":
-            raise OptionError("goal_wavelengths need goals that are numbers. Leave them out.")
         _check_hidden("observation", self.options.hidden_observation, self.observation)
         _check_hidden("goal", self.options.hidden_goal, self.goal)
         _ = self.differences  # raises if they are wrong
@@ -103,14 +98,12 @@ class Layout:
         observation = _block(self.observation, "observation", self.visible["observation"])
         goal = _block(self.goal, "goal", self.visible["goal"])
         agreement = (len(self._digit_values) or self.goal.size) if self.options.goal_features == "agreement" else 0
-        waves = 4 * goal.size * len(self.options.goal_wavelengths)  # sine and cosine of two goals
         blocks = (
             observation,
             goal,
             *([goal] if self.options.observe_achieved_goal else []),
             Block("difference", "goal", self.goal.size if self.options.goal_features == "relative" else 0),
             Block("agreement", "goal", agreement),
-            Block("wave", "goal", waves),
             Block("difference", "observation", len(self.differences[0]), self.differences[0]),
             Block("one_hot", "observation", self.n_subgoals),
         )
@@ -192,8 +185,6 @@ class Layout:
             columns.append(xp.asarray(desired, xp.float32) - xp.asarray(achieved, xp.float32))
         if self.options.goal_features == "agreement":
             columns.append(self._agreement(achieved, desired, xp))
-        if self.options.goal_wavelengths:
-            columns += self._waves(achieved, desired, xp)
         if self.options.column_differences:
             first, second = (xp.asarray(xp.take(observation, at, -1), xp.float32) for at in self.differences)
             columns.append(first - second)
@@ -209,14 +200,6 @@ class Layout:
         middle, slope = (xp.asarray(values, xp.float32) for values in self._unit_scaling)
         achieved, desired = (xp.asarray(goals, xp.float32) * slope - middle for goals in (achieved, desired))
         return achieved * desired
-
-    def _waves(self, achieved: Any, desired: Any, xp: Any) -> list[Any]:
-        """Return sines and cosines of both goals at all wavelengths. They let small networks tell near places apart."""
-        goals = [_visible(self.goal, each, self.visible["goal"], xp) for each in (achieved, desired)]
-        both = xp.concatenate(goals, -1, dtype=xp.float32, casting="unsafe")
-        waves = [both * (2 * math.pi / length) for length in self.options.goal_wavelengths]
-        phases = xp.concatenate(waves, -1, dtype=xp.float32, casting="unsafe")
-        return [xp.sin(phases), xp.cos(phases)]
 
     @cached_property
     def _digit_values(self) -> Any:

@@ -28,7 +28,6 @@ class TensorFunctions:
     float32, int64 = torch.float32, torch.int64
     arange, broadcast_to = staticmethod(torch.arange), staticmethod(torch.broadcast_to)
     sqrt, square, where = staticmethod(torch.sqrt), staticmethod(torch.square), staticmethod(torch.where)
-    sin, cos = staticmethod(torch.sin), staticmethod(torch.cos)
 
     @staticmethod
     def asarray(values: Any, dtype: torch.dtype | None = None) -> Tensor:

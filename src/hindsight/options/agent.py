@@ -63,9 +63,6 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
     normalizer_eps: PositiveFloat = Field(1e-2, description="smallest standard deviation that values are divided by")
     observe_achieved_goal: bool = Field(False, description="networks see achieved_goal besides observation and goal")
     goal_features: GoalFeatures = Field("none", description="also input: goal - achieved_goal, or equal entries")
-    goal_wavelengths: tuple[PositiveFloat, ...] = Field(
-        (), description="also input: sines and cosines of achieved and desired goals, lengths in units of the goal"
-    )
     hidden_observation: tuple[NonNegativeInt, ...] = Field((), description="observation columns hidden from networks")
     hidden_goal: tuple[NonNegativeInt, ...] = Field((), description="goal columns hidden from the networks")
     column_differences: tuple[str, ...] = Field((), description="differences of columns as inputs, as in 6-0")

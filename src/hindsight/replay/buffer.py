@@ -109,8 +109,8 @@ class HindsightBuffer:
 
     @property
     def nbytes(self) -> int:
-        """Memory in bytes: the ring and what is kept beside it, the open episodes, scratch."""
-        return self.timeline.nbytes + self.open_episodes.nbytes + self._sampler.nbytes
+        """Memory of the stored steps and their priorities, in bytes."""
+        return self.timeline.nbytes
 
     @property
     def her_probability(self) -> float:

@@ -68,11 +68,6 @@ class OpenEpisodes:
         self._set_rows(rows)
         self._bare_dimensions = len(timeline.spec.observation.shape)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory in bytes."""
-        return sum(a.nbytes for a in (self.rows, self.steps, self.phase, self._incoming, self._truncated))
-
     def add(
         self,
         observation: Any,

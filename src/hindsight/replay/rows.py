@@ -287,11 +287,6 @@ class BatchMemory:
         self.goal_at = np.zeros(self.size, np.int64)
         self._reused: Draw | None = None
 
-    @property
-    def nbytes(self) -> int:
-        """Memory that is kept between draws, in bytes."""
-        return self.plan.nbytes + self.goal_at.nbytes
-
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
         return self._draw(np.empty(self._n_bytes, BYTE))

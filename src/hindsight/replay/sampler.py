@@ -35,11 +35,6 @@ class RandomNumbers:
         self.state = np.random.default_rng(seed).integers(2**64, size=1, dtype=np.uint64)
         self._u = np.zeros(0)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory in bytes."""
-        return self._u.nbytes
-
     def uniform(self, count: int) -> Array:
         """Return `count` numbers in [0, 1), in memory that the next call overwrites."""
         u = self.memory(count)[:count]
@@ -204,11 +199,6 @@ class Sampler:
         self._ring = as_bytes(self.timeline.rows)
         self._layout = row_layout(self.timeline.rows.dtype)
         self._memories: dict[tuple[int, ...], BatchMemory] = {}  # of every shape that was sampled; a learner has one or two
-
-    @property
-    def nbytes(self) -> int:
-        """Memory in bytes, without that of the timeline."""
-        return self.rng.nbytes + sum(memory.nbytes for memory in self._memories.values())
 
     def sample(self, shape: tuple[int, ...], out: Batch | None = None) -> Batch:
         """Return a batch with the leading axes `shape`, in fresh memory or in that of `out`.

@@ -96,8 +96,7 @@ class Timeline:
     @property
     def nbytes(self) -> int:
         """Memory in bytes, priorities included."""
-        own = self.rows.nbytes + self._scratch.nbytes + (0 if self._live is None else self._live.nbytes)
-        return own + (0 if self.priorities is None else self.priorities.nbytes)
+        return self.rows.nbytes + (0 if self.priorities is None else self.priorities.nbytes)
 
     def live_rows(self) -> Array:
         """Return all rows that start a transition, in order. The list is cached until the next change."""
