@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import io
 import json
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status: 0, 1 for an error, 2 for wrong usage, 130, 141 or 143 for a signal."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     gc.set_threshold(GARBAGE_THRESHOLD)
+    atexit.register(gc.freeze)  # when it ends, Python else searches all modules for garbage, which takes a second
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a letter shows a question mark
     try:

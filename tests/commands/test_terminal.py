@@ -52,12 +52,12 @@ def test_a_log_gets_plain_lines(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         "10/2,000 steps  1 updates",
-        "1,010/2,000 steps  training 50%  3,000 updates  at most 0:04 left",
-        "1,010/2,000 steps  evaluating 1/10  3,000 updates  at most 0:06 left",
+        "1,010/2,000 steps  training 50%  at most 0:04 left  3,000 updates",
+        "1,010/2,000 steps  evaluating 1/10  at most 0:06 left  3,000 updates",
         "evaluation at 1,010 steps: success 90.0% of 10 episodes (95 % interval 59.6% to 98.2%), return -1.00 +- 0.00, "
         "final distance 0.0000, best so far",
-        "1,010/2,000 steps  evaluation 90%  training 50%  3,000 updates  at most 0:06 left",
-        "1,010/2,000 steps  evaluation 90%  training 50%  3,000 updates  at most 0:06 left",
+        "1,010/2,000 steps  evaluation 90%  training 50%  at most 0:06 left  3,000 updates",
+        "1,010/2,000 steps  evaluation 90%  training 50%  at most 0:06 left  3,000 updates",
     ]
 
 

@@ -38,7 +38,6 @@ PURPOSES = {  # of the extras
     "wandb": "train --wandb",
     "onnx": "export --onnx",
 }
-SMALLEST_DISK = 2e9  # bytes: two checkpoints with a full buffer
 Level = Literal["good", "note", "missing"]
 SIGNS: dict[Level, str] = {"good": "ok", "note": "note", "missing": "MISSING"}
 
@@ -67,7 +66,7 @@ def examine() -> list[Finding]:
     else:
         requirements = [Requirement(line) for line in listed]
         parts = part_findings(requirements, {r.name: installed_version(r.name) for r in requirements})
-    return [python, *parts, _torch(), _cores(os.environ), _graphics(), _disk(Path.cwd())]
+    return [python, *parts, _torch(), _cores(os.environ), _graphics()]
 
 
 def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, str | None]) -> list[Finding]:
@@ -148,11 +147,3 @@ def _graphics() -> Finding:
     if has_display() or has_egl:
         return Finding("good", "play, graphics", text)
     return Finding("note", "play, graphics", f"{text}: simulators cannot be rendered", APT_GL)
-
-
-def _disk(place: Path) -> Finding:
-    free = shutil.disk_usage(place).free
-    text = f"{free / 1e9:,.1f} GB free in {place}"
-    if free < SMALLEST_DISK:
-        return Finding("note", "disk", f"{text}: checkpoints may not fit", "hindsight train ... --folder /a/larger/disk")
-    return Finding("good", "disk", text)

@@ -17,7 +17,6 @@ from ..training.events import EvaluationFinished, Event
 if TYPE_CHECKING:  # it imports torch
     from ..training.trainer import Trainer
 
-WIDE = 110  # columns of a terminal from which the bar is long, and rates are shown
 Clock = Callable[[], float]
 T = TypeVar("T")
 
@@ -41,17 +40,10 @@ class Display:
     def __init__(self, total: int, console: Console, clock: Clock = time.monotonic, seconds_between_lines: float = 5.0):
         self.console, self._clock, self._interval = console, clock, seconds_between_lines
         text = TextColumn("{task.fields[text]}", table_column=Column(no_wrap=True))
-        self._live = Progress(
-            BarColumn(bar_width=20 if self.is_wide else 10), text, console=console, disable=not console.is_terminal
-        )
+        self._live = Progress(BarColumn(bar_width=10), text, console=console, disable=not console.is_terminal)
         self._task = self._live.add_task("", total=total, text="starting")
         self._printed_at, self._total = clock(), total
         self.start_at(0)
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether there is room for rates."""
-        return self.console.width >= WIDE or not self.console.is_terminal
 
     def show(self, done: int, text: str) -> None:
         """Show how much is done: at once in a terminal, every few seconds in a log."""
@@ -113,11 +105,10 @@ class TrainDisplay:
         if "train/success_rate" in means:
             self._training = f"training {means['train/success_rate']:.0%}"
         now = f"evaluating {self._evaluated}/{self._options.eval_episodes}" if self._evaluated else self._training
-        rates = f"{counts.updates:,} updates" if self._display.is_wide else ""
         left = self._display.time_left(done) if self._is_learning else ""
         if left and self._options.eval_every and self._options.solved_evaluations:  # it may be solved earlier
             left = f"at most {left}"
-        parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, rates, left)
+        parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, left, f"{counts.updates:,} updates")
         self._display.show(done, "  ".join(part for part in parts if part))
 
 

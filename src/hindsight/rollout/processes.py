@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import pickle
 import signal
@@ -116,3 +117,4 @@ def _work(connection: Connection, setup: RolloutSetup) -> None:
             source, ticket, job = connection.recv()
             connection.send(run_job(collector, source, ticket, job))
     collector.close()
+    gc.freeze()  # Python ends sooner if it does not search all modules for garbage
