@@ -289,3 +289,8 @@ def test_a_wrapped_environment_gets_the_default_recipe_and_no_id(tmp_path):
         loaded.evaluate(1)
     with HER(wrapped, recipe="point_reach", check=False) as model:
         assert model.settings.recipe == "point_reach"
+
+
+def test_a_capacity_below_one_episode_is_refused_before_the_first_step():
+    with her(capacity=9) as model, pytest.raises(OptionError, match="capacity must be at least the 10 steps of an episode"):
+        model.learn(10)

@@ -97,6 +97,10 @@ class Assembly:
         """
         settings = self.settings
         episode_length = settings.rollout.max_episode_steps or self.spec.max_episode_steps
+        if episode_length and settings.training.capacity < episode_length:
+            raise OptionError(
+                f"capacity must be at least the {episode_length} steps of an episode, got {settings.training.capacity}"
+            )
         buffer = self._buffer(policy, settings.training.capacity, episode_length, settings.replay, _REPLAY_STREAM)
         name = settings.training.demonstrations
         return buffer, None if name is None else self._demonstrations(name, policy)
