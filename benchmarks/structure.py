@@ -40,7 +40,7 @@ def parts(options: dict[str, Any]) -> set[str]:
 
 
 def _columns(text: str) -> str:
-    return " to ".join(re.findall(r"(?:achieved|goal)=([\d,]+)", text))
+    return " to ".join(re.findall(r"(?:achieved|goal)=(\S+)", text))
 
 
 def _signs(text: str) -> str:
@@ -51,7 +51,8 @@ def _signs(text: str) -> str:
 
 def infer(environment: str, seed: int) -> tuple[dict[str, Any], int]:
     """Return the options that the warm-up of a run finds, and its steps."""
-    with HER(environment, recipe="default", structure="inferred", seed=seed, check=False) as model:
+    options = {"structure": "inferred", "updates_per_step": 0.01}  # updates would only take time
+    with HER(environment, recipe="default", seed=seed, check=False, **options) as model:
         trainer = model.trainer
         while trainer.search is not None and trainer.search.is_warm_up:
             trainer.learn_from_next_job()

@@ -16,3 +16,9 @@ def test_what_matters_later_is_not_hidden(task, matters):
         while model.trainer.search.is_warm_up:
             model.trainer.learn_from_next_job()
         assert not matters & set(model.settings.agent_options.hidden_observation)
+
+
+def test_a_task_with_a_latch_is_learned():
+    with HER(push_tasks.Latch, recipe="default", check=False, seed=0, updates_per_step=2) as model:
+        model.learn(2_500)
+        assert model.evaluate(50).success_rate >= 0.9  # 4 % after 7,500 steps with structure="none"

@@ -7,7 +7,9 @@ from hindsight.records import ArraySpec, GoalSpec
 from hindsight.records.subgoals import parse_subgoals
 from hindsight.records.symmetries import Symmetries
 from hindsight.rollout.probing import ProbingActor
-from hindsight.structure import infer_structure, plan_probing
+from hindsight.structure import Contact, infer_structure, plan_probing
+from hindsight.structure.infer import _hidden_columns
+from hindsight.structure.symmetries import Symmetry
 
 
 def structure_of(order=None, scale=1.0):
@@ -61,35 +63,39 @@ def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):
     assert len(Symmetries(structure.options()["symmetries"], SPEC)) == 8
 
 
+@pytest.mark.parametrize(("turn_error", "hidden"), [(1.0, (0, 1, 2, 3)), (2.0, (1, 3))])
+def test_a_mirror_that_follows_from_a_quarter_turn_hides_places_too(turn_error, hidden):
+    contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0)
+    symmetries = [
+        Symmetry((0,), "", error=2.0, error_plain=1.0),
+        Symmetry((1,), "", error=1.0, error_plain=1.0),
+        Symmetry((0, 1), "", error=turn_error, error_plain=1.0),
+    ]
+    assert _hidden_columns(range(5), [4], contact, symmetries) == hidden
+
+
 def test_every_finding_names_its_evidence(inferred):
     for finding in inferred[0].findings():
         assert any(character.isdigit() for character in finding.evidence), finding
 
 
-def test_the_order_of_the_columns_does_not_matter():
-    order = np.random.default_rng(3).permutation(10)
-    place = {int(column): i for i, column in enumerate(order)}  # where each column stands now
-    structure = structure_of(order)[0]
-    assert structure.copies.columns == tuple(place[column] for column in COLUMNS["object"])
-    assert structure.contact.tool == tuple(place[column] for column in COLUMNS["tool"])
-    assert place[8] in structure.hidden
-    assert len(Symmetries(structure.options()["symmetries"], SPEC)) == 8
-
-
-def test_the_units_and_signs_of_the_columns_do_not_matter(inferred):
-    rng = np.random.default_rng(4)
+def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred):
+    rng, plain = np.random.default_rng(4), inferred[0]
     scale = np.exp(rng.uniform(-2, 2, 10)) * rng.choice([-1, 1], 10)
-    structure, plain = structure_of(scale=scale)[0], inferred[0]
-    assert structure.contact.tool == plain.contact.tool
-    assert structure.hidden == plain.hidden
-    (subgoal,), (expected,) = (parse_subgoals(each.options()["subgoals"], SPEC) for each in (structure, plain))
+    order = rng.permutation(10)
+    place = np.argsort(order)  # where each column stands now
+    structure = structure_of(order, scale)[0]
+    assert structure.contact.tool == tuple(place[list(plain.contact.tool)])
+    assert structure.hidden == tuple(sorted(place[list(plain.hidden)]))
     seen = rng.uniform(-1, 1, (5, 10))
-    assert subgoal.distance(seen * scale) == pytest.approx(expected.distance(seen), rel=1e-4)
+    shown = (seen * scale)[:, order]
+    (subgoal,), (expected,) = (parse_subgoals(each.options()["subgoals"], SPEC) for each in (structure, plain))
+    assert subgoal.distance(shown) == pytest.approx(expected.distance(seen), rel=1e-4)
     assert subgoal.tolerance == pytest.approx(expected.tolerance, rel=0.05)
     group, plain_group = (Symmetries(each.options()["symmetries"], SPEC) for each in (structure, plain))
     assert len(group) == len(plain_group) == 8
     for element in range(8):
-        transformed = group.transformed("observation", seen * scale, element) / scale
+        transformed = group.transformed("observation", shown, element)[:, place] / scale
         assert transformed == pytest.approx(plain_group.transformed("observation", seen, element), abs=0.05)
 
 
