@@ -82,7 +82,7 @@ class Faulty(gymnasium.Wrapper):
 def faulty(is_faulty):
     """Return a model with an environment that is faulty from the first training episode on."""
     Faulty.count = -10_000
-    model = her(lambda: Faulty(short(), is_faulty))
+    model = her(lambda: Faulty(short(), is_faulty), remake_environment=False)  # None would play it to decide
     model.trainer  # noqa: B018
     Faulty.count = 0
     return model
