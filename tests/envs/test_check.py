@@ -11,7 +11,9 @@ from line_env import Distant, Line, Scalar, Terminating, TerminatingOneByOne, ne
 from push_box_env import PushBox
 
 from hindsight import HER, make_buffer
-from hindsight.envs.check import check_goal_env
+from hindsight.envs.check import check_goal_env, check_reward_speed
+from hindsight.envs.evidence import gather_evidence
+from hindsight.envs.goal_env import read_spec
 from hindsight.errors import UnknownNameError
 
 
@@ -383,6 +385,14 @@ def test_the_budget_is_a_number_of_steps():
         check_goal_env(env)
         counts.append(len(steps))
     assert counts[0] == counts[1] < 800
+
+
+def test_a_slow_reward_is_a_warning():
+    evidence = gather_evidence(Line(), read_spec(Line()))
+    assert check_reward_speed(evidence, itertools.count(0, 0.004).__next__)[0] == "ok"
+    level, sentence = check_reward_speed(evidence, itertools.count(0, 0.25).__next__)
+    assert level == "warning"
+    assert sentence.startswith("compute_reward takes 2.5e+02 ms for a batch of 256 goals")
 
 
 def test_an_environment_that_fails_rarely_is_played_again():

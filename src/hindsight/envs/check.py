@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from .goal_functions import read_success
 from .random_play import Environment, name_of, play_actions, random_actions, random_state_kept
 
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
+BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 Check = Callable[[Evidence], tuple[str, str]]  # returns a level and a sentence that names its evidence
 
@@ -210,6 +212,22 @@ def check_batches(evidence: Evidence) -> tuple[str, str]:
     """compute_reward should accept N goals at once."""
     fault = evidence.reward_fault
     return ("warning", fault) if fault else ("ok", "a batch of goals has the same finite rewards as single goals")
+
+
+def check_reward_speed(evidence: Evidence, clock: Callable[[], float] = time.process_time) -> tuple[str, str]:
+    """compute_reward is called for every batch of an update. The fastest of three counts, in time of the processor."""
+    achieved, desired, info = evidence.random[0].goals()
+    rows = np.arange(BATCH) % len(achieved)
+    arguments = achieved[rows], desired[rows], {key: values[rows] for key, values in info.items()}
+    seconds = []
+    for _ in range(3):
+        began = clock()
+        evidence.reward(*arguments)
+        seconds.append(clock() - began)
+    sentence = f"compute_reward takes {1000 * min(seconds):.2g} ms for a batch of {BATCH} goals"
+    if min(seconds) < SLOW:
+        return "ok", sentence
+    return "warning", f"{sentence}, longer than an update of a small network. Vectorize it with NumPy"
 
 
 def check_reward_values(evidence: Evidence) -> tuple[str, str]:
@@ -401,6 +419,7 @@ CHECKS: Mapping[str, Check] = {
     "time limit": check_time_limit,
     "observations": check_observations,
     "reward form": check_batches,
+    "reward speed": check_reward_speed,
     "reward values": check_reward_values,
     "reward timing": check_reward_timing,
     "reward inputs": check_reward_inputs,
