@@ -7,6 +7,7 @@ from hindsight.report.comparison import (
     comparison_page,
     comparison_text,
     group_runs,
+    ranking,
     success_over_environments,
     summarized,
 )
@@ -44,8 +45,16 @@ def test_two_values_are_both_listed_and_three_are_summarized():
     assert summarized([0.9, 1.0, 0.7], percent) == "90% (70% to 100%)"
 
 
-def test_a_run_without_evaluations_has_no_success(tmp_path):
+def test_the_ranking_starts_with_the_highest_success(runs):
+    result = ranking(group_runs(runs[::-1]))
+    assert result.level == "partly"
+    assert result.title == "Highest success: td3 on Task-v0, none: 70% and 100%"
+    assert result.text.endswith("td3 on Task-v0, none: 70% and 100%; sac on Task-v0, none: 20%.")
+
+
+def test_runs_without_evaluations_have_no_ranking(tmp_path):
     run = read_run(write_run(tmp_path / "a", ()))
+    assert ranking(group_runs([run])).title == "No run was evaluated yet"
     assert group_runs([run])[0].cells(np.random.default_rng(0))["best"] == "-"
 
 

@@ -88,16 +88,18 @@ def test_every_plot_agrees_with_the_files(folder):
 
 
 def test_every_goal_is_drawn_where_it_is(folder):
-    """Positions are exact to six digits."""
+    """Positions are exact to six digits. Bits are moved by less than a tenth."""
     [section] = [section for section in run_page(read_run(folder)).sections if section.key == "goals"]
     evaluations, episodes = lines(folder, "evaluations"), lines(folder, "episodes")
     goals = np.array([line["desired_goal"][:3] for line in evaluations])
+    tolerance = 0.09 if (goals == np.round(goals)).all() else 1e-5
+    assert ("moved by less than 0.1" in section.plots[0].caption) == (tolerance == 0.09)
     for plot in section.plots:
         across, up = (int(plot.goals[title].removeprefix("goal[")[0]) for title in ("x_title", "y_title"))
         for points, expected in (
             (plot.goals["evaluated"], goals),
             (plot.goals["trained"], np.array([line["final_goal"] for line in episodes])),
         ):
-            assert np.abs(np.array(points["x"]) - expected[:, across]).max() < 1e-5
-            assert np.abs(np.array(points["y"]) - expected[:, up]).max() < 1e-5
+            assert np.abs(np.array(points["x"]) - expected[:, across]).max() < tolerance
+            assert np.abs(np.array(points["y"]) - expected[:, up]).max() < tolerance
         assert plot.goals["evaluated"]["success"] == [line["success"] for line in evaluations]

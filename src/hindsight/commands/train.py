@@ -22,6 +22,7 @@ from ..report.run import environment_name, read_run
 from ..report.verdict import warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
+from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
 from .terminal import Display, TrainDisplay, say
 
@@ -154,6 +155,9 @@ class Training:
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
         self._say_options(settings.flat())
         self._announced = settings
+        workers, cores = settings.rollout.workers, usable_cores()
+        if workers != "auto" and workers >= cores > 1:
+            say(f"{workers} workers and the learner share {cores} cores. --workers {cores - 1} is as fast, or faster.")
 
     def _say_options(self, options: Mapping[str, Any]) -> None:
         for option, reason in self.model.settings.reasons.items():

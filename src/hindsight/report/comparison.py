@@ -15,7 +15,7 @@ from .figures import COLOURS, X_NAMES, Plot, Scale, X
 from .page import Page, RunItem, Section, Table, format_value, link
 from .run import Run, readable_path
 from .statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
-from .verdict import duration, solved_at_step, warnings_of
+from .verdict import Level, Verdict, duration, solved_at_step, warnings_of
 
 FREE = {"seed", "workers"}  # options that may differ within a group and are no difference between runs
 NOT_GROUPED_BY = FREE | {"engine", "ray_address", "job_timeout", "threads", "log_every", "checkpoint_every", "keep_every"}
@@ -159,7 +159,20 @@ def comparison_page(runs: Sequence[Run], folder: Path) -> Page:
     text = "" if names else "None but the seed."
     sections.append(Section("differences", "Options that differ", text, tables=[differences] if names else []))
     sections.append(Section("runs", "The runs", runs=[_run_item(run, folder) for run in runs]))
-    return Page("Comparison of runs", f"{len(runs)} runs", None, sections)
+    return Page("Comparison of runs", f"{len(runs)} runs", ranking(groups), sections)
+
+
+def ranking(groups: Sequence[Group]) -> Verdict:
+    """Return the groups by their median success."""
+    rates = {group: group.last("test/success_rate") for group in groups}
+    ranked = sorted((group for group in groups if rates[group]), key=lambda group: -float(np.median(rates[group])))
+    if not ranked:
+        return Verdict("unknown", "No run was evaluated yet", "")
+    texts = [f"{group.name}: {summarized(rates[group], '{:.0%}'.format)}" for group in ranked]
+    text = f"Success in the last evaluation of each run, highest median first: {'; '.join(texts)}."
+    highest, lowest = np.median(rates[ranked[0]]), np.median(rates[ranked[-1]])
+    level: Level = "good" if lowest >= 0.95 else "partly" if highest >= 0.5 else "bad"
+    return Verdict(level, f"Highest success: {texts[0]}", text)
 
 
 def _plot(groups: Sequence[Group], metric: str, x: X, key: str) -> Plot:

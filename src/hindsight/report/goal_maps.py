@@ -14,6 +14,8 @@ from .run import EpisodeFacts, Run
 GOAL_NUMBERS = 3  # of each goal, the first ones, are drawn: episodes.jsonl has no more
 MAX_EPISODES = 4000  # of evaluation, and of training, on a map
 MIN_SHOWN = 50  # evaluation episodes, the latest ones
+JITTER = 0.16  # range of the jitter of whole numbers, below 2 * 0.1
+JITTER_STEPS = (0.6180, 0.7549)  # for x and y: their multiples modulo 1 fill a square evenly (Roberts 2018)
 
 
 def goal_maps(run: Run) -> list[Plot]:
@@ -34,10 +36,36 @@ def varying_columns(goals: Array) -> list[int]:
     return [i for i, (low, high) in enumerate(bounds) if low < high and f"{low:.3g}" != f"{high:.3g}"]
 
 
+def constant_numbers(run: Run) -> str:
+    """Return a sentence such as "goal[2] is 0.425 everywhere." for each number of the desired goals that does not vary."""
+    goals = _goals(run.evaluated, "desired_goal")
+    constant = sorted(set(range(goals.shape[1])) - set(varying_columns(goals))) if len(goals) else []
+    return " ".join(f"goal[{i}] is {goals[0, i]:.3g} everywhere." for i in constant)
+
+
+def jittered(values: Array, ratio: float) -> Array:
+    """Return whole numbers moved by less than 0.1, so that equal points are visible.
+
+    Other numbers are returned as they are. ratio: one of JITTER_STEPS.
+    """
+    if not is_whole(values):
+        return values
+    return np.asarray(values + JITTER * (np.arange(len(values)) * ratio % 1.0 - 0.5))
+
+
+def is_whole(values: Array) -> bool:
+    """Return whether all finite values are whole numbers."""
+    finite = values[np.isfinite(values)]
+    return bool((finite == np.round(finite)).all())
+
+
 def _map(run: Run, across: int, up: int) -> Plot:
     """Return the map of two numbers of the goals, or of one number against the environment steps if both are the same."""
     y_title = "environment steps" if up == across else f"goal[{up}]"
     caption = "Desired goals of evaluations: success (blue), failure (red). Grey: goals at the end of training episodes."
+    desired = _goals(run.evaluated, "desired_goal")
+    if is_whole(desired[:, across]) or is_whole(desired[:, up]):
+        caption += " Whole numbers are moved by less than 0.1, so that equal points are visible."
     goals = {
         "x_title": f"goal[{across}]",
         "y_title": y_title,
@@ -55,8 +83,8 @@ def _points(episodes: Sequence[EpisodeFacts], name: str, across: int, up: int) -
     if not len(goals):
         return {"x": [], "y": [], "steps": []}
     return {
-        "x": rounded(goals[:, across]),
-        "y": rounded(steps if up == across else goals[:, up]),
+        "x": rounded(jittered(goals[:, across], JITTER_STEPS[0])),
+        "y": rounded(steps if up == across else jittered(goals[:, up], JITTER_STEPS[1])),
         "steps": steps.tolist(),
         "success": [episode.success for episode in episodes],
         "distance": [episode.final_distance for episode in episodes],

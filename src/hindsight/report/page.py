@@ -15,7 +15,7 @@ from jinja2 import Template
 
 from ..storage import json_text
 from .figures import Plot, health, learning
-from .goal_maps import MAX_EPISODES, MIN_SHOWN, goal_maps
+from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
 from .verdict import Verdict, duration, verdict, warnings_of
 
@@ -64,14 +64,13 @@ class Section:
 class Page:
     """The content of a page.
 
-    verdict: None for the page of several runs.
     plotly: Plotly's script if the page contains it, "" if the page loads it from its own folder.
     refresh: seconds after which a browser loads the page again, 0 if the run has ended.
     """
 
     title: str
     about: str
-    verdict: Verdict | None
+    verdict: Verdict
     sections: Sequence[Section]
     tiles: Sequence[tuple[str, str, str]] = ()
     warnings: Sequence[str] = ()
@@ -134,10 +133,10 @@ def _tiles(run: Run) -> list[tuple[str, str, str]]:
 
 
 def _goal_section(run: Run) -> Section:
-    """Return the maps of the goals."""
-    maps, text = goal_maps(run), "" if run.evaluated else "No goal was evaluated yet."
+    """Return the maps of the goals, and a sentence about numbers of the goals that do not vary."""
+    maps, text = goal_maps(run), constant_numbers(run) or "No goal was evaluated yet." * (not run.evaluated)
     if maps:
-        text += f"Shown: the evaluation at the slider, and earlier ones until there are {MIN_SHOWN} evaluation episodes."
+        text += f" Shown: the evaluation at the slider, and earlier ones until there are {MIN_SHOWN} evaluation episodes."
         text += " Grey: training episodes up to there."
     if len(run.evaluated) > MAX_EPISODES:
         text += f" The maps have {MAX_EPISODES:,} of {len(run.evaluated):,} evaluation episodes, evenly spaced."
