@@ -91,7 +91,7 @@ def test_later_looks_change_nothing_without_a_contact_or_without_a_search_for_st
     resting = [e for e in episodes if np.ptp(e.achieved_goal, axis=0).max() == 0]
     first = episodes[: search.state.random_episodes]
     monkeypatch.setattr(search, "state", replace(search.state))
-    search._refine(inferred.trainer, [*first, *seeking, *resting * 3])
+    search._test_again(inferred.trainer, [*first, *seeking, *resting * 3])
     assert rebuilt == []
 
 
@@ -211,3 +211,17 @@ def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path)
     with HER.load(tmp_path / "policy", Push) as loaded:
         assert loaded.settings.variant == "inferred"
         assert loaded.settings.agent_options.subgoals == inferred.settings.agent_options.subgoals
+
+
+@pytest.mark.parametrize(("success", "restarts"), [(0.1, 1), (0.3, 0)])
+def test_a_poor_agent_begins_anew_and_its_updates_are_made_up_for(inferred, monkeypatch, success, restarts):
+    trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
+    counts = replace(trainer.counts, unguided_success=success, owed_updates=0.0)
+    monkeypatch.setattr(trainer, "counts", counts)
+    monkeypatch.setattr(trainer, "rebuild", lambda *parts: rebuilt.append(parts))
+    monkeypatch.setattr(search, "state", replace(search.state, restarted_at=[]))
+    monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
+    search._refine(trainer, [])
+    assert len(rebuilt) == restarts
+    assert counts.owed_updates == restarts * counts.updates
+    assert search.state.restarted_at == restarts * [counts.env_steps]

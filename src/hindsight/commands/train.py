@@ -165,13 +165,15 @@ class Training:
                 say(f"  {option} = {options[option]}  ({reason})")
 
     def _announce_changes(self, steps: int) -> None:
-        """Print the options that were found in the steps so far."""
-        settings = self.model.settings
+        """Print the options that were found in the steps so far, and whether the agent began anew."""
+        settings, search = self.model.settings, self.trainer.search
         if settings is not self._announced:
             before = self._announced.flat()
             say(f"found in {steps:,} steps:")
             self._say_options({name: value for name, value in settings.flat().items() if value != before[name]})
             self._announced = settings
+        if search and steps in search.state.restarted_at:
+            say(f"the agent begins anew at {steps:,} steps with the stored episodes: its success was low")
 
     def _conclude(self) -> None:
         counts, training = self.trainer.counts, self.model.settings.training

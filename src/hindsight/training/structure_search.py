@@ -24,6 +24,7 @@ MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to kno
 MORE_RANDOM_STEPS = 250  # until the next look
 PROBING_STEPS = 1_000
 REFINE_AT = (5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
+POOR = 0.2  # running success; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
 Resolve = Callable[[Observed], Settings]
 Build = Callable[[Settings], tuple[Agent, HindsightBuffer, Demonstrations | None]]
@@ -63,6 +64,7 @@ class SearchState:
     random_episodes: the first so many episodes were played before probing began.
     probing_episodes: so many after them sought contact.
     observed: options that were found, with their reasons.
+    restarted_at: environment steps at which the agent began anew, because it was poor.
     """
 
     phase: Phase = "random"
@@ -71,6 +73,7 @@ class SearchState:
     probing_episodes: int = 0
     probing: Probing | None = None
     observed: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    restarted_at: list[int] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchState:
@@ -162,14 +165,25 @@ class StructureSearch:
         self.state.next_at = next((step for step in steps if step > run.counts.env_steps), None)
 
     def _refine(self, run: Run, episodes: Sequence[Episode]) -> None:
-        """Test hidden columns, symmetries and the reach of the tool again with all episodes. What is shown stays shown.
+        """Infer the structure again with all episodes.
+
+        If nothing changes and the agent is poor, it begins anew with the stored episodes (Nikishin et al. 2022).
+        """
+        self._schedule(run)
+        before = run.settings
+        if self.state.random_episodes:
+            self._test_again(run, episodes)
+        else:
+            self._look_again(run, infer_structure(episodes, self._spec))
+        if run.settings == before and run.counts.unguided_success < POOR:
+            self.state.restarted_at.append(run.counts.env_steps)
+            self._rebuild(run, before)
+
+    def _test_again(self, run: Run, episodes: Sequence[Episode]) -> None:
+        """Test hidden columns, symmetries and the reach of the tool. What is shown stays shown.
 
         Without a contact nothing changes: the policy may not touch the object yet.
         """
-        self._schedule(run)
-        if not self.state.random_episodes:
-            self._look_again(run, infer_structure(episodes, self._spec))
-            return
         if self._infer(episodes).contact is None:
             return
         hidden = set(self.state.observed.get("hidden_observation", ((), ""))[0])
@@ -195,9 +209,12 @@ class StructureSearch:
     def _adopt(self, run: Run) -> None:
         settings = self._resolve(self.state.observed)
         if settings != run.settings:
-            parts = self._build(settings)
-            run.counts.owed_updates += min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
-            run.rebuild(*parts, settings)
+            self._rebuild(run, settings)
+
+    def _rebuild(self, run: Run, settings: Settings) -> None:
+        parts = self._build(settings)
+        run.counts.owed_updates += min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
+        run.rebuild(*parts, settings)
 
 
 def _tuples(value: Any) -> Any:
