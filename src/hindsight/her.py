@@ -288,10 +288,12 @@ def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
     if report is not None:
         report.warn()
     if saved is not None and found_nothing_yet(saved):
-        message = (
-            "The model was saved before its run had found the structure of the task. It goes on with structure='none'."
+        warnings.warn(
+            "The model was saved before its run had found the structure of the task. It goes on with structure='none'. "
+            "A new run looks for it.",
+            UserWarning,
+            stacklevel=3,
         )
-        warnings.warn(f"{message} A new run looks for it.", UserWarning, stacklevel=3)
 
 
 def _refuse_used(folder: RunFolder) -> None:

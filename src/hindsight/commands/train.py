@@ -62,7 +62,7 @@ class Training:
         self._started = time.perf_counter() if started is None else started
         self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
         self.path = folder or self._default_folder()
-        self._announced = model.settings
+        self._announced, self._restarts = model.settings, 0
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
@@ -155,6 +155,7 @@ class Training:
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
         self._say_options(settings.flat())
         self._announced = settings
+        self._restarts = len(self.trainer.search.state.restarted_at) if self.trainer.search else 0
         workers, cores = settings.rollout.workers, usable_cores()
         if workers != "auto" and workers >= cores > 1:
             say(f"{workers} workers and the learner share {cores} cores. --workers {cores - 1} is as fast, or faster.")
@@ -172,7 +173,8 @@ class Training:
             say(f"found in {steps:,} steps:")
             self._say_options({name: value for name, value in settings.flat().items() if value != before[name]})
             self._announced = settings
-        if search and steps in search.state.restarted_at:
+        if search and len(search.state.restarted_at) > self._restarts:
+            self._restarts = len(search.state.restarted_at)
             say(f"the agent begins anew at {steps:,} steps with the stored episodes: its success was low")
 
     def _conclude(self) -> None:

@@ -67,5 +67,10 @@ def affine_text(letter: str, column: int, factor: float, offset: float) -> str:
     """Return factor * column + offset as text: "3" for column o3 as it is, otherwise such as "-2.5*o3+1"."""
     if factor == 1 and not offset:
         return str(column)
+    return f"{scaled_text(letter, column, factor)}{f'{offset:+.12g}' if offset else ''}"
+
+
+def scaled_text(letter: str, column: int, factor: float) -> str:
+    """Return factor * column as text, such as "-2.5*o3"."""
     scale = "" if abs(factor) == 1 else f"{abs(factor):.12g}*"
-    return f"{'-' if factor < 0 else ''}{scale}{letter}{column}{f'{offset:+.12g}' if offset else ''}"
+    return f"{'-' if factor < 0 else ''}{scale}{letter}{column}"

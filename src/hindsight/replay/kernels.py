@@ -238,7 +238,7 @@ def apply_symmetry(values: Array, element: Array, source: Array, factor: Array, 
     for i in range(len(values)):
         g = element[i]
         if g:
-            for j in range(len(row)):  # an asfactorment of the slice takes 2 s more to compile
+            for j in range(len(row)):  # an assignment of the slice takes 2 s more to compile
                 row[j] = values[i, j]
             for j in range(len(row)):
                 values[i, j] = factor[g, j] * row[source[g, j]] + offset[g, j]

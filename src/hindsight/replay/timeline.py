@@ -74,9 +74,8 @@ class Timeline:
         self.steps_left: Array = self.rows["steps_left"]
         self._bytes = self.rows.view(np.uint8).reshape(len(self.rows), row.itemsize)
         self._numbers = self.rows.view(np.int32)
-        self._scratch = self._scratch_numbers = np.zeros(
-            0, row
-        )  # the episode that is being validated, reused for episodes of the same length
+        # The episode that is being validated, as rows and as int32. Episodes of the same length reuse it.
+        self._scratch = self._scratch_numbers = np.zeros(0, row)
         self._fields = Fields({})
         self._layout = row_layout(row)
         self.limits: Limits = {"action": limits_of(spec.action)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array
+from ..records.affine import scaled_text
 from .units import Units
 
 
@@ -49,6 +50,5 @@ class Transform:
 
 def _term(letter: str, source: int, factor: float, offset: float) -> str:
     """Return offset + factor * source as `records.symmetries` reads it."""
-    scale = "" if abs(factor) == 1 else f"{abs(factor):.12g}*"
-    sign = "-" if factor < 0 else "+" if offset else ""
-    return f"{f'{offset:.12g}' if offset else ''}{sign}{scale}{letter}{source}"
+    start = f"{offset:.12g}{'+' if factor > 0 else ''}" if offset else ""
+    return f"{start}{scaled_text(letter, source, factor)}"
