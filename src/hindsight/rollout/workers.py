@@ -168,16 +168,21 @@ class WorkerSource:
     pool: starts the workers.
     workers: how many.
     job_timeout: seconds for one job; starting a worker does not count.
-    local: runs training jobs in this process. The workers only evaluate, and while `result` waits for them, `local` runs
-        evaluation jobs that no worker has begun. It is closed with this source.
+    local: while `result` waits, it runs jobs in this process that no worker has begun. It is closed with this source.
+    only_evaluate: the workers leave training jobs to `local`.
     """
 
     def __init__(
-        self, pool: WorkerPool, workers: int, job_timeout: float = 600.0, local: LocalSource | None = None
+        self,
+        pool: WorkerPool,
+        workers: int,
+        job_timeout: float = 600.0,
+        local: LocalSource | None = None,
+        only_evaluate: bool = False,
     ) -> None:
         self.policy: PolicySpec | None = None
         self.fault_counts: Counter[str] = Counter()
-        self.local = local
+        self.local, self._only_evaluate = local, only_evaluate
         self._pool, self._job_timeout = pool, job_timeout
         self._name = uuid.uuid4().hex
         self._last_ticket = 0
@@ -258,7 +263,7 @@ class WorkerSource:
             self.local.close()
 
     def _run_one(self, local: LocalSource, tickets: Sequence[int]) -> bool:
-        """Run one of the jobs `tickets`, or else an evaluation job, in this process. Return False if none is waiting."""
+        """Run one of the jobs `tickets`, or else one for a worker, in this process. Return False if none is waiting."""
         ticket = next((t for t in self._waiting if t in tickets), self._next_in_worker())
         if ticket is None:
             return False
@@ -268,14 +273,14 @@ class WorkerSource:
         return True
 
     def _next_in_worker(self) -> int | None:
-        """Return the ticket of the next job for a worker: training first, unless it runs in this process."""
+        """Return the ticket of the next job for a worker, training first."""
         streams = {ticket: self._jobs[ticket].stream for ticket in self._waiting}
-        if self.local is not None:
+        if self._only_evaluate:
             streams = {ticket: stream for ticket, stream in streams.items() if stream == EVALUATION}
         return min(streams, key=lambda ticket: streams[ticket], default=None)
 
     def _start_jobs(self) -> None:
-        """Start waiting jobs in free workers, training first."""
+        """Start waiting jobs in free workers."""
         for worker in self.workers:
             if not worker.is_ready or worker in self._busy:
                 continue

@@ -194,8 +194,12 @@ class Assembly:
         return WorkerSource(pool, rollout.workers, rollout.job_timeout)
 
     def _with_workers(self, setup: RolloutSetup, workers: int) -> Source:
-        """Return this process with workers that evaluate. They start while this process makes its environment."""
-        source = WorkerSource(ProcessPool(setup), workers, self.settings.rollout.job_timeout)
+        """Return this process with workers. They start while this process makes its environment.
+
+        Without policy lag the workers only evaluate: the learner waits for each training job, and may as well run it.
+        """
+        rollout = self.settings.rollout
+        source = WorkerSource(ProcessPool(setup), workers, rollout.job_timeout, only_evaluate=rollout.policy_lag == 0)
         with ExitStack() as on_error:
             on_error.callback(source.close)
             source.local = LocalSource(setup, self.environment, self.environment)
