@@ -203,6 +203,7 @@ class Assembly:
         with ExitStack() as on_error:
             on_error.callback(source.close)
             source.local = LocalSource(setup, self.environment, self.environment)
+            source.local.call_between_steps(source.poll)
             on_error.pop_all()
         return source
 
