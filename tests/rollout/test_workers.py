@@ -90,13 +90,26 @@ def test_workers_return_the_same_episodes_as_this_process_in_any_order(start):
 def test_training_runs_here_and_evaluation_where_there_is_room():
     local = LocalSource(setups.setup(setups.short), setups.short(), setups.short())
     expected = [local.run(job) for job in jobs(6)]
-    with WorkerSource(ProcessPool(setups.setup(setups.short)), 1, 600.0, local) as source:
+    with WorkerSource(ProcessPool(setups.setup(setups.short)), 1, 600.0, local, only_evaluate=True) as source:
         tickets = [source.submit(job) for job in jobs(6)]
         source.result(tickets[0])
         assert not source.workers[0].is_ready  # nothing waited for the worker
         while not source.has_result(tickets[1]):
-            assert not source.has_result(tickets[2])  # training never runs in the worker
+            assert not source.has_result(tickets[2])  # this worker never trains
         for i in (5, 1, 2, 3, 4):
+            assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
+
+
+def test_a_worker_trains_too_if_jobs_are_submitted_ahead():
+    local = LocalSource(setups.setup(setups.short), setups.short(), setups.short())
+    expected = [local.run(job) for job in jobs(3)]
+    with WorkerSource(ProcessPool(setups.setup(setups.short)), 1, 600.0, local) as source:
+        tickets = [source.submit(job) for job in jobs(3)]
+        source.result(tickets[0])
+        assert not source.workers[0].is_ready  # nothing waited for the worker
+        while not source.has_result(tickets[2]):
+            assert not source.has_result(tickets[1])  # the training job comes before the evaluation
+        for i in (1, 2):
             assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
 
 

@@ -392,5 +392,10 @@ class Policy:
 
 
 def _layer_norm(x: Array) -> Array:
-    x = x - x.mean(axis=-1, keepdims=True)
-    return np.asarray(x / np.sqrt(np.square(x).mean(axis=-1, keepdims=True) + LAYER_NORM_EPS))
+    x = x - _mean(x)
+    return np.asarray(x / np.sqrt(_mean(np.square(x)) + LAYER_NORM_EPS))
+
+
+def _mean(x: Array) -> Array:
+    """Return the mean over the last axis, which stays with one entry: `x.mean` takes three times as long for one row."""
+    return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])

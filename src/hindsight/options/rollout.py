@@ -36,7 +36,7 @@ class WorkerOptions(OptionRecord, title="Workers"):
     """Where episodes are collected. The number of workers and the engine do not change the result."""
 
     workers: NonNegativeInt | Literal["auto"] = Field(
-        0, description="processes that collect and evaluate; 0: the learner's own; auto: this one collects, others evaluate"
+        0, description="processes that collect and evaluate; 0: the learner's own; auto: its own and spare cores"
     )
     engine: Literal["processes", "ray"] = Field(
         "processes", description="what runs the workers; ray may use other machines"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, Self
 
@@ -90,6 +90,11 @@ class LocalSource:
         """Run a job that was not submitted."""
         return self._collectors[job.stream].collect(job)
 
+    def call_between_steps(self, poll: Callable[[], None]) -> None:
+        """Call `poll` between the steps of episodes, so that workers that are free get their next job."""
+        for collector in self._collectors.values():
+            collector.poll = poll
+
     def wait_any(self, tickets: Sequence[int]) -> int:
         """Return the oldest ticket."""
         return min(tickets)
@@ -168,16 +173,21 @@ class WorkerSource:
     pool: starts the workers.
     workers: how many.
     job_timeout: seconds for one job; starting a worker does not count.
-    local: runs training jobs in this process. The workers only evaluate, and while `result` waits for them, `local` runs
-        evaluation jobs that no worker has begun. It is closed with this source.
+    local: while `result` waits, it runs jobs in this process that no worker has begun. It is closed with this source.
+    only_evaluate: the workers leave training jobs to `local`.
     """
 
     def __init__(
-        self, pool: WorkerPool, workers: int, job_timeout: float = 600.0, local: LocalSource | None = None
+        self,
+        pool: WorkerPool,
+        workers: int,
+        job_timeout: float = 600.0,
+        local: LocalSource | None = None,
+        only_evaluate: bool = False,
     ) -> None:
         self.policy: PolicySpec | None = None
         self.fault_counts: Counter[str] = Counter()
-        self.local = local
+        self.local, self._only_evaluate = local, only_evaluate
         self._pool, self._job_timeout = pool, job_timeout
         self._name = uuid.uuid4().hex
         self._last_ticket = 0
@@ -258,24 +268,28 @@ class WorkerSource:
             self.local.close()
 
     def _run_one(self, local: LocalSource, tickets: Sequence[int]) -> bool:
-        """Run one of the jobs `tickets`, or else an evaluation job, in this process. Return False if none is waiting."""
+        """Run one of the jobs `tickets`, or else one for a worker, in this process. Return False if none is waiting."""
         ticket = next((t for t in self._waiting if t in tickets), self._next_in_worker())
         if ticket is None:
             return False
-        self._results[ticket] = local.run(self._jobs[ticket])
         self._waiting.remove(ticket)
+        try:
+            self._results[ticket] = local.run(self._jobs[ticket])
+        except BaseException:  # also an interrupt: the job can be run again
+            self._waiting.appendleft(ticket)
+            raise
         self._receive(timeout=0)
         return True
 
     def _next_in_worker(self) -> int | None:
-        """Return the ticket of the next job for a worker: training first, unless it runs in this process."""
+        """Return the ticket of the next job for a worker, training first."""
         streams = {ticket: self._jobs[ticket].stream for ticket in self._waiting}
-        if self.local is not None:
+        if self._only_evaluate:
             streams = {ticket: stream for ticket, stream in streams.items() if stream == EVALUATION}
         return min(streams, key=lambda ticket: streams[ticket], default=None)
 
     def _start_jobs(self) -> None:
-        """Start waiting jobs in free workers, training first."""
+        """Start waiting jobs in free workers."""
         for worker in self.workers:
             if not worker.is_ready or worker in self._busy:
                 continue
