@@ -122,6 +122,21 @@ def test_batches_drawn_ahead_differ_and_are_forgotten_when_an_episode_ends():
     check_rewards(buffer.sample(32))
 
 
+def test_batches_drawn_ahead_are_normalized_when_they_are_returned():
+    env = VecNormalize(venv())
+    buffer = make()
+    play_episode(buffer, 1, 5)
+    twin = copy.deepcopy(buffer)
+    twin.set_env(venv())
+    normalizers = [None, None, env, env, None]  # of batches drawn as 1, 2 and 4
+    for normalizer in normalizers:
+        plain, ours = twin.sample(50), buffer.sample(50, env=normalizer)
+        goal, expected = ours.observations["desired_goal"], plain.observations
+        expected = expected if normalizer is None else env.normalize_obs({key: x.numpy() for key, x in expected.items()})
+        assert np.array_equal(goal, expected["desired_goal"])
+        env.obs_rms["desired_goal"].mean += 1  # as steps between two batches change it
+
+
 def test_a_loaded_buffer_continues_its_open_episode(tmp_path):
     env = venv(2)
     model = learner(SAC, env, seed=0, learning_starts=100)

@@ -129,7 +129,7 @@ def plan_of(row, size):
 
 
 @exactly
-@given(rows_of_episodes(), st.integers(0, 40))
+@given(rows_of_episodes(), st.integers(0, 60))
 def test_gather(ring, size):
     rows, rng = ring
     rows = np.append(rows, rows[:1])  # so that every row has a next one
@@ -142,6 +142,18 @@ def test_gather(ring, size):
         row[:] = chosen
         gather(rows.view(np.uint8), rows.itemsize, row, goal_at, plan)
     assert blocks[0].tolist() == blocks[1].tolist()
+
+
+@pytest.mark.parametrize("width", range(20))
+def test_gather_copies_fields_of_every_size(width):
+    ring = np.arange(90, dtype=np.uint8)
+    plan = np.array([(-1, width, 24), (2, width, 24 + 3 * width)])  # a goal of each sample, then a field behind 2 bytes
+    block = np.zeros(24 + 6 * width, np.uint8)
+    row = block[:24].view(np.int64)
+    row[:] = 0, 2, 1
+    kernels.gather(ring, 30, row, np.array([5, 50, 7]), plan)
+    starts = [5, 50, 7, 2, 62, 32]
+    assert block[24:].tolist() == [start + i for start in starts for i in range(width)]
 
 
 @exactly

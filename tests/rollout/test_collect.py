@@ -183,3 +183,13 @@ def test_random_eps_is_the_fraction_of_random_steps_with_repeats_too():
 def collect_sixty(exploration, collector=None):
     job = Job(0, TRAINING, tuple(range(60)), setups.weights(0), exploration)
     return (collector or Collector(setups.setup())).collect(job)
+
+
+def test_poll_is_called_between_the_steps(monkeypatch):
+    monkeypatch.setattr("hindsight.rollout.collect.POLL_SECONDS", -1.0)
+    calls = []
+    collector = Collector(setups.setup(setups.short), setups.short())
+    expected = collector.collect(Job(0, TRAINING, (0,), setups.weights()))
+    collector.poll = lambda: calls.append(1)
+    (episode,) = collector.collect(Job(0, TRAINING, (0,), setups.weights()))
+    assert len(calls) == len(episode.action) and same(episode, expected[0])

@@ -159,7 +159,8 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         self._use(buffer, self._make_arrays(buffer))
 
     def _use(self, buffer: HindsightBuffer, arrays: StorageArrays) -> None:
-        self._buffer, self._arrays, self._ahead = buffer, arrays, BatchesAhead(buffer)
+        self._buffer, self._arrays = buffer, arrays
+        self._ahead = BatchesAhead(buffer, self.obs_shape, self.n_steps)
 
     def _make_buffer(self) -> HindsightBuffer:
         options = ReplayOptions(
@@ -245,9 +246,9 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         Raises NothingToSampleError if no step is stored, and GoalEnvError if rewards cannot be computed.
         """
         self._reward.env = self._reward_env(env)
-        has_ended = len(self._buffer) > 0
-        batch = self._ahead.next(batch_size, self._reward.env) if has_ended else self._buffer.sample_open(batch_size)
-        return to_samples(batch, self.obs_shape, self.device, env, self.n_steps)
+        if len(self._buffer) > 0:
+            return self._ahead.next(batch_size, self._reward.env, self.device, env)
+        return to_samples(self._buffer.sample_open(batch_size), self.obs_shape, self.device, env, self.n_steps)
 
     def _reward_env(self, env: VecNormalize | None) -> VecEnv | None:
         """Return the environment that computes the rewards for `sample(env=env)`."""

@@ -78,31 +78,44 @@ def as_stored_actions(space: Any, shape: tuple[int, ...]) -> spaces.Box:
 
 
 class BatchesAhead:
-    """Batches of a buffer, drawn several at once. That takes half the time of one after another.
+    """Batches of a buffer, drawn and converted several at once. That takes half the time of one after another.
 
     They are as good as batches drawn later, because the buffer changes only when an episode ends; then call `clear`. The
-    number of batches doubles from 1 to MOST_AHEAD after each change, so at most half of them are drawn in vain.
+    number of batches doubles from 1 to MOST_AHEAD after each change, so at most half of them are drawn in vain. Right after
+    an update the caches hold neither the code nor the batch, so converting one batch costs as much as converting eight
+    in a row.
+
+    keys, n_steps: see `to_samples`.
     """
 
-    def __init__(self, buffer: HindsightBuffer) -> None:
-        self._buffer = buffer
+    def __init__(self, buffer: HindsightBuffer, keys: Iterable[str], n_steps: int) -> None:
+        self._buffer, self._keys, self._n_steps = buffer, tuple(keys), n_steps
         self.clear()
 
     def clear(self) -> None:
         """Forget the batches."""
-        self._batches: list[Batch] = []
+        self._ready: list[tuple[Batch, DictReplayBufferSamples | None]] = []
         self._kind: Any = None
         self._count = 1
 
-    def next(self, batch_size: int, env: VecEnv | None) -> Batch:
-        """Return a batch that was not returned before. env: computes the rewards."""
-        if self._kind != (batch_size, env):
+    def next(
+        self, batch_size: int, env: VecEnv | None, device: torch.device, normalizer: VecNormalize | None
+    ) -> DictReplayBufferSamples:
+        """Return a batch that was not returned before. env: computes the rewards. normalizer: see `to_samples`."""
+        if self._kind != (batch_size, env, device):
             self.clear()
-        if not self._batches:
+        if not self._ready:
             drawn = self._buffer.sample_many(self._count, batch_size)
-            self._batches = [drawn[i] for i in range(self._count)]
-            self._kind, self._count = (batch_size, env), min(2 * self._count, MOST_AHEAD)
-        return self._batches.pop()
+            batches = [drawn[i] for i in range(self._count)]
+            self._ready = [(batch, self._convert(batch, device, None) if normalizer is None else None) for batch in batches]
+            self._kind, self._count = (batch_size, env, device), min(2 * self._count, MOST_AHEAD)
+        batch, samples = self._ready.pop()
+        if normalizer is None and samples is not None:
+            return samples
+        return self._convert(batch, device, normalizer)  # its statistics change with every step
+
+    def _convert(self, batch: Batch, device: torch.device, normalizer: VecNormalize | None) -> DictReplayBufferSamples:
+        return to_samples(batch, self._keys, device, normalizer, self._n_steps)
 
 
 def to_samples(

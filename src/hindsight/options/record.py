@@ -29,7 +29,7 @@ class OptionRecord(BaseModel):
     one. Unknown names, NaN and infinity are refused. Raises OptionError, or UnknownNameError for an unknown name.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     def __init__(self, **values: Any) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +22,7 @@ Observation = Mapping[str, Array]
 
 TRAINING, EVALUATION, NOISE = 0, 1, 2  # the streams of a run's seeds; episodes are numbered within each stream
 LONGEST_EPISODE = 100_000  # steps of an episode that nothing limits
+POLL_SECONDS = 0.002  # between two calls of `Collector.poll`
 
 
 @dataclass(frozen=True)
@@ -91,11 +93,13 @@ class Collector:
 
     setup: makes the environment at the first job, if none is given.
     environment: an environment that exists. Its owner closes it; the collector closes only those that it made.
+    poll: called between the steps of an episode, so that others do not wait for its end; None: nothing is called.
     """
 
     def __init__(self, setup: RolloutSetup, environment: Environment | None = None) -> None:
         self.setup = setup
         self.policy = Policy(setup.policy)
+        self.poll: Callable[[], None] | None = None
         self._given = environment
         self._made: Environment | None = None
         self._remakes = setup.remake_environment
@@ -159,7 +163,7 @@ class Collector:
             exploration = exploration if is_guided else exploration.unguided()
         episode = play_episode(
             environment,
-            _actor(self.policy, exploration, rng),
+            _polling(_actor(self.policy, exploration, rng), self.poll),
             environment_seed(job.run_seed, job.stream, number),
             number,
             self.setup.max_episode_steps,
@@ -206,6 +210,22 @@ def _actor(policy: Policy, exploration: Exploration | None, rng: np.random.Gener
     if exploration is not None and exploration.probing is not None:
         return ProbingActor(exploration.probing, policy.spec.task.action, rng)
     return PolicyActor(policy, exploration, rng)
+
+
+def _polling(act: Callable[[Observation], Array], poll: Callable[[], None] | None) -> Callable[[Observation], Array]:
+    """Return `act`, which calls `poll` before it if POLL_SECONDS have passed since the last call."""
+    if poll is None:
+        return act
+    polled = time.perf_counter()
+
+    def poll_and_act(observation: Observation) -> Array:
+        nonlocal polled
+        if time.perf_counter() - polled > POLL_SECONDS:
+            poll()
+            polled = time.perf_counter()
+        return act(observation)
+
+    return poll_and_act
 
 
 def play_episode(

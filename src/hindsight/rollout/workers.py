@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, Self
 
@@ -89,6 +89,11 @@ class LocalSource:
     def run(self, job: Job) -> list[Episode]:
         """Run a job that was not submitted."""
         return self._collectors[job.stream].collect(job)
+
+    def call_between_steps(self, poll: Callable[[], None]) -> None:
+        """Call `poll` between the steps of episodes, so that workers that are free get their next job."""
+        for collector in self._collectors.values():
+            collector.poll = poll
 
     def wait_any(self, tickets: Sequence[int]) -> int:
         """Return the oldest ticket."""
@@ -267,8 +272,12 @@ class WorkerSource:
         ticket = next((t for t in self._waiting if t in tickets), self._next_in_worker())
         if ticket is None:
             return False
-        self._results[ticket] = local.run(self._jobs[ticket])
         self._waiting.remove(ticket)
+        try:
+            self._results[ticket] = local.run(self._jobs[ticket])
+        except BaseException:  # also an interrupt: the job can be run again
+            self._waiting.appendleft(ticket)
+            raise
         self._receive(timeout=0)
         return True
 

@@ -180,7 +180,7 @@ class Assembly:
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and self._remakes,
+            maker is not None and rollout.remake_environment,
             rollout.env_arguments,
             rollout.observation_keys,
         )
@@ -203,6 +203,7 @@ class Assembly:
         with ExitStack() as on_error:
             on_error.callback(source.close)
             source.local = LocalSource(setup, self.environment, self.environment)
+            source.local.call_between_steps(source.poll)
             on_error.pop_all()
         return source
 
@@ -211,14 +212,6 @@ class Assembly:
         if self._training is not None and not isinstance(self._env, gymnasium.Env):
             close_env(self._training)
             self._training = None
-
-    @property
-    def _remakes(self) -> bool | None:
-        """Whether every episode needs a new environment, because a reset does not equal a new one. None: not known."""
-        remake = self.settings.rollout.remake_environment
-        if remake is None and self.check_report and self.check_report.facts:
-            return not self.check_report.facts.exact_resets
-        return remake
 
     @property
     def _given(self) -> Environment:
@@ -266,7 +259,7 @@ def assemble(
     with _closed_on_error(environment, env):
         spec = read_spec(environment, arguments)
         report = _check(environment, chosen, options) if check else None
-        observed = report.facts.settings() if report and report.facts else {}
+        observed = _observed(report, can_remake=not isinstance(env, gymnasium.Env))
         final = chosen or _recipe_of(environment, spec, arguments)
 
         def resolve(found: Observed) -> Settings:
@@ -299,6 +292,17 @@ def _recipe_of(environment: GoalEnv, spec: GoalSpec, env_options: Mapping[str, A
                 stacklevel=4,
             )
     return recipe
+
+
+def _observed(report: CheckReport | None, can_remake: bool) -> Observed:
+    """Return the options that follow from the check. can_remake: whether new environments can be made."""
+    if report is None or report.facts is None:
+        return {}
+    found, exact = report.facts.settings(), report.facts.exact_resets
+    if can_remake:
+        reason = f"a reset {'equals' if exact else 'does not equal'} a new environment"
+        found["remake_environment"] = not exact, reason
+    return found
 
 
 def _together(checked: Observed, found: Observed) -> dict[str, tuple[Any, str]]:
@@ -334,8 +338,8 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
         raise OptionError(f"saved must be a SavedModel, got {saved!r}. HER.load reads one from a file.")
     if saved.settings.rollout.workers == "auto":  # processes import the main script: they start only if they are asked for
         options = {"workers": 0} | dict(options)
-    if isinstance(env, gymnasium.Env):  # env_options cannot change one that exists
-        options = {"env_options": ()} | dict(options)
+    if isinstance(env, gymnasium.Env):  # no option changes one that exists, and no other can be made
+        options = {"env_options": (), "remake_environment": None} | dict(options)
     if options.get("structure") == "inferred":
         raise OptionError("structure='inferred' needs a new run. A loaded model keeps the structure that it has")
     if found_nothing_yet(saved):
