@@ -360,11 +360,11 @@ def infer(arguments: Namespace) -> None:
     if arguments.output is not None:
         require_toml(arguments.output)  # now, not after the steps
     find_modules_here(arguments.env)
-    findings = infer_task(arguments.env, arguments.steps, arguments.seed)
+    findings, missing = infer_task(arguments.env, arguments.steps, arguments.seed)
     for finding in findings:
         print(f"{finding.option}: {finding.value}\n    {finding.evidence}")
-    if not findings:
-        print("nothing was found that the networks need not learn by themselves")
+    for sentence in missing:
+        print(f"not found: {sentence}")
     if arguments.output is not None:
         save_findings(arguments.env, findings, arguments.output)
         print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")

@@ -10,7 +10,7 @@ from hindsight.structure import Finding
 
 def test_a_task_whose_goal_the_action_moves_needs_random_steps_alone(capsys):
     assert main(["infer", "PointReach-v0", "--steps", "100"]) == 0
-    assert "nothing was found" in capsys.readouterr().out
+    assert "not found: no object" in capsys.readouterr().out
 
 
 def test_bits_are_refused(capsys):

@@ -7,7 +7,7 @@ from hindsight.records import ArraySpec, Episode, GoalSpec
 from hindsight.records.subgoals import parse_subgoals
 from hindsight.records.symmetries import Symmetries
 from hindsight.rollout.probing import ProbingActor
-from hindsight.structure import Contact, infer_structure, plan_probing
+from hindsight.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight.structure.contact import is_at_task
 from hindsight.structure.infer import _hidden_columns
 from hindsight.structure.steps import Steps
@@ -95,6 +95,10 @@ def test_a_false_mirror_does_not_hold():
         ((1,), True),
         ((0, 1), False),
     ]
+    assert [sentence[:31] for sentence in explain_missing(structure)] == [
+        "mirror of axis 0 does not hold:",
+        "quarter turn of axes 0 and 1 do",
+    ]
 
 
 def test_steps_at_the_task_are_those_where_goals_and_starts_lie_and_within_contact():
@@ -149,6 +153,8 @@ def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred
     assert structure.has_object
     assert structure.contact is None
     assert not [finding for finding in structure.findings() if finding.is_structure]
+    (sentence,) = explain_missing(structure)
+    assert "uncertain in which units columns 0, 1, 6, 7 show places" in sentence
 
 
 def test_an_object_that_no_action_touches_gives_no_subgoal():
@@ -157,6 +163,7 @@ def test_an_object_that_no_action_touches_gives_no_subgoal():
     structure = infer_structure(episodes, SPEC)
     assert structure.contact is None
     assert "subgoals" not in structure.options()
+    assert explain_missing(structure)[0].endswith("the action explains the change of no column")
 
 
 def test_what_is_not_flat_numbers_is_refused():

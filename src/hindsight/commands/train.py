@@ -63,6 +63,7 @@ class Training:
         self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
         self.path = folder or self._default_folder()
         self._announced, self._restarts = model.settings, 0
+        self._missing: list[str] = []
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
@@ -166,13 +167,17 @@ class Training:
                 say(f"  {option} = {options[option]}  ({reason})")
 
     def _announce_changes(self, steps: int) -> None:
-        """Print the options that were found in the steps so far, and whether the agent began anew."""
+        """Print the options that were found in the steps so far, and what was not, and whether the agent began anew."""
         settings, search = self.model.settings, self.trainer.search
         if settings is not self._announced:
             before = self._announced.flat()
             say(f"found in {steps:,} steps:")
             self._say_options({name: value for name, value in settings.flat().items() if value != before[name]})
             self._announced = settings
+        if search and search.missing != self._missing:
+            self._missing = search.missing
+            for sentence in search.missing:
+                say(f"  not found in {steps:,} steps: {sentence}")
         if search and len(search.state.restarted_at) > self._restarts:
             self._restarts = len(search.state.restarted_at)
             say(f"the agent begins anew at {steps:,} steps with the stored episodes: its success was low")

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from ..records import Array
-from .columns import ControlledColumns, GoalCopies
+from .columns import ControlledColumns, Difference, GoalCopies
 from .rest import AT_REST, MOVING, Rest
 from .steps import Steps, standardize
 from .units import Units
@@ -126,6 +126,29 @@ def find_onsets(steps: Steps) -> Array:
     onsets = np.flatnonzero((move > MOVING * goal_std) & rested)
     first = np.unique(steps.episode[onsets], return_index=True)[1]
     return onsets[first]
+
+
+def gap_columns(contact: Contact, differences: Sequence[Difference]) -> list[int]:
+    """Return the columns that are the gap between tool and object, as far as there are any."""
+    return [
+        column
+        for pair in zip(contact.tool, contact.thing, strict=True)
+        if (column := _third(pair, differences)) is not None
+    ]
+
+
+def missing_differences(contact: Contact, differences: Sequence[Difference]) -> tuple[str, ...]:
+    """Return the gaps between tool and object that no column holds, as the option `column_differences` writes them."""
+    pairs = zip(contact.tool, contact.thing, strict=True)
+    return tuple(f"{thing}-{tool}" for tool, thing in pairs if _third((tool, thing), differences) is None)
+
+
+def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | None:
+    for difference in differences:
+        triple = {difference.column, difference.left, difference.right}
+        if set(pair) < triple:
+            return (triple - set(pair)).pop()
+    return None
 
 
 def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tuple[int, ...] | None:

@@ -19,7 +19,16 @@ from .columns import (
     find_differences,
     find_goal_copies,
 )
-from .contact import MIN_PROBES, Contact, find_contact, find_onsets, has_object, measure_contact
+from .contact import (
+    MIN_PROBES,
+    Contact,
+    find_contact,
+    find_onsets,
+    gap_columns,
+    has_object,
+    measure_contact,
+    missing_differences,
+)
 from .inertia import Inertia, measure_inertia
 from .relevance import Relevance, find_relevant_columns
 from .rest import Rest, measure_rest
@@ -49,6 +58,8 @@ class Structure:
 
     has_object: whether the goal is about something that the action does not move directly.
     contact, relevance: None without an object, or with too little evidence.
+    n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
+    unclear: visible columns of which it is not clear how a mirror changes them.
     """
 
     units: Units
@@ -60,9 +71,12 @@ class Structure:
     constant: tuple[int, ...]
     differences: tuple[Difference, ...]
     contact: Contact | None
-    relevance: Relevance | None
-    hidden: tuple[int, ...]
-    symmetries: tuple[Symmetry, ...]
+    n_onsets: int
+    probes: tuple[int, int] = (0, 0)
+    relevance: Relevance | None = None
+    hidden: tuple[int, ...] = ()
+    symmetries: tuple[Symmetry, ...] = ()
+    unclear: tuple[int, ...] = ()
 
     def findings(self) -> list[Finding]:
         """Return the options that follow, with their evidence."""
@@ -121,10 +135,13 @@ def infer_structure(
     is_object = has_object(rest, copies, controlled)
     contact = find_contact(steps, copies, controlled, units) if is_object else None
     differences = find_differences(steps) if contact is not None else ()
-    found = Structure(units, rest, inertia, is_object, copies, controlled, constant, differences, contact, None, (), ())
+    found = Structure(
+        units, rest, inertia, is_object, copies, controlled, constant, differences, contact, len(find_onsets(steps))
+    )
     if contact is None or not probing:
         return found
-    if len(find_onsets(Steps.from_episodes(probing))) < MIN_PROBES * len(probing):
+    found = replace(found, probes=(len(find_onsets(Steps.from_episodes(probing))), len(probing)))
+    if found.probes[0] < MIN_PROBES * len(probing):
         return replace(found, contact=None)
     everything = units.apply(Steps.from_episodes([*episodes, *probing]))
     return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
@@ -140,10 +157,12 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Seque
     if relevance.error > relevance.error_all:
         clear, relevance = live, find_relevant_columns(steps, contact.tool, gaps, live)
     visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
-    symmetries = tuple(SymmetryFinder(steps, visible, contact, controlled, found.units).find())
+    finder = SymmetryFinder(steps, visible, contact, controlled, found.units)
+    symmetries = tuple(finder.find())
     may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.thing}]
     hidden = _hidden_columns(may_hide, visible, contact, symmetries)
-    return replace(found, contact=contact, relevance=relevance, hidden=hidden, symmetries=symmetries)
+    found = replace(found, contact=contact, relevance=relevance, hidden=hidden)
+    return replace(found, symmetries=symmetries, unclear=finder.unclear)
 
 
 def is_flat(spec: GoalSpec) -> bool:
@@ -153,29 +172,6 @@ def is_flat(spec: GoalSpec) -> bool:
 
 def _parts(spec: GoalSpec) -> dict[str, ArraySpec]:
     return {"observation": spec.observation, "goal": spec.goal, "action": spec.action}
-
-
-def gap_columns(contact: Contact, differences: Sequence[Difference]) -> list[int]:
-    """Return the columns that are the gap between tool and object, as far as there are any."""
-    return [
-        column
-        for pair in zip(contact.tool, contact.thing, strict=True)
-        if (column := _third(pair, differences)) is not None
-    ]
-
-
-def missing_differences(contact: Contact, differences: Sequence[Difference]) -> tuple[str, ...]:
-    """Return the gaps between tool and object that no column holds, as the option `column_differences` writes them."""
-    pairs = zip(contact.tool, contact.thing, strict=True)
-    return tuple(f"{thing}-{tool}" for tool, thing in pairs if _third((tool, thing), differences) is None)
-
-
-def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | None:
-    for difference in differences:
-        triple = {difference.column, difference.left, difference.right}
-        if set(pair) < triple:
-            return (triple - set(pair)).pop()
-    return None
 
 
 def _hidden_columns(

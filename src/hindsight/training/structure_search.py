@@ -13,7 +13,7 @@ from ..records import Episode, GoalSpec, read_record
 from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
-from ..structure import Contact, Finding, Structure, infer_structure, plan_probing
+from ..structure import Contact, Finding, Structure, explain_missing, infer_structure, plan_probing
 from ..structure.steps import HELD_OUT
 from .counts import Counts
 from .demonstrations import Demonstrations
@@ -89,13 +89,14 @@ class StructureSearch:
     spec: the task.
     resolve: returns the settings of the run with the options that were found.
     build: returns an agent, a buffer and the demonstrations, if there are any, for settings.
-    findings: what the last inference found.
+    findings: what the last inference found. missing: what it did not find, and why, in sentences.
     """
 
     def __init__(self, spec: GoalSpec, settings: Settings, resolve: Resolve, build: Build) -> None:
         self._random_steps = settings.training.random_steps
         self.state = SearchState(next_at=self._random_steps)
         self.findings: list[Finding] = []
+        self.missing: list[str] = []
         self.is_used = settings.training.structure == "inferred"
         self._spec, self._resolve, self._build = spec, resolve, build
 
@@ -206,6 +207,7 @@ class StructureSearch:
 
     def _take(self, run: Run, found: Structure) -> None:
         self.findings = [each for each in found.findings() if self.is_used or not each.is_structure]
+        self.missing = explain_missing(found) if self.is_used else []
         self.state.observed = {each.option: (each.value, each.evidence) for each in self.findings}
         self._adopt(run)
 

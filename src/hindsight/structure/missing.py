@@ -1,0 +1,77 @@
+"""What the steps of a task do not show, and why, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .contact import MIN_ONSETS, MIN_PROBES, MOST_GOALS
+from .relevance import EXPLAINED
+from .rest import MOSTLY
+
+if TYPE_CHECKING:
+    from .infer import Structure
+
+
+def explain_missing(found: Structure) -> list[str]:
+    """Return one sentence for each kind of structure that was not found or is uncertain."""
+    if not found.has_object:
+        return [f"no object, so no subgoals, hidden columns and symmetries: {_why_no_object(found)}"]
+    if found.contact is None:
+        return [f"no tool that moves the object, so no subgoals, hidden columns and symmetries: {_why_no_contact(found)}"]
+    return list(_with_contact(found))
+
+
+def _why_no_object(found: Structure) -> str:
+    rest, copies = found.rest, found.copies.columns
+    if not rest.goal_std:
+        return "all episodes so far have the same goal"
+    if not rest.is_object:
+        return f"the achieved goal rests in {rest.fraction:.0%} of the random steps, and an object in at least {MOSTLY:.0%}"
+    if not found.copies.is_complete:
+        numbers = _listed([k for k, column in enumerate(copies) if column is None])
+        return f"no column of the observation shows achieved_goal[{numbers}], in any units"
+    return "the action moves columns that show the achieved goal"
+
+
+def _why_no_contact(found: Structure) -> str:
+    moved, played = found.probes
+    if played:
+        return (
+            f"actions that bring the likely tool to the object moved it in {moved} of {played} episodes, and "
+            f"{MIN_PROBES:.0%} are needed"
+        )
+    unknown = [column for column in found.controlled.columns if not found.units.is_known[column]]
+    if not found.controlled.columns:
+        return "the action explains the change of no column"
+    if found.n_onsets < MIN_ONSETS:
+        return f"the object began to move in {found.n_onsets} episodes, and {MIN_ONSETS} are needed"
+    if unknown:
+        return (
+            f"it is uncertain in which units columns {_listed(unknown)} show places, since no exact linear relation "
+            "connects them with the achieved goal. Add columns with the gap between tool and object, or show all places in "
+            "the units of the goal"
+        )
+    return f"no columns were clearly nearest to the object in the {found.n_onsets} episodes in which it began to move"
+
+
+def _with_contact(found: Structure) -> Iterator[str]:
+    if found.contact is not None and not found.contact.leads_to_goals:
+        reach = f"{found.contact.in_reach:.0%} of the goals lie within the reach of the tool"
+        yield f"no subgoal: {reach}, and {MOST_GOALS:.0%} are needed"
+    if found.relevance is not None and not found.relevance.is_enough:
+        yield (
+            "it is uncertain which columns matter, so all stay but places along mirrored axes: the best predict the moves "
+            f"of goal and tool with an error of {found.relevance.error:.2f} of their variance, and {EXPLAINED} is needed"
+        )
+    if found.unclear:
+        yield f"no symmetries: it is uncertain how a mirror changes columns {_listed(found.unclear)}"
+    elif not found.symmetries:
+        yield "no symmetries: along no axis do goals lie on both sides of the place where the tool starts"
+    for symmetry in found.symmetries:
+        if not symmetry.holds:
+            yield symmetry.evidence()
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))
