@@ -3,21 +3,41 @@ import pytest
 from pusher import COLUMNS, RADIUS, SPEC, Pusher, play, repeated_random_actions
 
 from hindsight.errors import InputError
-from hindsight.records import ArraySpec, GoalSpec
+from hindsight.records import ArraySpec, Episode, GoalSpec
 from hindsight.records.subgoals import parse_subgoals
 from hindsight.records.symmetries import Symmetries
 from hindsight.rollout.probing import ProbingActor
 from hindsight.structure import Contact, infer_structure, plan_probing
+from hindsight.structure.contact import is_at_task
 from hindsight.structure.infer import _hidden_columns
+from hindsight.structure.steps import Steps
 from hindsight.structure.symmetries import Symmetry
 
 
-def structure_of(order=None, scale=1.0):
-    world = Pusher(0, order, scale)
+class Walled(Pusher):
+    """The tool cannot go beyond 1 in x. All goals are within 0.8."""
+
+    def step(self, action):
+        super().step(action)
+        self.tool[0] = min(self.tool[0], 1.0)
+
+
+class Sloping(Pusher):
+    """The tool slides towards positive x."""
+
+    def step(self, action):
+        super().step(action + np.array([0.5, 0.0]))
+
+
+def structure_of(order=None, scale=1.0, world=None):
+    world = world or Pusher(0, order, scale)
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
-    act = ProbingActor(plan_probing(found.controlled, found.contact, found.units), SPEC.action, np.random.default_rng(2))
-    probing = play(world, 30, lambda observation, is_first: act(observation))
+    plan = plan_probing(found.controlled, found.contact, found.units)
+    probing = []
+    for k in range(30):
+        act = ProbingActor(plan, SPEC.action, np.random.default_rng([2, k]))
+        probing += play(world, 1, lambda observation, is_first, act=act: act(observation))
     return infer_structure(episodes, SPEC, probing), episodes, probing
 
 
@@ -61,6 +81,30 @@ def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):
         ((0, 1), True),
     ]
     assert len(Symmetries(structure.options()["symmetries"], SPEC)) == 8
+
+
+def test_a_mirror_that_fails_only_beyond_the_goals_holds():
+    structure = structure_of(world=Walled(0))[0]
+    assert [symmetry.holds for symmetry in structure.symmetries] == [True, True, True]
+
+
+def test_a_false_mirror_does_not_hold():
+    structure = structure_of(world=Sloping(0))[0]
+    assert [(symmetry.axes, symmetry.holds) for symmetry in structure.symmetries] == [
+        ((0,), False),
+        ((1,), True),
+        ((0, 1), False),
+    ]
+
+
+def test_steps_at_the_task_are_those_where_goals_and_starts_lie_and_within_contact():
+    contact = Contact(tool=(0,), thing=(1,), n_onsets=2, distances=(0.1, 0.1, 0.1), in_reach=1.0)
+    tool = np.array([0.0, 0.5, 1.05, 1.2, 0.5])
+    thing = np.array([0.5, 0.5, 0.5, 0.5, -0.2])  # starts at 0.5, the tool at 0, and the goal is 1
+    seen, goal = np.column_stack([tool, thing]), np.full((6, 1), 1.0)
+    seen = np.concatenate([seen, seen[-1:]])
+    episode = Episode(seen, seen[:, 1:], goal, np.zeros((5, 1)), np.zeros(5))
+    assert is_at_task(Steps.from_episodes([episode]), contact).tolist() == [True, True, True, False, False]
 
 
 @pytest.mark.parametrize(("turn_error", "hidden"), [(1.0, (0, 1, 2, 3)), (2.0, (1, 3))])

@@ -12,6 +12,7 @@ from hindsight import HER
 from hindsight.commands.train import Training
 from hindsight.errors import OptionError
 from hindsight.rollout.collect import play_episode
+from hindsight.structure.symmetries import Symmetry
 from hindsight.training.checkpoint import restore_trainer, trainer_state
 from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import SavedModel
@@ -100,8 +101,29 @@ def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypat
     observed = {name: found for name, found in search.state.observed.items() if name != "subgoals"}
     monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
-    search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes())
+    n_seeking = search.state.random_episodes + search.state.probing_episodes
+    search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:n_seeking])
     assert taken[0].contact.leads_to_goals
+
+
+def test_a_mirror_that_a_later_look_finds_is_used(inferred, monkeypatch):
+    search, taken, infer = inferred.trainer.search, [], inferred.trainer.search._infer
+    n_seeking = search.state.random_episodes + search.state.probing_episodes
+    mirror = Symmetry((0,), "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0", error=0.1, error_plain=0.1)
+    monkeypatch.setattr(search, "state", replace(search.state))
+    monkeypatch.setattr(search, "_infer", lambda *parts: replace(infer(*parts), symmetries=(mirror,)))
+    monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
+    search._test_again(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:n_seeking])
+    assert taken[0].symmetries == (mirror,)
+
+
+def test_a_contact_that_a_later_look_finds_is_probed(inferred, monkeypatch):
+    search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
+    episodes = episodes[: search.state.random_episodes]
+    monkeypatch.setattr(search, "state", replace(search.state, random_episodes=0, probing_episodes=0, probing=None))
+    search._refine(inferred.trainer, episodes)
+    assert (search.state.phase, search.state.random_episodes) == ("probing", len(episodes))
+    assert search.state.probing.tool.columns == (0, 1)
 
 
 class GoalSeen(Push):

@@ -47,17 +47,13 @@ def axis_signals(steps: Steps, tool: Sequence[int]) -> Array:
 
 
 def find_action_axes(effect: Array) -> AxisTable:
-    """Assign each entry of the action to the axis along which it moves the tool; SCALAR if it hardly moves it.
+    """Assign each entry of the action to the axis along which it moves the tool most; SCALAR if it hardly moves it.
 
     effect: (action size, axes), change of the tool's place per unit of action.
     """
     size = np.abs(effect)
-    axes = []
-    for row in size:
-        best = int(row.argmax())
-        is_clear = np.delete(row, best).max(initial=0.0) <= CLEARLY * row[best]
-        axes.append(SCALAR if row[best] < MOVES_TOOL * size.max() else best if is_clear else UNKNOWN)
-    return AxisTable(tuple(axes), np.take_along_axis(effect, size.argmax(1)[:, None], 1) / size.max())
+    axes = tuple(SCALAR if row.max() < MOVES_TOOL * size.max() else int(row.argmax()) for row in size)
+    return AxisTable(axes, np.take_along_axis(effect, size.argmax(1)[:, None], 1) / size.max())
 
 
 def find_column_axes(steps: Steps, columns: Sequence[int], signals: Array, actions: AxisTable) -> AxisTable:

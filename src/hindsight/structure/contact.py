@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from .units import Units
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
-NEAR = 0.5  # at onsets a column that touches the object is at most this fraction of its usual distance away
+NEAR = 0.5  # at onsets what touches the object is at most this fraction of its usual distance away
+CANDIDATES = 2  # columns per number of the goal
+MOST_GOAL_NUMBERS = 10  # of which all combinations of candidates are compared
 STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
-RUNNER_UP = 1.25  # the next best column must be farther away by this factor
+RUNNER_UP = 1.25  # the next best columns must be farther away by this factor
 MOST_GOALS = 0.6  # a few random episodes do not visit all places that the tool can reach
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
@@ -76,11 +79,8 @@ def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns
     if len(onsets) < MIN_ONSETS:
         return None
     places = find_places(steps, [column for column in controlled.columns if units.is_known[column]])
-    tool = [_nearest_column(steps, onsets, k, places) for k in range(len(thing))]
-    if None in tool or len(set(tool)) < len(tool):
-        return None
-    columns = tuple(column for column in tool if column is not None)
-    return measure_contact(steps, columns, thing)
+    tool = _nearest_columns(steps, onsets, places)
+    return None if tool is None else measure_contact(steps, tool, thing)
 
 
 def find_places(steps: Steps, columns: Sequence[int]) -> list[int]:
@@ -107,6 +107,18 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...])
     return Contact(tool, thing, len(onsets), (low, middle, high), float(in_reach))
 
 
+def is_at_task(steps: Steps, contact: Contact) -> Array:
+    """Return whether tool and object are where goals and starts lie, or as near as contact reaches, (N,) bool.
+
+    Elsewhere the tool may be at the end of its reach, or an object may have fallen: there a task is less symmetric.
+    """
+    start, tool = steps.starts_episode, steps.observation[:, contact.tool]
+    ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start], tool[start]])
+    low, high = ends.min(0) - contact.distances[1], ends.max(0) + contact.distances[1]
+    places = np.stack([tool, steps.achieved_goal])
+    return np.asarray(((places >= low) & (places <= high)).all((0, 2)))
+
+
 def find_onsets(steps: Steps) -> Array:
     """Return the transitions in which the achieved goal moves after a step of rest, the first of each episode, (M,)."""
     move, goal_std = steps.move, steps.goal_std
@@ -116,15 +128,21 @@ def find_onsets(steps: Steps) -> Array:
     return onsets[first]
 
 
-def _nearest_column(steps: Steps, onsets: Array, k: int, columns: Sequence[int]) -> int | None:
-    """Return the column that is nearest to number k of the goal at onsets, relative to its usual distance.
+def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tuple[int, ...] | None:
+    """Return one column for each number of the goal: together they are nearest to it at onsets, relative to other steps.
 
-    None unless one stands out.
+    None unless they are near, and stand out from others. Distances are root mean squares: they must be near at all onsets.
     """
-    distance = np.abs(steps.next_observation[:, list(columns)] - steps.next_achieved_goal[:, k, None])
-    ratio = np.median(distance[onsets], axis=0) / np.maximum(np.median(distance, axis=0), 1e-12)
-    order = np.argsort(ratio)
-    if not len(order) or ratio[order[0]] > NEAR:
+    gap = np.square(steps.next_observation[:, list(places), None] - steps.next_achieved_goal[:, None])  # (N, places, size)
+    near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0)[:CANDIDATES].T
+    if len(near) > MOST_GOAL_NUMBERS:
         return None
-    stands_out = len(order) == 1 or ratio[order[1]] >= RUNNER_UP * ratio[order[0]]
-    return int(columns[order[0]]) if stands_out else None
+    ratios = []
+    for chosen in product(*near.tolist()):
+        if len(set(chosen)) == len(chosen):
+            square = gap[:, chosen, range(len(chosen))].sum(1)
+            ratios.append((float(np.sqrt(square[onsets].mean() / max(square.mean(), 1e-24))), chosen))
+    ratios.sort()
+    if not ratios or ratios[0][0] > NEAR or (len(ratios) > 1 and ratios[1][0] < RUNNER_UP * ratios[0][0]):
+        return None
+    return tuple(places[i] for i in ratios[0][1])

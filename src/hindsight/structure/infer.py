@@ -104,7 +104,8 @@ def infer_structure(
     """Infer the structure of a task from its steps; a pure function of arrays.
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
-    (`plan_probing`); without them only what random actions show is used. shown: columns not to hide.
+    (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are places
+    along axes of which a mirror holds.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     if not is_flat(spec):
@@ -140,8 +141,8 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Seque
         clear, relevance = live, find_relevant_columns(steps, contact.tool, gaps, live)
     visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
     symmetries = tuple(SymmetryFinder(steps, visible, contact, controlled, found.units).find())
-    others = [c for c in range(steps.n_columns) if c not in shown]
-    hidden = _hidden_columns(others, visible, contact, symmetries)
+    may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.thing}]
+    hidden = _hidden_columns(may_hide, visible, contact, symmetries)
     return replace(found, contact=contact, relevance=relevance, hidden=hidden, symmetries=symmetries)
 
 

@@ -76,23 +76,25 @@ def find_relevant_columns(steps: Steps, tool: Sequence[int], first: Sequence[int
     return Relevance(tuple(path[: len(first) + best]), errors[best], error_all)
 
 
-def prediction_error(inputs: Array, target: Array, episode: Array, n_tested: int | None = None) -> float:
+def prediction_error(
+    inputs: Array, target: Array, episode: Array, fitted: slice = slice(None), tested: slice = slice(None)
+) -> float:
     """Return the mean squared error of ridge regression on random Fourier features, on episodes that it did not see.
 
     inputs: (N, k), standardized. target: (N, m). episode: (N,) numbers; FOLDS folds of whole episodes are held out in turn.
-    n_tested: the first so many rows are tested, the others only fitted to; all rows if None.
+    fitted, tested: the rows that are fitted to, and those that are tested.
     """
-    total, n_tested = 0.0, len(inputs) if n_tested is None else n_tested
+    total, fold_of, n_tested = 0.0, episode % FOLDS, len(target[tested])
     for fold in range(FOLDS):
         rng = np.random.default_rng(fold)
         directions = rng.normal(size=(inputs.shape[1], WIDTH)) * 0.9 / np.sqrt(inputs.shape[1])
         phases = rng.uniform(0, 2 * np.pi, WIDTH)
         features = np.column_stack([np.cos(inputs @ directions + phases), inputs, np.ones(len(inputs))])
-        is_held_out = episode % FOLDS == fold
-        fitted = features[~is_held_out]
-        weights = np.linalg.solve(fitted.T @ fitted + np.eye(features.shape[1]), fitted.T @ target[~is_held_out])
-        is_tested = is_held_out & (np.arange(len(inputs)) < n_tested)
-        total += float(np.square(features[is_tested] @ weights - target[is_tested]).sum())
+        seen, is_seen = features[fitted], fold_of[fitted] != fold
+        known = seen[is_seen]
+        weights = np.linalg.solve(known.T @ known + np.eye(features.shape[1]), known.T @ target[fitted][is_seen])
+        is_held_out = fold_of[tested] == fold
+        total += float(np.square(features[tested][is_held_out] @ weights - target[tested][is_held_out]).sum())
     return float(total / (n_tested * target.shape[1]))
 
 

@@ -11,13 +11,13 @@ import numpy as np
 
 from .axes import SCALAR, UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
 from .columns import ControlledColumns
-from .contact import Contact
+from .contact import Contact, is_at_task
 from .relevance import prediction_error
 from .steps import Steps, standardize
 from .transform import Transform
 from .units import Units
 
-WORSE = 1.1  # held-out error with transformed steps added, relative to that without, up to which a symmetry holds
+WORSE = 1.75  # held-out error of a model of transformed steps alone, relative to one of the steps themselves
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
 SAME_PROFILE = 0.35  # root mean square difference of correlations between columns that a quarter turn exchanges
 MOST_STEPS = 1_500
@@ -25,7 +25,10 @@ MOST_STEPS = 1_500
 
 @dataclass(frozen=True)
 class Symmetry:
-    """A signed permutation with offset. text: as `records.symmetries` reads it. error, error_plain: the held-out test."""
+    """A signed permutation with offset. text: as `records.symmetries` reads it.
+
+    error, error_plain: mean squared errors in held-out steps, of a model of transformed steps, and of the steps themselves.
+    """
 
     axes: tuple[int, ...]  # of the goal: one for a mirror, two for a quarter turn
     text: str
@@ -34,7 +37,10 @@ class Symmetry:
 
     @property
     def holds(self) -> bool:
-        """Whether steps are predicted as well with it as without it."""
+        """Whether transformed steps predict what happens about as well as the steps themselves.
+
+        If transformed steps were only added, a false symmetry that leads to states that never occur would do no harm.
+        """
         return self.error <= WORSE * self.error_plain
 
     def evidence(self) -> str:
@@ -44,8 +50,8 @@ class Symmetry:
         )
         verdict = "holds" if self.holds else "does not hold"
         return (
-            f"{name} {verdict}: held-out error of the next move {self.error:.2f} of its variance with transformed steps "
-            f"added, {self.error_plain:.2f} without"
+            f"{name} {verdict}: the held-out error of the next move is {self.error:.2f} of its variance with transformed "
+            f"steps, {self.error_plain:.2f} with the steps themselves"
         )
 
 
@@ -69,7 +75,8 @@ class SymmetryFinder:
         self._actions = find_action_axes(controlled.effect_on(contact.tool))
         self._controlled, self._units = controlled, units
         self._columns = find_column_axes(steps, self._others, self._signals, self._actions)
-        picked = np.unique(np.linspace(0, len(steps) - 1, MOST_STEPS).astype(np.int64))
+        at_task = np.flatnonzero(is_at_task(steps, contact))
+        picked = at_task[np.unique(np.linspace(0, len(at_task) - 1, MOST_STEPS).astype(np.int64))]
         self._seen, self._action, self._episode = steps.observation[picked], steps.action[picked], steps.episode[picked]
         moves = steps.next_achieved_goal - steps.achieved_goal, steps.change[:, list(contact.tool)]
         self._moves = [(move / (np.linalg.norm(move, axis=1).std() + 1e-12))[picked] for move in moves]
@@ -88,7 +95,7 @@ class SymmetryFinder:
 
     def find(self) -> list[Symmetry]:
         """Return the symmetries that could be tested, whether they hold or not."""
-        if self.unclear or UNKNOWN in self._actions.of:
+        if self.unclear:
             return []
         moved = np.abs(self._steps.next_achieved_goal - self._steps.achieved_goal).mean(0)
         axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
@@ -152,18 +159,18 @@ class SymmetryFinder:
         return observation
 
     def _test(self, axes: tuple[int, ...], transforms: tuple[Transform, Transform, Transform]) -> Symmetry:
-        """Compare the held-out error of the next move, fitted with and without transformed steps."""
+        """Compare the held-out error of the next move, predicted from transformed steps and from the steps themselves."""
         observation, goal, action = transforms
         target = np.column_stack(self._moves)
         transformed = np.column_stack([goal.apply_to_moves(move) for move in self._moves])
         inputs = np.column_stack([self._seen[:, self._visible], self._action])
         more = np.column_stack([observation.apply(self._seen)[:, self._visible], action.apply(self._action)])
-        plain = prediction_error(standardize(inputs), target, self._episode)
         both, targets = standardize(np.concatenate([inputs, more])), np.concatenate([target, transformed])
-        added = prediction_error(both, targets, np.tile(self._episode, 2), n_tested=len(inputs))
-        return Symmetry(
-            axes, " ".join([*observation.from_units(self._units).text(), *goal.text(), *action.text()]), added, plain
-        )
+        episode, plain, other = np.tile(self._episode, 2), slice(len(inputs)), slice(len(inputs), None)
+        error = prediction_error(both, targets, episode, fitted=other, tested=plain)
+        error_plain = prediction_error(both, targets, episode, fitted=plain, tested=plain)
+        text = [*observation.from_units(self._units).text(), *goal.text(), *action.text()]
+        return Symmetry(axes, " ".join(text), error, error_plain)
 
 
 def _exchange(transform: Transform, i: int, j: int, factor: float) -> None:

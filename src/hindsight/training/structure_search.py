@@ -13,7 +13,7 @@ from ..records import Episode, GoalSpec, read_record
 from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
-from ..structure import Finding, Structure, infer_structure, plan_probing
+from ..structure import Contact, Finding, Structure, infer_structure, plan_probing
 from ..structure.steps import HELD_OUT
 from .counts import Counts
 from .demonstrations import Demonstrations
@@ -141,13 +141,17 @@ class StructureSearch:
         if not (self.is_used and found.has_object):
             self._learn(run, found)
         elif found.contact is not None:
-            state.phase, state.next_at = "probing", steps + PROBING_STEPS
-            state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, found.contact, found.units)
-            run.rollouts.drop(run.source, run.counts)
+            self._probe(run, episodes, found, found.contact)
         elif steps < MOST_RANDOM_STEPS:
             state.next_at = steps + MORE_RANDOM_STEPS
         else:
             self._learn(run, found)
+
+    def _probe(self, run: Run, episodes: Sequence[Episode], found: Structure, contact: Contact) -> None:
+        state = self.state
+        state.phase, state.next_at = "probing", run.counts.env_steps + PROBING_STEPS
+        state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, contact, found.units)
+        run.rollouts.drop(run.source, run.counts)
 
     def _infer(self, episodes: Sequence[Episode], n_seeking: int | None = None, shown: Sequence[int] = ()) -> Structure:
         """Infer the structure from the random episodes, and from those after them as episodes that seek contact."""
@@ -156,9 +160,11 @@ class StructureSearch:
         return infer_structure(episodes[:first], self._spec, episodes[first:stop], shown)
 
     def _learn(self, run: Run, found: Structure) -> None:
+        """Learn with what was found; if that is no contact at a later look, with what was found before."""
         self.state.phase = "learning"
         self._schedule(run)
-        self._take(run, found)
+        if found.contact is not None or not self.state.observed:
+            self._take(run, found)
 
     def _schedule(self, run: Run) -> None:
         steps = REFINE_AT if self.is_used else ()
@@ -173,8 +179,9 @@ class StructureSearch:
         before = run.settings
         if self.state.random_episodes:
             self._test_again(run, episodes)
-        else:
-            self._look_again(run, infer_structure(episodes, self._spec))
+        elif (found := infer_structure(episodes, self._spec)).contact is not None:
+            self._probe(run, episodes, found, found.contact)
+            return
         if run.settings == before and run.counts.unguided_success < POOR:
             self.state.restarted_at.append(run.counts.env_steps)
             self._rebuild(run, before)
@@ -192,13 +199,9 @@ class StructureSearch:
         if found.contact is None:
             return
         is_subgoal_new = found.contact.leads_to_goals and "subgoals" not in self.state.observed
-        if is_subgoal_new or set(found.hidden) != hidden:
-            self._take(run, found)
-
-    def _look_again(self, run: Run, found: Structure) -> None:
-        """Take a contact that the first looks did not find, once."""
-        if found.contact is not None:
-            self.state.next_at = None
+        n_symmetries = len(self.state.observed.get("symmetries", ((), ""))[0])
+        has_more_symmetries = sum(symmetry.holds for symmetry in found.symmetries) > n_symmetries
+        if is_subgoal_new or has_more_symmetries or set(found.hidden) != hidden:
             self._take(run, found)
 
     def _take(self, run: Run, found: Structure) -> None:
