@@ -83,7 +83,7 @@ def test_the_help_says_which_values_are_chosen_from_the_task():
 def test_the_help_names_the_workers_of_the_command_line():
     text = " ".join(train_help(parse("PointReach-v0 --help")).split())
     assert "--workers N or auto" in text
-    assert "others evaluate (auto)" in text
+    assert "spare cores (auto)" in text
 
 
 def test_every_option_of_every_agent_can_be_given():

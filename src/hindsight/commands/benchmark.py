@@ -55,8 +55,9 @@ class Task:
         """Raise OptionError if a run of this task has other settings. found: its settings, as JSON."""
         settings = json.loads(json.dumps(self.settings.to_json()))
         settings["options"]["seed"] = found["options"]["seed"]
+        played = found.get("reasons", {}).keys() - self.settings.reasons.keys()  # options that the run found by playing
         try:
-            refuse_other_settings(found, settings, FREE_ON_RESUME)
+            refuse_other_settings(found, settings, FREE_ON_RESUME | played)
         except OptionError as problem:
             raise OptionError(f"{path}: {problem} Or use another --folder.") from None
 

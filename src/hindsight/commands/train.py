@@ -163,7 +163,7 @@ class Training:
 
     def _say_options(self, options: Mapping[str, Any]) -> None:
         for option, reason in self.model.settings.reasons.items():
-            if option in options:
+            if options.get(option, False) is not False:  # what stays off needs no word
                 say(f"  {option} = {options[option]}  ({reason})")
 
     def _announce_changes(self, steps: int) -> None:

@@ -294,12 +294,12 @@ class BatchMemory:
     def _draw(self, memory: Array) -> Draw:
         record = np.ndarray((), self.record, memory)  # half the time of np.empty((), self.record)
         batch = flat = self._view(record)
-        info = NO_INFO
-        if len(self.shape) > 1 or self.info_keys:
+        if len(self.shape) > 1:
             record = record.view(self.flat)
             flat = self._view(record)
-            info = {key: read_only(record[INFO_PREFIX + key]) for key in self.info_keys}
-        arguments = (read_only(flat.next_achieved_goal), read_only(flat.goal), info)
+        record = read_only(record)
+        info = {key: record[INFO_PREFIX + key] for key in self.info_keys} if self.info_keys else NO_INFO
+        arguments = (record["next_achieved_goal"], record["goal"], info)
         return tuple.__new__(Draw, (batch, flat, arguments, self.goal_at, self.plan))  # half the time of Draw(...)
 
     def _view(self, record: Array) -> Batch:
