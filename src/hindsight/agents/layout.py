@@ -189,9 +189,20 @@ class Layout:
             first, second = (xp.asarray(xp.take(observation, at, -1), xp.float32) for at in self.differences)
             columns.append(first - second)
         if self.n_subgoals:
-            is_goal = xp.asarray(subgoal)[..., None] == xp.arange(1, self.n_subgoals + 1)
-            columns.append(xp.broadcast_to(is_goal, (*leading, self.n_subgoals)) if leading else is_goal)
+            columns.append(self._is_subgoal(leading, subgoal, xp))
         return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
+
+    def _is_subgoal(self, leading: Columns, subgoal: Any, xp: Any) -> Any:
+        """Return the subgoals one-hot, (*leading, n_subgoals); zeros for the task's goal."""
+        if isinstance(subgoal, int) and not leading:  # for each step of an episode, where calls count
+            return self._subgoal_rows[subgoal]
+        is_subgoal = xp.asarray(subgoal)[..., None] == xp.arange(1, self.n_subgoals + 1)
+        return xp.broadcast_to(is_subgoal, (*leading, self.n_subgoals)) if leading else is_subgoal
+
+    @cached_property
+    def _subgoal_rows(self) -> Array:
+        """Return the one-hot row of each subgoal number, (n_subgoals + 1, n_subgoals)."""
+        return np.eye(self.n_subgoals + 1, dtype=np.float32)[:, 1:]
 
     def _agreement(self, achieved: Any, desired: Any, xp: Any) -> Any:
         if self.goal.n_values is not None:
@@ -241,7 +252,7 @@ def _block(array: ArraySpec, source: Source, visible: Array | None) -> Block:
 def _visible(array: ArraySpec, values: Any, visible: Array | None, xp: Any) -> Any:
     """Return the visible columns; Discrete values one-hot."""
     if visible is not None:
-        return xp.take(values, visible, -1)
+        return values[..., visible]
     return values if array.n_values is None else values == xp.arange(array.low[0], array.low[0] + array.n_values)
 
 

@@ -106,6 +106,8 @@ def acting_goal(
 ) -> tuple[int, Array, Array]:
     """Return what `acting_goals` returns for one observation of the task's own goal, in less time."""
     for number, each in enumerate(subgoals, 1):
-        if each.distance(observation) > (each.tolerance if is_guided else each.switch_distance):
-            return number, each.achieved.of(observation), each.goal.of(observation)
+        achieved, desired = each.achieved.of(observation), each.goal.of(observation)
+        distance = np.sqrt(np.add.reduce(np.square(achieved - desired)))
+        if distance > (each.tolerance if is_guided else each.switch_distance):
+            return number, achieved, desired
     return TASK, achieved_goal, goal
