@@ -398,4 +398,5 @@ def _layer_norm(x: Array) -> Array:
 
 def _mean(x: Array) -> Any:
     """Return the mean over the last axis, (..., 1), or one number for one row: `x.mean` takes three times as long there."""
-    return np.add.reduce(x, axis=-1, keepdims=x.ndim > 1) / x.shape[-1]
+    total = np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, axis=-1, keepdims=True)
+    return total / x.shape[-1]
