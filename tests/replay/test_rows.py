@@ -5,7 +5,7 @@ from tiny import box
 
 from hindsight import GoalSpec
 from hindsight.errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from hindsight.replay.rows import Fields, row_dtype, select, take_records, whole_number
+from hindsight.replay.rows import Fields, row_dtype, select, whole_number
 
 
 def spec_of(observation, goal, action):
@@ -102,11 +102,3 @@ def test_whole_numbers(value):
     assert whole_number("it", np.int64(3), 1) == 3
     with pytest.raises(OptionError, match=r"it must be a whole number of at least 1, got"):
         whole_number("it", value, 1)
-
-
-def test_take_records_copies_whole_records():
-    records = np.array([(1, [2.5, 3.5], True), (4, [5.5, 6.5], False)], [("a", "i2"), ("b", "f8", 2), ("c", "?")])
-    taken = take_records(records, np.array([1, 0, 1]))
-    assert [taken[name].tolist() for name in "abc"] == [records[name][[1, 0, 1]].tolist() for name in "abc"]
-    taken["a"] = 0
-    assert records["a"].tolist() == [1, 4]

@@ -28,14 +28,16 @@ from ..options import ReplayOptions
 from ..options.relabel import STRATEGIES
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..replay.buffer import HindsightBuffer
+from ..replay.kernels import copy_records
 from ..replay.priorities import SMALLEST_ERROR, ErrorPriorities
-from ..replay.rows import as_array, take_records, whole_number
+from ..replay.rows import as_array, as_bytes, whole_number
 from ..storage import load_arrays, save_arrays
 from .cpprb_fields import MissingFieldError, as_count, as_shape, as_steps, step_fields
 from .cpprb_goals import EpisodeRelabelling, GoalFunction, RewardFunction
 
 KIND = "cpprb buffer"
 MOST_STEPS = 2**62  # in all episodes so far: their numbers are int64
+NEARLY_EQUAL = 1.01  # more than rounding makes of a priority
 SHORT_EPISODE = 5  # steps; with shorter episodes on average, fewer than `size` transitions are stored
 
 
@@ -100,7 +102,7 @@ class HindsightReplayBuffer:
         self._relabelling = EpisodeRelabelling(
             self._fields, reward_func, goal_func, self.goal_shape, strategy, self.additional_goals
         )
-        self._options = ReplayOptions(n_sampled_goal=0, prioritized=prioritized, alpha=alpha)
+        self._options = ReplayOptions(n_sampled_goal=0, prioritized=prioritized, alpha=alpha, beta=0.0)
         self._rng = np.random.default_rng(np.random.default_rng(seed).integers(2**64, dtype=np.uint64))
         self._open = np.zeros(self.max_episode_len, self._fields.dtype)
         self._steps = np.zeros(self._size // (1 + self.additional_goals), self._fields.dtype)
@@ -199,7 +201,8 @@ class HindsightReplayBuffer:
     def _transitions(self, action: Array) -> dict[str, Array]:
         """Return transitions as arrays of their own. action: their bytes, (B, itemsize)."""
         transitions = np.ascontiguousarray(action).reshape(-1).view(self._relabelling.transition)
-        steps = take_records(self._steps, transitions["step"] % len(self._steps))
+        row, steps = transitions["step"] % len(self._steps), np.empty(len(transitions), self._steps.dtype)
+        copy_records(as_bytes(self._steps), steps.itemsize, row, as_bytes(steps))
         batch = {name: np.array(steps[name]) for name in steps.dtype.names or ()}
         return batch | {"rew": transitions["rew"][:, None].copy(), "goal": transitions["goal"].copy()}
 
@@ -215,11 +218,12 @@ class HindsightReplayBuffer:
             raise InputError(
                 f"`priorities` must have a number for each of the `indexes`, got {len(priority)} and {len(index)}."
             )
-        if (is_negative := priority < 0).any():
-            raise InputError(f"`priorities` must be at least 0, got {priority[is_negative][0]}.")
-        if len(index):
-            self._buffer.update_priorities(index, priority + self._more_eps)
-            self._lowest.note(leaves, index % len(leaves))
+        if not len(index):
+            return
+        if (least := priority.min()) < 0:
+            raise InputError(f"`priorities` must be at least 0, got {least}.")
+        self._buffer.update_priorities(index, priority + self._more_eps)
+        self._lowest.note(leaves, index, (least + self._more_eps + SMALLEST_ERROR) ** self._options.alpha)
 
     def get_max_priority(self) -> float:
         """Return the largest priority so far, that of new transitions; 1 at first. Raises ValueError without priorities."""
@@ -299,8 +303,11 @@ class LowestPriority:
             self._value = float(leaves[self._row])
         return self._value
 
-    def note(self, leaves: Array, rows: Array) -> None:
-        """Take note that the priorities of some rows were updated. New transitions have the highest one instead."""
+    def note(self, leaves: Array, index: Array, least: float) -> None:
+        """Take note that some priorities were updated, to at least `least`. New transitions have the highest one."""
+        if least > NEARLY_EQUAL * self._value:
+            return
+        rows = index % len(leaves)
         lowest = rows[np.where(leaves[rows] > 0, leaves[rows], np.inf).argmin()]
         if 0 < leaves[lowest] < self._value:
             self._row, self._value = int(lowest), float(leaves[lowest])

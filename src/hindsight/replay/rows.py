@@ -194,12 +194,6 @@ def select_observation(observation: Mapping[str, Any], name: str) -> Sequence[An
         return select(observation, OBSERVATION_KEYS, name)
 
 
-def take_records(records: Array, row: Array) -> Array:
-    """Return a copy of some records of a contiguous array, (B,). Copying bytes is ten times faster than field by field."""
-    taken: Array = records.view(np.dtype((np.void, records.itemsize)))[row].view(records.dtype)
-    return taken
-
-
 def read_only(array: Array) -> Array:
     """Return a read-only view."""
     view = array.view()

@@ -263,8 +263,11 @@ class WeightTransform:
         """Set `weight` and `row` of the batch. Without priorities, nothing changes."""
         if self._timeline.priorities is None:
             return
-        values = self._timeline.priorities.values(draw.batch.row)
-        draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
+        if self.beta:
+            values = self._timeline.priorities.values(draw.batch.row)
+            draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
+        else:
+            draw.batch.weight = np.ones(draw.batch.row.shape, np.float32)
         if self._timeline.wraps:
             batch.row[:] = self._timeline.positions(batch.row)
 
