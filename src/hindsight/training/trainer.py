@@ -200,6 +200,6 @@ class Trainer:
         if not episode.is_guided:
             counts.unguided_success += SUCCESS_SMOOTHING * (float(bool(episode.success)) - counts.unguided_success)
         options = self.settings.training
-        if counts.env_steps > options.random_steps:
+        if self.search is not None or counts.env_steps > options.random_steps:  # a search makes up for all updates
             counts.owed_updates += options.updates_per_step * len(episode)
         return None
