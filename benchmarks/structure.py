@@ -12,11 +12,14 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from hindsight import HER
-from hindsight.recipes import find_recipe
+from hindsight.recipes import Recipe, find_recipe, load_recipe
 
+RECIPES = Path(__file__).parent / "recipes"  # of tasks that are trained without a recipe
 ENVIRONMENTS = (
     "FetchReach-v4",
     "FetchPush-v4",
@@ -29,6 +32,13 @@ ENVIRONMENTS = (
     "parking-v0",
     "HandReach-v3",
 )
+
+
+def declared_recipe(environment: str) -> Recipe:
+    """Return the recipe that declares the structure of an environment: one of this folder, or a built-in one."""
+    here = [load_recipe(str(path)) for path in sorted(RECIPES.glob("*.toml"))]
+    fitting = [recipe for recipe in here if any(fnmatchcase(environment, pattern) for pattern in recipe.environments)]
+    return fitting[0] if fitting else find_recipe(environment)
 
 
 def parts(options: dict[str, Any]) -> set[str]:
@@ -62,7 +72,7 @@ def infer(environment: str, seed: int) -> tuple[dict[str, Any], int]:
 
 def line(environment: str, seed: int) -> str:
     """Return one line of the table."""
-    recipe = find_recipe(environment)
+    recipe = declared_recipe(environment)
     declared = parts(recipe.tuned_options(recipe.agent))
     options, steps = infer(environment, seed)
     inferred = parts(options)

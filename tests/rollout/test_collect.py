@@ -192,4 +192,5 @@ def test_poll_is_called_between_the_steps(monkeypatch):
     expected = collector.collect(Job(0, TRAINING, (0,), setups.weights()))
     collector.poll = lambda: calls.append(1)
     (episode,) = collector.collect(Job(0, TRAINING, (0,), setups.weights()))
-    assert len(calls) == len(episode.action) and same(episode, expected[0])
+    assert len(calls) == len(episode.action)
+    assert same(episode, expected[0])
