@@ -201,8 +201,8 @@ class HindsightReplayBuffer:
     def _transitions(self, action: Array) -> dict[str, Array]:
         """Return transitions as arrays of their own. action: their bytes, (B, itemsize)."""
         transitions = np.ascontiguousarray(action).reshape(-1).view(self._relabelling.transition)
-        row, steps = transitions["step"] % len(self._steps), np.empty(len(transitions), self._steps.dtype)
-        copy_records(as_bytes(self._steps), steps.itemsize, row, as_bytes(steps))
+        steps: Array = np.empty(len(transitions), self._steps.dtype)
+        copy_records(as_bytes(self._steps), steps.itemsize, transitions["step"] % len(self._steps), as_bytes(steps))
         batch = {name: np.array(steps[name]) for name in steps.dtype.names or ()}
         return batch | {"rew": transitions["rew"][:, None].copy(), "goal": transitions["goal"].copy()}
 
