@@ -24,7 +24,7 @@ def test_networks_by_size_worked_out_by_hand():
 
 @pytest.mark.parametrize(
     ("limit", "discount", "steps"),
-    [(50, 0.98, 500), (5, 0.9, 200), (700, 0.99, 1000), (15, 0.933, 200), (None, 0.98, 1000)],
+    [(50, 0.98, 250), (5, 0.9, 200), (700, 0.99, 500), (15, 0.933, 200), (None, 0.98, 500)],
 )
 def test_discount_and_random_steps_by_time_limit(limit, discount, steps):
     chosen = options(limit=limit)

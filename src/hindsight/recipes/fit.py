@@ -10,7 +10,7 @@ import numpy as np
 from ..records import ArraySpec, GoalSpec
 
 SMALL, MEDIUM = 20, 100  # largest number of inputs and outputs for networks of 2x64 and of 2x128
-WARM_UP_EPISODES = 10  # random episodes at the start, from which the normalizer is estimated
+WARM_UP_EPISODES = 5  # random episodes at the start, from which the normalizer is estimated
 EXPLORATION_EPISODES = 250  # over which the probability of random Discrete actions decreases
 MOST_EXPLORATION = 50_000  # environment steps
 MOST_DISCRETE_UPDATES = 2  # per step, for Discrete actions: with 4, a 6x6 push-the-box grid is learned more slowly
@@ -56,7 +56,7 @@ def _networks(spec: GoalSpec) -> Iterator[Choice]:
 
 
 def _random_steps(spec: GoalSpec) -> Choice:
-    steps = min(max(WARM_UP_EPISODES * (spec.max_episode_steps or 100), 200), 1_000)
+    steps = min(max(WARM_UP_EPISODES * (spec.max_episode_steps or 100), 200), 500)
     return Choice("random_steps", steps, f"about {WARM_UP_EPISODES} episodes, for the normalizer")
 
 
