@@ -198,10 +198,9 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array)
             prefetch_bytes(start + row[i + AHEAD] * row_bytes, stop)
             prefetch_bytes(start + goal_at[i + AHEAD], plan[0, 1])
         if i >= 0:
-            _copy_field(into + plan[0, 2] + i * plan[0, 1], start + goal_at[i], plan[0, 1])
-            first = start + row[i] * row_bytes
-            for f in range(1, len(plan)):
-                _copy_field(into + plan[f, 2] + i * plan[f, 1], first + plan[f, 0], plan[f, 1])
+            for f in range(len(plan)):
+                place = row[i] * row_bytes + plan[f, 0] if f else goal_at[i]
+                _copy_field(into + plan[f, 2] + i * plan[f, 1], start + place, plan[f, 1])
 
 
 @compiled
