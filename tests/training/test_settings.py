@@ -133,6 +133,7 @@ def test_a_structure_that_nothing_declares_is_not_declared():
         ("fetch_push", dict.fromkeys(STRUCTURE, ()), "none"),
         ("fetch_push", {"structure": "none"}, "none"),
         ("fetch_push", {"structure": "inferred"}, "inferred"),
+        ("fetch_reach", {}, "none"),
         ("default", {}, "inferred"),
         ("default", {"symmetries": ("o0=-o0 g0=-g0 a0=-a0",)}, "declared"),
     ],

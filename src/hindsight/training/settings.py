@@ -53,13 +53,13 @@ def resolve_settings(
 
 
 def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSpec | None) -> StructureSource:
-    """Return where the structure of the task comes from, if the user does not say so.
+    """Return where the structure of the task comes from, if neither the user nor the recipe says so.
 
     It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, nor
     from images, bits and indices. Raises OptionError if the user wants to infer it there, or says that it is
     declared where it is not.
     """
-    source: StructureSource | None = given.get("structure")
+    source: StructureSource | None = given.get("structure", recipe.get("structure"))
     can_infer = spec is None or is_flat(spec)
     if source == "inferred" and not can_infer:
         raise OptionError(

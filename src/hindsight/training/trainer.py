@@ -200,6 +200,7 @@ class Trainer:
         if not episode.is_guided:
             counts.unguided_success += SUCCESS_SMOOTHING * (float(bool(episode.success)) - counts.unguided_success)
         options = self.settings.training
-        if self.search is not None or counts.env_steps > options.random_steps:  # a search makes up for all updates
+        makes_up = self.search is not None and self.search.is_used  # a search of structure makes up for all updates
+        if makes_up or counts.env_steps > options.random_steps:
             counts.owed_updates += options.updates_per_step * len(episode)
         return None
