@@ -252,24 +252,6 @@ def write_rewards(recomputed: Array, reward: Array, is_relabelled: Array) -> boo
     return is_finite
 
 
-@compiled
-def apply_symmetry(values: Array, element: Array, source: Array, factor: Array, offset: Array) -> None:
-    """Replace every row x of `values` by factor * x[source] + offset, with the maps of its group element.
-
-    values: (B, n) floats.
-    element: (B,), one of the G group elements. Element 0 is the identity and is skipped.
-    source, factor, offset: (G, n), see `hindsight.records.symmetries`.
-    """
-    row = np.empty(values.shape[1], values.dtype)
-    for i in range(len(values)):
-        g = element[i]
-        if g:
-            for j in range(len(row)):  # an assignment of the slice takes 2 s more to compile
-                row[j] = values[i, j]
-            for j in range(len(row)):
-                values[i, j] = factor[g, j] * row[source[g, j]] + offset[g, j]
-
-
 def float_order(floats: Array) -> Array:
     """Return int32 numbers in the order of the floats, (n,) each. Of a float64 the upper half counts: 6 decimal places."""
     step = floats.itemsize // 4
