@@ -27,7 +27,7 @@ def bit_flipping(steps=7_000):
     """3: DQN on bits, and DDPG, TD3 and SAC on continuous bits; save, load, and act for 100 steps."""
     for agent in ("dqn", "ddpg", "td3", "sac"):
         env = BitFlipping(8, continuous=agent != "dqn")
-        HER(env, agent, "bit_flipping").learn(steps).save(f"bits-{agent}.safetensors")
+        HER(env, agent).learn(steps).save(f"bits-{agent}.safetensors")
         model = HER.load(f"bits-{agent}.safetensors", env=env)
         observation, reached = env.reset(seed=1)[0], 0
         for _ in range(100):

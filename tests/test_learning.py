@@ -61,26 +61,26 @@ def test_point_reach_with_symmetries_needs_fewer_steps():
 
 @pytest.mark.parametrize("agent", ["dqn", "qrdqn"])
 def test_fifteen_bits_are_solved_with_hindsight(agent):
-    with HER(bits(15), agent, "bit_flipping", eval_every=250) as model:
+    with HER(bits(15), agent, eval_every=250) as model:
         assert is_solved(model, 2_000)
 
 
 @pytest.mark.parametrize("steps", [2_000, pytest.param(11_000, marks=HEAVY)])
 def test_fifteen_bits_are_not_solved_without_hindsight(steps):
-    with HER(bits(15), recipe="bit_flipping", n_sampled_goal=0) as model:
+    with HER(bits(15), n_sampled_goal=0) as model:
         assert model.learn(steps).evaluate(200).success_rate < 0.05
 
 
 @HEAVY
 def test_fifteen_bits_are_solved_without_goal_features():
-    with HER(bits(15), recipe="bit_flipping", goal_features="none") as model:
+    with HER(bits(15), goal_features="none") as model:
         assert is_solved(model, 11_000)
 
 
 @HEAVY
 @pytest.mark.parametrize(("agent", "budget"), [("ddpg", 4_000), ("td3", 4_000), ("sac", 10_000)])
 def test_continuous_bits_are_solved(agent, budget):
-    with HER(bits(8, continuous=True), agent, "bit_flipping") as model:
+    with HER(bits(8, continuous=True), agent) as model:
         assert is_solved(model, budget)
 
 

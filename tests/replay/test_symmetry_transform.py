@@ -9,7 +9,7 @@ from tiny import buffer_of
 from hindsight import Episode, GoalSpec, HindsightBuffer, PointReach
 from hindsight.errors import OptionError
 from hindsight.records.symmetries import Symmetries
-from hindsight.replay import kernels
+from hindsight.replay import transforms
 
 QUARTER = "o0=-o1 o1=o0 o2=-o3 o3=o2 g0=-g1 g1=g0 a0=-a1 a1=a0"
 MIRROR = "o0=-o0 o2=-o2 g0=-g0 a0=-a0"
@@ -40,7 +40,7 @@ def test_the_compiled_symmetry_equals_the_slow_one(dtype):
     values, element = generator.standard_normal((50, 4)).astype(dtype), generator.integers(len(maps.source), size=50)
     transformed = [values.copy(), values.copy()]
     slow_kernels.apply_symmetry(transformed[0], element, maps.source, maps.factor, maps.offset)
-    kernels.apply_symmetry(transformed[1], element, maps.source, maps.factor, maps.offset)
+    transforms.apply_symmetry(transformed[1], element, maps.source, maps.factor, maps.offset)
     assert transformed[0].tobytes() == transformed[1].tobytes()
     assert transformed[0].tobytes() != values.tobytes()
 

@@ -189,7 +189,7 @@ def small_bits(n_bits=3):
 @pytest.mark.parametrize("workers", [0, 1])
 def test_env_options_reach_every_environment_and_are_saved(env, workers, tmp_path):
     options = {"env_options": ("n_bits=5",), "random_steps": 5, "hidden": (8,), "workers": workers}
-    with HER(env, recipe="bit_flipping", **options) as model:
+    with HER(env, **options) as model:
         model.learn(10, folder=tmp_path / "run")
         assert model.spec.goal.shape == (5,)
         model.save(tmp_path / "bits")
@@ -201,9 +201,9 @@ def test_env_options_reach_every_environment_and_are_saved(env, workers, tmp_pat
 
 def test_env_options_that_the_environment_cannot_take_are_refused():
     with pytest.raises(OptionError, match="need an id or a function"):
-        HER(BitFlipping(5), recipe="bit_flipping", env_options=("n_bits=5",))
+        HER(BitFlipping(5), env_options=("n_bits=5",))
     with pytest.raises(GoalEnvError, match=r"small_bits .*unexpected keyword argument 'bits'"):
-        HER(small_bits, recipe="bit_flipping", env_options=("bits=5",))
+        HER(small_bits, env_options=("bits=5",))
 
 
 def test_a_recipe_may_hold_env_options(tmp_path):

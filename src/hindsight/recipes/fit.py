@@ -15,7 +15,18 @@ EXPLORATION_EPISODES = 250  # over which the probability of random Discrete acti
 MOST_EXPLORATION = 50_000  # environment steps
 MOST_DISCRETE_UPDATES = 2  # per step, for Discrete actions: with 4, a 6x6 push-the-box grid is learned more slowly
 FITTED_DISCRETE = ("eps_steps", "energy_priority", "energy_remaining")
-FITTED = ("discount", "hidden", "updates_per_step", "critic_layer_norm", "random_steps", "goal_features", *FITTED_DISCRETE)
+FITTED = (
+    "discount",
+    "hidden",
+    "updates_per_step",
+    "critic_layer_norm",
+    "random_steps",
+    "eval_every",
+    "goal_features",
+    *FITTED_DISCRETE,
+)
+EVALUATE_AFTER = 50  # episodes
+FEWEST_STEPS, MOST_STEPS = 250, 5_000  # between evaluations
 LARGEST_DISCOUNT = 0.99  # beyond it, values are too large to be learned from few samples
 
 
@@ -29,7 +40,7 @@ class Choice(NamedTuple):
 
 def fit(spec: GoalSpec) -> tuple[Choice, ...]:
     """Return the options chosen for a task."""
-    choices = (_discount(spec), *_networks(spec), _random_steps(spec), *_goal_features(spec.goal))
+    choices = (_discount(spec), *_networks(spec), _random_steps(spec), _eval_every(spec), *_goal_features(spec.goal))
     return (*choices, *_discrete(spec)) if spec.action.n_values else choices
 
 
@@ -58,6 +69,11 @@ def _networks(spec: GoalSpec) -> Iterator[Choice]:
 def _random_steps(spec: GoalSpec) -> Choice:
     steps = min(max(WARM_UP_EPISODES * (spec.max_episode_steps or 100), 200), 500)
     return Choice("random_steps", steps, f"about {WARM_UP_EPISODES} episodes, for the normalizer")
+
+
+def _eval_every(spec: GoalSpec) -> Choice:
+    steps = min(max(EVALUATE_AFTER * (spec.max_episode_steps or 100), FEWEST_STEPS), MOST_STEPS)
+    return Choice("eval_every", steps, f"about {EVALUATE_AFTER} episodes")
 
 
 def _goal_features(goal: ArraySpec) -> Iterator[Choice]:

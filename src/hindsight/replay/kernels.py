@@ -198,10 +198,9 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array)
             prefetch_bytes(start + row[i + AHEAD] * row_bytes, stop)
             prefetch_bytes(start + goal_at[i + AHEAD], plan[0, 1])
         if i >= 0:
-            _copy_field(into + plan[0, 2] + i * plan[0, 1], start + goal_at[i], plan[0, 1])
-            first = start + row[i] * row_bytes
-            for f in range(1, len(plan)):
-                _copy_field(into + plan[f, 2] + i * plan[f, 1], first + plan[f, 0], plan[f, 1])
+            for f in range(len(plan)):
+                place = row[i] * row_bytes + plan[f, 0] if f else goal_at[i]
+                _copy_field(into + plan[f, 2] + i * plan[f, 1], start + place, plan[f, 1])
 
 
 @compiled
@@ -251,24 +250,6 @@ def write_rewards(recomputed: Array, reward: Array, is_relabelled: Array) -> boo
             reward[i] = recomputed[i]
             is_finite &= np.isfinite(reward[i])
     return is_finite
-
-
-@compiled
-def apply_symmetry(values: Array, element: Array, source: Array, factor: Array, offset: Array) -> None:
-    """Replace every row x of `values` by factor * x[source] + offset, with the maps of its group element.
-
-    values: (B, n) floats.
-    element: (B,), one of the G group elements. Element 0 is the identity and is skipped.
-    source, factor, offset: (G, n), see `hindsight.records.symmetries`.
-    """
-    row = np.empty(values.shape[1], values.dtype)
-    for i in range(len(values)):
-        g = element[i]
-        if g:
-            for j in range(len(row)):  # an assignment of the slice takes 2 s more to compile
-                row[j] = values[i, j]
-            for j in range(len(row)):
-                values[i, j] = factor[g, j] * row[source[g, j]] + offset[g, j]
 
 
 def float_order(floats: Array) -> Array:
