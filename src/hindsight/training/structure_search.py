@@ -139,7 +139,7 @@ class StructureSearch:
     def _look_for_contact(self, run: Run, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
         found = infer_structure(episodes, self._spec)
-        if not (self.is_used and found.has_object):
+        if not (self.is_used and found.rest.is_object):  # whether columns show an object may need more episodes
             self._learn(run, found)
         elif found.contact is not None:
             self._probe(run, episodes, found, found.contact)
