@@ -169,8 +169,10 @@ def test_with_the_free_schedule_evaluations_run_beside_training():
         assert [record["env_steps"] for record in trainer.history] == [30, 60]
 
 
-def test_evaluations_in_other_processes_give_the_same_bytes():
+@pytest.mark.parametrize("policy_lag", [0, 1])  # with a lag, the other processes collect too
+def test_evaluations_in_other_processes_give_the_same_bytes(policy_lag):
     options = OPTIONS | {"recipe": "point_reach", "max_episode_steps": 10, "eval_every": 50, "eval_episodes": 25}
+    options |= {"policy_lag": policy_lag}
     with HER("PointReach-v0", **options) as local, HER("PointReach-v0", workers="auto", **options) as helped:
         expected, events = (
             [event for event in model.trainer.run(150) if isinstance(event, EvaluationFinished)]
