@@ -12,7 +12,6 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +36,7 @@ ENVIRONMENTS = (
 def declared_recipe(environment: str) -> Recipe:
     """Return the recipe that declares the structure of an environment: one of this folder, or a built-in one."""
     here = [load_recipe(str(path)) for path in sorted(RECIPES.glob("*.toml"))]
-    fitting = [recipe for recipe in here if any(fnmatchcase(environment, pattern) for pattern in recipe.environments)]
-    return fitting[0] if fitting else find_recipe(environment)
+    return next((recipe for recipe in here if recipe.fits(environment)), None) or find_recipe(environment)
 
 
 def parts(options: dict[str, Any]) -> set[str]:

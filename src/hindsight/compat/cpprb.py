@@ -102,6 +102,7 @@ class HindsightReplayBuffer:
         self._relabelling = EpisodeRelabelling(
             self._fields, reward_func, goal_func, self.goal_shape, strategy, self.additional_goals
         )
+        # beta 0: the buffer computes no weights, because `sample` computes those of cpprb.
         self._options = ReplayOptions(n_sampled_goal=0, prioritized=prioritized, alpha=alpha, beta=0.0)
         self._rng = np.random.default_rng(np.random.default_rng(seed).integers(2**64, dtype=np.uint64))
         self._open = np.zeros(self.max_episode_len, self._fields.dtype)

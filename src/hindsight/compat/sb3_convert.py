@@ -81,8 +81,8 @@ class BatchesAhead:
     """Batches of a buffer, drawn and converted several at once. That takes less time than one after another.
 
     They are as good as batches drawn later, because the buffer changes only when an episode ends; then call `clear`. The
-    number of batches doubles from 1 to MOST_AHEAD after each change, so at most half of them are drawn in vain. Right after
-    an update the caches hold neither the code nor the batch. Converting one batch then takes half the time of eight.
+    number of batches doubles from 1 to MOST_AHEAD after each change, so at most half of them are drawn in vain. They are
+    converted together too: right after an update the caches hold neither the code nor the batch.
 
     keys, n_steps: see `to_samples`.
     """

@@ -43,6 +43,10 @@ class Recipe(OptionRecord):
     general: bool = False
     base: Recipe | None = None
 
+    def fits(self, environment_id: str) -> bool:
+        """Return whether one of its patterns matches the id."""
+        return any(fnmatch.fnmatchcase(environment_id, pattern) for pattern in self.environments)
+
     def agent_for(self, is_discrete: bool) -> str:
         """Return the agent for a task with or without Discrete actions."""
         return self.discrete_agent if self.discrete_agent and is_discrete else self.agent
@@ -81,7 +85,7 @@ def find_recipe(environment_id: str | None) -> Recipe:
     env_id = (environment_id or "").rpartition(":")[2]
     for name in recipe_names():
         recipe = load_recipe(name)
-        if any(fnmatch.fnmatchcase(env_id, pattern) for pattern in recipe.environments):
+        if recipe.fits(env_id):
             return recipe
     return load_recipe("default")
 

@@ -66,13 +66,18 @@ def _networks(spec: GoalSpec) -> Iterator[Choice]:
     yield Choice("critic_layer_norm", updates > 1, "for more than one update per step")
 
 
+def _steps_of(episodes: int, spec: GoalSpec) -> int:
+    """Return the steps of so many episodes; without a time limit, of 100 steps each."""
+    return episodes * (spec.max_episode_steps or 100)
+
+
 def _random_steps(spec: GoalSpec) -> Choice:
-    steps = min(max(WARM_UP_EPISODES * (spec.max_episode_steps or 100), 200), 500)
+    steps = min(max(_steps_of(WARM_UP_EPISODES, spec), 200), 500)
     return Choice("random_steps", steps, f"about {WARM_UP_EPISODES} episodes, for the normalizer")
 
 
 def _eval_every(spec: GoalSpec) -> Choice:
-    steps = min(max(EVALUATE_AFTER * (spec.max_episode_steps or 100), FEWEST_STEPS), MOST_STEPS)
+    steps = min(max(_steps_of(EVALUATE_AFTER, spec), FEWEST_STEPS), MOST_STEPS)
     return Choice("eval_every", steps, f"about {EVALUATE_AFTER} episodes")
 
 
@@ -86,7 +91,7 @@ def _goal_features(goal: ArraySpec) -> Iterator[Choice]:
 
 def _discrete(spec: GoalSpec) -> Iterator[Choice]:
     """Yield what Discrete actions need. At first the policy repeats one action, so that random ones find more goals."""
-    steps = min(EXPLORATION_EPISODES * (spec.max_episode_steps or 100), MOST_EXPLORATION)
+    steps = min(_steps_of(EXPLORATION_EPISODES, spec), MOST_EXPLORATION)
     yield Choice("eps_steps", steps, f"random actions decrease over {EXPLORATION_EPISODES} episodes")
     if spec.goal.dtype.startswith("float"):
         yield Choice("energy_priority", True, "goals are vectors: episodes that move them farther are sampled more often")

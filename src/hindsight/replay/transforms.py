@@ -281,7 +281,7 @@ class WeightTransform:
         """Set `weight` and `row` of the batch. Without priorities, nothing changes."""
         if self._timeline.priorities is None:
             return
-        if self.beta:
+        if self.beta:  # else all weights are 1, and the priorities need not be read
             values = self._timeline.priorities.values(draw.batch.row)
             draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
         else:
