@@ -50,7 +50,7 @@ def make_buffer(
     _warn_if_reset(single)
     spec = read_spec(single)
     compute_terminated = terminated_function(single)
-    options = _with_findings(options, single, compute_terminated is not None)
+    options = _with_findings(options, single, compute_terminated is not None, bool(subgoals))
     if success_reward is None:
         success_reward = spec.reward_high if np.isfinite(spec.reward_high) else 0.0
     return HindsightBuffer(
@@ -88,10 +88,11 @@ def _warn_if_reset(env: Any) -> None:
         _warn(f"make_buffer plays {name_of(env)}, which was reset before. Reset it again before the next step.")
 
 
-def _with_findings(options: ReplayOptions, env: Any, has_termination: bool) -> ReplayOptions:
+def _with_findings(options: ReplayOptions, env: Any, has_termination: bool, has_subgoals: bool) -> ReplayOptions:
     """Return the options, with those that follow from a check of the environment where none are given.
 
     Errors of the check are warnings here. has_termination: whether compute_terminated of the environment is used.
+    has_subgoals: then no extra reward can be added.
     """
     report = check_goal_env(env)
     for finding in report.of("error"):
@@ -100,7 +101,7 @@ def _with_findings(options: ReplayOptions, env: Any, has_termination: bool) -> R
     if report.facts is None:
         return options
     found = {name: value for name, (value, _) in report.facts.settings().items()}
-    is_open = ReplayOptions.model_fields.keys() - options.model_fields_set
+    is_open = ReplayOptions.model_fields.keys() - options.model_fields_set - ({"extra_reward"} if has_subgoals else set())
     options = options.replace(**{name: found[name] for name in found.keys() & is_open})
     if report.facts.terminates_on_success is None and options.relabel_terminated is None and not has_termination:
         _warn(

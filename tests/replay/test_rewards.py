@@ -27,6 +27,10 @@ def three_steps():
     return Batch(achieved - 1, achieved - 1, goal, goal, reward, achieved, achieved, terminated, is_relabelled, row)
 
 
+def transform_of(function, termination=AS_STORED, own_goals=(3.0, 3.0, 3.0), **options):
+    return RewardTransform(function, termination, np.array(own_goals)[:, None], **options)
+
+
 def recompute(batch, transform, **info):
     info = {key: read_only(values) for key, values in info.items()}
     arguments = (read_only(batch.next_achieved_goal), read_only(batch.goal), info)
@@ -38,20 +42,37 @@ def recompute(batch, transform, **info):
     [
         (AS_STORED, [True, True, False]),
         (Termination(least_reward=0.0), [True, False, True]),
-        (Termination(lambda achieved, goal, info: info["ends"]), [True, False, True]),
+        (Termination(lambda achieved, goal, info: achieved[:, 0] == goal[:, 0]), [True, False, True]),
     ],
 )
 def test_only_relabelled_steps_are_recomputed(termination, terminated):
+    """The second step ended at its own goal, 2, which is not the goal that it is relabelled with."""
     steps = three_steps()
-    recompute(steps, RewardTransform(minus_distance, termination), ends=np.array([False, False, True]))
+    recompute(steps, transform_of(minus_distance, termination, own_goals=(3.0, 2.0, 3.0)))
     assert steps.reward.tolist() == [9.0, -1.0, 0.0]
     assert steps.terminated.tolist() == terminated
+
+
+@pytest.mark.parametrize(
+    ("termination", "stays"),
+    [
+        (Termination(least_reward=0.0), True),
+        (Termination(lambda achieved, goal, info: info["crash"] + (achieved == goal)[:, 0]), True),
+        (Termination(lambda achieved, goal, info: np.zeros(len(goal)), keeps_events=False), False),
+    ],
+)
+def test_an_end_that_the_own_goal_does_not_explain_stays(termination, stays):
+    """The second step ended at 2 with the goal 3: an event, which ends it under every goal."""
+    steps = three_steps()
+    recompute(steps, transform_of(minus_distance, termination), crash=np.zeros(3))
+    assert steps.terminated[1] == stays
 
 
 def test_extra_reward_is_added_but_does_not_decide_success():
     steps = three_steps()
     steps.reward[:] = [0.0, 4.0, -5.0]  # for the desired goal 2, compute_reward gives -1, 0 and -1
-    recompute(steps, RewardTransform(minus_distance, Termination(least_reward=0.0), np.full((3, 1), 2.0)))
+    own = {"own_goals": (2.0, 2.0, 2.0), "extra_reward": True}
+    recompute(steps, transform_of(minus_distance, Termination(least_reward=0.0), **own))
     assert steps.reward.tolist() == [0.0, -1.0 + 4.0, 0.0 - 4.0]
     assert steps.terminated.tolist() == [True, False, True]
 
@@ -70,23 +91,23 @@ def write_goal(achieved_goal, goal, info):
 def test_a_function_that_writes_into_its_arguments_is_refused_every_time(function):
     for _ in range(2):
         with pytest.raises(GoalEnvError, match="compute_reward must not write into its arguments"):
-            recompute(three_steps(), RewardTransform(function), wind=np.ones(3))
+            recompute(three_steps(), transform_of(function), wind=np.ones(3))
         with pytest.raises(GoalEnvError, match=r"compute_terminated \(or compute_success\) must not write"):
-            recompute(three_steps(), RewardTransform(minus_distance, Termination(function)), wind=np.ones(3))
+            recompute(three_steps(), transform_of(minus_distance, Termination(function)), wind=np.ones(3))
 
 
 def test_an_error_of_a_function_names_the_info_that_it_got():
     with pytest.raises(
         GoalEnvError, match=r"for 3 goals and an info with wind \(KeyError: 'torque'\)\. If it reads others, name"
     ):
-        recompute(three_steps(), RewardTransform(lambda achieved, goal, info: info["torque"]), wind=np.ones(3))
+        recompute(three_steps(), transform_of(lambda achieved, goal, info: info["torque"]), wind=np.ones(3))
     with pytest.raises(GoalEnvError, match=r"compute_reward failed .* no entries \(ValueError: .*broadcast") as error:
-        recompute(three_steps(), RewardTransform(lambda achieved, goal, info: goal + np.zeros((2, 1))))
+        recompute(three_steps(), transform_of(lambda achieved, goal, info: goal + np.zeros((2, 1))))
     assert isinstance(error.value.__cause__, ValueError)
     with pytest.raises(
         GoalEnvError, match=r"TypeError: only .* If it accepts one goal only, vectorize it, or let make_buffer"
     ):
-        recompute(three_steps(), RewardTransform(lambda achieved, goal, info: -float(goal[:, 0])))
+        recompute(three_steps(), transform_of(lambda achieved, goal, info: -float(goal[:, 0])))
 
 
 @pytest.mark.parametrize(
@@ -100,12 +121,12 @@ def test_an_error_of_a_function_names_the_info_that_it_got():
 )
 def test_unusable_values_are_refused(function, message):
     with pytest.raises(GoalEnvError, match=message):
-        recompute(three_steps(), RewardTransform(function))
+        recompute(three_steps(), transform_of(function))
 
 
 def test_values_of_samples_that_are_not_relabelled_are_ignored():
     steps = three_steps()
-    recompute(steps, RewardTransform(lambda achieved, goal, info: np.array([np.nan, 1, 2])))
+    recompute(steps, transform_of(lambda achieved, goal, info: np.array([np.nan, 1, 2])))
     assert steps.reward.tolist() == [9.0, 1.0, 2.0]
 
 

@@ -21,7 +21,7 @@ def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, reward=c
     timeline = Timeline(SPEC, capacity, episode_length=3)
     for number, steps in enumerate(lengths, start=1):
         timeline.append(make_episode(number, steps, terminated=number % 2 == 0))
-    return sampler_of(timeline, strategy, k, seed, RewardTransform(reward, termination))
+    return sampler_of(timeline, strategy, k, seed, RewardTransform(reward, termination, timeline.rows["desired_goal"]))
 
 
 def sampler_of(timeline, strategy, k, seed, *transforms):
@@ -325,7 +325,7 @@ def test_the_reward_function_gets_the_info_keys(shape):
         assert set(info) == {"wind", "rain"}
         return info["wind"] + info["rain"]
 
-    sampler = sampler_of(timeline, "future", 4, 0, RewardTransform(function))
+    sampler = sampler_of(timeline, "future", 4, 0, RewardTransform(function, AS_STORED, timeline.rows["desired_goal"]))
     out = sampler.sample(shape)
     for batch in (sampler.sample(shape), sampler.sample(shape, out)):
         number, t = batch.observation[..., 0].astype(np.float64), batch.observation[..., 1].astype(np.float64)

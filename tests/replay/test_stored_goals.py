@@ -77,9 +77,9 @@ def recomputed(rule, number, t, steps, goal):
     return reward, {
         "keep": stored,
         "never": False,
-        "given": is_near,
-        "success": reward >= 0.25,
-        "compute_success": is_near,
+        "given": stored or is_near,  # the own goal explains no end: it is far away
+        "success": stored or reward >= 0.25,
+        "compute_success": stored or is_near,
     }[rule]
 
 

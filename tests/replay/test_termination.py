@@ -9,7 +9,7 @@ from tiny import compute_reward, make_buffer, make_episode
 from hindsight import HindsightBuffer
 from hindsight.errors import FileError, GoalEnvError, OptionError
 from hindsight.options.relabel import STRATEGIES
-from hindsight.replay.strategies import choose_termination
+from hindsight.replay.strategies import AS_STORED, choose_termination
 
 
 def always(achieved_goal, goal, info):
@@ -24,14 +24,16 @@ def is_near(next_achieved, goal):
     return abs(next_achieved - goal) <= 1
 
 
-RULES = {  # the arguments of a buffer, and what they mean for a sample: (stored, next achieved goal, goal) -> terminated
-    "as given": ({"compute_terminated": near}, lambda stored, a, g: is_near(a, g)),
+# The arguments of a buffer, and what they mean for a sample: (stored, next achieved goal, goal) -> terminated. No episode
+# ends at its own goal, so that an end is an event, which stays.
+RULES = {
+    "as given": ({"compute_terminated": near}, lambda stored, a, g: stored or is_near(a, g)),
     "as stored": ({}, lambda stored, a, g: stored),
     "keep": ({"relabel_terminated": "keep", "compute_terminated": always}, lambda stored, a, g: stored),
     "never": ({"relabel_terminated": "never", "compute_terminated": always}, lambda stored, a, g: False),
-    "reward": ({"relabel_terminated": "success", "compute_terminated": always}, lambda stored, a, g: a == g),
-    "lower": ({"relabel_terminated": "success", "success_reward": -1}, lambda stored, a, g: is_near(a, g)),
-    "function": ({"relabel_terminated": "success", "compute_success": near}, lambda stored, a, g: is_near(a, g)),
+    "reward": ({"relabel_terminated": "success", "compute_terminated": always}, lambda stored, a, g: stored or a == g),
+    "lower": ({"relabel_terminated": "success", "success_reward": -1}, lambda stored, a, g: stored or is_near(a, g)),
+    "function": ({"relabel_terminated": "success", "compute_success": near}, lambda stored, a, g: stored or is_near(a, g)),
 }
 
 
@@ -100,4 +102,4 @@ def test_a_buffer_is_not_loaded_without_a_function_that_it_had(name, options, tm
 
 def test_without_a_rule_compute_terminated_is_called():
     assert choose_termination(None, near, None, 0.0).function is near
-    assert choose_termination(None, None, None, 0.0) == (None, None)
+    assert choose_termination(None, None, None, 0.0) == AS_STORED

@@ -101,6 +101,7 @@ def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypat
     observed = {name: found for name, found in search.state.observed.items() if name != "subgoals"}
     monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
+    monkeypatch.setattr(search, "_adopt", lambda run: None)
     n_seeking = search.state.random_episodes + search.state.probing_episodes
     search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:n_seeking])
     assert taken[0].contact.leads_to_goals

@@ -18,13 +18,12 @@ from gymnasium.wrappers import TimeLimit
 from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from ..records.symmetries import Symmetries
-from .evidence import MAX_STEPS, SEEDS, Evidence, gather_evidence
+from .evidence import MAX_STEPS, SEEDS, Evidence, gather_evidence, is_close
 from .facts import EnvironmentFacts, facts_of, hideable_columns
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .goal_functions import read_success
 from .random_play import Environment, name_of, play_actions, random_actions, random_state_kept
 
-RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
 BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 Check = Callable[[Evidence], tuple[str, str]]  # returns a level and a sentence that names its evidence
@@ -232,8 +231,7 @@ def check_reward_speed(evidence: Evidence, clock: Callable[[], float] = time.pro
 
 def check_reward_values(evidence: Evidence) -> tuple[str, str]:
     """The reward of a step must be compute_reward of the goals after that step."""
-    computed, rewards = evidence.values(evidence.reward), evidence.rewards
-    wrong = np.flatnonzero(~_is_close(computed, rewards))
+    computed, rewards, wrong = evidence.values(evidence.reward), evidence.rewards, evidence.other_rewards
     if not len(wrong):
         return "ok", f"compute_reward returns the rewards of all {len(rewards)} steps"
     first, worst = int(wrong[0]), np.abs(computed - rewards)[wrong].max()
@@ -241,46 +239,22 @@ def check_reward_values(evidence: Evidence) -> tuple[str, str]:
         f"{evidence.step_name(first)} has the reward {rewards[first]:g}, but compute_reward returns {computed[first]:g}; "
         f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
     )
-    if len(wrong) <= RARE * len(rewards) and not _explaining_shift(evidence):
-        lost = "The part that step() adds is lost in relabelled samples unless extra_reward=True"
-        return "warning", sentence + lost
+    if evidence.has_extra_reward:
+        kept = "`train`, HER and make_buffer add it to relabelled rewards too; other buffers need extra_reward=True"
+        return "ok", sentence + kept
     return "error", sentence + "Let step return what compute_reward returns"
 
 
 def check_reward_timing(evidence: Evidence) -> tuple[str, str]:
     """The reward must belong to the state after the step, not to the one before it."""
-    if shift := _explaining_shift(evidence):
+    if shift := evidence.reward_shift:
         state = {-1: "the state before the step", 1: "the state after the next step"}[shift]
         return "error", f"the rewards are those of {state}. Return compute_reward of the achieved_goal that step returns"
-    at, before = (_rewards_at(evidence, shift) for shift in (0, -1))
-    n_different = int((~_is_close(at, before)).sum())
+    at, before = (evidence.rewards_at(shift) for shift in (0, -1))
+    n_different = int((~is_close(at, before)).sum())
     if n_different:
         return "ok", f"in {n_different} of {len(at)} steps, the state before the step would have another reward"
     return "not seen", f"no step of {len(at)} changed the reward, so a reward of the state before the step would not show"
-
-
-def _explaining_shift(evidence: Evidence) -> int:
-    """Return by how many steps achieved goals must be shifted to explain all rewards: -1, 1, or 0 if no shift does."""
-    for shift in (0, -1, 1):
-        rewards = [np.asarray(each.rewards)[: len(each) - max(shift, 0)] for each in evidence.episodes]
-        if _is_close(_rewards_at(evidence, shift), np.concatenate(rewards)).all():
-            return shift
-    return 0
-
-
-def _rewards_at(evidence: Evidence, shift: int) -> Array:
-    """Return compute_reward of each step with the achieved goal before it (-1), after it (0) or one step later (1)."""
-    computed = []
-    for episode in evidence.episodes:
-        steps = slice(0, len(episode) - max(shift, 0))
-        _, desired, info = episode.goals()
-        achieved = np.stack(episode.observations["achieved_goal"])[1 + shift :][steps]
-        computed.append(evidence.reward(achieved, desired[steps], {key: values[steps] for key, values in info.items()}))
-    return np.concatenate(computed).astype(np.float64)
-
-
-def _is_close(first: Array, second: Array) -> Array:
-    return np.isclose(first, second, rtol=1e-5, atol=1e-6)
 
 
 def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:

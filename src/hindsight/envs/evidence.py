@@ -23,6 +23,7 @@ SEARCH_STEPS, SEARCH_EPISODES = 500, 50  # to search for a success, if set goals
 MOST_REPEATS = 10  # of an action during the search, so that the environment moves farther
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
+RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,35 @@ class Evidence:
         """Return a function's value for the goals of each step."""
         return np.concatenate([np.asarray(function(*each.goals()), np.float64) for each in self.episodes])
 
+    @functools.cached_property
+    def other_rewards(self) -> Array:
+        """The steps of all episodes whose reward is not that of compute_reward, (M,) numbers."""
+        return np.flatnonzero(~is_close(self.values(self.reward), self.rewards))
+
+    @property
+    def has_extra_reward(self) -> bool:
+        """Whether few steps have another reward than that of compute_reward: then an addition, such as a penalty."""
+        return 0 < len(self.other_rewards) <= RARE * len(self.rewards) and not self.reward_shift
+
+    @functools.cached_property
+    def reward_shift(self) -> int:
+        """By how many steps achieved goals must be shifted to explain all rewards: -1, 1, or 0 if no shift does."""
+        for shift in (0, -1, 1):
+            rewards = [np.asarray(each.rewards)[: len(each) - max(shift, 0)] for each in self.episodes]
+            if is_close(self.rewards_at(shift), np.concatenate(rewards)).all():
+                return shift
+        return 0
+
+    def rewards_at(self, shift: int) -> Array:
+        """Return compute_reward of each step with the achieved goal before it (-1), after it (0) or one step later (1)."""
+        computed = []
+        for episode in self.episodes:
+            steps = slice(0, len(episode) - max(shift, 0))
+            _, desired, info = episode.goals()
+            achieved = np.stack(episode.observations["achieved_goal"])[1 + shift :][steps]
+            computed.append(self.reward(achieved, desired[steps], {key: values[steps] for key, values in info.items()}))
+        return np.concatenate(computed).astype(np.float64)
+
     def step_name(self, i: int) -> str:
         """Return the name of step i of all episodes."""
         return [f"step {t + 1} with seed {each.seed}" for each in self.episodes for t in range(len(each))][i]
@@ -187,6 +217,11 @@ class Evidence:
     def resets_are_exact(self) -> bool:
         """Whether the replay equals the first episode, bit by bit."""
         return self.random[0].to_bytes()[: len(self.replay) + 1] == self.replay.to_bytes()
+
+
+def is_close(first: Array, second: Array) -> Array:
+    """Return which of two arrays of rewards are equal up to rounding."""
+    return np.isclose(first, second, rtol=1e-5, atol=1e-6)
 
 
 def gather_evidence(env: Environment, spec: GoalSpec) -> Evidence:

@@ -22,6 +22,7 @@ class EnvironmentFacts:
     exact_resets: whether a reset with the same seed gives the same observations.
     goal_columns: columns of the observation that change with the desired goal, to hide from the networks.
     largest_goal: the largest number in float64 goals; 0 for other goals.
+    n_extra_rewards: steps whose reward has a part that compute_reward leaves out; 0 if it is another error.
     """
 
     terminates_on_success: bool | None
@@ -30,14 +31,17 @@ class EnvironmentFacts:
     exact_resets: bool
     goal_columns: tuple[int, ...]
     largest_goal: float
+    n_extra_rewards: int
 
     def settings(self) -> dict[str, tuple[Any, str]]:
         """Return the options of a run that follow from the facts: name -> (value, reason)."""
         ends = "end" if self.terminates_on_success else "do not end"
         dtype = "float64" if self.largest_goal > LARGEST_GOAL else None
+        added = f"in {self.n_extra_rewards} steps the reward has a part that compute_reward leaves out"
         found = {
             "dtype": (dtype, f"goals of up to {self.largest_goal:g} are too large for float32"),
             "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
+            "extra_reward": (self.n_extra_rewards > 0, added),
             "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
             "hidden_observation": (
                 self.goal_columns,
@@ -58,6 +62,7 @@ def facts_of(evidence: Evidence) -> EnvironmentFacts:
         exact_resets=evidence.resets_are_exact,
         goal_columns=hideable_columns(evidence),
         largest_goal=_largest_goal(evidence),
+        n_extra_rewards=len(evidence.other_rewards) if evidence.has_extra_reward else 0,
     )
 
 

@@ -23,6 +23,9 @@ class RunOptions(OptionRecord, title="Run"):
     batch_size: PositiveInt = Field(256, description="transitions per update")
     capacity: PositiveInt = Field(1_000_000, description="transitions in the replay buffer")
     threads: PositiveInt = Field(1, description="threads of torch; one is the fastest for small networks")
+    success_reward: float | None = Field(
+        None, description="least reward of a success, for relabel_terminated='success'; None: the higher one of two rewards"
+    )
     structure: StructureSource | None = Field(
         None,
         description="the structure of the task: none, inferred from its steps, or declared by the recipe or by options; "

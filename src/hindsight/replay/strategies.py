@@ -109,10 +109,14 @@ def read_strategy(stored: Any) -> Strategy | None:
 
 
 class Termination(NamedTuple):
-    """How `terminated` of relabelled samples is recomputed: by a function, by a least reward, or not at all."""
+    """How `terminated` of relabelled samples is recomputed: by a function, by a least reward, or not at all.
+
+    keeps_events: whether an end that the sample's own goal does not explain, such as a crash, stays.
+    """
 
     function: RewardFunction | None = None
     least_reward: float | None = None
+    keeps_events: bool = True
 
 
 AS_STORED = Termination()
@@ -126,6 +130,7 @@ def choose_termination(
 ) -> Termination:
     """Return how `terminated` of relabelled samples is recomputed. Samples with their own goal keep the stored value.
 
+    So do samples whose own goal does not explain their end, such as a crash, unless the rule is "never".
     rule: None calls compute_terminated, or keeps the stored value without one. "keep" keeps it. "never" clears it.
         "success" calls compute_success; without one, a reward of at least success_reward terminates.
     Raises OptionError.
@@ -138,7 +143,7 @@ def choose_termination(
         case "success":
             return Termination(compute_success) if compute_success else Termination(least_reward=success_reward)
         case "never":
-            return Termination(_never)
+            return Termination(_never, keeps_events=False)
         case "keep":
             return AS_STORED
         case _:

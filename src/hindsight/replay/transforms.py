@@ -36,16 +36,17 @@ TRANSFORMED = {
 class RewardTransform:
     """Recompute the rewards and terminations of relabelled samples with the functions of the environment.
 
-    desired_goals: the desired goals of all rows, for `extra_reward`: the part of a reward that compute_reward leaves out,
-        such as a penalty for a crash, is then added under every goal. None: that part is lost where samples are relabelled.
+    desired_goals: those of all rows. extra_reward: whether the part of a reward that compute_reward leaves out, such as a
+        penalty for a crash, is added under every goal; else it is lost where samples are relabelled.
     """
 
     def __init__(
-        self, compute_reward: RewardFunction, termination: Termination = AS_STORED, desired_goals: Array | None = None
+        self, compute_reward: RewardFunction, termination: Termination, desired_goals: Array, extra_reward: bool = False
     ) -> None:
         if not callable(compute_reward):
             raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
-        self.compute_reward, self.termination, self._desired_goals = compute_reward, termination, desired_goals
+        self.compute_reward, self.termination = compute_reward, termination
+        self._desired_goals, self._extra_reward = desired_goals, extra_reward
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Overwrite reward and terminated where relabelled. The functions get read-only views.
@@ -54,7 +55,7 @@ class RewardTransform:
         """
         achieved, goal, info = draw.reward_arguments
         recomputed = reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
-        if self._desired_goals is not None:
+        if self._extra_reward:
             own_goal = read_only(self._desired_goals[batch.row])
             reward = recomputed + batch.reward - _call(self.compute_reward, "compute_reward", achieved, own_goal, info)
         if not write_rewards(reward, batch.reward, batch.is_relabelled):
@@ -63,14 +64,22 @@ class RewardTransform:
             self._terminate(batch, achieved, goal, info, recomputed)
 
     def _terminate(self, batch: Batch, achieved: Array, goal: Array, info: dict[str, Array], reward: Array) -> None:
-        """Overwrite terminated where relabelled. reward: without extra reward, which does not decide success."""
-        function, least_reward = self.termination
-        if function is not None:
-            terminated = _call(function, "compute_terminated (or compute_success)", achieved, goal, info).astype(np.bool_)
-            np.copyto(batch.terminated, terminated, where=batch.is_relabelled)
-        elif least_reward is not None:
-            is_success = reward.astype(batch.reward.dtype) >= least_reward
-            np.copyto(batch.terminated, is_success, where=batch.is_relabelled)
+        """Overwrite terminated where relabelled. reward: without extra reward, which does not decide success.
+
+        An episode that its own goal did not end was ended by an event, such as a crash. That ends it under every goal.
+        """
+        ended = np.flatnonzero(batch.is_relabelled & batch.terminated) if self.termination.keeps_events else ()
+        np.copyto(batch.terminated, self._is_end(achieved, goal, info, reward), where=batch.is_relabelled)
+        if len(ended):
+            own = achieved[ended], read_only(self._desired_goals[batch.row[ended]]), {k: v[ended] for k, v in info.items()}
+            own_reward = reward if self.termination.function else _call(self.compute_reward, "compute_reward", *own)
+            batch.terminated[ended[~self._is_end(*own, own_reward)]] = True
+
+    def _is_end(self, achieved: Array, goal: Array, info: dict[str, Array], reward: Array) -> Array:
+        function, least_reward = self.termination.function, self.termination.least_reward
+        if function is None:
+            return np.asarray(reward.astype(np.float32) >= np.float32(least_reward))
+        return _call(function, "compute_terminated (or compute_success)", achieved, goal, info).astype(np.bool_)
 
 
 def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
@@ -164,8 +173,7 @@ def make_returns(
     compute_reward: RewardFunction, termination: Termination, options: ReplayOptions, discount: float, timeline: Timeline
 ) -> Transform:
     """Return the transform that recomputes the rewards of samples of `timeline`: of one step, or of n_steps."""
-    desired_goals = timeline.rows["desired_goal"] if options.extra_reward else None
-    rewards = RewardTransform(compute_reward, termination, desired_goals)
+    rewards = RewardTransform(compute_reward, termination, timeline.rows["desired_goal"], options.extra_reward)
     return rewards if options.n_steps == 1 else NStepReturn(timeline, rewards, options.n_steps, discount)
 
 

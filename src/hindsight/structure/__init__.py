@@ -4,5 +4,15 @@ from .contact import Contact
 from .infer import Finding, Structure, infer_structure, is_flat
 from .missing import explain_missing
 from .probing import plan_probing
+from .rewards import Endings
 
-__all__ = ["Contact", "Finding", "Structure", "explain_missing", "infer_structure", "is_flat", "plan_probing"]
+__all__ = [
+    "Contact",
+    "Endings",
+    "Finding",
+    "Structure",
+    "explain_missing",
+    "infer_structure",
+    "is_flat",
+    "plan_probing",
+]

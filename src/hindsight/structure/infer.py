@@ -32,6 +32,7 @@ from .contact import (
 from .inertia import Inertia, measure_inertia
 from .relevance import Relevance, find_relevant_columns
 from .rest import Rest, measure_rest
+from .rewards import ACTION_L2, RewardScale, measure_rewards
 from .steps import HELD_OUT, Steps
 from .symmetries import Symmetry, SymmetryFinder
 from .units import Units, find_units
@@ -65,6 +66,7 @@ class Structure:
     units: Units
     rest: Rest
     inertia: Inertia
+    scale: RewardScale
     has_object: bool
     copies: GoalCopies
     controlled: ControlledColumns
@@ -81,7 +83,10 @@ class Structure:
     def findings(self) -> list[Finding]:
         """Return the options that follow, with their evidence."""
         measured = self.rest if self.rest.is_object else self.inertia
-        found = [Finding(*option, measured.evidence(), False) for option in self._hyperparameters().items()]
+        options = self._hyperparameters()
+        scaled = self.scale.options(options.get("action_l2", ACTION_L2))
+        found = [Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled]
+        found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
         if self.contact is not None:
             if self.contact.leads_to_goals:
                 evidence = self.contact.evidence() + self.units.evidence()
@@ -136,7 +141,17 @@ def infer_structure(
     contact = find_contact(steps, copies, controlled, units) if is_object else None
     differences = find_differences(steps) if contact is not None else ()
     found = Structure(
-        units, rest, inertia, is_object, copies, controlled, constant, differences, contact, len(find_onsets(steps))
+        units=units,
+        rest=rest,
+        inertia=inertia,
+        scale=measure_rewards(episodes, spec),
+        has_object=is_object,
+        copies=copies,
+        controlled=controlled,
+        constant=constant,
+        differences=differences,
+        contact=contact,
+        n_onsets=len(find_onsets(steps)),
     )
     if contact is None or not probing:
         return found

@@ -132,9 +132,12 @@ class Assembly:
 
         compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
-        highest = self.spec.reward_high
-        if settings.replay.relabel_terminated == "success" and not np.isfinite(highest):
-            raise OptionError("relabel_terminated='success' needs a reward of two values. Choose 'keep' or 'never'")
+        given, highest = settings.training.success_reward, self.spec.reward_high
+        least = given if given is not None else highest if np.isfinite(highest) else None
+        if settings.replay.relabel_terminated == "success" and least is None:
+            raise OptionError(
+                "relabel_terminated='success' needs a reward of two values, or success_reward. Choose 'keep' or 'never'"
+            )
         return HindsightBuffer(
             capacity,
             environment.observation_space,
@@ -143,7 +146,7 @@ class Assembly:
             seed=self._seed(stream),
             options=replay,
             compute_terminated=terminated_function(environment),
-            success_reward=highest if np.isfinite(highest) else 0.0,
+            success_reward=0.0 if least is None else least,
             episode_length=episode_length,
             discount=settings.agent_options.discount,
             subgoals=policy.subgoals,
@@ -163,7 +166,8 @@ class Assembly:
             return None
         from .structure_search import StructureSearch
 
-        return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild)
+        is_open = self.settings.replay.relabel_terminated is None and terminated_function(self.environment) is None
+        return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild, is_open)
 
     def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
         """Return an agent and buffers with other settings, which are those of the run from now on."""

@@ -43,7 +43,7 @@ def resolve_settings(
     left_out = set(STRUCTURE) - CHECKED if structure != "inferred" else set()
     chosen = {choice.option: (choice.value, choice.reason) for choice in choices}
     chosen |= {name: found for name, found in observed.items() if name in known and name not in left_out}
-    displaced = _displaced({**tuned, **given})
+    displaced = _displaced({**tuned, **given}, has_extra_reward="extra_reward" in chosen)
     chosen = {name: choice for name, choice in chosen.items() if name not in displaced}
     from_recipe = recipe.general_options(agent) | {name: value for name, (value, _) in chosen.items()} | tuned
     from_recipe = {name: value for name, value in from_recipe.items() if name in known}
@@ -76,12 +76,13 @@ def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSp
     return "inferred" if spec is not None and can_infer and not is_taken_away else "none"
 
 
-def _displaced(above: Mapping[str, Any]) -> set[str]:
+def _displaced(above: Mapping[str, Any], has_extra_reward: bool) -> set[str]:
     """Return the options that are not chosen from the task, because they contradict options above them.
 
-    above: the options of a tuned recipe and of the user.
+    above: the options of a tuned recipe and of the user. has_extra_reward: whether `extra_reward` is chosen from the task.
     """
-    displaced: set[str] = set()
+    displaced: set[str] = {"extra_reward"} if above.get("subgoals") else set()
+    extra_reward = above.get("extra_reward", has_extra_reward and not displaced)
     if above.get("prioritized"):
         displaced |= {"energy_priority", "energy_cap", "energy_remaining"}
     if not above.get("energy_priority", True):
@@ -90,7 +91,7 @@ def _displaced(above: Mapping[str, Any]) -> set[str]:
         displaced.add("relabel")
     if above.get("n_target_critics") is not None:
         displaced.add("n_critics")
-    if above.get("extra_reward") or above.get("relabel_at", "sample") != "sample" or above.get("n_steps", 1) != 1:
+    if extra_reward or above.get("relabel_at", "sample") != "sample" or above.get("n_steps", 1) != 1:
         displaced.add("subgoals")
     return displaced
 

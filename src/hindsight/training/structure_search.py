@@ -13,7 +13,7 @@ from ..records import Episode, GoalSpec, read_record
 from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
-from ..structure import Contact, Finding, Structure, explain_missing, infer_structure, plan_probing
+from ..structure import Contact, Endings, Finding, Structure, explain_missing, infer_structure, plan_probing
 from ..structure.steps import HELD_OUT
 from .counts import Counts
 from .demonstrations import Demonstrations
@@ -63,7 +63,8 @@ class SearchState:
     next_at: environment steps after which the structure is inferred next; None: not again.
     random_episodes: the first so many episodes were played before probing began.
     probing_episodes: so many after them sought contact.
-    observed: options that were found, with their reasons.
+    observed: options that were found, with their reasons. endings: how the episodes so far ended.
+    found_endings: the options that follow from it, with their reasons, once it was clear.
     restarted_at: environment steps at which the agent began anew, because it was poor.
     """
 
@@ -73,6 +74,8 @@ class SearchState:
     probing_episodes: int = 0
     probing: Probing | None = None
     observed: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    endings: Endings = field(default_factory=Endings)
+    found_endings: dict[str, tuple[Any, str]] = field(default_factory=dict)
     restarted_at: list[int] = field(default_factory=list)
 
     @classmethod
@@ -89,15 +92,19 @@ class StructureSearch:
     spec: the task.
     resolve: returns the settings of the run with the options that were found.
     build: returns an agent, a buffer and the demonstrations, if there are any, for settings.
+    looks_for_endings: whether it is open how successes end episodes.
     findings: what the last inference found. missing: what it did not find, and why, in sentences.
     """
 
-    def __init__(self, spec: GoalSpec, settings: Settings, resolve: Resolve, build: Build) -> None:
+    def __init__(
+        self, spec: GoalSpec, settings: Settings, resolve: Resolve, build: Build, looks_for_endings: bool = False
+    ) -> None:
         self._random_steps = settings.training.random_steps
         self.state = SearchState(next_at=self._random_steps)
         self.findings: list[Finding] = []
         self.missing: list[str] = []
         self.is_used = settings.training.structure == "inferred"
+        self._looks_for_endings = looks_for_endings
         self._spec, self._resolve, self._build = spec, resolve, build
 
     @property
@@ -112,9 +119,14 @@ class StructureSearch:
         is_repeated = episode % 2 and self.state.next_at != self._random_steps
         return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
 
-    def after_job(self, run: Run) -> None:
-        """Infer the structure if it is due, and rebuild the run if that changes its options."""
+    def after_job(self, run: Run, episodes: Sequence[Episode]) -> None:
+        """Infer the structure if it is due, and rebuild the run if that changes its options. episodes: those of the job."""
         state, steps = self.state, run.counts.env_steps
+        for episode in episodes if self._looks_for_endings else ():
+            state.endings.add(episode)
+        if state.endings.is_clear and not state.found_endings and not self.is_warm_up:
+            self._take_endings()
+            self._adopt(run)
         if state.next_at is None or steps < state.next_at:
             return
         if run.buffer.timeline.wraps:  # the first episodes are gone
@@ -178,14 +190,21 @@ class StructureSearch:
         """
         self._schedule(run)
         before = run.settings
+        if self.state.found_endings and self.state.endings.is_clear and run.counts.unguided_success < POOR:
+            self._take_endings()  # an agent that is not poor need not begin anew for a more exact reward
         if self.state.random_episodes:
             self._test_again(run, episodes)
         elif (found := infer_structure(episodes, self._spec)).contact is not None:
             self._probe(run, episodes, found, found.contact)
             return
+        self._adopt(run)
         if run.settings == before and run.counts.unguided_success < POOR:
             self.state.restarted_at.append(run.counts.env_steps)
             self._rebuild(run, before)
+
+    def _take_endings(self) -> None:
+        endings = self.state.endings
+        self.state.found_endings = {name: (value, endings.evidence()) for name, value in endings.options().items()}
 
     def _test_again(self, run: Run, episodes: Sequence[Episode]) -> None:
         """Test hidden columns, symmetries and the reach of the tool. What is shown stays shown.
@@ -212,7 +231,7 @@ class StructureSearch:
         self._adopt(run)
 
     def _adopt(self, run: Run) -> None:
-        settings = self._resolve(self.state.observed)
+        settings = self._resolve(self.state.observed | self.state.found_endings)
         if settings != run.settings:
             self._rebuild(run, settings)
 

@@ -135,14 +135,16 @@ class Trainer:
         episodes = self.rollouts.next_episodes(self.source, self.counts)
         collected = time.perf_counter()
         self.is_between_jobs = False
+        stored = []
         for episode in episodes:
             refusal = self._store(episode)
             if refusal is None:  # NaN would spoil the statistics that normalize the inputs
                 self._observe(episode)
+                stored.append(episode)
         if (count := self.counts.refused_in_a_row) >= REFUSED_IN_A_ROW:
             raise HindsightError(f"The buffer refused {count} episodes in a row. The last error: {refusal}") from refusal
         if self.search is not None:
-            self.search.after_job(self)
+            self.search.after_job(self, stored)
         if self.search is None or not self.search.is_warm_up:
             self.updates.run(self.counts, self.meter, self.source.poll)
         self.counts.finished_jobs += 1
