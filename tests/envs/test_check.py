@@ -204,8 +204,14 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
         (
             changed(Terminating, terminates=lambda self, o: Terminating.terminates(self, o) or self.steps == 3),
             "termination",
-            "warning",
-            "can follow only compute_terminated or a success reward; other endings are lost",
+            "ok",
+            "relabelled successes do too, and other endings stay",
+        ),
+        (
+            changed(terminates=Terminating.terminates, compute_reward=lambda self, a, d, info: -np.abs(a - d)[..., 0]),
+            "termination",
+            "ok",
+            "`train` and HER find the least reward of a success in their episodes; other buffers need success_reward",
         ),
         (
             changed(terminates=lambda self, o: Terminating.terminates(self, o) and self.steps > 4),

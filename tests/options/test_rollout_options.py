@@ -41,6 +41,12 @@ def test_an_entry_of_another_form_is_refused(entries, message):
         RolloutOptions(env_options=entries)
 
 
+@pytest.mark.parametrize(("low", "high"), [((0.0,), ()), ((0.0, 0.0), (1.0,)), ((1.0,), (1.0,)), ((2.0,), (1.0,))])
+def test_a_range_that_is_none_is_refused(low, high):
+    with pytest.raises(OptionError, match="need as many numbers as the goal has, each lowest one below the highest"):
+        RolloutOptions(lowest_achieved=low, highest_achieved=high)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"workers": -1}, {"episodes_per_job": 0}, {"policy_lag": -1}, {"max_episode_steps": 0}, {"engine": "threads"}],

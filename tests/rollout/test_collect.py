@@ -100,6 +100,19 @@ def test_the_episode_holds_every_step():
     assert episode.success is bool(distance[-1] <= 0.05)
 
 
+@pytest.mark.parametrize(("low", "high"), [((-9.0, -0.25), (9.0, 9.0)), ((-9.0, -9.0), (9.0, 9.0))])
+def test_training_ends_where_the_achieved_goal_leaves_its_range(low, high):
+    exploration = Exploration(random_eps=0.0, noise=0.5, lowest_achieved=low, highest_achieved=high)
+    job = Job(7, TRAINING, tuple(range(20)), setups.weights(), exploration)
+    episodes = Collector(setups.setup(setups.short)).collect(job)  # of 10 steps
+    for episode in episodes:
+        is_outside = (episode.achieved_goal[1:, 1] < low[1]).tolist()
+        assert not any(is_outside[:-1])
+        assert is_outside[-1] or len(episode) == 10
+        assert not episode.terminated
+    assert any(len(episode) < 10 for episode in episodes) == (low[1] > -9)
+
+
 def test_the_limit_truncates_an_episode():
     env = setups.Endless(max_steps=10)
     episode = play_episode(env, lambda o: np.zeros(2, np.float32), 0, limit=25, info_keys=("speed",))

@@ -127,6 +127,54 @@ def test_a_contact_that_a_later_look_finds_is_probed(inferred, monkeypatch):
     assert search.state.probing.tool.columns == (0, 1)
 
 
+class DenseReach(gymnasium.Env):
+    """A point must come within 0.3 of a place. The reward is minus the distance, without a function that says when it ends."""
+
+    def __init__(self):
+        box = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float64)
+        self.observation_space = gymnasium.spaces.Dict(observation=box, achieved_goal=box, desired_goal=box)
+        self.action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.steps = np.zeros(1), 0
+        self.goal = self.np_random.uniform(-1, 1, 1)
+        return self.see(), {"is_success": False}
+
+    def step(self, action):
+        self.place, self.steps = self.place + 0.2 * np.asarray(action, np.float64), self.steps + 1
+        reward = float(self.compute_reward(self.place, self.goal, {}))
+        return self.see(), reward, reward > -0.3, self.steps >= 20, {"is_success": reward > -0.3}
+
+    def see(self):
+        return {"observation": self.place.copy(), "achieved_goal": self.place.copy(), "desired_goal": self.goal.copy()}
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return -np.abs(achieved_goal - desired_goal)[..., 0]
+
+
+def test_episodes_that_end_early_go_on_if_nothing_ever_succeeds(inferred, monkeypatch):
+    search, trainer, adopted = inferred.trainer.search, inferred.trainer, []
+    monkeypatch.setattr(search, "_resolve", lambda found: adopted.append(set(found)) or trainer.settings)
+    monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
+    for steps, success in ((9_000, 0.0), (11_000, 0.3), (11_000, 0.0)):
+        observed = {"lowest_achieved": ((0.0,), "found"), "noise": (0.2, "found")}
+        monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
+        monkeypatch.setattr(trainer, "counts", replace(trainer.counts, env_steps=steps, unguided_success=success))
+        monkeypatch.setattr(search, "_rebuild", lambda run, settings: None)
+        search._refine(trainer, [])
+    assert adopted == [{"lowest_achieved", "noise"}, {"lowest_achieved", "noise"}, {"noise"}]
+
+
+def test_the_reward_of_a_success_is_learned_from_the_episodes():
+    """Dense rewards, and an episode ends at success: the play of the check need not show one."""
+    with HER(DenseReach, max_episode_steps=20, **FAST | {"random_steps": 50}) as model:
+        assert model.settings.replay.relabel_terminated is None
+        model.learn(2_000)
+        assert model.settings.replay.relabel_terminated == "success"
+        assert -0.3 <= model.settings.training.success_reward <= 0
+
+
 class GoalSeen(Push):
     """Columns 6 and 7 hold the goal."""
 

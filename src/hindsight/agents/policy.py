@@ -161,6 +161,7 @@ class Exploration:
     guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
+    lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
     """
 
     random_eps: float
@@ -171,6 +172,8 @@ class Exploration:
     guided_fraction: float = 0.0
     random_action_repeat: int = 1
     probing: Probing | None = None
+    lowest_achieved: tuple[float, ...] = ()
+    highest_achieved: tuple[float, ...] = ()
 
     def without_random_actions(self) -> Exploration:
         """Return the exploration of the steps between repeated random actions."""

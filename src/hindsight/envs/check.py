@@ -320,10 +320,11 @@ def check_termination(evidence: Evidence) -> tuple[str, str]:
         return ("ok" if n_success else "not seen"), seen
     if n_ended < n_success:
         return "warning", f"{seen}, so it is not clear which relabelled successes do"
-    if n_others or not np.isfinite(evidence.spec.reward_high):
-        rule = "In relabelled samples, `terminated` can follow only compute_terminated or a success reward"
-        return "warning", f"{seen}. {rule}; other endings are lost"
-    return "ok", f"{seen}; relabelled successes do too"
+    others = ", and other endings stay" if n_others else ""
+    if not np.isfinite(evidence.spec.reward_high) and evidence.terminated is None:
+        rule = "`train` and HER find the least reward of a success in their episodes; other buffers need success_reward"
+        return "ok", f"{seen}. {rule}"
+    return "ok", f"{seen}; relabelled successes do too{others}"
 
 
 def check_resets(evidence: Evidence) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from annotated_types import Ge
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
+from ..errors import OptionError
 from .record import Fraction, OptionRecord, named_values
 
 
@@ -57,5 +58,24 @@ class GuideOptions(OptionRecord, title="Subgoals"):
     guided_fraction: Fraction = Field(0.5, description="fraction of their steps that act for a subgoal")
 
 
-class RolloutOptions(GuideOptions, WorkerOptions, EnvironmentOptions):
+class WorkspaceOptions(OptionRecord, title="Workspace"):
+    """Where training episodes end before their time."""
+
+    lowest_achieved: tuple[float, ...] = Field(
+        (), description="training episodes end once a number of the achieved goal is below these; empty: they do not"
+    )
+    highest_achieved: tuple[float, ...] = Field((), description="the same above these")
+
+    @model_validator(mode="after")
+    def _both_ends(self) -> Self:
+        low, high = self.lowest_achieved, self.highest_achieved
+        if len(low) != len(high) or any(not a < b for a, b in zip(low, high, strict=True)):
+            raise OptionError(
+                f"`lowest_achieved` and `highest_achieved` need as many numbers as the goal has, each lowest one below the "
+                f"highest one, got {low} and {high}."
+            )
+        return self
+
+
+class RolloutOptions(WorkspaceOptions, GuideOptions, WorkerOptions, EnvironmentOptions):
     """Options of collecting episodes."""

@@ -168,6 +168,7 @@ class Collector:
             number,
             self.setup.max_episode_steps,
             self.setup.info_keys,
+            _range(exploration),
         )
         return replace(episode, is_guided=is_guided)
 
@@ -235,6 +236,7 @@ def play_episode(
     number: int = -1,
     limit: int | None = None,
     info_keys: tuple[str, ...] = (),
+    workspace: tuple[Array, Array] | None = None,
 ) -> Episode:
     """Reset the environment with `seed`, step until the episode ends, and return the episode.
 
@@ -242,6 +244,7 @@ def play_episode(
     number: the episode's number in the run.
     limit: truncate after this many steps; None: no limit besides the environment's own.
     info_keys: numeric `info` entries to keep.
+    workspace: truncate once a number of the achieved goal is below the first or above the second of these.
     Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
     observation, info = env.reset(seed=seed)
@@ -253,6 +256,7 @@ def play_episode(
         observation, reward, terminated, truncated, info = step(env, action)
         observations.append(_copy(observation))
         steps.append((action, reward, {key: _read_info(info, key) for key in info_keys}))
+        truncated = truncated or (workspace is not None and _is_outside(observation["achieved_goal"], *workspace))
     if limit is None and not (terminated or truncated):
         raise GoalEnvError(f"The episode did not end within {LONGEST_EPISODE} steps. Set max_episode_steps.")
     actions, rewards, infos = zip(*steps, strict=True)
@@ -268,6 +272,17 @@ def play_episode(
         info=_stack(infos, info_keys),
         number=number,
     )
+
+
+def _range(exploration: Exploration | None) -> tuple[Array, Array] | None:
+    """Return the range in which the achieved goal must stay; None if it may be anywhere."""
+    if exploration is None or not exploration.lowest_achieved:
+        return None
+    return np.array(exploration.lowest_achieved), np.array(exploration.highest_achieved)
+
+
+def _is_outside(achieved_goal: Array, low: Array, high: Array) -> bool:
+    return bool(((achieved_goal < low) | (achieved_goal > high)).any())
 
 
 def _stack(records: Sequence[Mapping[str, Array]], keys: Sequence[str]) -> dict[str, Array]:

@@ -36,6 +36,7 @@ from .rewards import ACTION_L2, RewardScale, measure_rewards
 from .steps import HELD_OUT, Steps
 from .symmetries import Symmetry, SymmetryFinder
 from .units import Units, find_units
+from .workspace import Workspace, find_workspace
 
 HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
 
@@ -58,7 +59,7 @@ class Structure:
     """What the steps of a task show.
 
     has_object: whether the goal is about something that the action does not move directly.
-    contact, relevance: None without an object, or with too little evidence.
+    contact, relevance, workspace: None without an object, or with too little evidence.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
@@ -76,6 +77,7 @@ class Structure:
     n_onsets: int
     probes: tuple[int, int] = (0, 0)
     relevance: Relevance | None = None
+    workspace: Workspace | None = None
     hidden: tuple[int, ...] = ()
     symmetries: tuple[Symmetry, ...] = ()
     unclear: tuple[int, ...] = ()
@@ -100,6 +102,8 @@ class Structure:
             found.append(
                 Finding("hidden_goal", every, f"goal - achieved_goal has all {len(every)} numbers, wherever the goal lies")
             )
+        if self.workspace is not None and self.workspace.is_left:
+            found += [Finding(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
         holds = [symmetry for symmetry in self.symmetries if symmetry.holds]
         if holds:
             evidence = "; ".join(symmetry.evidence() for symmetry in self.symmetries)
@@ -155,10 +159,12 @@ def infer_structure(
     )
     if contact is None or not probing:
         return found
-    found = replace(found, probes=(len(find_onsets(Steps.from_episodes(probing))), len(probing)))
+    probing_steps = Steps.from_episodes(probing)
+    found = replace(found, probes=(len(find_onsets(probing_steps)), len(probing)))
     if found.probes[0] < MIN_PROBES * len(probing):
         return replace(found, contact=None)
     everything = units.apply(Steps.from_episodes([*episodes, *probing]))
+    found = replace(found, workspace=find_workspace(everything, probing_steps))
     return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
 
 

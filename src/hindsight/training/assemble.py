@@ -69,6 +69,10 @@ class Assembly:
             raise OptionError("ray_address needs engine='ray', and that needs workers, as in --engine ray --workers 2")
         if isinstance(env, gymnasium.Env) and (rollout.workers not in (0, "auto") or rollout.remake_environment):
             raise OptionError("workers and remake_environment make environments: give an id or a function, not an object")
+        if rollout.lowest_achieved and len(rollout.lowest_achieved) != spec.goal.size:
+            raise OptionError(
+                f"`lowest_achieved` must have {spec.goal.size} numbers, as the goal has, got {rollout.lowest_achieved}"
+            )
         self.spec, self.settings, self._resolve = spec, settings, resolve
         self._env, self._training = env, environment
         self.check_report: CheckReport | None = None

@@ -60,6 +60,8 @@ class RolloutSchedule:
             return self.search.exploration(self.agent.exploration(True, counts.env_steps), counts.submitted_episodes)
         is_random = counts.env_steps < random_steps
         exploration = self.agent.exploration(is_random, counts.env_steps)
+        low, high = rollout.lowest_achieved, rollout.highest_achieved
+        exploration = replace(exploration, lowest_achieved=low, highest_achieved=high)
         if is_random or not self.agent.policy_spec.subgoals:
             return exploration
         guided_episodes = rollout.guided_episodes * (1.0 - counts.unguided_success)

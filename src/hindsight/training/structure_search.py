@@ -26,6 +26,9 @@ PROBING_STEPS = 1_000
 REFINE_AT = (5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 POOR = 0.2  # running success; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
+ENDS_EARLY = ("lowest_achieved", "highest_achieved")
+TRY_LONGER_AT = 10_000  # environment steps without any success, after which episodes no longer end where an object is lost
+HOPELESS = 0.01  # running success below which there was none for long
 Resolve = Callable[[Observed], Settings]
 Build = Callable[[Settings], tuple[Agent, HindsightBuffer, Demonstrations | None]]
 Phase = Literal["random", "probing", "learning"]
@@ -65,6 +68,7 @@ class SearchState:
     probing_episodes: so many after them sought contact.
     observed: options that were found, with their reasons. endings: how the episodes so far ended.
     found_endings: the options that follow from it, with their reasons, once it was clear.
+    ends_early: whether episodes may end where an object is lost.
     restarted_at: environment steps at which the agent began anew, because it was poor.
     """
 
@@ -76,6 +80,7 @@ class SearchState:
     observed: dict[str, tuple[Any, str]] = field(default_factory=dict)
     endings: Endings = field(default_factory=Endings)
     found_endings: dict[str, tuple[Any, str]] = field(default_factory=dict)
+    ends_early: bool = True
     restarted_at: list[int] = field(default_factory=list)
 
     @classmethod
@@ -192,6 +197,8 @@ class StructureSearch:
         before = run.settings
         if self.state.found_endings and self.state.endings.is_clear and run.counts.unguided_success < POOR:
             self._take_endings()  # an agent that is not poor need not begin anew for a more exact reward
+        if run.counts.env_steps >= TRY_LONGER_AT and run.counts.unguided_success < HOPELESS:
+            self.state.ends_early = False  # the way to the goals may lead through places without any goal or start
         if self.state.random_episodes:
             self._test_again(run, episodes)
         elif (found := infer_structure(episodes, self._spec)).contact is not None:
@@ -231,7 +238,8 @@ class StructureSearch:
         self._adopt(run)
 
     def _adopt(self, run: Run) -> None:
-        settings = self._resolve(self.state.observed | self.state.found_endings)
+        found = self.state.observed | self.state.found_endings
+        settings = self._resolve({name: found[name] for name in found if self.state.ends_early or name not in ENDS_EARLY})
         if settings != run.settings:
             self._rebuild(run, settings)
 

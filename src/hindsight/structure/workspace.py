@@ -1,0 +1,59 @@
+"""Where goals and starts of an object lie: an object that has left this range is lost for the rest of an episode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .steps import Steps
+
+MARGIN = 0.25  # of the diagonal of the range
+LOST = 0.1  # fraction of the episodes that seek contact in which the object must leave
+COMES_BACK = 0.2  # fraction of these from which on an object that left is not lost
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The range of goals and starts, widened. n_left: episodes in which the object left it. n_back: and came back."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    n_left: int
+    n_back: int
+    n_episodes: int
+
+    @property
+    def is_left(self) -> bool:
+        """Whether objects leave it, and are lost then."""
+        return self.n_left >= LOST * self.n_episodes and self.n_back <= COMES_BACK * self.n_left
+
+    def options(self) -> dict[str, Any]:
+        """Return the options that end an episode of training where the object is lost."""
+        return {"lowest_achieved": self.low, "highest_achieved": self.high}
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        return (
+            f"the object left the range of goals and starts, widened by {MARGIN:.0%} of its diagonal, in {self.n_left} of "
+            f"{self.n_episodes} episodes that sought contact, and came back in {self.n_back}"
+        )
+
+
+def find_workspace(steps: Steps, probing: Steps) -> Workspace:
+    """Return the range of goals and starts. steps: all of them. probing: those of episodes that sought contact."""
+    start = steps.starts_episode
+    ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
+    low, high = ends.min(0), ends.max(0)
+    margin = MARGIN * float(np.linalg.norm(high - low))
+    low, high = low - margin, high + margin
+    is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
+    last = np.append(np.flatnonzero(probing.starts_episode)[1:], len(probing)) - 1
+    left = np.unique(probing.episode[is_outside])
+    back = left[~is_outside[last][left]]
+    return Workspace(tuple(map(_short, low)), tuple(map(_short, high)), len(left), len(back), len(last))
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
