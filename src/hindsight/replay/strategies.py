@@ -9,6 +9,7 @@ Which `relabel_terminated` fits which environment:
 |---|---|---|
 | Fetch, Hand and Maze by default | only the time limit | any except "success", which would end relabelled samples alone |
 | Panda, BitFlipping, PointReach with termination | reaching the goal | None with compute_terminated, else "success" |
+| parking | reaching the goal, or a crash | "success": the crash stays, as every end that its own goal does not explain |
 | walkers that can fall | events that do not depend on the goal | "keep" |
 | environments whose reported termination is wrong | reaching the goal | "never": values bootstrap over it |
 """
