@@ -39,6 +39,7 @@ from .units import Units, find_units
 from .workspace import Workspace, find_workspace
 
 HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
+GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Structure:
     unclear: tuple[int, ...] = ()
 
     def findings(self) -> list[Finding]:
-        """Return the options that follow, with their evidence."""
+        """Return the options that follow, with their evidence. Where an option occurs twice, the later one counts."""
         measured = self.rest if self.rest.is_object else self.inertia
         options = self._hyperparameters()
         scaled = self.scale.options(options.get("action_l2", ACTION_L2))
@@ -93,6 +94,9 @@ class Structure:
             if self.contact.leads_to_goals:
                 evidence = self.contact.evidence() + self.units.evidence()
                 found.append(Finding("subgoals", (self.contact.subgoal(self.units),), evidence))
+                action_l2 = self.scale.options(GUIDED_ACTION_L2).get("action_l2", GUIDED_ACTION_L2)
+                why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
+                found.append(Finding("action_l2", action_l2, why))
             missing = missing_differences(self.contact, self.differences)
             if missing:
                 found.append(Finding("column_differences", missing, "no columns hold these differences"))

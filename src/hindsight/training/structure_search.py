@@ -232,7 +232,8 @@ class StructureSearch:
             self._take(run, found)
 
     def _take(self, run: Run, found: Structure) -> None:
-        self.findings = [each for each in found.findings() if self.is_used or not each.is_structure]
+        used = [each for each in found.findings() if self.is_used or not each.is_structure]
+        self.findings = list({each.option: each for each in used}.values())
         self.missing = explain_missing(found) if self.is_used else []
         self.state.observed = {each.option: (each.value, each.evidence) for each in self.findings}
         self._adopt(run)
