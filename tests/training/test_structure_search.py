@@ -128,7 +128,7 @@ def test_a_contact_that_a_later_look_finds_is_probed(inferred, monkeypatch):
 
 
 class DenseReach(gymnasium.Env):
-    """A point must come within 0.3 of a place. The reward is minus the distance, and no function says what ends an episode."""
+    """A point must come within 0.3 of a place. Rewards are minus the distance. No function says what ends an episode."""
 
     def __init__(self):
         box = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float64)
