@@ -219,6 +219,18 @@ def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
         assert np.array_equal(weights(other), weights(model))
 
 
+def test_what_was_found_about_successes_is_part_of_a_run_folder(tmp_path):
+    options = FAST | {"random_steps": 50, "max_episode_steps": 20, "check": False}
+    with HER(DenseReach, **options) as model:
+        model.learn(600, folder=tmp_path)
+        state, settings, before = model.trainer.search.state, model.settings, weights(model)
+    with HER(DenseReach, **options) as other, RunFolder(tmp_path, other.settings, other.spec) as folder:
+        folder.resume(other.trainer)
+        assert (other.trainer.search.state, other.settings) == (state, settings)
+        assert other.settings.replay.relabel_terminated == "success"
+        assert np.array_equal(weights(other), before)
+
+
 @pytest.fixture
 def push_data(monkeypatch, tmp_path):
     """A data set of five random episodes of Push."""
