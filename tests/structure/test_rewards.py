@@ -31,7 +31,7 @@ def test_the_scale_of_other_rewards_leaves_out_rare_ones():
 
 
 def test_rewards_that_are_all_the_same_change_nothing():
-    assert RewardScale(0.0).options() == {}
+    assert RewardScale(0.0, is_dense=True).options() == {}
 
 
 def endings_of(*episodes):

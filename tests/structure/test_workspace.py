@@ -22,6 +22,11 @@ def test_the_range_holds_goals_and_starts_and_a_margin():
     assert find_workspace(steps, steps).options() == {"lowest_achieved": (-6.0,), "highest_achieved": (12.0,)}
 
 
+def test_the_range_is_rounded_relative_to_its_size():
+    steps = steps_of([1000.3, 1000.4], [1000.5, 1000.7], goals=((1000.123456,), (1001.0,)))
+    assert find_workspace(steps, steps).options() == {"lowest_achieved": (999.9043,), "highest_achieved": (1001.2191,)}
+
+
 @pytest.mark.parametrize(
     ("paths", "left", "back", "is_left"),
     [

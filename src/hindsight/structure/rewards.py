@@ -16,12 +16,13 @@ ACTION_L2 = 0.1  # for rewards with a spread of 1
 
 @dataclass(frozen=True)
 class RewardScale:
-    """spread: between the rewards of success and failure if there are two; else of most rewards of random steps.
+    """spread: between the rewards of success and failure if there are two; if it is_dense, of most rewards of random steps.
 
     Values have the scale of the rewards. A penalty of the action that does not is too large or too small beside them.
     """
 
     spread: float
+    is_dense: bool
 
     def options(self, action_l2: float = ACTION_L2) -> dict[str, Any]:
         """Return the penalty of the action for this scale. action_l2: for a scale of 1."""
@@ -29,7 +30,9 @@ class RewardScale:
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
-        return f"rewards of random steps spread over {self.spread:.2g}, from their 10 % to their 90 % quantile"
+        if self.is_dense:
+            return f"rewards of random steps spread over {self.spread:.2g}, from their 10 % to their 90 % quantile"
+        return f"the rewards of success and failure differ by {self.spread:.2g}"
 
 
 @dataclass
@@ -76,7 +79,7 @@ class Endings:
 def measure_rewards(episodes: Sequence[Episode], spec: GoalSpec) -> RewardScale:
     """Return the scale of the reward, from episodes with random actions."""
     if np.isfinite([spec.reward_low, spec.reward_high]).all():
-        return RewardScale(float(spec.reward_high - spec.reward_low))
+        return RewardScale(float(spec.reward_high - spec.reward_low), is_dense=False)
     rewards = np.concatenate([episode.reward for episode in episodes])
     low, high = np.quantile(rewards, [0.1, 0.9]).tolist()
-    return RewardScale(high - low)
+    return RewardScale(high - low, is_dense=True)

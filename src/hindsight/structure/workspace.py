@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +48,10 @@ def find_workspace(steps: Steps, probing: Steps) -> Workspace:
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     low, high = ends.min(0), ends.max(0)
     margin = MARGIN * float(np.linalg.norm(high - low))
-    low, high = low - margin, high + margin
+    decimals = 3 - math.floor(math.log10(max(margin, 1e-300)))
+    low, high = (low - margin).round(decimals), (high + margin).round(decimals)
     is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
     last = np.append(np.flatnonzero(probing.starts_episode)[1:], len(probing)) - 1
     left = np.unique(probing.episode[is_outside])
     back = left[~is_outside[last][left]]
-    return Workspace(tuple(map(_short, low)), tuple(map(_short, high)), len(left), len(back), len(last))
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
+    return Workspace(tuple(low.tolist()), tuple(high.tolist()), len(left), len(back), len(last))
