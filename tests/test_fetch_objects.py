@@ -17,7 +17,7 @@ SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_ever
 @pytest.mark.parametrize(
     ("name", "recipe", "augmented", "subgoals", "inputs"),
     [
-        ("FetchPush-v4", "fetch_push", 8, 1, 21 + 3 + 1),
+        ("FetchPush-v4", str(RECIPES / "fetch_push.toml"), 8, 1, 21 + 3 + 1),
         ("FetchPickAndPlace-v4", str(RECIPES / "fetch_pick_and_place.toml"), 4, 1, 21 + 3 + 1),
         ("FetchSlide-v4", "fetch_slide", 2, 0, 23 + 3),
     ],
@@ -50,7 +50,7 @@ def test_a_recipe_learns_saves_and_acts(name, recipe, augmented, subgoals, input
     ],
 )
 def test_each_part_can_be_left_out(variant, options, inputs):
-    with HER("FetchPush-v4", **SMALL, **options) as model:
+    with HER("FetchPush-v4", recipe=str(RECIPES / "fetch_push.toml"), **SMALL, **options) as model:
         model.learn(100)
         assert model.policy.spec.layout.size == inputs, variant
         assert len(model.trainer.buffer.symmetries) == (8 if variant == "symmetric" else 1)

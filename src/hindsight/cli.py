@@ -242,7 +242,7 @@ def compare(arguments: Namespace) -> None:
 
 def add_benchmark(parser: Parser) -> None:
     """Add the arguments of `benchmark`."""
-    suites = "quick, bits, fetch, fetch-apart, maze, panda, parking, hand, all"
+    suites = "quick, bits, fetch, maze, panda, parking, hand, all"
     parser.add_argument("suite", metavar="SUITE", help=f"{suites}, or a .toml file of your own")
     parser.add_argument("--seeds", metavar="SEEDS", default="0-2", help="as in 0-4, 0,2,5 or 3 (0-2)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="finished runs there are kept (runs/benchmark/)")

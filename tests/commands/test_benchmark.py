@@ -11,7 +11,7 @@ from hindsight.cli import main
 from hindsight.commands import benchmark
 from hindsight.commands.benchmark import Benchmark, parse_seeds
 from hindsight.errors import MissingExtraError, OptionError, UnknownNameError
-from hindsight.recipes.suite import Entry, Suite, load_suite
+from hindsight.recipes.suite import Entry, Suite
 from hindsight.training.run_folder import Ending, read_ending
 
 POINT = Entry(environment="PointReach-v0", recipe="default")
@@ -33,12 +33,13 @@ def test_other_seeds_are_refused(text):
 
 
 def test_a_plan_is_every_task_with_every_seed(tmp_path):
-    planned = Benchmark(load_suite("fetch-apart"), [0, 7], tmp_path).plan()
-    names = ("subgoals", "symmetric", "relative", "plain")
+    options = {"symmetric": {}, "smaller": {"hidden": [8]}, "plain": {"symmetries": []}}
+    entries = tuple(Entry(environment="PointReach-v0", name=name, options=each) for name, each in options.items())
+    planned = Benchmark(Suite(name="mine", entries=entries), [0, 7], tmp_path).plan()
     assert [run.folder.relative_to(tmp_path).as_posix() for run in planned] == [
-        f"FetchPush-v4-{name}/ddpg-seed{seed}" for seed in (0, 7) for name in names
+        f"PointReach-v0-{name}/td3-seed{seed}" for seed in (0, 7) for name in options
     ]
-    assert [run.task.settings.variant for run in planned[:4]] == ["declared", "declared", "declared", "none"]
+    assert [run.task.settings.variant for run in planned[:3]] == ["declared", "declared", "none"]
 
 
 def test_options_become_arguments(tmp_path):

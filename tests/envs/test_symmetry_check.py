@@ -9,7 +9,8 @@ from hindsight import PointReach
 from hindsight.envs.check import check_goal_env
 from hindsight.recipes import find_recipe, load_recipe
 
-APART = Path(__file__).parents[2] / "benchmarks" / "recipes" / "fetch_pick_and_place.toml"  # no part of the package
+RECIPES = Path(__file__).parents[2] / "benchmarks" / "recipes"  # no part of the package
+APART = {"FetchPush-v4": "fetch_push", "FetchPickAndPlace-v4": "fetch_pick_and_place", "PandaPush-v3": "panda_push"}
 
 
 def found(env, symmetries):
@@ -64,7 +65,7 @@ def test_a_symmetry_of_other_columns_is_an_error_in_the_report():
 )
 def test_rewards_of_simulators_have_the_symmetries_of_their_recipe(name, package, size):
     pytest.importorskip(package)
-    recipe = load_recipe(str(APART)) if name == "FetchPickAndPlace-v4" else find_recipe(name)
+    recipe = load_recipe(str(RECIPES / f"{APART[name]}.toml")) if name in APART else find_recipe(name)
     ((level, sentence),) = found(name, recipe.options["symmetries"])
     assert level == "ok"
     assert f"under the {size} elements of the group" in sentence

@@ -27,7 +27,7 @@ def test_the_agent_follows_from_the_actions_if_the_recipe_serves_both_kinds():
 
 
 def test_the_environment_is_made_with_what_the_user_gives_or_else_the_recipe():
-    recipe = load_recipe("fetch_push")
+    recipe = load_recipe("fetch_reach")
     assert recipe.environment_arguments({}) == {}
     assert recipe.environment_arguments({"env_options": ["n_bits=3"]}) == {"n_bits": 3}
     with pytest.raises(OptionError, match="name=value"):
@@ -80,8 +80,8 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_saved_settings_are_a_recipe_that_gives_them_again(tmp_path):
-    given = {"hidden": [8], "subgoals": [], "relabel": "future=0.5", "steps": 3, "seed": 7}
-    settings = resolve_settings(load_recipe("fetch_push"), None, "td3", given)
+    given = {"hidden": [8], "symmetries": [], "relabel": "future=0.5", "steps": 3, "seed": 7}
+    settings = resolve_settings(load_recipe("fetch_slide"), None, "td3", given)
     path = tmp_path / "mine.toml"
     save_recipe(settings, path)
     again = resolve_settings(load_recipe(str(path)), None, None, {})

@@ -1,8 +1,10 @@
+from pathlib import Path
+
 import pytest
 
 from hindsight.cli import command_parser
 from hindsight.errors import FileError, UnknownNameError
-from hindsight.recipes import find_recipe
+from hindsight.recipes import choose_recipe, find_recipe
 from hindsight.recipes.files import SUITES, names_in
 from hindsight.recipes.suite import load_suite
 from hindsight.training.settings import resolve_settings
@@ -14,6 +16,13 @@ def test_every_entry_holds_valid_options(name):
     assert suite.name == name
     for entry in suite.entries:
         resolve_settings(find_recipe(entry.environment), None, entry.agent, entry.options)
+
+
+def test_every_ablation_holds_valid_options(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])  # the suite names a recipe of the repository
+    for entry in load_suite("benchmarks/fetch-apart.toml").entries:
+        recipe = choose_recipe(entry.recipe, entry.environment)
+        assert resolve_settings(recipe, None, entry.agent, entry.options).recipe == "fetch_push"
 
 
 def test_the_help_names_every_suite():

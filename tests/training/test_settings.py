@@ -128,11 +128,11 @@ def test_a_structure_that_nothing_declares_is_not_declared():
 @pytest.mark.parametrize(
     ("recipe", "given", "variant"),
     [
-        ("fetch_push", {}, "declared"),
-        ("fetch_push", {"subgoals": ()}, "declared"),
-        ("fetch_push", dict.fromkeys(STRUCTURE, ()), "none"),
-        ("fetch_push", {"structure": "none"}, "none"),
-        ("fetch_push", {"structure": "inferred"}, "inferred"),
+        ("parking", {}, "declared"),
+        ("parking", {"symmetries": ()}, "declared"),
+        ("parking", dict.fromkeys(STRUCTURE, ()), "none"),
+        ("parking", {"structure": "none"}, "none"),
+        ("parking", {"structure": "inferred"}, "inferred"),
         ("fetch_reach", {}, "none"),
         ("default", {}, "inferred"),
         ("default", {"symmetries": ("o0=-o0 g0=-g0 a0=-a0",)}, "declared"),
@@ -157,8 +157,8 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
     holding = {"hidden_observation": ((1,), "these columns hold the goal")}
     shown = resolve_settings(load_recipe("default"), SPEC, None, {"structure": "none"}, holding)
     assert shown.agent_options.hidden_observation == (1,)
-    tuned = resolve_settings(load_recipe("fetch_push"), SPEC, None, {}, observed)
-    assert tuned.agent_options.action_l2 == 0.2
+    tuned = resolve_settings(load_recipe("parking"), SPEC, None, {}, observed)
+    assert tuned.agent_options.action_l2 == 0.01
     assert len(tuned.replay.symmetries) == 2
 
 
