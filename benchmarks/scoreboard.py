@@ -19,8 +19,9 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from hindsight.report.run import Run
-from hindsight.report.write import read_runs, result_of, write_csv
+from hindsight.report.run import Run, find_runs, read_run
+from hindsight.report.write import result_of
+from hindsight.storage import csv_text
 
 mpl.use("svg")
 mpl.rcParams |= {"svg.hashsalt": "hindsight", "svg.fonttype": "none", "font.family": "sans-serif"}
@@ -36,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="*")
     folders = parser.parse_args().runs
-    runs = read_runs(folders) if folders else []
+    runs = [read_run(path) for folder in folders for path in find_runs(folder)]
     results = [result_of(run) | {"folder": run.path.name} for run in runs]
     merge(RESULTS / "runs.csv", ("environment", "agent", "variant", "seed"), results)
     points = [point for run in runs for point in curve_of(run)] + peer_curves(RESULTS / "peers.csv")
@@ -76,7 +77,7 @@ def merge(path: Path, key: Sequence[str], new: Sequence[Line]) -> list[Line]:
     lines = [{column: str(value) for column, value in line.items()} for line in new]
     replaced = {tuple(line[column] for column in key) for line in lines}
     lines = [line for line in read(path) if tuple(line[column] for column in key) not in replaced] + lines
-    write_csv(path, lines)
+    path.write_text(csv_text(lines), encoding="utf-8")
     return lines
 
 
