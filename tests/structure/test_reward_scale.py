@@ -24,10 +24,10 @@ def test_the_scale_of_two_rewards_is_their_difference(low, high, options):
 def test_the_scale_of_other_rewards_leaves_out_rare_ones():
     """From 0 to 20 in steps of 1: the 10 % quantile is 2, the 90 % quantile 18. A single penalty changes little."""
     scale = measure_rewards([episode(np.arange(21.0))], spec(-np.inf, np.inf))
-    assert scale.spread == pytest.approx(16.0)
+    assert scale.difference == pytest.approx(16.0)
     assert scale.options(action_l2=0.5) == {"action_l2": 8.0}
     crash = measure_rewards([episode([*np.arange(21.0), -1e6])], spec(-np.inf, np.inf))
-    assert crash.spread == pytest.approx(16.0, abs=2)
+    assert crash.difference == pytest.approx(16.0, abs=2)
 
 
 def test_rewards_that_are_all_the_same_change_nothing():

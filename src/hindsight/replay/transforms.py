@@ -72,14 +72,16 @@ class RewardTransform:
         np.copyto(batch.terminated, self._is_end(achieved, goal, info, reward), where=batch.is_relabelled)
         if len(ended):
             own = achieved[ended], read_only(self._desired_goals[batch.row[ended]]), {k: v[ended] for k, v in info.items()}
-            own_reward = reward if self.termination.function else _call(self.compute_reward, "compute_reward", *own)
-            batch.terminated[ended[~self._is_end(*own, own_reward)]] = True
+            batch.terminated[ended[~self._is_end(*own)]] = True
 
-    def _is_end(self, achieved: Array, goal: Array, info: dict[str, Array], reward: Array) -> Array:
+    def _is_end(self, achieved: Array, goal: Array, info: dict[str, Array], reward: Array | None = None) -> Array:
+        """Return which steps end at these goals. reward: for these goals; None: it is computed if it is needed."""
         function, least_reward = self.termination.function, self.termination.least_reward
-        if function is None:
-            return np.asarray(reward.astype(np.float32) >= np.float32(least_reward))
-        return _call(function, "compute_terminated (or compute_success)", achieved, goal, info).astype(np.bool_)
+        if function is not None:
+            return _call(function, "compute_terminated (or compute_success)", achieved, goal, info).astype(np.bool_)
+        if reward is None:
+            reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
+        return np.asarray(reward.astype(np.float32) >= np.float32(least_reward))
 
 
 def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:

@@ -11,28 +11,29 @@ import numpy as np
 from ..records import Episode, GoalSpec
 
 MIN_SUCCESSES = 3  # that ended an episode
-ACTION_L2 = 0.1  # for rewards with a spread of 1
+ACTION_L2 = 0.1  # for rewards that differ by 1
 
 
 @dataclass(frozen=True)
 class RewardScale:
-    """spread: between the rewards of success and failure if there are two; if it is_dense, of most rewards of random steps.
+    """difference: between the rewards of success and failure; if it is_dense, between the 90 % and the 10 % quantile.
 
-    Values have the scale of the rewards. A penalty of the action that does not is too large or too small beside them.
+    The quantiles are those of the rewards of random steps. Values have the scale of the rewards. A penalty of the
+    action that does not is too large or too small beside them.
     """
 
-    spread: float
+    difference: float
     is_dense: bool
 
     def options(self, action_l2: float = ACTION_L2) -> dict[str, Any]:
         """Return the penalty of the action for this scale. action_l2: for a scale of 1."""
-        return {} if self.spread in (0.0, 1.0) else {"action_l2": float(f"{action_l2 * self.spread:.2g}")}
+        return {} if self.difference in (0.0, 1.0) else {"action_l2": float(f"{action_l2 * self.difference:.2g}")}
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         if self.is_dense:
-            return f"rewards of random steps spread over {self.spread:.2g}, from their 10 % to their 90 % quantile"
-        return f"the rewards of success and failure differ by {self.spread:.2g}"
+            return f"the 10 % and the 90 % quantile of the rewards of random steps differ by {self.difference:.2g}"
+        return f"the rewards of success and failure differ by {self.difference:.2g}"
 
 
 @dataclass
