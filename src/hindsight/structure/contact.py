@@ -74,7 +74,7 @@ def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns
 
     Only columns whose units are known can be compared with the place of the object.
     """
-    thing = tuple(column for column in copies.columns if column is not None)
+    thing = copies.complete
     onsets = find_onsets(steps)
     if len(onsets) < MIN_ONSETS:
         return None

@@ -30,6 +30,7 @@ from .contact import (
     missing_differences,
 )
 from .inertia import Inertia, measure_inertia
+from .mirrors import Mirror, MirrorFinder
 from .relevance import Relevance, find_relevant_columns
 from .rest import Rest, measure_rest
 from .rewards import ACTION_L2, RewardScale, measure_rewards
@@ -62,6 +63,8 @@ class Structure:
     has_object: whether the goal is about something that the action does not move directly.
     contact, relevance, workspace: None without an object, or with too little evidence.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
+    time_limit: of an episode, in steps.
+    mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
 
@@ -76,11 +79,13 @@ class Structure:
     differences: tuple[Difference, ...]
     contact: Contact | None
     n_onsets: int
+    time_limit: int | None
     probes: tuple[int, int] = (0, 0)
     relevance: Relevance | None = None
     workspace: Workspace | None = None
     hidden: tuple[int, ...] = ()
     symmetries: tuple[Symmetry, ...] = ()
+    mirrors: tuple[Mirror, ...] | None = None
     unclear: tuple[int, ...] = ()
 
     def findings(self) -> list[Finding]:
@@ -90,6 +95,9 @@ class Structure:
         scaled = self.scale.options(options.get("action_l2", ACTION_L2))
         found = [Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled]
         found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
+        if self.mirrors:
+            evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
+            found.append(Finding("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence))
         if self.contact is not None:
             if self.contact.leads_to_goals:
                 evidence = self.contact.evidence() + self.units.evidence()
@@ -116,7 +124,7 @@ class Structure:
 
     def _hyperparameters(self) -> dict[str, Any]:
         if not self.rest.is_object:
-            return self.inertia.options()
+            return self.inertia.options() | self.inertia.horizon(self.time_limit, self.scale.is_dense)
         must_be_hit = self.contact is not None and not self.contact.leads_to_goals
         return self.rest.options() | ({"action_l2": HIT_ACTION_L2} if must_be_hit else {})
 
@@ -147,6 +155,10 @@ def infer_structure(
     rest, inertia, constant = measure_rest(steps), measure_inertia(steps), find_constant_columns(steps)
     is_object = has_object(rest, copies, controlled)
     contact = find_contact(steps, copies, controlled, units) if is_object else None
+    mirrors = None
+    if not rest.is_object and copies.is_complete:
+        low, high = spec.action.bounds()
+        mirrors = MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find()
     differences = find_differences(steps) if contact is not None else ()
     found = Structure(
         units=units,
@@ -160,6 +172,8 @@ def infer_structure(
         differences=differences,
         contact=contact,
         n_onsets=len(find_onsets(steps)),
+        time_limit=spec.max_episode_steps,
+        mirrors=mirrors,
     )
     if contact is None or not probing:
         return found
