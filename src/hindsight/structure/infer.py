@@ -137,13 +137,17 @@ class Structure:
 
 
 def infer_structure(
-    episodes: Sequence[Episode], spec: GoalSpec, probing: Sequence[Episode] = (), shown: Sequence[int] = ()
+    episodes: Sequence[Episode],
+    spec: GoalSpec,
+    probing: Sequence[Episode] = (),
+    shown: Sequence[int] = (),
+    known: Sequence[str] = (),
 ) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
     (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are places
-    along axes of which a mirror holds.
+    along axes of which a mirror holds. known: mirrors that held before, of a task without an object.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     if not is_flat(spec):
@@ -161,7 +165,7 @@ def infer_structure(
     mirrors = None
     if not rest.is_object and copies.is_complete:
         low, high = spec.action.bounds()
-        mirrors = MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find()
+        mirrors = MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find(known)
     differences = find_differences(steps) if contact is not None else ()
     found = Structure(
         units=units,
