@@ -218,13 +218,16 @@ class SubgoalTransform:
         """Write goals and rewards of `subgoal` into the samples `here`.
 
         The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
+        Numbers of other objects count as reached: they are those of the sample's own goal.
         """
         goal_row, place = np.divmod(goal_at[here], self._row_bytes)
         is_desired = (place == self._desired_at)[:, None]
         there = self._observations[goal_row]
-        batch.achieved_goal[here] = subgoal.achieved.of(batch.observation[here])
-        batch.next_achieved_goal[here] = reached = subgoal.achieved.of(batch.next_observation[here])
-        batch.goal[here] = goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
+        others, reached = batch.goal[here], subgoal.achieved.of(batch.next_observation[here])
+        goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
+        batch.achieved_goal[here] = subgoal.fill(subgoal.achieved.of(batch.observation[here]), others)
+        batch.next_achieved_goal[here] = subgoal.fill(reached, others)
+        batch.goal[here] = subgoal.fill(goal, others)
         is_met = np.sqrt(np.square(reached - goal).sum(1)) < subgoal.tolerance
         batch.reward[here] = self.success_reward - 1.0 + is_met
         batch.terminated[here] = False
@@ -233,12 +236,16 @@ class SubgoalTransform:
 def _refuse_other_symmetry(subgoal: Subgoal, symmetries: Symmetries) -> None:
     """Raise OptionError unless the symmetries transform the columns of `subgoal` as they transform goals."""
     observation, goal = symmetries.maps["observation"], symmetries.maps["goal"]
+    numbers = np.array(subgoal.numbers or range(goal.source.shape[1]))
+    source, factor, offset = (part[:, numbers] for part in (goal.source, goal.factor, goal.offset))
+    place = (source[..., None] == numbers).argmax(-1)  # in `numbers`
+    stays = np.array_equal(numbers[place], source)
     for part in (subgoal.achieved, subgoal.goal):
         at, scale, start = part.index, np.array(part.factor), np.array(part.offset)
-        is_same = np.array_equal(observation.source[:, at], at[goal.source])
-        is_same &= np.allclose(scale * observation.factor[:, at], goal.factor * scale[goal.source])
+        is_same = stays and np.array_equal(observation.source[:, at], at[place])
+        is_same &= np.allclose(scale * observation.factor[:, at], factor * scale[place])
         transformed = scale * observation.offset[:, at] + start
-        if not (is_same and np.allclose(transformed, goal.factor * start[goal.source] + goal.offset)):
+        if not (is_same and np.allclose(transformed, factor * start[place] + offset)):
             which = f"the columns {part.columns} of the subgoal {subgoal.name}"
             raise OptionError(f"The symmetries must transform {which} as they transform goals.")
 

@@ -38,12 +38,14 @@ SCALAR, UNKNOWN = -1, -2
 def axis_signals(steps: Steps, tool: Sequence[int]) -> Array:
     """Return what belongs to each axis for certain, (axes, signals, N): gap between tool and object, both's moves.
 
-    tool: for each axis of the goal the column that the action moves along it.
+    tool: for each number of the goal the column that the action moves along its axis. Several objects have the same axes.
     """
     place, object_place = steps.observation[:, list(tool)], steps.achieved_goal
     moves = steps.change[:, list(tool)], steps.next_achieved_goal - object_place
     signals = [object_place - place, *moves, *(steps.of_step_before(move) for move in moves)]
-    return np.stack(signals).transpose(2, 0, 1)
+    by_number = np.stack(signals).transpose(2, 0, 1)
+    by_object = by_number.reshape(-1, len(set(tool)), *by_number.shape[1:])
+    return np.concatenate(list(by_object), axis=1)
 
 
 def find_action_axes(effect: Array) -> AxisTable:

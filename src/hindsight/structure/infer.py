@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..records import ArraySpec, Episode, GoalSpec
+from .chain import MIN_MOVED, Chain, count_moved, find_chain, measure_chain
 from .columns import (
     ControlledColumns,
     Difference,
@@ -30,10 +31,12 @@ from .contact import (
     missing_differences,
 )
 from .inertia import Inertia, measure_inertia
+from .objects import Numbers, find_objects
 from .relevance import Relevance, find_relevant_columns
 from .rest import Rest, measure_rest
 from .rewards import ACTION_L2, RewardScale, measure_rewards
 from .steps import HELD_OUT, Steps
+from .success import RewardOf, find_success_distance
 from .symmetries import Symmetry, SymmetryFinder
 from .units import Units, find_units
 from .workspace import Workspace, find_workspace
@@ -61,6 +64,7 @@ class Structure:
 
     has_object: whether the goal is about something that the action does not move directly.
     contact, relevance, workspace: None without an object, or with too little evidence.
+    objects: the numbers of the goal of each object. chain: of several objects; `contact` is then its joint one.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
@@ -82,6 +86,8 @@ class Structure:
     hidden: tuple[int, ...] = ()
     symmetries: tuple[Symmetry, ...] = ()
     unclear: tuple[int, ...] = ()
+    objects: tuple[Numbers, ...] = ()
+    chain: Chain | None = None
 
     def findings(self) -> list[Finding]:
         """Return the options that follow, with their evidence. Where an option occurs twice, the later one counts."""
@@ -92,8 +98,9 @@ class Structure:
         found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
         if self.contact is not None:
             if self.contact.leads_to_goals:
-                evidence = self.contact.evidence() + self.units.evidence()
-                found.append(Finding("subgoals", (self.contact.subgoal(self.units),), evidence))
+                evidence = (self.chain or self.contact).evidence() + self.units.evidence()
+                subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units),)
+                found.append(Finding("subgoals", subgoals, evidence))
                 action_l2 = self.scale.options(GUIDED_ACTION_L2).get("action_l2", GUIDED_ACTION_L2)
                 why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
                 found.append(Finding("action_l2", action_l2, why))
@@ -126,13 +133,17 @@ class Structure:
 
 
 def infer_structure(
-    episodes: Sequence[Episode], spec: GoalSpec, probing: Sequence[Episode] = (), shown: Sequence[int] = ()
+    episodes: Sequence[Episode],
+    spec: GoalSpec,
+    probing: Sequence[Episode] = (),
+    shown: Sequence[int] = (),
+    compute_reward: RewardOf | None = None,
 ) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
     (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are places
-    along axes of which a mirror holds.
+    along axes of which a mirror holds. compute_reward: of the task; with several objects it shows when one is placed.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     if not is_flat(spec):
@@ -146,7 +157,12 @@ def infer_structure(
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
     rest, inertia, constant = measure_rest(steps), measure_inertia(steps), find_constant_columns(steps)
     is_object = has_object(rest, copies, controlled)
-    contact = find_contact(steps, copies, controlled, units) if is_object else None
+    objects = find_objects(steps) if is_object else ()
+    chain = find_chain(steps, objects, copies, controlled, units) if len(objects) > 1 else None
+    if len(objects) > 1:
+        contact = chain.joint if chain else None
+    else:
+        contact = find_contact(steps, copies, controlled, units) if is_object else None
     differences = find_differences(steps) if contact is not None else ()
     found = Structure(
         units=units,
@@ -160,16 +176,22 @@ def infer_structure(
         differences=differences,
         contact=contact,
         n_onsets=len(find_onsets(steps)),
+        objects=objects,
+        chain=chain,
     )
     if contact is None or not probing:
         return found
     probing_steps = Steps.from_episodes(probing)
     found = replace(found, probes=(len(find_onsets(probing_steps)), len(probing)))
-    if found.probes[0] < MIN_PROBES * len(probing):
-        return replace(found, contact=None)
+    if found.probes[0] < MIN_PROBES * len(probing) or min(count_moved(probing_steps, objects)) < MIN_MOVED:
+        return replace(found, contact=None, chain=None)
     everything = units.apply(Steps.from_episodes([*episodes, *probing]))
-    found = replace(found, workspace=find_workspace(everything, probing_steps))
-    return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
+    found = replace(found, workspace=find_workspace(everything, probing_steps, objects))
+    if chain is None:
+        return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
+    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes)
+    chain = measure_chain(everything, chain, distance)
+    return _with_contact(replace(found, chain=chain), chain.joint, everything, shown)
 
 
 def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Sequence[int]) -> Structure:
@@ -178,9 +200,9 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Seque
     live = [c for c in range(steps.n_columns) if c not in found.constant]
     unclear = SymmetryFinder(steps, live, contact, controlled, found.units).unclear
     clear = [c for c in live if c not in unclear or c in shown]
-    relevance = find_relevant_columns(steps, contact.tool, gaps, clear)
+    relevance = find_relevant_columns(steps, contact.axes, gaps, clear)
     if relevance.error > relevance.error_all:
-        clear, relevance = live, find_relevant_columns(steps, contact.tool, gaps, live)
+        clear, relevance = live, find_relevant_columns(steps, contact.axes, gaps, live)
     visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
     finder = SymmetryFinder(steps, visible, contact, controlled, found.units)
     symmetries = tuple(finder.find())
@@ -210,5 +232,6 @@ def _hidden_columns(
     holding = [set(symmetry.axes) for symmetry in symmetries if symmetry.holds]
     mirrors = [axes for axes in holding if len(axes) == 1]
     mirrored = set().union(*mirrors, *(axes for axes in holding if any(mirror < axes for mirror in mirrors)))
-    places = {column: k for columns in (contact.tool, contact.thing) for k, column in enumerate(columns)}
+    n_axes = len(contact.axes)
+    places = {column: k % n_axes for columns in (contact.tool, contact.thing) for k, column in enumerate(columns)}
     return tuple(c for c in columns if (places[c] in mirrored if c in places else c not in visible))

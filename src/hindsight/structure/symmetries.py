@@ -72,7 +72,8 @@ class SymmetryFinder:
         places = {*contact.tool, *contact.thing}
         self._others = [column for column in self._visible if column not in places]
         self._signals = axis_signals(steps, contact.tool)
-        self._actions = find_action_axes(controlled.effect_on(contact.tool))
+        self._n_axes = len(contact.axes)
+        self._actions = find_action_axes(controlled.effect_on(contact.axes))
         self._controlled, self._units = controlled, units
         self._columns = find_column_axes(steps, self._others, self._signals, self._actions)
         at_task = np.flatnonzero(is_at_task(steps, contact))
@@ -97,7 +98,8 @@ class SymmetryFinder:
         """Return the symmetries that could be tested, whether they hold or not."""
         if self.unclear:
             return []
-        moved = np.abs(self._steps.next_achieved_goal - self._steps.achieved_goal).mean(0)
+        moves = np.abs(self._steps.next_achieved_goal - self._steps.achieved_goal).mean(0)
+        moved = moves.reshape(-1, self._n_axes).mean(0)
         axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
         tested = [self._test((k,), self._mirror(k)) for k in axes]
         for k, other in combinations(axes, 2) if not self.has_hand else ():
@@ -108,12 +110,12 @@ class SymmetryFinder:
 
     def _goals_lie_around(self, axis: int) -> bool:
         """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""
-        way = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis]
-        return bool(abs(way.mean()) <= way.std())
+        ways = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis :: self._n_axes]
+        return bool((np.abs(ways.mean(0)) <= ways.std(0)).all())
 
     def _mirror(self, axis: int) -> tuple[Transform, Transform, Transform]:
         goal = Transform.identity("g", len(self._centre))
-        goal.factor[axis], goal.offset[axis] = -1.0, 2 * self._centre[axis]
+        goal.factor[axis :: self._n_axes], goal.offset[axis :: self._n_axes] = -1.0, 2 * self._centre[axis]
         observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
         observation.factor[[self._others[i] for i in self._columns.members(axis)]] = -1.0
         action.factor[self._actions.members(axis)] = -1.0
@@ -125,9 +127,10 @@ class SymmetryFinder:
         if pairs is None or action_pairs is None:
             return None
         goal = Transform.identity("g", len(self._centre))
-        _exchange(goal, axis, other, 1.0)
-        goal.offset[axis] = self._centre[axis] + self._centre[other]
-        goal.offset[other] = self._centre[other] - self._centre[axis]
+        for first in range(0, len(self._centre), self._n_axes):
+            _exchange(goal, first + axis, first + other, 1.0)
+        goal.offset[axis :: self._n_axes] = self._centre[axis] + self._centre[other]
+        goal.offset[other :: self._n_axes] = self._centre[other] - self._centre[axis]
         observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
         for i, j, factor in pairs:
             _exchange(observation, self._others[i], self._others[j], factor * self._ratio(i, j))

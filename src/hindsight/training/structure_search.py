@@ -12,6 +12,7 @@ from ..options import Settings
 from ..records import Episode, GoalSpec, read_record
 from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
+from ..replay.strategies import RewardFunction
 from ..rollout.workers import Source
 from ..structure import Contact, Endings, Finding, Structure, explain_missing, infer_structure, plan_probing
 from ..structure.steps import HELD_OUT
@@ -97,12 +98,18 @@ class StructureSearch:
     spec: the task.
     resolve: returns the settings of the run with the options that were found.
     build: returns an agent, a buffer and the demonstrations, if there are any, for settings.
-    looks_for_endings: whether it is open how successes end episodes.
+    looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
     findings: what the last inference found. missing: what it did not find, and why, in sentences.
     """
 
     def __init__(
-        self, spec: GoalSpec, settings: Settings, resolve: Resolve, build: Build, looks_for_endings: bool = False
+        self,
+        spec: GoalSpec,
+        settings: Settings,
+        resolve: Resolve,
+        build: Build,
+        looks_for_endings: bool = False,
+        compute_reward: RewardFunction | None = None,
     ) -> None:
         self._random_steps = settings.training.random_steps
         self.state = SearchState(next_at=self._random_steps)
@@ -110,7 +117,7 @@ class StructureSearch:
         self.missing: list[str] = []
         self.is_used = settings.training.structure == "inferred"
         self._looks_for_endings = looks_for_endings
-        self._spec, self._resolve, self._build = spec, resolve, build
+        self._spec, self._resolve, self._build, self._compute_reward = spec, resolve, build, compute_reward
 
     @property
     def is_warm_up(self) -> bool:
@@ -167,15 +174,17 @@ class StructureSearch:
 
     def _probe(self, run: Run, episodes: Sequence[Episode], found: Structure, contact: Contact) -> None:
         state = self.state
-        state.phase, state.next_at = "probing", run.counts.env_steps + PROBING_STEPS
-        state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, contact, found.units)
+        contacts = found.chain.contacts if found.chain else (contact,)
+        state.phase, state.next_at = "probing", run.counts.env_steps + PROBING_STEPS * len(contacts)
+        state.random_episodes = len(episodes)
+        state.probing = plan_probing(found.controlled, contacts[0], found.units, contacts[1:])
         run.rollouts.drop(run.source, run.counts)
 
     def _infer(self, episodes: Sequence[Episode], n_seeking: int | None = None, shown: Sequence[int] = ()) -> Structure:
         """Infer the structure from the random episodes, and from those after them as episodes that seek contact."""
         first = self.state.random_episodes
         stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
-        return infer_structure(episodes[:first], self._spec, episodes[first:stop], shown)
+        return infer_structure(episodes[:first], self._spec, episodes[first:stop], shown, self._compute_reward)
 
     def _learn(self, run: Run, found: Structure) -> None:
         """Learn with what was found; if that is no contact at a later look, with what was found before."""
