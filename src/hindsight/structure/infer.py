@@ -64,7 +64,8 @@ class Structure:
 
     has_object: whether the goal is about something that the action does not move directly.
     contact, relevance, workspace: None without an object, or with too little evidence.
-    objects: the numbers of the goal of each object. chain: of several objects; `contact` is then its joint one.
+    objects: the numbers of the goal of each object. moved: probing episodes in which each of them began to move.
+    chain: of several objects; `contact` is then its joint one.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
@@ -87,6 +88,7 @@ class Structure:
     symmetries: tuple[Symmetry, ...] = ()
     unclear: tuple[int, ...] = ()
     objects: tuple[Numbers, ...] = ()
+    moved: tuple[int, ...] = ()
     chain: Chain | None = None
 
     def findings(self) -> list[Finding]:
@@ -182,8 +184,9 @@ def infer_structure(
     if contact is None or not probing:
         return found
     probing_steps = Steps.from_episodes(probing)
-    found = replace(found, probes=(len(find_onsets(probing_steps)), len(probing)))
-    if found.probes[0] < MIN_PROBES * len(probing) or min(count_moved(probing_steps, objects)) < MIN_MOVED:
+    moved = count_moved(probing_steps, objects)
+    found = replace(found, probes=(len(find_onsets(probing_steps)), len(probing)), moved=moved)
+    if found.probes[0] < MIN_PROBES * len(probing) or (chain is not None and min(moved) < MIN_MOVED):
         return replace(found, contact=None, chain=None)
     everything = units.apply(Steps.from_episodes([*episodes, *probing]))
     found = replace(found, workspace=find_workspace(everything, probing_steps, objects))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from .chain import MIN_MOVED
 from .contact import MIN_ONSETS, MIN_PROBES, MOST_GOALS
 from .relevance import EXPLAINED
 from .rest import MOSTLY
@@ -36,6 +37,9 @@ def _why_no_object(found: Structure) -> str:
 
 def _why_no_contact(found: Structure) -> str:
     moved, played = found.probes
+    if played and len(found.objects) > 1 and moved >= MIN_PROBES * played:
+        each = _listed(found.moved)
+        return f"actions that bring the likely tool to the objects moved them in {each} of {played} episodes, {MIN_MOVED} needed"
     if played:
         return (
             f"actions that bring the likely tool to the object moved it in {moved} of {played} episodes, and "
