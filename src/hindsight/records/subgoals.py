@@ -6,10 +6,13 @@ subgoals with the same networks as the task's goal. While a subgoal is not met, 
 A subgoal is declared as text: "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15".
 
 A task with several objects has a chain: one subgoal for each object, in the order in which the objects are placed. Each
-names the numbers of the task's goal that are its object's place, and how near to the goal the object counts as placed:
-"reach achieved=0,1,2 goal=7,8,9 tolerance=0.03 switch_distance=0.15 numbers=0,1,2 placed=0.1". The policy acts for the first
-object that is not placed: for its subgoal until the tool is near, then for the task's goal, with later objects left where
-they are. While a subgoal of a chain is the goal, all numbers of other objects count as reached.
+names the numbers of the task's goal that are the place of its object, and how near to the goal the object counts as placed:
+"reach achieved=0,1,2 goal=7,8,9 tolerance=0.03 switch_distance=0.15 numbers=0,1,2 placed=0.05".
+- With K objects, number k from 1 to K stands for the subgoal that leads the tool to object k. Number K + k, for k below K,
+  stands for a goal that asks for the places of the first k objects only. The task's own goal asks for all K.
+- The policy acts for the first object that is not placed: for its subgoal while the tool is farther than switch_distance,
+  then for the places of the objects up to it. An object that is knocked off its place is the first again.
+- Where a goal is not about an object, its numbers count as reached: achieved and desired goal are equal there.
 """
 
 from __future__ import annotations
@@ -90,10 +93,6 @@ class Subgoal:
         is_own, source = self._spread(others.shape[-1])
         return xp.where(xp.asarray(is_own), values[..., source], others)
 
-    def leave(self, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
-        """Return goals (..., g) that ask the object to stay where it is."""
-        return xp.where(xp.asarray(self._spread(goal.shape[-1])[0]), achieved_goal, goal)
-
     @cached_property
     def _index(self) -> Array:
         return np.array(self.numbers, np.int64)
@@ -121,6 +120,11 @@ def parse_subgoals(texts: Sequence[str], spec: GoalSpec) -> tuple[Subgoal, ...]:
     return subgoals
 
 
+def count_subgoals(subgoals: Sequence[Subgoal]) -> int:
+    """Return how many numbers besides TASK rows can have: of a chain also those of the first objects being placed."""
+    return 2 * len(subgoals) - 1 if subgoals and subgoals[0].numbers else len(subgoals)
+
+
 def _check_chain(subgoals: Sequence[Subgoal], goal_size: int) -> None:
     numbers = [number for subgoal in subgoals for number in subgoal.numbers]
     if numbers and not all(subgoal.numbers for subgoal in subgoals):
@@ -141,7 +145,7 @@ def acting_goals(
     """Return the subgoal number (...), achieved goal and goal (..., g) that the policy acts for.
 
     The policy acts for the first subgoal that is farther than its switch_distance (its tolerance if `is_guided`). A row
-    that belongs to a subgoal considers only the subgoals before it. `_goals_of_chain` is the rule for several objects.
+    that belongs to a subgoal considers only the subgoals before it. `_goals_of_chain` is the rule for a chain.
 
     observation: (..., n). achieved_goal, goal: (..., g).
     subgoal: (...), TASK for rows of the task's own goal.
@@ -176,17 +180,21 @@ def acting_goal(
 def _goals_of_chain(
     subgoals: Sequence[Subgoal], observation: Any, achieved_goal: Any, goal: Any, subgoal: Any, is_guided: bool, xp: Any
 ) -> tuple[Any, Any, Any]:
-    """Return what `acting_goals` returns, for a chain. A row that belongs to a subgoal acts for that."""
+    """Return what `acting_goals` returns.
+
+    A row whose goal asks for the places of the first objects considers only these. A row of "reach" acts for its object.
+    """
+    size, n_asked = len(subgoals), xp.where(subgoal == TASK, len(subgoals), subgoal - len(subgoals))
     acting, acting_achieved, acting_goal = subgoal, achieved_goal, goal
-    is_task = is_open = subgoal == TASK  # is_open: all objects so far are placed
-    for number, each in enumerate(subgoals, 1):
-        is_later = (is_task & ~is_open & (acting == TASK))[..., None]
-        acting_goal = xp.where(is_later, each.leave(achieved_goal, acting_goal, xp), acting_goal)
-        is_next = is_open & ~each.is_placed(achieved_goal, goal, xp)
+    is_open = n_asked > 0  # all objects so far are placed
+    for k, each in enumerate(subgoals, 1):
+        is_next = is_open & (n_asked >= k) & ~each.is_placed(achieved_goal, goal, xp)
         is_far = is_next & (each.distance(observation, xp) > (each.tolerance if is_guided else each.switch_distance))
+        is_near = is_next & ~is_far & (n_asked > k)
         reached, wanted = (each.fill(part.of(observation, xp), goal, xp) for part in (each.achieved, each.goal))
-        acting = xp.where(is_far, number, acting)
+        acting = xp.where(is_far, k, xp.where(is_near, size + k, acting))
         acting_achieved = xp.where(is_far[..., None], reached, acting_achieved)
+        acting_achieved = xp.where(is_near[..., None], of_first(subgoals, k, achieved_goal, goal, xp), acting_achieved)
         acting_goal = xp.where(is_far[..., None], wanted, acting_goal)
         is_open = is_open & ~is_next
     return acting, acting_achieved, acting_goal
@@ -196,12 +204,18 @@ def _goal_of_chain(
     subgoals: Sequence[Subgoal], observation: Array, achieved_goal: Array, goal: Array, is_guided: bool
 ) -> tuple[int, Array, Array]:
     """Return what `_goals_of_chain` returns, for one observation of the task's own goal."""
-    for number, each in enumerate(subgoals, 1):
+    for k, each in enumerate(subgoals, 1):
         if each.is_placed(achieved_goal, goal):
             continue
         if each.distance(observation) > (each.tolerance if is_guided else each.switch_distance):
-            return number, each.fill(each.achieved.of(observation), goal), each.fill(each.goal.of(observation), goal)
-        for later in subgoals[number:]:
-            goal = later.leave(achieved_goal, goal)
-        break
+            return k, each.fill(each.achieved.of(observation), goal), each.fill(each.goal.of(observation), goal)
+        if k < len(subgoals):
+            return len(subgoals) + k, of_first(subgoals, k, achieved_goal, goal), goal
     return TASK, achieved_goal, goal
+
+
+def of_first(subgoals: Sequence[Subgoal], k: int, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
+    """Return achieved goals (..., g) in which only the first k objects are where they are; the others count as placed."""
+    is_asked = np.zeros(goal.shape[-1], np.bool_)
+    is_asked[[number for each in subgoals[:k] for number in each.numbers]] = True
+    return xp.where(xp.asarray(is_asked), achieved_goal, goal)

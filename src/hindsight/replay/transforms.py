@@ -15,7 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from ..errors import GoalEnvError, OptionError
 from ..options import ReplayOptions
 from ..records import Array, Batch
-from ..records.subgoals import Subgoal, parse_subgoals
+from ..records.subgoals import TASK, Subgoal, count_subgoals, of_first, parse_subgoals
 from ..records.symmetries import Symmetries
 from .kernels import compiled, gather, row_layout, write_rewards
 from .rows import BatchMemory, Draw, as_bytes, read_only
@@ -191,6 +191,8 @@ def check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str
 class SubgoalTransform:
     """Relabel a fraction of the samples with the goals of subgoals (relay HER, Luo et al. 2023).
 
+    Of a chain, the other samples are split evenly between the task's goal and goals that ask for the first objects only.
+
     texts: subgoals as `hindsight.records.subgoals` describes them. The fraction is split evenly between them.
     success_reward: reward where a subgoal is reached. It is one less elsewhere.
     symmetries: those that are applied to the samples. They must transform the columns of subgoals as they do goals.
@@ -209,10 +211,24 @@ class SubgoalTransform:
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
         u = rng.uniform(len(batch))
-        subgoal = np.where(u < self.fraction, 1 + (u / max(self.fraction, 1e-9) * len(self.subgoals)).astype(np.int64), 0)
+        n_places, size = count_subgoals(self.subgoals) - len(self.subgoals), len(self.subgoals)
+        reach = 1 + (u / max(self.fraction, 1e-9) * size).astype(np.int64)
+        place = ((u - self.fraction) / max(1 - self.fraction, 1e-9) * (n_places + 1)).astype(np.int64)
+        subgoal = np.where(u < self.fraction, reach, np.where(place > 0, size + place, TASK))
+        for k in range(1, n_places + 1):
+            self._ask_for_first(batch, np.flatnonzero(subgoal == size + k), k)
         for number, each in enumerate(self.subgoals, 1):
             self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == number), each)
         draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
+
+    def _ask_for_first(self, batch: Batch, here: Array, k: int) -> None:
+        """Write goals and rewards into the samples `here` that ask for the places of the first k objects of a chain."""
+        goal = batch.goal[here]
+        batch.achieved_goal[here] = of_first(self.subgoals, k, batch.achieved_goal[here], goal)
+        batch.next_achieved_goal[here] = reached = of_first(self.subgoals, k, batch.next_achieved_goal[here], goal)
+        is_met = np.sqrt(np.square(reached - goal).sum(1)) < self.subgoals[k - 1].placed
+        batch.reward[here] = self.success_reward - 1.0 + is_met
+        batch.terminated[here] = False
 
     def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal) -> None:
         """Write goals and rewards of `subgoal` into the samples `here`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -54,8 +55,10 @@ class Chain:
         )
 
     def placed(self, k: int) -> float:
-        """Return how near to its goal object k counts as placed."""
-        return self.contacts[k].distances[1] if self.success_distance is None else self.success_distance
+        """Return how near to its goal object k counts as placed: if all are, their Euclidean distance is a success."""
+        if self.success_distance is None:
+            return self.contacts[k].distances[1]
+        return self.success_distance / math.sqrt(len(self.contacts))
 
     def subgoals(self, units: Units) -> tuple[str, ...]:
         """Return a subgoal for each object, as the option `subgoals` writes them."""
@@ -71,9 +74,12 @@ class Chain:
         why = "the order of the goal" if self.order == tuple(range(len(self.numbers))) else "not the order of the goal"
         order = f"order {', '.join(str(k + 1) for k in self.order)}, {why}: {at_rest} of their goals lie where they rest"
         if self.success_distance is None:
-            placed = "an object counts as placed within the median distance of contact, as rewards show no distance of success"
+            placed = (
+                "an object counts as placed within the median distance of contact, as rewards show no distance of success"
+            )
         else:
-            placed = f"an object counts as placed within the distance of success, {self.success_distance:.3g}"
+            within = f"within {self.success_distance:.3g}"
+            placed = f"a success is {within}, so an object counts as placed within {self.placed(0):.3g}"
         return f"{len(self.contacts)} objects, as their numbers of the goal move one at a time; {each}; {order}; {placed}"
 
 

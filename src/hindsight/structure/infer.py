@@ -145,7 +145,7 @@ def infer_structure(
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
     (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are places
-    along axes of which a mirror holds. compute_reward: of the task; with several objects it shows when one is placed.
+    along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is placed.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     if not is_flat(spec):
@@ -161,10 +161,8 @@ def infer_structure(
     is_object = has_object(rest, copies, controlled)
     objects = find_objects(steps) if is_object else ()
     chain = find_chain(steps, objects, copies, controlled, units) if len(objects) > 1 else None
-    if len(objects) > 1:
-        contact = chain.joint if chain else None
-    else:
-        contact = find_contact(steps, copies, controlled, units) if is_object else None
+    single = find_contact(steps, copies, controlled, units) if len(objects) == 1 else None
+    contact = chain.joint if chain else single
     differences = find_differences(steps) if contact is not None else ()
     found = Structure(
         units=units,

@@ -38,8 +38,8 @@ def _why_no_object(found: Structure) -> str:
 def _why_no_contact(found: Structure) -> str:
     moved, played = found.probes
     if played and len(found.objects) > 1 and moved >= MIN_PROBES * played:
-        each = _listed(found.moved)
-        return f"actions that bring the likely tool to the objects moved them in {each} of {played} episodes, {MIN_MOVED} needed"
+        each = f"in {_listed(found.moved)} of {played} episodes, {MIN_MOVED} needed"
+        return f"actions that bring the likely tool to the objects moved them {each}"
     if played:
         return (
             f"actions that bring the likely tool to the object moved it in {moved} of {played} episodes, and "

@@ -12,9 +12,7 @@ from .contact import Contact
 from .units import Units
 
 
-def plan_probing(
-    controlled: ControlledColumns, contact: Contact, units: Units, others: Sequence[Contact] = ()
-) -> Probing:
+def plan_probing(controlled: ControlledColumns, contact: Contact, units: Units, others: Sequence[Contact] = ()) -> Probing:
     """Return how to bring the tool of a contact to its object. others: contacts of the same tool with further objects.
 
     The change of the tool's columns is linear in the action, as regression found: the pseudo-inverse of that effect steers.

@@ -50,8 +50,8 @@ def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Numbers] = ()
 
     objects: the numbers of the goal of each object, which together are all of them in their order; empty: one object.
     """
-    ranges = [_widened_range(steps.of_numbers(numbers)) for numbers in objects or [range(steps.goal_size)]]
-    low, high = (np.concatenate(ends) for ends in zip(*ranges, strict=True))
+    ranges = [_widened_range(steps.of_numbers(numbers)) for numbers in objects or [tuple(range(steps.goal_size))]]
+    low, high = np.concatenate(ranges, axis=1)
     is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
     last = np.append(np.flatnonzero(probing.starts_episode)[1:], len(probing)) - 1
     left = np.unique(probing.episode[is_outside])
