@@ -114,3 +114,37 @@ def test_n_step_returns_are_refused_with_subgoals():
 def test_extra_reward_is_refused_with_subgoals():
     with pytest.raises(OptionError, match="extra_reward must be False with subgoals, got True"):
         make_buffer(extra_reward=True)
+
+
+FIRST = "reach achieved=0 goal=1 tolerance=0.5 switch_distance=1 numbers=0 placed=0.5"
+OTHER = "reach achieved=0 goal=2 tolerance=0.25 switch_distance=1 numbers=1 placed=0.5"
+
+
+def test_samples_of_a_chain():
+    """1 and 2 lead to an object, 3 asks for the place of the first one alone. The rest counts as reached."""
+    chain, plain = make_buffer((FIRST, OTHER), subgoal_fraction=0.5), make_buffer(())
+    batch, was = chain.sample(4_000), plain.sample(4_000)
+    assert [np.mean(batch.subgoal == n) for n in range(4)] == pytest.approx([0.25] * 4, abs=0.03)
+    for number, at in ((1, 0), (2, 1), (3, 0)):
+        here = batch.subgoal == number
+        for name in ("achieved_goal", "next_achieved_goal"):
+            assert np.array_equal(getattr(batch, name)[here, 1 - at], was.goal[here, 1 - at])
+            source = name if number == 3 else name.replace("achieved_goal", "observation")
+            own = getattr(was, source)[here, 0]
+            assert np.array_equal(getattr(batch, name)[here, at], own)
+        assert np.array_equal(batch.goal[here, 1 - at], was.goal[here, 1 - at])
+        distance = np.abs(batch.next_achieved_goal - batch.goal)[here, at]
+        assert np.array_equal(batch.reward[here], (distance < (0.25 if number == 2 else 0.5)) - 1.0)
+        assert not batch.terminated[here].any()
+    of_first = batch.subgoal == 3
+    assert np.array_equal(batch.goal[of_first], was.goal[of_first])
+
+
+@pytest.mark.parametrize(("mirror", "is_refused"), [("o1=-o1 g0=-g0", False), ("o1=o2 o2=o1 g0=g1 g1=g0", True)])
+def test_a_symmetry_must_keep_the_numbers_of_each_object(mirror, is_refused):
+    texts, symmetries = (FIRST.replace("achieved=0", "achieved=1"), OTHER), (mirror,)
+    if not is_refused:
+        make_buffer(texts, symmetries=symmetries)
+        return
+    with pytest.raises(OptionError, match="of the subgoal reach as they"):
+        make_buffer(texts, symmetries=symmetries)
