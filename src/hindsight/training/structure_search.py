@@ -206,7 +206,9 @@ class StructureSearch:
         before = run.settings
         if self.state.found_endings and self.state.endings.is_clear and run.counts.unguided_success < POOR:
             self._take_endings()  # an agent that is not poor need not begin anew for a more exact reward
-        if run.counts.env_steps >= TRY_LONGER_AT and run.counts.unguided_success < HOPELESS:
+        # of several objects, not even the first is placed so early
+        may_be_stuck = len(self.state.observed.get("subgoals", ((), ""))[0]) <= 1
+        if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.counts.unguided_success < HOPELESS:
             self.state.ends_early = False  # the way to the goals may lead through places without any goal or start
         if self.state.random_episodes:
             self._test_again(run, episodes)
@@ -214,7 +216,7 @@ class StructureSearch:
             self._probe(run, episodes, found, found.contact)
             return
         self._adopt(run)
-        if run.settings == before and run.counts.unguided_success < POOR:
+        if may_be_stuck and run.settings == before and run.counts.unguided_success < POOR:
             self.state.restarted_at.append(run.counts.env_steps)
             self._rebuild(run, before)
 
