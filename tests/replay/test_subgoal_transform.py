@@ -140,11 +140,17 @@ def test_samples_of_a_chain():
     assert np.array_equal(batch.goal[of_first], was.goal[of_first])
 
 
-@pytest.mark.parametrize(("mirror", "is_refused"), [("o1=-o1 g0=-g0", False), ("o1=o2 o2=o1 g0=g1 g1=g0", True)])
-def test_a_symmetry_must_keep_the_numbers_of_each_object(mirror, is_refused):
-    texts, symmetries = (FIRST.replace("achieved=0", "achieved=1"), OTHER), (mirror,)
-    if not is_refused:
-        make_buffer(texts, symmetries=symmetries)
-        return
-    with pytest.raises(OptionError, match="of the subgoal reach as they"):
-        make_buffer(texts, symmetries=symmetries)
+EXCHANGE = "o1=o2 o2=o1 g0=g1 g1=g0"
+
+
+def test_a_chain_is_relabelled_after_its_objects_were_exchanged():
+    batch = make_buffer((FIRST, OTHER), subgoal_fraction=0.5, symmetries=(EXCHANGE,)).sample(4_000)
+    was = make_buffer((FIRST, OTHER), subgoal_fraction=0.5).sample(4_000)
+    is_exchanged = ~(batch.observation == was.observation).all(1)
+    assert np.mean(is_exchanged) == pytest.approx(0.5, abs=0.03)
+    assert np.array_equal(batch.observation[is_exchanged], was.observation[is_exchanged][:, [0, 2, 1, 3, 4]])
+    for number, at in ((1, 0), (2, 1)):
+        here = batch.subgoal == number
+        assert np.array_equal(batch.achieved_goal[here, at], batch.observation[here, 0])
+        own = here & ~batch.is_relabelled
+        assert np.array_equal(batch.goal[own, at], batch.observation[own, 1 + at])

@@ -14,7 +14,7 @@ from hindsight.structure.chain import Chain, count_moved
 from hindsight.structure.contact import find_onsets
 from hindsight.structure.objects import find_objects
 from hindsight.structure.steps import Steps
-from hindsight.structure.success import find_success_distance
+from hindsight.structure.success import find_success_distance, ignores_exchange
 from hindsight.structure.workspace import find_workspace
 
 
@@ -94,14 +94,35 @@ def test_each_object_has_a_subgoal(inferred):
     assert "order 1, 2, the order of the goal" in next(f for f in structure.findings() if f.option == "subgoals").evidence
 
 
-def test_mirrors_change_both_objects(inferred):
+def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
     structure = inferred[0]
-    texts = [symmetry.text for symmetry in structure.symmetries if symmetry.holds]
-    group = Symmetries(texts, SPEC)
-    assert len(group) == 8
-    assert structure.symmetries[0].axes == (0,)
+    assert [(symmetry.axes, symmetry.objects) for symmetry in structure.symmetries] == [
+        ((0,), ()),
+        ((1,), ()),
+        ((0, 1), ()),
+        ((), (0, 1)),
+    ]
+    texts = structure.options()["symmetries"]
+    assert len(Symmetries(texts, SPEC)) == 16
+    assert texts[3] == "o2=o4 o3=o5 o4=o2 o5=o3 o6=o8 o7=o9 o8=o6 o9=o7 g0=g2 g1=g3 g2=g0 g3=g1"
     mirrored = Symmetries(texts[:1], SPEC).transformed("goal", np.array([[0.1, 0.2, 0.3, 0.4]]), 1)
     assert mirrored[0] == pytest.approx([-0.1, 0.2, -0.3, 0.4], abs=0.02)
+
+
+def test_objects_are_exchanged_only_if_rewards_ignore_it():
+    def other_reward(achieved_goal, desired_goal, info):
+        return -(np.linalg.norm((achieved_goal - desired_goal)[:, :2], axis=-1) > THRESHOLD).astype(np.float64)
+
+    goals = [np.tile(goal, (3, 1)) for goal in np.random.default_rng(0).uniform(-1, 1, (8, 4))]
+    episodes = [Episode(goal, goal, goal, np.zeros((2, 1)), np.zeros(2)) for goal in goals]
+    assert ignores_exchange(compute_reward, episodes, 2)
+    assert not ignores_exchange(other_reward, episodes, 2)
+
+
+def test_the_discount_leaves_each_object_its_time():
+    contact = Contact(tool=(0,), thing=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
+    chain = Chain(((0,), (1,)), (contact, contact), (1.0, 1.0))
+    assert [chain.discount(steps) for steps in (100, 10)] == [0.98, 0.9]
 
 
 def test_places_are_hidden_and_the_gaps_are_not(inferred):

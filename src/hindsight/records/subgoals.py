@@ -120,9 +120,14 @@ def parse_subgoals(texts: Sequence[str], spec: GoalSpec) -> tuple[Subgoal, ...]:
     return subgoals
 
 
+def is_chain(subgoals: Sequence[Subgoal]) -> bool:
+    """Return whether the subgoals are those of several objects, one after another."""
+    return bool(subgoals and subgoals[0].numbers)
+
+
 def count_subgoals(subgoals: Sequence[Subgoal]) -> int:
     """Return how many numbers besides TASK rows can have: of a chain also those of the first objects being placed."""
-    return 2 * len(subgoals) - 1 if subgoals and subgoals[0].numbers else len(subgoals)
+    return 2 * len(subgoals) - 1 if is_chain(subgoals) else len(subgoals)
 
 
 def _check_chain(subgoals: Sequence[Subgoal], goal_size: int) -> None:
@@ -151,7 +156,7 @@ def acting_goals(
     subgoal: (...), TASK for rows of the task's own goal.
     xp: the namespace of the array functions, `numpy` by default.
     """
-    if subgoals and subgoals[0].numbers:
+    if is_chain(subgoals):
         return _goals_of_chain(subgoals, observation, achieved_goal, goal, subgoal, is_guided, xp)
     acting = subgoal
     for number, each in reversed(list(enumerate(subgoals, 1))):
@@ -167,7 +172,7 @@ def acting_goal(
     subgoals: Sequence[Subgoal], observation: Array, achieved_goal: Array, goal: Array, is_guided: bool
 ) -> tuple[int, Array, Array]:
     """Return what `acting_goals` returns for one observation of the task's own goal, in less time."""
-    if subgoals and subgoals[0].numbers:
+    if is_chain(subgoals):
         return _goal_of_chain(subgoals, observation, achieved_goal, goal, is_guided)
     for number, each in enumerate(subgoals, 1):
         achieved, desired = each.achieved.of(observation), each.goal.of(observation)

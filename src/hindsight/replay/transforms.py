@@ -15,7 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from ..errors import GoalEnvError, OptionError
 from ..options import ReplayOptions
 from ..records import Array, Batch
-from ..records.subgoals import TASK, Subgoal, count_subgoals, of_first, parse_subgoals
+from ..records.subgoals import TASK, Subgoal, count_subgoals, is_chain, of_first, parse_subgoals
 from ..records.symmetries import Symmetries
 from .kernels import compiled, gather, row_layout, write_rewards
 from .rows import BatchMemory, Draw, as_bytes, read_only
@@ -195,14 +195,16 @@ class SubgoalTransform:
 
     texts: subgoals as `hindsight.records.subgoals` describes them. The fraction is split evenly between them.
     success_reward: reward where a subgoal is reached. It is one less elsewhere.
-    symmetries: those that are applied to the samples. They must transform the columns of subgoals as they do goals.
+    symmetries: those that are applied to the samples. Those that are applied later must transform the columns of subgoals
+        as they do goals. Of a chain they are applied here, before: they may exchange objects.
     """
 
     def __init__(
         self, timeline: Timeline, texts: Sequence[str], fraction: float, success_reward: float, symmetries: Symmetries
     ) -> None:
         self.subgoals: tuple[Subgoal, ...] = parse_subgoals(texts, timeline.spec)
-        for subgoal in self.subgoals:
+        self._symmetry = SymmetryTransform(symmetries) if is_chain(self.subgoals) and len(symmetries) > 1 else None
+        for subgoal in self.subgoals if self._symmetry is None else ():
             _refuse_other_symmetry(subgoal, symmetries)
         self.fraction, self.success_reward = fraction, success_reward
         self._observations: Array = timeline.rows["observation"]
@@ -210,6 +212,10 @@ class SubgoalTransform:
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
+        element = None
+        if self._symmetry is not None:
+            element = self._symmetry.draw(len(batch), rng)
+            self._symmetry.apply(batch, element)
         u = rng.uniform(len(batch))
         n_places, size = count_subgoals(self.subgoals) - len(self.subgoals), len(self.subgoals)
         reach = 1 + (u / max(self.fraction, 1e-9) * size).astype(np.int64)
@@ -218,7 +224,7 @@ class SubgoalTransform:
         for k in range(1, n_places + 1):
             self._ask_for_first(batch, np.flatnonzero(subgoal == size + k), k)
         for number, each in enumerate(self.subgoals, 1):
-            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == number), each)
+            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == number), each, element)
         draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
 
     def _ask_for_first(self, batch: Batch, here: Array, k: int) -> None:
@@ -230,15 +236,18 @@ class SubgoalTransform:
         batch.reward[here] = self.success_reward - 1.0 + is_met
         batch.terminated[here] = False
 
-    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal) -> None:
+    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal, element: Array | None) -> None:
         """Write goals and rewards of `subgoal` into the samples `here`.
 
         The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
-        Numbers of other objects count as reached: they are those of the sample's own goal.
+        Numbers of other objects count as reached: they are those of the sample's own goal. element: that the samples were
+        transformed by; None: by none.
         """
         goal_row, place = np.divmod(goal_at[here], self._row_bytes)
         is_desired = (place == self._desired_at)[:, None]
         there = self._observations[goal_row]
+        if self._symmetry is not None and element is not None:
+            self._symmetry.apply_to(there, "observation", element[here])
         others, reached = batch.goal[here], subgoal.achieved.of(batch.next_observation[here])
         goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
         batch.achieved_goal[here] = subgoal.fill(subgoal.achieved.of(batch.observation[here]), others)
@@ -274,10 +283,21 @@ class SymmetryTransform:
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Transform observations, goals and actions in place."""
-        element = (rng.uniform(len(batch)) * len(self._symmetries)).astype(np.int64)
+        self.apply(batch, self.draw(len(batch), rng))
+
+    def draw(self, count: int, rng: RandomNumbers) -> Array:
+        """Return random elements of the group, (count,) int64."""
+        return (rng.uniform(count) * len(self._symmetries)).astype(np.int64)
+
+    def apply(self, batch: Batch, element: Array) -> None:
+        """Transform the rows of a batch in place. element: (B,)."""
         for field, columns in TRANSFORMED.items():
-            maps = self._symmetries.maps[columns]
-            apply_symmetry(getattr(batch, field), element, maps.source, maps.factor, maps.offset)
+            self.apply_to(getattr(batch, field), columns, element)
+
+    def apply_to(self, values: Array, columns: str, element: Array) -> None:
+        """Transform observations, goals or actions in place. columns: which of them `values`, (B, n), are."""
+        maps = self._symmetries.maps[columns]
+        apply_symmetry(values, element, maps.source, maps.factor, maps.offset)
 
 
 @compiled
@@ -330,6 +350,6 @@ def make_augmentations(
     transforms: list[Transform] = []
     if subgoals:
         transforms.append(SubgoalTransform(timeline, subgoals, options.subgoal_fraction, success_reward, symmetries))
-    if len(symmetries) > 1:
+    if len(symmetries) > 1 and not is_chain(parse_subgoals(subgoals, timeline.spec)):
         transforms.append(SymmetryTransform(symmetries))
     return transforms

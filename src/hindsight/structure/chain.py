@@ -17,6 +17,7 @@ from .units import Units
 
 MIN_MOVED = 2  # probing episodes in which each object must begin to move
 MARGIN = 0.1  # of the standard deviation of the goals: a place within it of where an object rests is one of these
+LEAST_DISCOUNT = 0.9
 CLEARLY = 0.5  # the order of the goal is changed only if the fractions of goals at places of rest differ by so much
 
 
@@ -59,6 +60,14 @@ class Chain:
         if self.success_distance is None:
             return self.contacts[k].distances[1]
         return self.success_distance / math.sqrt(len(self.contacts))
+
+    def discount(self, time_limit: int) -> float:
+        """Return the discount whose horizon is the time for one object: each is placed for itself."""
+        return round(max(LEAST_DISCOUNT, 1 - len(self.contacts) / time_limit), 3)
+
+    def reason(self, time_limit: int) -> str:
+        """Return why `discount` is as it is."""
+        return f"{len(self.contacts)} objects in {time_limit} steps"
 
     def subgoals(self, units: Units) -> tuple[str, ...]:
         """Return a subgoal for each object, as the option `subgoals` writes them."""

@@ -36,7 +36,7 @@ from .relevance import Relevance, find_relevant_columns
 from .rest import Rest, measure_rest
 from .rewards import ACTION_L2, RewardScale, measure_rewards
 from .steps import HELD_OUT, Steps
-from .success import RewardOf, find_success_distance
+from .success import RewardOf, find_success_distance, ignores_exchange
 from .symmetries import Symmetry, SymmetryFinder
 from .units import Units, find_units
 from .workspace import Workspace, find_workspace
@@ -65,7 +65,7 @@ class Structure:
     has_object: whether the goal is about something that the action does not move directly.
     contact, relevance, workspace: None without an object, or with too little evidence.
     objects: the numbers of the goal of each object. moved: probing episodes in which each of them began to move.
-    chain: of several objects; `contact` is then its joint one.
+    chain: of several objects; `contact` is then its joint one. time_limit: steps of an episode, None without a limit.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
@@ -90,6 +90,7 @@ class Structure:
     objects: tuple[Numbers, ...] = ()
     moved: tuple[int, ...] = ()
     chain: Chain | None = None
+    time_limit: int | None = None
 
     def findings(self) -> list[Finding]:
         """Return the options that follow, with their evidence. Where an option occurs twice, the later one counts."""
@@ -98,6 +99,10 @@ class Structure:
         scaled = self.scale.options(options.get("action_l2", ACTION_L2))
         found = [Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled]
         found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
+        if self.chain is not None and self.time_limit is not None:
+            found.append(
+                Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit), False)
+            )
         if self.contact is not None:
             if self.contact.leads_to_goals:
                 evidence = (self.chain or self.contact).evidence() + self.units.evidence()
@@ -178,6 +183,7 @@ def infer_structure(
         n_onsets=len(find_onsets(steps)),
         objects=objects,
         chain=chain,
+        time_limit=spec.max_episode_steps,
     )
     if contact is None or not probing:
         return found
@@ -192,7 +198,10 @@ def infer_structure(
         return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes)
     chain = measure_chain(everything, chain, distance)
-    return _with_contact(replace(found, chain=chain), chain.joint, everything, shown)
+    found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown)
+    if compute_reward is None or not ignores_exchange(compute_reward, episodes, len(objects[0])):
+        found = replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
+    return found
 
 
 def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Sequence[int]) -> Structure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from .axes import SCALAR, UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
 from .columns import ControlledColumns
 from .contact import Contact, is_at_task
+from .exchange import pair_columns
 from .relevance import prediction_error
 from .steps import Steps, standardize
 from .transform import Transform
@@ -30,10 +31,11 @@ class Symmetry:
     error, error_plain: mean squared errors in held-out steps, of a model of transformed steps, and of the steps themselves.
     """
 
-    axes: tuple[int, ...]  # of the goal: one for a mirror, two for a quarter turn
+    axes: tuple[int, ...]  # of the goal: one for a mirror, two for a quarter turn, none for an exchange of objects
     text: str
     error: float
     error_plain: float
+    objects: tuple[int, ...] = ()  # that are exchanged
 
     @property
     def holds(self) -> bool:
@@ -45,9 +47,8 @@ class Symmetry:
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
-        name = (
-            f"mirror of axis {self.axes[0]}" if len(self.axes) == 1 else "quarter turn of axes {} and {}".format(*self.axes)
-        )
+        names = ("exchange of objects {} and {}", "mirror of axis {}", "quarter turn of axes {} and {}")
+        name = names[len(self.axes)].format(*self.axes, *(k + 1 for k in self.objects))
         verdict = "holds" if self.holds else "does not hold"
         return (
             f"{name} {verdict}: the held-out error of the next move is {self.error:.2f} of its variance with transformed "
@@ -106,7 +107,27 @@ class SymmetryFinder:
             transforms = self._quarter_turn(k, other)
             if transforms is not None:
                 tested.append(self._test((k, other), transforms))
+        for k in range(len(self._centre) // self._n_axes - 1):
+            transforms = self._exchange_objects(k, k + 1)
+            if transforms is not None:
+                tested.append(replace(self._test((), transforms), objects=(k, k + 1)))
         return tested
+
+    def _exchange_objects(self, one: int, other: int) -> tuple[Transform, Transform, Transform] | None:
+        """Exchange two objects; None if the columns that show them cannot be paired."""
+        pairs = pair_columns(self._steps, self._others, self._contact.tool, one, other)
+        if pairs is None:
+            return None
+        goal = Transform.identity("g", len(self._centre))
+        numbers = goal.source.reshape(-1, self._n_axes)
+        numbers[[one, other]] = numbers[[other, one]]
+        observation = self._identity_with_places(goal)
+        std = self._steps.observation.std(0)
+        for column, source in pairs:
+            is_known = self._units.is_known[[column, source]].all()
+            observation.source[column] = source
+            observation.factor[column] = 1.0 if is_known or source == column else std[column] / max(std[source], 1e-12)
+        return observation, goal, Transform.identity("a", len(self._actions.of))
 
     def _goals_lie_around(self, axis: int) -> bool:
         """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""
