@@ -11,7 +11,7 @@ from .relevance import EXPLAINED
 from .rest import MOSTLY
 
 if TYPE_CHECKING:
-    from .infer import Structure
+    from .findings import Structure
 
 
 def explain_missing(found: Structure) -> list[str]:

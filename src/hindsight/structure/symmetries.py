@@ -9,10 +9,10 @@ from itertools import combinations
 
 import numpy as np
 
-from .axes import SCALAR, UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
+from .axes import SCALAR, UNKNOWN, axis_signals, find_action_axes, find_column_axes
 from .columns import ControlledColumns
 from .contact import Contact, is_at_task
-from .exchange import pair_columns
+from .exchange import pair_axes, pair_columns
 from .relevance import prediction_error
 from .steps import Steps, standardize
 from .transform import Transform
@@ -20,7 +20,6 @@ from .units import Units
 
 WORSE = 1.75  # held-out error of a model of transformed steps alone, relative to one of the steps themselves
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
-SAME_PROFILE = 0.35  # root mean square difference of correlations between columns that a quarter turn exchanges
 MOST_STEPS = 1_500
 
 
@@ -144,7 +143,7 @@ class SymmetryFinder:
 
     def _quarter_turn(self, axis: int, other: int) -> tuple[Transform, Transform, Transform] | None:
         """x -> -y, y -> x about the centre; None if the columns of the two axes cannot be paired."""
-        pairs, action_pairs = (_pairs(table, axis, other) for table in (self._columns, self._actions))
+        pairs, action_pairs = (pair_axes(table, axis, other) for table in (self._columns, self._actions))
         if pairs is None or action_pairs is None:
             return None
         goal = Transform.identity("g", len(self._centre))
@@ -200,24 +199,3 @@ class SymmetryFinder:
 def _exchange(transform: Transform, i: int, j: int, factor: float) -> None:
     transform.source[i], transform.source[j] = j, i
     transform.factor[i], transform.factor[j] = -factor, 1 / factor
-
-
-def _pairs(table: AxisTable, axis: int, other: int) -> list[tuple[int, int, float]] | None:
-    """Pair what belongs to one axis with what belongs to the other, by the likeness of their profiles.
-
-    Returns (i, j, sign that makes their profiles alike); None if one is left over or too different from all others.
-    """
-    free, pairs = table.members(other), []
-    if len(table.members(axis)) != len(free):
-        return None
-    for i in table.members(axis):
-        gaps = [
-            (float(np.sqrt(np.square(table.profile[i] - factor * table.profile[j]).mean())), at, factor)
-            for at, j in enumerate(free)
-            for factor in (1.0, -1.0)
-        ]
-        gap, at, factor = min(gaps)
-        if gap > SAME_PROFILE:
-            return None
-        pairs.append((i, free.pop(at), factor))
-    return pairs
