@@ -113,6 +113,13 @@ def test_training_ends_where_the_achieved_goal_leaves_its_range(low, high):
     assert any(len(episode) < 10 for episode in episodes) == (low[1] > -9)
 
 
+@pytest.mark.parametrize(("steps", "length"), [(4, 4), (None, 10), (25, 10)])
+def test_training_episodes_may_be_shorter_than_others(steps, length):
+    job = Job(7, TRAINING, (0,), setups.weights(), Exploration(random_eps=0.0, noise=0.5, episode_steps=steps))
+    (episode,) = Collector(setups.setup(setups.short)).collect(job)
+    assert (len(episode), episode.terminated) == (length, False)
+
+
 def test_the_limit_truncates_an_episode():
     env = setups.Endless(max_steps=10)
     episode = play_episode(env, lambda o: np.zeros(2, np.float32), 0, limit=25, info_keys=("speed",))

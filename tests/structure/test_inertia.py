@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight.structure.inertia import measure_inertia
+from hindsight.structure.inertia import Inertia, measure_inertia
 from hindsight.structure.steps import Steps
 
 
@@ -30,3 +30,28 @@ def test_what_keeps_its_speed_on_a_long_way_gets_repeated_actions():
 @pytest.mark.parametrize(("kept", "distance"), [(0.97, 20.0), (0.5, 400.0)])
 def test_a_short_way_or_little_inertia_changes_nothing(kept, distance):
     assert measure_inertia(steps_of(kept, distance)).options() == {}
+
+
+def test_the_slowest_number_of_the_goal_counts():
+    """Moves are 0.1 along the first axis, where goals are 2 away, and 1 along the second, where they are 3 away."""
+    moves = np.tile([[0.1, 1.0], [-0.1, -1.0]], (50, 1))
+    place = np.concatenate([[[0.0, 0.0]], moves.cumsum(0)])
+    goal = np.tile([2.0, 3.0], (100, 1))
+    steps = Steps(place[:-1], moves, place[1:], place[:-1], place[1:], goal, np.zeros(100, int))
+    assert measure_inertia(steps).steps_to_goal == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("steps_to_goal", "limit", "is_dense", "options"),
+    [
+        (15, 500, True, {"training_episode_steps": 90, "discount": 0.956}),
+        (15, 500, False, {"training_episode_steps": 90, "discount": 0.989}),
+        (2, 500, False, {"training_episode_steps": 50, "discount": 0.98}),
+        (2, 50, True, {"discount": 0.95}),
+        (80, 500, True, {"discount": 0.99}),
+        (15, 150, False, {}),
+        (15, None, False, {}),
+    ],
+)
+def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, is_dense, options):
+    assert Inertia(0.0, steps_to_goal).horizon(limit, is_dense) == options

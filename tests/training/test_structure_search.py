@@ -2,6 +2,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -11,8 +12,11 @@ from gymnasium.envs.registration import EnvSpec
 from hindsight import HER
 from hindsight.commands.train import Training
 from hindsight.errors import OptionError
+from hindsight.options import Settings
 from hindsight.rollout.collect import play_episode
+from hindsight.structure import Finding
 from hindsight.structure.symmetries import Symmetry
+from hindsight.training import structure_search
 from hindsight.training.checkpoint import restore_trainer, trainer_state
 from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import SavedModel
@@ -299,7 +303,7 @@ def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path)
 @pytest.mark.parametrize(("success", "restarts"), [(0.1, 1), (0.3, 0)])
 def test_a_poor_agent_begins_anew_and_its_updates_are_made_up_for(inferred, monkeypatch, success, restarts):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
-    counts = replace(trainer.counts, unguided_success=success, owed_updates=0.0)
+    counts = replace(trainer.counts, env_steps=6_000, unguided_success=success, owed_updates=0.0)
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "rebuild", lambda *parts: rebuilt.append(parts))
     monkeypatch.setattr(search, "state", replace(search.state, restarted_at=[]))
@@ -308,3 +312,48 @@ def test_a_poor_agent_begins_anew_and_its_updates_are_made_up_for(inferred, monk
     assert len(rebuilt) == restarts
     assert counts.owed_updates == restarts * counts.updates
     assert search.state.restarted_at == restarts * [counts.env_steps]
+
+
+def sliding(mirrors):
+    """What inference finds of a task without an object: these mirrors."""
+    findings = [Finding("symmetries", mirrors, "seen")] if mirrors else []
+    return SimpleNamespace(contact=None, mirrors=mirrors, findings=lambda: findings)
+
+
+@pytest.mark.parametrize(
+    ("known", "found", "used"),
+    [((), ("o0=-o0",), ("o0=-o0",)), (("o0=-o0",), (), None), (("o0=-o0",), None, ("o0=-o0",)), (("a",), ("b",), ("b",))],
+)
+def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, known, found, used):
+    """None: too little was visited to tell, so what is known stays. No mirrors: a wall was found."""
+    search = inferred.trainer.search
+    observed = {"noise": (0.2, "seen")} | ({"symmetries": (known, "seen")} if known else {})
+    monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
+    monkeypatch.setattr(structure_search, "explain_missing", lambda found: [])
+    search._take_mirrors(sliding(found))
+    assert search.state.observed["noise"] == (0.2, "seen")
+    assert search.state.observed.get("symmetries", (None,))[0] == used
+
+
+@pytest.mark.parametrize(
+    ("success", "option", "stays"), [(0.3, "replay", True), (0.1, "replay", False), (0.3, "agent", False)]
+)
+def test_an_agent_that_is_not_poor_stays_if_only_the_batches_change(inferred, monkeypatch, success, option, stays):
+    trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
+    monkeypatch.setattr(trainer, "counts", replace(trainer.counts, unguided_success=success, owed_updates=0.0))
+    monkeypatch.setattr(trainer, "rebuild", lambda agent, *parts: rebuilt.append(agent))
+    changes = {"energy_cap": 0.77} if option == "replay" else {"noise": 0.07}
+    search._rebuild(trainer, Settings.from_json(trainer.settings.to_json(), **changes))
+    assert (rebuilt[0] is trainer.agent) == stays
+    assert trainer.counts.owed_updates == (0 if stays else trainer.counts.updates)
+
+
+def test_a_kept_agent_does_not_see_the_stored_episodes_again(monkeypatch):
+    with HER("PointReach-v0", recipe="default", **FAST) as model:
+        model.learn(150)
+        trainer, seen = model.trainer, []
+        stored = len(trainer.buffer.timeline.episodes())
+        monkeypatch.setattr(trainer.agent, "observe", seen.append)
+        trainer.rebuild(*trainer.search._build(trainer.settings, trainer.agent), trainer.settings)
+        assert len(trainer.buffer.timeline.episodes()) == stored > 0
+        assert not seen

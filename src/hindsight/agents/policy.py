@@ -162,6 +162,7 @@ class Exploration:
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
     lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
+    episode_steps: the episode ends after so many steps; None: at the time limit.
     """
 
     random_eps: float
@@ -174,6 +175,7 @@ class Exploration:
     probing: Probing | None = None
     lowest_achieved: tuple[float, ...] = ()
     highest_achieved: tuple[float, ...] = ()
+    episode_steps: int | None = None
 
     def without_random_actions(self) -> Exploration:
         """Return the exploration of the steps between repeated random actions."""

@@ -61,6 +61,9 @@ class GuideOptions(OptionRecord, title="Subgoals"):
 class WorkspaceOptions(OptionRecord, title="Workspace"):
     """Where training episodes end before their time."""
 
+    training_episode_steps: PositiveInt | None = Field(
+        None, description="training episodes end after so many steps; None: at the time limit, as evaluations do"
+    )
     lowest_achieved: tuple[float, ...] = Field(
         (), description="training episodes end once a number of the achieved goal is below these; empty: they do not"
     )

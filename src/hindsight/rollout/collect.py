@@ -166,11 +166,15 @@ class Collector:
             _polling(_actor(self.policy, exploration, rng), self.poll),
             environment_seed(job.run_seed, job.stream, number),
             number,
-            self.setup.max_episode_steps,
+            self._limit(exploration),
             self.setup.info_keys,
             _range(exploration),
         )
         return replace(episode, is_guided=is_guided)
+
+    def _limit(self, exploration: Exploration | None) -> int | None:
+        limits = self.setup.max_episode_steps, None if exploration is None else exploration.episode_steps
+        return min((limit for limit in limits if limit is not None), default=None)
 
 
 @dataclass

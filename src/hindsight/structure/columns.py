@@ -26,6 +26,11 @@ class GoalCopies:
         """Whether every number of the achieved goal has a copy."""
         return None not in self.columns
 
+    @property
+    def complete(self) -> tuple[int, ...]:
+        """The columns, which must have no gap."""
+        return tuple(column for column in self.columns if column is not None)
+
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         found = {k: column for k, column in enumerate(self.columns) if column is not None}

@@ -80,7 +80,7 @@ def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns
 
     Only columns whose units are known can be compared with the place of the object.
     """
-    thing = tuple(column for column in copies.columns if column is not None)
+    thing = copies.complete
     tool = find_tool(steps, controlled, units)
     return None if tool is None else measure_contact(steps, tool, thing)
 

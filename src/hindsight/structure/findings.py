@@ -9,6 +9,7 @@ from .chain import Chain
 from .columns import ControlledColumns, Difference, GoalCopies
 from .contact import Contact, missing_differences
 from .inertia import Inertia
+from .mirrors import Mirror
 from .objects import Numbers
 from .relevance import Relevance
 from .rest import Rest
@@ -41,7 +42,8 @@ class Structure:
     has_object: whether the goal is about something that the action does not move directly.
     contact, relevance, workspace: None without an object, or with too little evidence.
     objects: the numbers of the goal of each object. moved: probing episodes in which each of them began to move.
-    chain: of several objects; `contact` is then its joint one. time_limit: steps of an episode, None without a limit.
+    chain: of several objects; `contact` is then its joint one. time_limit: of an episode, in steps.
+    mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
@@ -57,16 +59,17 @@ class Structure:
     differences: tuple[Difference, ...]
     contact: Contact | None
     n_onsets: int
+    time_limit: int | None
     probes: tuple[int, int] = (0, 0)
     relevance: Relevance | None = None
     workspace: Workspace | None = None
     hidden: tuple[int, ...] = ()
     symmetries: tuple[Symmetry, ...] = ()
+    mirrors: tuple[Mirror, ...] | None = None
     unclear: tuple[int, ...] = ()
     objects: tuple[Numbers, ...] = ()
     moved: tuple[int, ...] = ()
     chain: Chain | None = None
-    time_limit: int | None = None
 
     def findings(self) -> list[Finding]:
         """Return the options that follow, with their evidence. Where an option occurs twice, the later one counts."""
@@ -75,6 +78,9 @@ class Structure:
         scaled = self.scale.options(options.get("action_l2", ACTION_L2))
         found = [Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled]
         found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
+        if self.mirrors:
+            evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
+            found.append(Finding("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence))
         if self.chain is not None and self.time_limit is not None:
             found.append(
                 Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit), False)
@@ -106,7 +112,7 @@ class Structure:
 
     def _hyperparameters(self) -> dict[str, Any]:
         if not self.rest.is_object:
-            return self.inertia.options()
+            return self.inertia.options() | self.inertia.horizon(self.time_limit, self.scale.is_dense)
         must_be_hit = self.contact is not None and not self.contact.leads_to_goals
         return self.rest.options() | ({"action_l2": HIT_ACTION_L2} if must_be_hit else {})
 

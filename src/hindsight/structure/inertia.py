@@ -1,4 +1,4 @@
-"""Whether what moves keeps its speed: then single random actions cancel out before they get anywhere."""
+"""How fast the achieved goal moves, and whether it keeps its speed: how far a policy must look ahead, how it explores."""
 
 from __future__ import annotations
 
@@ -12,17 +12,28 @@ from .steps import Steps
 KEEPS_SPEED = 0.9  # correlation of the moves of successive steps under independent random actions
 FAR = 40  # steps to a goal at the speed of random actions
 LONGEST_REPEAT = 20  # steps: half of FAR
+DETOUR = 6  # times the steps to a goal: a policy that has learned needs no more
+SHORTEST_EPISODE = 50  # steps
+FEWER = 0.5  # of the steps of an episode: if the steps needed are not as few, training episodes keep their length
+DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the way show the way
+DISCOUNTS = 0.95, 0.99
 
 
 @dataclass(frozen=True)
 class Inertia:
-    """correlation: of successive moves of the achieved goal. steps_to_goal: at the speed that 5 % of the steps exceed."""
+    """correlation: of successive moves. steps_to_goal: at the speed that 5 % of the random steps exceed.
+
+    Both are those of the number of the goal that takes the most steps.
+    """
 
     correlation: float
     steps_to_goal: float
 
     def options(self) -> dict[str, Any]:
-        """Return hyperparameters for tasks whose goals are far away for what keeps its speed."""
+        """Return hyperparameters for tasks whose goals are far away for what keeps its speed.
+
+        Single random actions cancel out there before they get anywhere.
+        """
         if self.correlation < KEEPS_SPEED or self.steps_to_goal < FAR:
             return {}
         return {
@@ -31,6 +42,20 @@ class Inertia:
             "noise": 0.2,
             "relabel": "future=0.6,desired=0.2",
         }
+
+    def horizon(self, limit: int | None, is_dense: bool) -> dict[str, Any]:
+        """Return the length of training episodes and the discount, if the time limit is far longer than goals need.
+
+        limit: of an episode, in steps. is_dense: whether rewards differ on the way to a goal.
+        """
+        needed = max(DETOUR * self.steps_to_goal, SHORTEST_EPISODE)
+        is_long = limit is not None and needed <= FEWER * limit
+        if not (is_long or is_dense):
+            return {}
+        horizon = min(needed, DENSE_HORIZON * self.steps_to_goal) if is_dense else needed
+        lowest, highest = DISCOUNTS
+        discount = {"discount": round(min(max(1 - 1 / horizon, lowest), highest), 3)}
+        return {"training_episode_steps": round(needed)} | discount if is_long else discount
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
@@ -43,6 +68,9 @@ class Inertia:
 def measure_inertia(steps: Steps) -> Inertia:
     """Return how the achieved goal moves in steps with independent random actions."""
     move, start = steps.next_achieved_goal - steps.achieved_goal, steps.starts_episode
-    correlation = (move * steps.of_step_before(move)).sum() / max(np.square(move[~start]).sum(), 1e-12)
-    distance = np.linalg.norm(steps.desired_goal - steps.achieved_goal, axis=1)[start].mean()
-    return Inertia(float(correlation), float(distance / max(np.quantile(steps.move, 0.95), 1e-12)))
+    distance = np.abs(steps.desired_goal - steps.achieved_goal)[start].mean(0)
+    needed = distance / np.maximum(np.quantile(np.abs(move), 0.95, axis=0), 1e-12)
+    slowest = int(needed.argmax())
+    along = move[:, slowest]
+    correlation = (along * steps.of_step_before(move)[:, slowest]).sum() / max(np.square(along[~start]).sum(), 1e-12)
+    return Inertia(float(correlation), float(needed[slowest]))

@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..records import ArraySpec, Episode, GoalSpec
 from .chain import MIN_MOVED, count_moved, find_chain, measure_chain
 from .columns import (
+    GoalCopies,
     find_constant_columns,
     find_controlled_columns,
     find_differences,
@@ -27,6 +28,7 @@ from .contact import (
 )
 from .findings import Structure
 from .inertia import measure_inertia
+from .mirrors import Mirror, MirrorFinder
 from .objects import find_objects
 from .relevance import find_relevant_columns
 from .rest import measure_rest
@@ -34,7 +36,7 @@ from .rewards import measure_rewards
 from .steps import HELD_OUT, Steps
 from .success import RewardOf, find_success_distance, ignores_exchange
 from .symmetries import Symmetry, SymmetryFinder
-from .units import find_units
+from .units import Units, find_units
 from .workspace import find_workspace
 
 
@@ -67,6 +69,7 @@ def infer_structure(
     chain = find_chain(steps, objects, copies, controlled, units) if len(objects) > 1 else None
     single = find_contact(steps, copies, controlled, units) if len(objects) == 1 else None
     contact = chain.joint if chain else single
+    has_mirrors = not rest.is_object and copies.is_complete
     differences = find_differences(steps) if contact is not None else ()
     found = Structure(
         units=units,
@@ -83,24 +86,42 @@ def infer_structure(
         objects=objects,
         chain=chain,
         time_limit=spec.max_episode_steps,
+        mirrors=_find_mirrors(steps, copies, constant, units, spec.action) if has_mirrors else None,
     )
     if contact is None or not probing:
         return found
-    probing_steps = Steps.from_episodes(probing)
-    moved = count_moved(probing_steps, objects)
-    found = replace(found, probes=(len(find_onsets(probing_steps)), len(probing)), moved=moved)
-    if found.probes[0] < MIN_PROBES * len(probing) or (chain is not None and min(moved) < MIN_MOVED):
+    return _with_probing(found, contact, episodes, probing, shown, compute_reward)
+
+
+def _with_probing(
+    found: Structure,
+    contact: Contact,
+    episodes: Sequence[Episode],
+    probing: Sequence[Episode],
+    shown: Sequence[int],
+    compute_reward: RewardOf | None,
+) -> Structure:
+    """Return the structure with what episodes that seek contact show besides."""
+    steps, objects, chain = Steps.from_episodes(probing), found.objects, found.chain
+    found = replace(found, probes=(len(find_onsets(steps)), len(probing)), moved=count_moved(steps, objects))
+    if found.probes[0] < MIN_PROBES * len(probing) or (chain is not None and min(found.moved) < MIN_MOVED):
         return replace(found, contact=None, chain=None)
-    everything = units.apply(Steps.from_episodes([*episodes, *probing]))
-    found = replace(found, workspace=find_workspace(everything, probing_steps, objects))
+    everything = found.units.apply(Steps.from_episodes([*episodes, *probing]))
+    found = replace(found, workspace=find_workspace(everything, steps, objects))
     if chain is None:
         return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes)
     chain = measure_chain(everything, chain, distance)
     found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown)
-    if compute_reward is None or not ignores_exchange(compute_reward, episodes, len(objects[0])):
-        found = replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
-    return found
+    is_same = compute_reward is not None and ignores_exchange(compute_reward, episodes, len(objects[0]))
+    return found if is_same else replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
+
+
+def _find_mirrors(
+    steps: Steps, copies: GoalCopies, constant: Sequence[int], units: Units, action: ArraySpec
+) -> tuple[Mirror, ...] | None:
+    low, high = action.bounds()
+    return MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find()
 
 
 def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Sequence[int]) -> Structure:

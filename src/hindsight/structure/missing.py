@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from .chain import MIN_MOVED
 from .contact import MIN_ONSETS, MIN_PROBES, MOST_GOALS
+from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 from .relevance import EXPLAINED
 from .rest import MOSTLY
 
@@ -17,10 +18,22 @@ if TYPE_CHECKING:
 def explain_missing(found: Structure) -> list[str]:
     """Return one sentence for each kind of structure that was not found or is uncertain."""
     if not found.has_object:
-        return [f"no object, so no subgoals, hidden columns and symmetries: {_why_no_object(found)}"]
+        return [f"no object, so no subgoals and hidden columns: {_why_no_object(found)}", *_mirrors(found)]
     if found.contact is None:
         return [f"no tool that moves the object, so no subgoals, hidden columns and symmetries: {_why_no_contact(found)}"]
     return list(_with_contact(found))
+
+
+def _mirrors(found: Structure) -> Iterator[str]:
+    if found.rest.is_object or not found.copies.is_complete:
+        yield "no symmetries: they are looked for where columns show all numbers of the goal, and these rarely rest"
+    elif found.mirrors is None:
+        yield (
+            f"no mirrors yet: {FEWEST_EPISODES} episodes that visit each place more than once are needed, and at most "
+            f"{MOST_GROUPS} groups of numbers that change their signs together"
+        )
+    elif not found.mirrors:
+        yield "no mirrors: with each change of signs moves are predicted worse, or places lie where none was visited"
 
 
 def _why_no_object(found: Structure) -> str:

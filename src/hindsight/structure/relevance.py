@@ -86,16 +86,21 @@ def prediction_error(
     """
     total, fold_of, n_tested = 0.0, episode % FOLDS, len(target[tested])
     for fold in range(FOLDS):
-        rng = np.random.default_rng(fold)
-        directions = rng.normal(size=(inputs.shape[1], WIDTH)) * 0.9 / np.sqrt(inputs.shape[1])
-        phases = rng.uniform(0, 2 * np.pi, WIDTH)
-        features = np.column_stack([np.cos(inputs @ directions + phases), inputs, np.ones(len(inputs))])
+        features = random_features(inputs, WIDTH, fold)
         seen, is_seen = features[fitted], fold_of[fitted] != fold
         known = seen[is_seen]
         weights = np.linalg.solve(known.T @ known + np.eye(features.shape[1]), known.T @ target[fitted][is_seen])
         is_held_out = fold_of[tested] == fold
         total += float(np.square(features[tested][is_held_out] @ weights - target[tested][is_held_out]).sum())
     return float(total / (n_tested * target.shape[1]))
+
+
+def random_features(inputs: Array, width: int, seed: int) -> Array:
+    """Return `width` random Fourier features of inputs (N, k), the inputs and 1: (N, width + k + 1)."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(inputs.shape[1], width)) * 0.9 / np.sqrt(inputs.shape[1])
+    phases = rng.uniform(0, 2 * np.pi, width)
+    return np.column_stack([np.cos(inputs @ directions + phases), inputs, np.ones(len(inputs))])
 
 
 def _informative_steps(steps: Steps) -> Array:

@@ -74,7 +74,7 @@ class SymmetryFinder:
         self._signals = axis_signals(steps, contact.tool)
         self._n_axes = len(contact.axes)
         self._actions = find_action_axes(controlled.effect_on(contact.axes))
-        self._controlled, self._units = controlled, units
+        self._controlled, self._units, self._std = controlled, units, np.maximum(steps.observation.std(0), 1e-12)
         self._columns = find_column_axes(steps, self._others, self._signals, self._actions)
         at_task = np.flatnonzero(is_at_task(steps, contact))
         picked = at_task[np.unique(np.linspace(0, len(at_task) - 1, MOST_STEPS).astype(np.int64))]
@@ -121,11 +121,10 @@ class SymmetryFinder:
         numbers = goal.source.reshape(-1, self._n_axes)
         numbers[[one, other]] = numbers[[other, one]]
         observation = self._identity_with_places(goal)
-        std = self._steps.observation.std(0)
         for column, source in pairs:
-            is_known = self._units.is_known[[column, source]].all()
+            same_units = source == column or self._units.is_known[[column, source]].all()
             observation.source[column] = source
-            observation.factor[column] = 1.0 if is_known or source == column else std[column] / max(std[source], 1e-12)
+            observation.factor[column] = 1.0 if same_units else self._std[column] / self._std[source]
         return observation, goal, Transform.identity("a", len(self._actions.of))
 
     def _goals_lie_around(self, axis: int) -> bool:

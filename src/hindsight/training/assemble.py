@@ -175,10 +175,10 @@ class Assembly:
         compute_reward = with_info(reward_function(self.environment), self.settings.replay.info_keys)
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild, is_open, compute_reward)
 
-    def _rebuild(self, settings: Settings) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
-        """Return an agent and buffers with other settings, which are those of the run from now on."""
+    def _rebuild(self, settings: Settings, agent: Agent | None) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
+        """Return the agent, or a new one, and buffers with other settings, which are those of the run from now on."""
         self.settings = settings
-        agent = self.agent()
+        agent = agent or self.agent()
         return agent, *self.buffers(agent.policy_spec)
 
     def source(self, policy: PolicySpec) -> Source:

@@ -61,7 +61,9 @@ class RolloutSchedule:
         is_random = counts.env_steps < random_steps
         exploration = self.agent.exploration(is_random, counts.env_steps)
         low, high = rollout.lowest_achieved, rollout.highest_achieved
-        exploration = replace(exploration, lowest_achieved=low, highest_achieved=high)
+        exploration = replace(
+            exploration, lowest_achieved=low, highest_achieved=high, episode_steps=rollout.training_episode_steps
+        )
         if is_random or not self.agent.policy_spec.subgoals:
             return exploration
         guided_episodes = rollout.guided_episodes * (1.0 - counts.unguided_success)

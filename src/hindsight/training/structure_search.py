@@ -24,14 +24,15 @@ LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every s
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
 MORE_RANDOM_STEPS = 250  # until the next look
 PROBING_STEPS = 1_000
-REFINE_AT = (5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
+REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
+AGAIN_FROM = 5_000  # environment steps before which nothing is tested again, and no agent begins anew
 POOR = 0.2  # running success; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
-ENDS_EARLY = ("lowest_achieved", "highest_achieved")
-TRY_LONGER_AT = 10_000  # environment steps without any success, after which episodes no longer end where an object is lost
+ENDS_EARLY = ("lowest_achieved", "highest_achieved", "training_episode_steps")
+TRY_LONGER_AT = 10_000  # environment steps without any success, after which training episodes end at their time limit only
 HOPELESS = 0.01  # running success below which there was none for long
 Resolve = Callable[[Observed], Settings]
-Build = Callable[[Settings], tuple[Agent, HindsightBuffer, Demonstrations | None]]
+Build = Callable[[Settings, Agent | None], tuple[Agent, HindsightBuffer, Demonstrations | None]]
 Phase = Literal["random", "probing", "learning"]
 
 
@@ -45,6 +46,7 @@ class Jobs(Protocol):
 class Run(Protocol):
     """What the search needs of a run: the parts of a `Trainer`."""
 
+    agent: Agent
     buffer: HindsightBuffer
     source: Source
     settings: Settings
@@ -97,7 +99,7 @@ class StructureSearch:
 
     spec: the task.
     resolve: returns the settings of the run with the options that were found.
-    build: returns an agent, a buffer and the demonstrations, if there are any, for settings.
+    build: returns an agent (the given one, or a new one), a buffer and the demonstrations, if there are any, for settings.
     looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
     findings: what the last inference found. missing: what it did not find, and why, in sentences.
     """
@@ -194,7 +196,7 @@ class StructureSearch:
             self._take(run, found)
 
     def _schedule(self, run: Run) -> None:
-        steps = REFINE_AT if self.is_used else ()
+        steps = [step for step in REFINE_AT if self.is_used and (step >= AGAIN_FROM or not self.state.random_episodes)]
         self.state.next_at = next((step for step in steps if step > run.counts.env_steps), None)
 
     def _refine(self, run: Run, episodes: Sequence[Episode]) -> None:
@@ -212,11 +214,15 @@ class StructureSearch:
             self.state.ends_early = False  # the way to the goals may lead through places without any goal or start
         if self.state.random_episodes:
             self._test_again(run, episodes)
-        elif (found := infer_structure(episodes, self._spec)).contact is not None:
-            self._probe(run, episodes, found, found.contact)
-            return
+        else:
+            found = infer_structure(episodes, self._spec)
+            if found.contact is not None:
+                self._probe(run, episodes, found, found.contact)
+                return
+            self._take_mirrors(found)
         self._adopt(run)
-        if may_be_stuck and run.settings == before and run.counts.unguided_success < POOR:
+        is_poor = run.counts.unguided_success < POOR and run.counts.env_steps >= AGAIN_FROM
+        if may_be_stuck and run.settings == before and is_poor:
             self.state.restarted_at.append(run.counts.env_steps)
             self._rebuild(run, before)
 
@@ -242,6 +248,15 @@ class StructureSearch:
         if is_subgoal_new or has_more_symmetries or set(found.hidden) != hidden:
             self._take(run, found)
 
+    def _take_mirrors(self, found: Structure) -> None:
+        """Use the mirrors of a task without an object that hold now, and no others. A wall may be found late."""
+        if found.mirrors is None:
+            return
+        self.findings = [each for each in found.findings() if each.option == "symmetries"]
+        self.missing = explain_missing(found)
+        others = {name: known for name, known in self.state.observed.items() if name != "symmetries"}
+        self.state.observed = others | {each.option: (each.value, each.evidence) for each in self.findings}
+
     def _take(self, run: Run, found: Structure) -> None:
         used = [each for each in found.findings() if self.is_used or not each.is_structure]
         self.findings = list({each.option: each for each in used}.values())
@@ -256,7 +271,11 @@ class StructureSearch:
             self._rebuild(run, settings)
 
     def _rebuild(self, run: Run, settings: Settings) -> None:
-        parts = self._build(settings)
+        """Go on with other settings. An agent that is not poor stays if none of its own options changes."""
+        if settings.agent_options == run.settings.agent_options and run.counts.unguided_success >= POOR:
+            run.rebuild(*self._build(settings, run.agent), settings)
+            return
+        parts = self._build(settings, None)
         run.counts.owed_updates += min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.rebuild(*parts, settings)
 

@@ -156,15 +156,17 @@ class Trainer:
     def rebuild(
         self, agent: Agent, buffer: HindsightBuffer, demonstrations: Demonstrations | None, settings: Settings
     ) -> None:
-        """Go on with another agent and other buffers, which get the stored episodes. Jobs in flight are dropped."""
+        """Go on with other buffers, which get the stored episodes, and maybe another agent. Jobs in flight are dropped."""
         self.rollouts.drop(self.source, self.counts)
         self.evaluator.drop()
-        stored = self.buffer.timeline.episodes()
+        stored, is_new = self.buffer.timeline.episodes(), agent is not self.agent
         self.agent, self.buffer, self.demonstrations, self.settings = agent, buffer, demonstrations, settings
-        self._observe_demonstrations()
         for episode in stored:
             buffer.add_episode(episode)
-            self._observe(episode)
+        if is_new:
+            self._observe_demonstrations()
+            for episode in stored:
+                self._observe(episode)
         self.source.policy = agent.policy_spec
         self.evaluator.agent = agent
         self.rollouts = RolloutSchedule(agent, settings, self.search)

@@ -1,0 +1,181 @@
+"""Mirrors of a task without an object: changes of sign under which the world moves alike, at places that are visited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+import numpy as np
+
+from ..records import Array
+from .move_model import MoveModel
+from .steps import Steps
+from .transform import Transform
+from .units import Units
+
+FEWEST_EPISODES = 10
+MOST_GROUPS = 8  # of numbers that change their signs together: all 2^8 changes of sign are compared
+TIED = 0.3  # squared correlation of a column's change with a number from which on both change their signs together
+ELSEWHERE = 3.0  # standard errors: starts and goals so far from 0 are mirrored at their mean instead
+ONE_SIDED = 0.5  # a number whose mean is so many standard deviations from 0 changes no sign
+FEW, MANY = (
+    (1_000, 100),
+    (3_000, 300),
+)  # steps and features of the model that compares all changes of sign, and of the other
+MOST_TRIED = 12  # changes of sign that the larger model tries
+NO_WORSE = 1.0  # held-out error with mirrored steps added: true ones are as good as more steps
+ALIKE = 1.25  # times the least such error: mirrors that are nearly true help less than true ones
+NOT_NEEDED = 1.1  # held-out error without a column, up to which moves do not depend on it
+MATTERS = 1.05  # held-out error without a number, from which on a false sign of it would be seen
+COVERED = 0.25  # standard deviations: 90 % of the places must have one of another episode so near
+UNVISITED = 1.4  # mirrored places may be farther from visited ones by this factor; farther, there may be a wall
+MOST_PLACES = 1_500  # of which distances are measured
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A change of signs. text: as `records.symmetries` reads it.
+
+    error: held-out error of a model of steps and mirrored steps, relative to one of the steps alone.
+    distance: of mirrored places to visited ones, relative to that of visited places to those of other episodes.
+    """
+
+    text: str
+    error: float
+    distance: float
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        return (
+            f"with mirrored steps the held-out error of the next move is {self.error:.2f} of that without them, and "
+            f"mirrored places are {self.distance:.2f} times as far from visited places as those are from each other"
+        )
+
+
+class MirrorFinder:
+    """Tries changes of sign of columns, with the numbers of the goal that they hold, and of actions.
+
+    steps: in the units of the goal. copies: the column of each number of the goal. constant: columns to leave as they are.
+    units: how the observation holds the columns. is_centred: whether the bounds of each action are symmetric, (actions,).
+    """
+
+    def __init__(
+        self, steps: Steps, copies: Sequence[int], constant: Sequence[int], units: Units, is_centred: Array
+    ) -> None:
+        self._steps, self._copies, self._units = steps, list(copies), units
+        self._columns = [c for c in range(steps.n_columns) if c not in constant]
+        self._centre = np.zeros(steps.n_columns)
+        self._centre[self._copies] = _centre_of_task(steps)
+        columns = (steps.observation - self._centre)[:, self._columns]
+        self._values = np.column_stack([columns, steps.action])
+        is_two_sided = np.isin(self._columns, self._copies) | (np.abs(columns.mean(0)) < ONE_SIDED * columns.std(0))
+        self._can_flip = np.append(is_two_sided, is_centred)
+
+    def find(self) -> tuple[Mirror, ...] | None:
+        """Return generators of the group of mirrors that hold; None if too little was visited, or for too many numbers.
+
+        All products of mirrors must hold too: if one does not, one of its factors fits by accident.
+        """
+        groups = self._groups()
+        if self._steps.episode[-1] + 1 < FEWEST_EPISODES or not 0 < len(groups) <= MOST_GROUPS:
+            return None
+        model = self._model(*MANY)
+        places = self._places(model)
+        usual = self._distance(frozenset(), places)
+        if usual > COVERED:
+            return None
+        if any(len(group) == 1 and model.error_without(min(group)) < MATTERS for group in groups):
+            return ()
+        error = {flipped: model.error_with(self._signs(flipped)) for flipped in self._likely(groups)}
+        limit = min(NO_WORSE, ALIKE * min(error.values()))
+        holding = {flipped for flipped in error if error[flipped] <= limit}
+        found: list[Mirror] = []
+        group = {frozenset[int]()}
+        for flipped in sorted(holding, key=error.__getitem__):
+            products, distance = {flipped ^ each for each in group}, self._distance(flipped, places) / usual
+            if flipped not in group and products <= holding and distance <= UNVISITED and _is_certain(flipped, holding):
+                found.append(Mirror(self._text(flipped), error[flipped], distance))
+                group |= products
+        return tuple(found)
+
+    def _groups(self) -> list[frozenset[int]]:
+        """Return what can change its sign, in groups: if the change of a column follows a number, both change it."""
+        n = len(self._columns)
+        tied = np.eye(self._values.shape[1], dtype=bool)
+        tied[:n] |= np.square(_correlation(self._steps.change[:, self._columns], self._values)) >= TIED
+        tied |= tied.T
+        for _ in range(len(tied)):
+            tied = tied @ tied
+        groups = {frozenset(np.flatnonzero(row).tolist()) for row in tied}
+        return sorted((group for group in groups if self._can_flip[list(group)].all()), key=min)
+
+    def _likely(self, groups: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+        """Return the changes of sign with the least errors of a small model."""
+        some = chain.from_iterable(combinations(groups, n) for n in range(1, len(groups) + 1))
+        flips = [frozenset[int]().union(*chosen) for chosen in some]
+        small = self._model(*FEW)
+        return sorted(flips, key=lambda flipped: small.error_with(self._signs(flipped)))[:MOST_TRIED]
+
+    def _model(self, most_steps: int, width: int) -> MoveModel:
+        picked = _at_equal_intervals(len(self._values), most_steps)
+        change = self._steps.change[:, self._columns]
+        return MoveModel(self._values[picked], change[picked], self._steps.episode[picked], width)
+
+    def _signs(self, flipped: AbstractSet[int]) -> Array:
+        return np.where(np.isin(np.arange(self._values.shape[1]), list(flipped)), -1.0, 1.0)
+
+    def _places(self, model: MoveModel) -> Array:
+        """Return which numbers of the goal are places, (g,): moves depend on them at walls alone. All if none is."""
+        at = [self._columns.index(c) if c in self._columns else None for c in self._copies]
+        is_place = np.array([i is not None and model.error_without(i) <= NOT_NEEDED for i in at])
+        return is_place if is_place.any() else ~is_place
+
+    def _distance(self, flipped: AbstractSet[int], places: Array) -> float:
+        """Return within how many standard deviations of a place of another episode 90 % of the mirrored places lie."""
+        picked = _at_equal_intervals(len(self._values), MOST_PLACES)
+        centred = (self._steps.observation - self._centre)[:, np.array(self._copies)[places]]
+        visited, episode = (centred / np.maximum(centred.std(0), 1e-12))[picked], self._steps.episode[picked]
+        columns = [self._columns[i] for i in flipped if i < len(self._columns)]
+        mirrored = np.where(np.isin(self._copies, columns), -1.0, 1.0)[places] * visited
+        square = np.zeros((len(picked), len(picked)))
+        for one, other in zip(mirrored.T, visited.T, strict=True):
+            square += np.square(one[:, None] - other)
+        square[episode[:, None] == episode] = np.inf
+        return float(np.sqrt(np.quantile(square.min(1), 0.9)))
+
+    def _text(self, flipped: AbstractSet[int]) -> str:
+        n, copies = len(self._columns), np.array(self._copies)
+        observation, goal = Transform.identity("o", self._steps.n_columns), Transform.identity("g", len(copies))
+        action = Transform.identity("a", self._values.shape[1] - n)
+        columns = [self._columns[i] for i in flipped if i < n]
+        numbers = np.isin(copies, columns)
+        observation.factor[columns], observation.offset[columns] = -1.0, 2 * self._centre[columns]
+        goal.factor[numbers], goal.offset[numbers] = -1.0, 2 * self._centre[copies[numbers]]
+        action.factor[[i - n for i in flipped if i >= n]] = -1.0
+        return " ".join([*observation.from_units(self._units).text(), *goal.text(), *action.text()])
+
+
+def _centre_of_task(steps: Steps) -> Array:
+    """Return the centre of starts and goals, (g,): 0 unless they clearly lie elsewhere."""
+    start = steps.starts_episode
+    ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
+    mean, error = ends.mean(0), ends.std(0) / np.sqrt(len(ends))
+    return np.where(np.abs(mean) > ELSEWHERE * error, mean, 0.0)
+
+
+def _is_certain(flipped: frozenset[int], holding: AbstractSet[frozenset[int]]) -> bool:
+    """Whether each sign matters: with another sign of one number it does not hold, unless that number alone may change."""
+    return all(len(flipped ^ other) != 1 or flipped ^ other in holding for other in holding)
+
+
+def _correlation(values: Array, others: Array) -> Array:
+    """Return the correlations of the columns of two arrays, (n, m)."""
+    one, another = ((x - x.mean(0)) / np.maximum(x.std(0), 1e-12) for x in (values, others))
+    return np.asarray(one.T @ another / len(values))
+
+
+def _at_equal_intervals(n: int, most: int) -> Array:
+    """Return at most so many of the numbers below n, at equal intervals."""
+    return np.unique(np.linspace(0, n - 1, most).astype(np.int64))
