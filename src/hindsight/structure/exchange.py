@@ -19,13 +19,13 @@ def pair_columns(
 
     columns: those that are not places. tool: as in `object_signals`. one, other: the objects. None if a column has no pair.
     """
+    if not columns:
+        return []
     signals = object_signals(steps, tool)
     values = steps.observation[:, list(columns)]
     first, second = (correlations(values, signals[k]).reshape(len(columns), -1) for k in (one, other))
     gap = np.sqrt(np.square(first[:, None] - second).mean(2))
     gap = np.maximum(gap, gap.T)  # what the first is to the other object, the second is to the one
-    if not len(columns):
-        return []
     pair = gap.argmin(1)
     is_paired = (pair[pair] == np.arange(len(columns))).all() and gap.min(1).max() <= SAME_PROFILE
     return [(column, columns[at]) for column, at in zip(columns, pair.tolist(), strict=True)] if is_paired else None

@@ -12,7 +12,7 @@ from ..records import Array, Episode
 RewardOf = Callable[[Array, Array, dict[str, Array]], Any]
 MOST_GOALS = 32
 FARTHEST = 8.0  # in standard deviations of the goals
-HALVINGS = 12  # of the interval that the distance lies in
+HALVINGS = 16  # of the interval that the distance lies in
 
 
 def ignores_exchange(compute_reward: RewardOf, episodes: Sequence[Episode], size: int) -> bool:
