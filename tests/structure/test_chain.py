@@ -15,6 +15,7 @@ from hindsight.structure.contact import find_onsets
 from hindsight.structure.objects import find_objects
 from hindsight.structure.steps import Steps
 from hindsight.structure.success import find_success_distance, ignores_exchange
+from hindsight.structure.symmetries import Symmetry
 from hindsight.structure.workspace import find_workspace
 
 
@@ -107,6 +108,11 @@ def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
     assert texts[3] == "o2=o4 o3=o5 o4=o2 o5=o3 o6=o8 o7=o9 o8=o6 o9=o7 g0=g2 g1=g3 g2=g0 g3=g1"
     mirrored = Symmetries(texts[:1], SPEC).transformed("goal", np.array([[0.1, 0.2, 0.3, 0.4]]), 1)
     assert mirrored[0] == pytest.approx([-0.1, 0.2, -0.3, 0.4], abs=0.02)
+
+
+@pytest.mark.parametrize(("objects", "holds"), [((), True), ((0, 1), False)])
+def test_an_exchange_of_objects_must_be_more_exact_than_a_mirror(objects, holds):
+    assert Symmetry((), "", error=1.5, error_plain=1.0, objects=objects).holds == holds
 
 
 def test_objects_are_exchanged_only_if_rewards_ignore_it():
