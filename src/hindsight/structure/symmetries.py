@@ -106,10 +106,8 @@ class SymmetryFinder:
         for k, other in combinations(axes, 2) if not self.has_hand else ():
             if (transforms := self._quarter_turn(k, other)) is not None:
                 tested.append(self._test((k, other), transforms))
-        for k in range(len(self._centre) // self._n_axes - 1):
-            if (transforms := self._exchange_objects(k, k + 1)) is not None:
-                tested.append(replace(self._test((), transforms), objects=(k, k + 1)))
-        return tested
+        exchanges = {(k, k + 1): self._exchange_objects(k, k + 1) for k in range(len(self._centre) // self._n_axes - 1)}
+        return tested + [replace(self._test((), each), objects=pair) for pair, each in exchanges.items() if each]
 
     def _exchange_objects(self, one: int, other: int) -> tuple[Transform, Transform, Transform] | None:
         """Exchange two objects; None if the columns that show them cannot be paired."""
