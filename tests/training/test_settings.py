@@ -170,6 +170,7 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
         ({"strategy": "final"}, {"relabel"}),
         ({"n_sampled_goal": 8}, {"relabel"}),
         ({"n_target_critics": 2}, {"n_critics"}),
+        ({"goal_features": "none"}, {"hidden_goal"}),
         ({"extra_reward": True}, {"subgoals"}),
         ({"relabel_at": "episode_end"}, {"subgoals"}),
         ({"n_steps": 3}, {"subgoals"}),
@@ -183,6 +184,7 @@ def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left
         "relabel": "future=0.6,desired=0.2",
         "n_critics": 1,
         "subgoals": ("near",),
+        "hidden_goal": (0, 1),
     }
     observed = {name: (value, "observed") for name, value in values.items()}
     settings = resolve_settings(load_recipe("default"), SPEC, None, given, observed)

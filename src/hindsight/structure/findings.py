@@ -96,9 +96,12 @@ class Structure:
             missing = missing_differences(self.contact, self.differences)
             if missing:
                 found.append(Finding("column_differences", missing, "no columns hold these differences"))
+        every = tuple(range(len(self.copies.columns)))
+        if not self.rest.is_object and self.copies.is_complete:
+            evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
+            found.append(Finding("hidden_goal", every, evidence))
         if self.relevance is not None and self.hidden:
             found.append(Finding("hidden_observation", self.hidden, self.relevance.evidence()))
-            every = tuple(range(len(self.copies.columns)))
             found.append(
                 Finding("hidden_goal", every, f"goal - achieved_goal has all {len(every)} numbers, wherever the goal lies")
             )

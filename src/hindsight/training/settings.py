@@ -89,6 +89,8 @@ def _displaced(above: Mapping[str, Any], has_extra_reward: bool) -> set[str]:
         displaced |= {"energy_cap", "energy_remaining"}
     if above.get("strategy", "future") != "future" or above.get("n_sampled_goal") is not None:
         displaced.add("relabel")
+    if above.get("goal_features", "relative") != "relative":
+        displaced.add("hidden_goal")
     if above.get("n_target_critics") is not None:
         displaced.add("n_critics")
     if extra_reward or above.get("relabel_at", "sample") != "sample" or above.get("n_steps", 1) != 1:
