@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hindsight.records import Episode
+from hindsight.structure import mirrors
 from hindsight.structure.columns import find_goal_copies
 from hindsight.structure.mirrors import MirrorFinder
 from hindsight.structure.steps import Steps
@@ -12,7 +13,7 @@ from hindsight.structure.units import find_units
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 
 
-def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0):
+def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0):
     """Slide with random pushes in a room from `low` to 1, with elastic walls. wind: its force along y.
 
     Starts and goals lie around 0, as far as `low`. Columns: place (in other units if `scale` is not 1), velocity.
@@ -28,15 +29,21 @@ def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0):
         rows.append(np.append(place, speed))
     rows = np.array(rows)
     observation = rows * [scale, scale, 1, 1]
+    actions = np.column_stack([actions, rng.uniform(-1, 1, (length, n_useless))])
     return Episode(observation, rows[:, :2], np.tile(goal, (length + 1, 1)), actions, np.zeros(length))
 
 
-def find(n_episodes=40, is_centred=(True, True), **task):
+def find_mirrors(n_episodes=40, is_centred=(True, True), known=(), **task):
     rng = np.random.default_rng(0)
     steps = Steps.from_episodes([play(rng, **task) for _ in range(n_episodes)])
     units = find_units(steps)
     steps = units.apply(steps)
-    found = MirrorFinder(steps, find_goal_copies(steps).complete, (), units, np.array(is_centred)).find()
+    centred = np.append(is_centred, np.ones(steps.action.shape[1] - 2, bool)).astype(bool)
+    return MirrorFinder(steps, find_goal_copies(steps).complete, (), units, centred).find(known)
+
+
+def find(*arguments, **task):
+    found = find_mirrors(*arguments, **task)
     return None if found is None else {mirror.text for mirror in found}
 
 
@@ -66,3 +73,17 @@ def test_an_action_with_bounds_of_other_sizes_is_not_mirrored():
 @pytest.mark.parametrize("n_episodes", [5, 12])
 def test_too_few_visits_are_no_evidence(n_episodes):
     assert find(n_episodes) is None
+
+
+def test_what_held_before_stays_unless_it_is_clearly_refuted(monkeypatch):
+    """The limits are made too strict for the mirror that holds with wind."""
+    monkeypatch.setattr(mirrors, "NO_WORSE", 0.9 * find_mirrors(wind=0.004)[0].error)
+    assert find(wind=0.004) == set()
+    assert find(wind=0.004, known=[ALONG_X]) == {ALONG_X}
+    monkeypatch.setattr(mirrors, "NO_WORSE", 0.5 * mirrors.NO_WORSE)
+    assert find(wind=0.004, known=[ALONG_X]) == set()
+
+
+def test_a_change_of_signs_that_does_nothing_is_no_mirror():
+    """A further action moves nothing: whether it changes its sign cannot be seen."""
+    assert find(n_useless=1) == set()

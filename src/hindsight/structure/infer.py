@@ -46,12 +46,14 @@ def infer_structure(
     probing: Sequence[Episode] = (),
     shown: Sequence[int] = (),
     compute_reward: RewardOf | None = None,
+    known: Sequence[str] = (),
 ) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
     (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are places
     along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is placed.
+    known: mirrors that held before, of a task without an object.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     if not is_flat(spec):
@@ -86,7 +88,7 @@ def infer_structure(
         objects=objects,
         chain=chain,
         time_limit=spec.max_episode_steps,
-        mirrors=_find_mirrors(steps, copies, constant, units, spec.action) if has_mirrors else None,
+        mirrors=_find_mirrors(steps, copies, constant, units, spec.action, known) if has_mirrors else None,
     )
     if contact is None or not probing:
         return found
@@ -118,10 +120,10 @@ def _with_probing(
 
 
 def _find_mirrors(
-    steps: Steps, copies: GoalCopies, constant: Sequence[int], units: Units, action: ArraySpec
+    steps: Steps, copies: GoalCopies, constant: Sequence[int], units: Units, action: ArraySpec, known: Sequence[str]
 ) -> tuple[Mirror, ...] | None:
     low, high = action.bounds()
-    return MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find()
+    return MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find(known)
 
 
 def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Sequence[int]) -> Structure:

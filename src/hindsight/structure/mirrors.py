@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, combinations
 
 import numpy as np
 
 from ..records import Array
 from .move_model import MoveModel
-from .steps import Steps
+from .steps import Steps, at_equal_intervals, correlation
 from .transform import Transform
 from .units import Units
 
@@ -28,9 +29,10 @@ MOST_TRIED = 12  # changes of sign that the larger model tries
 NO_WORSE = 1.0  # held-out error with mirrored steps added: true ones are as good as more steps
 ALIKE = 1.25  # times the least such error: mirrors that are nearly true help less than true ones
 NOT_NEEDED = 1.1  # held-out error without a column, up to which moves do not depend on it
-MATTERS = 1.05  # held-out error without a number, from which on a false sign of it would be seen
+MATTERS = 1.05  # held-out error with the sign of one number changed, from which on a false sign of it would be seen
 COVERED = 0.25  # standard deviations: 90 % of the places must have one of another episode so near
 UNVISITED = 1.4  # mirrored places may be farther from visited ones by this factor; farther, there may be a wall
+REFUTED = 1.2  # times these limits: mirrors that held before are dropped beyond it
 MOST_PLACES = 1_500  # of which distances are measured
 
 
@@ -73,10 +75,11 @@ class MirrorFinder:
         is_two_sided = np.isin(self._columns, self._copies) | (np.abs(columns.mean(0)) < ONE_SIDED * columns.std(0))
         self._can_flip = np.append(is_two_sided, is_centred)
 
-    def find(self) -> tuple[Mirror, ...] | None:
+    def find(self, known: Sequence[str] = ()) -> tuple[Mirror, ...] | None:
         """Return generators of the group of mirrors that hold; None if too little was visited, or for too many numbers.
 
         All products of mirrors must hold too: if one does not, one of its factors fits by accident.
+        known: texts of mirrors that held before. They stay unless they are clearly refuted.
         """
         groups = self._groups()
         if self._steps.episode[-1] + 1 < FEWEST_EPISODES or not 0 < len(groups) <= MOST_GROUPS:
@@ -86,40 +89,41 @@ class MirrorFinder:
         usual = self._distance(frozenset(), places)
         if usual > COVERED:
             return None
-        if any(len(group) == 1 and model.error_without(min(group)) < MATTERS for group in groups):
+        if any(len(group) == 1 and model.error_with(self._signs(group)) < MATTERS for group in groups):
             return ()
-        error = {flipped: model.error_with(self._signs(flipped)) for flipped in self._likely(groups)}
+        flips = _products(groups)
+        before = {frozenset[int](), *_products([flipped for flipped in flips if self._text(flipped) in known])}
+        likely = {*self._likely(flips), *before} - {frozenset[int]()}
+        error = {flipped: model.error_with(self._signs(flipped)) for flipped in likely}
+        distance = {flipped: self._distance(flipped, places) / usual for flipped in likely}
         limit = min(NO_WORSE, ALIKE * min(error.values()))
-        holding = {flipped for flipped in error if error[flipped] <= limit}
-        found: list[Mirror] = []
-        group = {frozenset[int]()}
-        for flipped in sorted(holding, key=error.__getitem__):
-            products, distance = {flipped ^ each for each in group}, self._distance(flipped, places) / usual
-            if flipped not in group and products <= holding and distance <= UNVISITED and _is_certain(flipped, holding):
-                found.append(Mirror(self._text(flipped), error[flipped], distance))
-                group |= products
-        return tuple(found)
+        holding = {
+            flipped
+            for flipped in likely
+            if (error[flipped] <= limit and distance[flipped] <= UNVISITED)
+            or (flipped in before and error[flipped] <= REFUTED * NO_WORSE and distance[flipped] <= REFUTED * UNVISITED)
+        }
+        found = _generators(holding, error)
+        return tuple(Mirror(self._text(flipped), error[flipped], distance[flipped]) for flipped in found)
 
     def _groups(self) -> list[frozenset[int]]:
         """Return what can change its sign, in groups: if the change of a column follows a number, both change it."""
         n = len(self._columns)
         tied = np.eye(self._values.shape[1], dtype=bool)
-        tied[:n] |= np.square(_correlation(self._steps.change[:, self._columns], self._values)) >= TIED
+        tied[:n] |= np.square(correlation(self._steps.change[:, self._columns], self._values)) >= TIED
         tied |= tied.T
         for _ in range(len(tied)):
             tied = tied @ tied
         groups = {frozenset(np.flatnonzero(row).tolist()) for row in tied}
         return sorted((group for group in groups if self._can_flip[list(group)].all()), key=min)
 
-    def _likely(self, groups: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+    def _likely(self, flips: Sequence[frozenset[int]]) -> list[frozenset[int]]:
         """Return the changes of sign with the least errors of a small model."""
-        some = chain.from_iterable(combinations(groups, n) for n in range(1, len(groups) + 1))
-        flips = [frozenset[int]().union(*chosen) for chosen in some]
         small = self._model(*FEW)
         return sorted(flips, key=lambda flipped: small.error_with(self._signs(flipped)))[:MOST_TRIED]
 
     def _model(self, most_steps: int, width: int) -> MoveModel:
-        picked = _at_equal_intervals(len(self._values), most_steps)
+        picked = at_equal_intervals(len(self._values), most_steps)
         change = self._steps.change[:, self._columns]
         return MoveModel(self._values[picked], change[picked], self._steps.episode[picked], width)
 
@@ -134,7 +138,7 @@ class MirrorFinder:
 
     def _distance(self, flipped: AbstractSet[int], places: Array) -> float:
         """Return within how many standard deviations of a place of another episode 90 % of the mirrored places lie."""
-        picked = _at_equal_intervals(len(self._values), MOST_PLACES)
+        picked = at_equal_intervals(len(self._values), MOST_PLACES)
         centred = (self._steps.observation - self._centre)[:, np.array(self._copies)[places]]
         visited, episode = (centred / np.maximum(centred.std(0), 1e-12))[picked], self._steps.episode[picked]
         columns = [self._columns[i] for i in flipped if i < len(self._columns)]
@@ -165,17 +169,26 @@ def _centre_of_task(steps: Steps) -> Array:
     return np.where(np.abs(mean) > ELSEWHERE * error, mean, 0.0)
 
 
+def _products(flips: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+    """Return what changes its sign under each product of some changes of sign; what does so twice does not."""
+    some = chain.from_iterable(combinations(flips, n) for n in range(1, len(flips) + 1))
+    return [reduce(frozenset.symmetric_difference, chosen) for chosen in some]
+
+
+def _generators(holding: AbstractSet[frozenset[int]], error: Mapping[frozenset[int], float]) -> list[frozenset[int]]:
+    """Return generators of a group whose elements all hold, the same ones for the same group."""
+    group = {frozenset[int]()}
+    for flipped in sorted(holding, key=error.__getitem__):
+        products = {flipped ^ each for each in group}
+        if products <= holding and _is_certain(flipped, holding):
+            group |= products
+    generators: list[frozenset[int]] = []
+    for flipped in sorted(group, key=lambda flipped: (len(flipped), sorted(flipped)))[1:]:
+        if flipped not in _products(generators):
+            generators.append(flipped)
+    return generators
+
+
 def _is_certain(flipped: frozenset[int], holding: AbstractSet[frozenset[int]]) -> bool:
     """Whether each sign matters: with another sign of one number it does not hold, unless that number alone may change."""
     return all(len(flipped ^ other) != 1 or flipped ^ other in holding for other in holding)
-
-
-def _correlation(values: Array, others: Array) -> Array:
-    """Return the correlations of the columns of two arrays, (n, m)."""
-    one, another = ((x - x.mean(0)) / np.maximum(x.std(0), 1e-12) for x in (values, others))
-    return np.asarray(one.T @ another / len(values))
-
-
-def _at_equal_intervals(n: int, most: int) -> Array:
-    """Return at most so many of the numbers below n, at equal intervals."""
-    return np.unique(np.linspace(0, n - 1, most).astype(np.int64))

@@ -36,7 +36,6 @@ class Rest:
             "random_eps": 0.3,
             "noise": 0.2,
             "n_critics": 1,
-            "policy_period": 1,
         }
 
     def evidence(self) -> str:

@@ -215,7 +215,8 @@ class StructureSearch:
         if self.state.random_episodes:
             self._test_again(run, episodes)
         else:
-            found = infer_structure(episodes, self._spec)
+            known = self.state.observed.get("symmetries", ((), ""))[0]
+            found = infer_structure(episodes, self._spec, known=known)
             if found.contact is not None:
                 self._probe(run, episodes, found, found.contact)
                 return
