@@ -114,3 +114,43 @@ def test_n_step_returns_are_refused_with_subgoals():
 def test_extra_reward_is_refused_with_subgoals():
     with pytest.raises(OptionError, match="extra_reward must be False with subgoals, got True"):
         make_buffer(extra_reward=True)
+
+
+FIRST = "reach achieved=0 goal=1 tolerance=0.5 switch_distance=1 numbers=0 placed=0.5"
+OTHER = "reach achieved=0 goal=2 tolerance=0.25 switch_distance=1 numbers=1 placed=0.5"
+
+
+def test_samples_of_a_chain():
+    """1 and 2 lead to an object, 3 asks for the place of the first one alone. The rest counts as reached."""
+    chain, plain = make_buffer((FIRST, OTHER), subgoal_fraction=0.5), make_buffer(())
+    batch, was = chain.sample(4_000), plain.sample(4_000)
+    assert [np.mean(batch.subgoal == n) for n in range(4)] == pytest.approx([0.25] * 4, abs=0.03)
+    for number, at in ((1, 0), (2, 1), (3, 0)):
+        here = batch.subgoal == number
+        for name in ("achieved_goal", "next_achieved_goal"):
+            assert np.array_equal(getattr(batch, name)[here, 1 - at], was.goal[here, 1 - at])
+            source = name if number == 3 else name.replace("achieved_goal", "observation")
+            own = getattr(was, source)[here, 0]
+            assert np.array_equal(getattr(batch, name)[here, at], own)
+        assert np.array_equal(batch.goal[here, 1 - at], was.goal[here, 1 - at])
+        distance = np.abs(batch.next_achieved_goal - batch.goal)[here, at]
+        assert np.array_equal(batch.reward[here], (distance < (0.25 if number == 2 else 0.5)) - 1.0)
+        assert not batch.terminated[here].any()
+    of_first = batch.subgoal == 3
+    assert np.array_equal(batch.goal[of_first], was.goal[of_first])
+
+
+EXCHANGE = "o1=o2 o2=o1 g0=g1 g1=g0"
+
+
+def test_a_chain_is_relabelled_after_its_objects_were_exchanged():
+    batch = make_buffer((FIRST, OTHER), subgoal_fraction=0.5, symmetries=(EXCHANGE,)).sample(4_000)
+    was = make_buffer((FIRST, OTHER), subgoal_fraction=0.5).sample(4_000)
+    is_exchanged = ~(batch.observation == was.observation).all(1)
+    assert np.mean(is_exchanged) == pytest.approx(0.5, abs=0.03)
+    assert np.array_equal(batch.observation[is_exchanged], was.observation[is_exchanged][:, [0, 2, 1, 3, 4]])
+    for number, at in ((1, 0), (2, 1)):
+        here = batch.subgoal == number
+        assert np.array_equal(batch.achieved_goal[here, at], batch.observation[here, 0])
+        own = here & ~batch.is_relabelled
+        assert np.array_equal(batch.goal[own, at], batch.observation[own, 1 + at])

@@ -151,3 +151,31 @@ class Peg(Push):
 
     def extra(self):
         return np.array([np.cos(self.angle), np.sin(self.angle)])
+
+
+class PushBoth(Push):
+    """Two objects, each with a goal of its own: the first two numbers are those of the first object."""
+
+    def __init__(self):
+        goal, seen = (spaces.Box(-np.inf, np.inf, (n,), np.float64) for n in (4, 6))
+        self.observation_space = spaces.Dict(observation=seen, achieved_goal=goal, desired_goal=goal)
+        self.action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    def begin(self):
+        angles = self.np_random.uniform(0, 2 * np.pi) + np.array([0, np.pi])
+        self.things = 0.3 * np.stack([np.cos(angles), np.sin(angles)], 1)
+        self.thing, self.goal = np.full(2, 9.0), self.np_random.uniform(-0.6, 0.6, size=4)
+
+    def move(self, action):
+        super().move(action)
+        gaps = self.things - self.tool
+        distances = np.linalg.norm(gaps, axis=1, keepdims=True)
+        self.things = self.things + gaps / np.maximum(distances, 1e-9) * np.maximum(RADIUS - distances, 0)
+
+    def see(self):
+        places = self.things.ravel()
+        return {
+            "observation": np.concatenate([self.tool, places]),
+            "achieved_goal": places.copy(),
+            "desired_goal": self.goal.copy(),
+        }

@@ -22,7 +22,7 @@ from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import SavedModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
-from push_tasks import Push
+from push_tasks import Push, PushBoth
 
 FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05, "random_steps": 120, "capacity": 10_000}
 
@@ -52,6 +52,20 @@ def test_a_run_looks_for_contact_and_then_learns_with_what_it_found(inferred):
     assert inferred.settings.replay.energy_priority
     assert "random steps" in inferred.settings.reasons["energy_priority"]
     assert inferred.trainer.counts.updates > 100
+
+
+def test_two_objects_have_a_chain():
+    with HER(PushBoth, check=False, **FAST) as model:
+        model.learn(5_100)
+        texts, counts = model.settings.agent_options.subgoals, model.trainer.counts
+        assert [text.split()[-2:] for text in texts] == [[f"numbers={n}", "placed=0.0707"] for n in ("0,1", "2,3")]
+        assert model.settings.agent_options.discount == 0.95  # 2 objects in 40 steps
+        assert model.trainer.search.state.probing.others
+        assert counts.unguided_success < structure_search.POOR
+        assert not model.trainer.search.state.restarted_at  # two objects are not placed so early
+        batch = model.trainer.buffer.sample(64)
+        assert set(np.unique(batch.subgoal)) == {0, 1, 2, 3}
+        model.evaluate(1)
 
 
 def test_the_episodes_of_the_search_are_stored_and_their_updates_are_made_up_for(inferred):

@@ -307,8 +307,8 @@ class Normalizer:
         self._add("goal", episode.achieved_goal)
         self._add("goal", episode.desired_goal)
         for subgoal in self.subgoals:
-            self._add("goal", subgoal.achieved.of(episode.observation))
-            self._add("goal", subgoal.goal.of(episode.observation))
+            for part in (subgoal.achieved, subgoal.goal):
+                self._add("goal", subgoal.fill(part.of(episode.observation), episode.achieved_goal))
 
     def mean_and_scale(self) -> tuple[Array, Array]:
         """Return float32 mean and scale of the network input, (layout.size,) each."""

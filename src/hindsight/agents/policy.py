@@ -15,7 +15,7 @@ from ..errors import GoalEnvError, InputError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
 from ..records import ArraySpec, GoalSpec
 from ..records.probing import Probing
-from ..records.subgoals import TASK, Subgoal, acting_goal, acting_goals, parse_subgoals
+from ..records.subgoals import TASK, Subgoal, acting_goal, acting_goals, count_subgoals, parse_subgoals
 from .images import ImageEncoding, convolution_views, encode
 from .layout import Layout
 
@@ -85,7 +85,7 @@ class PolicySpec:
     @cached_property
     def layout(self) -> Layout:
         """Return the columns of the network input."""
-        return Layout(self.task.observation, self.task.goal, self.options, len(self.subgoals))
+        return Layout(self.task.observation, self.task.goal, self.options, count_subgoals(self.parsed_subgoals))
 
     @property
     def subgoals(self) -> tuple[str, ...]:

@@ -114,7 +114,9 @@ class SubgoalOptions(OptionRecord, title="Subgoals"):
     """Subgoals of relay HER (Luo et al. 2023)."""
 
     subgoals: tuple[str, ...] = Field(
-        (), description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"'
+        (),
+        description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"; of several '
+        'objects each ends with such as "numbers=0,1,2 placed=0.05"',
     )
 
 

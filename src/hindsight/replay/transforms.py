@@ -15,7 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from ..errors import GoalEnvError, OptionError
 from ..options import ReplayOptions
 from ..records import Array, Batch
-from ..records.subgoals import Subgoal, parse_subgoals
+from ..records.subgoals import TASK, Subgoal, count_subgoals, is_chain, of_first, parse_subgoals
 from ..records.symmetries import Symmetries
 from .kernels import compiled, gather, row_layout, write_rewards
 from .rows import BatchMemory, Draw, as_bytes, read_only
@@ -191,16 +191,20 @@ def check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str
 class SubgoalTransform:
     """Relabel a fraction of the samples with the goals of subgoals (relay HER, Luo et al. 2023).
 
+    Of a chain, the other samples are split evenly between the task's goal and goals that ask for the first objects only.
+
     texts: subgoals as `hindsight.records.subgoals` describes them. The fraction is split evenly between them.
     success_reward: reward where a subgoal is reached. It is one less elsewhere.
-    symmetries: those that are applied to the samples. They must transform the columns of subgoals as they do goals.
+    symmetries: those that are applied to the samples. Those that are applied later must transform the columns of subgoals
+        as they do goals. Of a chain they are applied here, before: they may exchange objects.
     """
 
     def __init__(
         self, timeline: Timeline, texts: Sequence[str], fraction: float, success_reward: float, symmetries: Symmetries
     ) -> None:
         self.subgoals: tuple[Subgoal, ...] = parse_subgoals(texts, timeline.spec)
-        for subgoal in self.subgoals:
+        self._symmetry = SymmetryTransform(symmetries) if is_chain(self.subgoals) and len(symmetries) > 1 else None
+        for subgoal in self.subgoals if self._symmetry is None else ():
             _refuse_other_symmetry(subgoal, symmetries)
         self.fraction, self.success_reward = fraction, success_reward
         self._observations: Array = timeline.rows["observation"]
@@ -208,23 +212,47 @@ class SubgoalTransform:
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
+        element = None
+        if self._symmetry is not None:
+            element = self._symmetry.draw(len(batch), rng)
+            self._symmetry.apply(batch, element)
         u = rng.uniform(len(batch))
-        subgoal = np.where(u < self.fraction, 1 + (u / max(self.fraction, 1e-9) * len(self.subgoals)).astype(np.int64), 0)
+        n_places, size = count_subgoals(self.subgoals) - len(self.subgoals), len(self.subgoals)
+        reach = 1 + (u / max(self.fraction, 1e-9) * size).astype(np.int64)
+        place = ((u - self.fraction) / max(1 - self.fraction, 1e-9) * (n_places + 1)).astype(np.int64)
+        subgoal = np.where(u < self.fraction, reach, np.where(place > 0, size + place, TASK))
+        for k in range(1, n_places + 1):
+            self._ask_for_first(batch, np.flatnonzero(subgoal == size + k), k)
         for number, each in enumerate(self.subgoals, 1):
-            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == number), each)
+            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == number), each, element)
         draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
 
-    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal) -> None:
+    def _ask_for_first(self, batch: Batch, here: Array, k: int) -> None:
+        """Write goals and rewards into the samples `here` that ask for the places of the first k objects of a chain."""
+        goal = batch.goal[here]
+        batch.achieved_goal[here] = of_first(self.subgoals, k, batch.achieved_goal[here], goal)
+        batch.next_achieved_goal[here] = reached = of_first(self.subgoals, k, batch.next_achieved_goal[here], goal)
+        is_met = np.sqrt(np.square(reached - goal).sum(1)) < self.subgoals[k - 1].placed
+        batch.reward[here] = self.success_reward - 1.0 + is_met
+        batch.terminated[here] = False
+
+    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal, element: Array | None) -> None:
         """Write goals and rewards of `subgoal` into the samples `here`.
 
         The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
+        Numbers of other objects count as reached: they are those of the sample's own goal. element: that the samples were
+        transformed by; None: by none.
         """
         goal_row, place = np.divmod(goal_at[here], self._row_bytes)
         is_desired = (place == self._desired_at)[:, None]
         there = self._observations[goal_row]
-        batch.achieved_goal[here] = subgoal.achieved.of(batch.observation[here])
-        batch.next_achieved_goal[here] = reached = subgoal.achieved.of(batch.next_observation[here])
-        batch.goal[here] = goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
+        if self._symmetry is not None and element is not None:
+            self._symmetry.apply_to(there, "observation", element[here])
+        others, reached = batch.goal[here], subgoal.achieved.of(batch.next_observation[here])
+        goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
+        batch.achieved_goal[here] = subgoal.fill(subgoal.achieved.of(batch.observation[here]), others)
+        batch.next_achieved_goal[here] = subgoal.fill(reached, others)
+        batch.goal[here] = subgoal.fill(goal, others)
         is_met = np.sqrt(np.square(reached - goal).sum(1)) < subgoal.tolerance
         batch.reward[here] = self.success_reward - 1.0 + is_met
         batch.terminated[here] = False
@@ -233,12 +261,16 @@ class SubgoalTransform:
 def _refuse_other_symmetry(subgoal: Subgoal, symmetries: Symmetries) -> None:
     """Raise OptionError unless the symmetries transform the columns of `subgoal` as they transform goals."""
     observation, goal = symmetries.maps["observation"], symmetries.maps["goal"]
+    numbers = np.array(subgoal.numbers or range(goal.source.shape[1]))
+    source, factor, offset = (part[:, numbers] for part in (goal.source, goal.factor, goal.offset))
+    place = (source[..., None] == numbers).argmax(-1)  # in `numbers`
+    stays = np.array_equal(numbers[place], source)
     for part in (subgoal.achieved, subgoal.goal):
         at, scale, start = part.index, np.array(part.factor), np.array(part.offset)
-        is_same = np.array_equal(observation.source[:, at], at[goal.source])
-        is_same &= np.allclose(scale * observation.factor[:, at], goal.factor * scale[goal.source])
+        is_same = stays and np.array_equal(observation.source[:, at], at[place])
+        is_same &= np.allclose(scale * observation.factor[:, at], factor * scale[place])
         transformed = scale * observation.offset[:, at] + start
-        if not (is_same and np.allclose(transformed, goal.factor * start[goal.source] + goal.offset)):
+        if not (is_same and np.allclose(transformed, factor * start[place] + offset)):
             which = f"the columns {part.columns} of the subgoal {subgoal.name}"
             raise OptionError(f"The symmetries must transform {which} as they transform goals.")
 
@@ -251,10 +283,21 @@ class SymmetryTransform:
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Transform observations, goals and actions in place."""
-        element = (rng.uniform(len(batch)) * len(self._symmetries)).astype(np.int64)
+        self.apply(batch, self.draw(len(batch), rng))
+
+    def draw(self, count: int, rng: RandomNumbers) -> Array:
+        """Return random elements of the group, (count,) int64."""
+        return (rng.uniform(count) * len(self._symmetries)).astype(np.int64)
+
+    def apply(self, batch: Batch, element: Array) -> None:
+        """Transform the rows of a batch in place. element: (B,)."""
         for field, columns in TRANSFORMED.items():
-            maps = self._symmetries.maps[columns]
-            apply_symmetry(getattr(batch, field), element, maps.source, maps.factor, maps.offset)
+            self.apply_to(getattr(batch, field), columns, element)
+
+    def apply_to(self, values: Array, columns: str, element: Array) -> None:
+        """Transform observations, goals or actions in place. columns: which of them `values`, (B, n), are."""
+        maps = self._symmetries.maps[columns]
+        apply_symmetry(values, element, maps.source, maps.factor, maps.offset)
 
 
 @compiled
@@ -307,6 +350,6 @@ def make_augmentations(
     transforms: list[Transform] = []
     if subgoals:
         transforms.append(SubgoalTransform(timeline, subgoals, options.subgoal_fraction, success_reward, symmetries))
-    if len(symmetries) > 1:
+    if len(symmetries) > 1 and not is_chain(parse_subgoals(subgoals, timeline.spec)):
         transforms.append(SymmetryTransform(symmetries))
     return transforms

@@ -1,7 +1,8 @@
 """Find the structure of a task in its steps: one small file per kind of structure."""
 
 from .contact import Contact
-from .infer import Finding, Structure, infer_structure, is_flat
+from .findings import Finding, Structure
+from .infer import infer_structure, is_flat
 from .missing import explain_missing
 from .probing import plan_probing
 from .rewards import Endings

@@ -36,14 +36,20 @@ SCALAR, UNKNOWN = -1, -2
 
 
 def axis_signals(steps: Steps, tool: Sequence[int]) -> Array:
-    """Return what belongs to each axis for certain, (axes, signals, N): gap between tool and object, both's moves.
+    """Return what belongs to each axis for certain, (axes, signals, N): the signals of all objects."""
+    return np.concatenate(list(object_signals(steps, tool)), axis=1)
 
-    tool: for each axis of the goal the column that the action moves along it.
+
+def object_signals(steps: Steps, tool: Sequence[int]) -> Array:
+    """Return gap between tool and object, and both's moves, (objects, axes, signals, N).
+
+    tool: for each number of the goal the column that the action moves along its axis. Several objects have the same axes.
     """
     place, object_place = steps.observation[:, list(tool)], steps.achieved_goal
     moves = steps.change[:, list(tool)], steps.next_achieved_goal - object_place
     signals = [object_place - place, *moves, *(steps.of_step_before(move) for move in moves)]
-    return np.stack(signals).transpose(2, 0, 1)
+    by_number = np.stack(signals).transpose(2, 0, 1)
+    return by_number.reshape(-1, len(set(tool)), *by_number.shape[1:])
 
 
 def find_action_axes(effect: Array) -> AxisTable:
@@ -67,13 +73,13 @@ def find_column_axes(steps: Steps, columns: Sequence[int], signals: Array, actio
     at = actions.members(SCALAR)
     if at and len(columns):
         both = np.concatenate([steps.action[:, at], steps.of_step_before(steps.action)[:, at]], 1)
-        is_scalar |= np.abs(_correlation(values, both.T[None])).max((1, 2)) >= BY_ACTION
+        is_scalar |= np.abs(correlations(values, both.T[None])).max((1, 2)) >= BY_ACTION
     return _assign(values, signals, is_scalar)
 
 
 def _assign(values: Array, signals: Array, is_scalar: Array) -> AxisTable:
     """values: (N, m). signals: (axes, signals, N). is_scalar: (m,), what a column is if it correlates with no axis."""
-    correlation = _correlation(values, signals)  # (m, axes, signals)
+    correlation = correlations(values, signals)  # (m, axes, signals)
     strength = np.abs(correlation).max(2)
     axes, profiles = [], []
     for row, by_axis, without_axis in zip(strength, correlation, is_scalar, strict=True):
@@ -87,7 +93,9 @@ def _assign(values: Array, signals: Array, is_scalar: Array) -> AxisTable:
     return AxisTable(tuple(axes), np.array(profiles))
 
 
-def _correlation(values: Array, signals: Array) -> Array:
+def correlations(values: Array, signals: Array) -> Array:
+    """Return the correlations of columns (N, m) with signals (axes, signals, N), (m, axes, signals)."""
+
     def unit(x: Array) -> Array:
         centred = x - x.mean(-1, keepdims=True)
         return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=-1, keepdims=True), 1e-12))

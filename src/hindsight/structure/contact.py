@@ -30,7 +30,8 @@ TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 
 class Contact:
     """The columns that are near the object whenever it begins to move.
 
-    tool: for each number of the goal the observation column that meets it. thing: the copies of the achieved goal.
+    tool: for each number of the goal the observation column that meets it, of several objects the same again for each.
+    thing: the copies of the achieved goal.
     n_onsets: how often the object moved from rest, counted once per episode. distances: its 10, 50 and 90 %
     quantiles. in_reach: fraction of the desired goals that lie within the range of places where the tool was.
     """
@@ -40,6 +41,11 @@ class Contact:
     n_onsets: int
     distances: tuple[float, float, float]
     in_reach: float
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """Return the tool's columns, each once: one for each axis of a place."""
+        return tuple(dict.fromkeys(self.tool))
 
     @property
     def leads_to_goals(self) -> bool:
@@ -75,12 +81,17 @@ def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns
     Only columns whose units are known can be compared with the place of the object.
     """
     thing = copies.complete
+    tool = find_tool(steps, controlled, units)
+    return None if tool is None else measure_contact(steps, tool, thing)
+
+
+def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[int, ...] | None:
+    """Return the column that meets each number of the goal, as `find_contact` finds them."""
     onsets = find_onsets(steps)
     if len(onsets) < MIN_ONSETS:
         return None
     places = find_places(steps, [column for column in controlled.columns if units.is_known[column]])
-    tool = _nearest_columns(steps, onsets, places)
-    return None if tool is None else measure_contact(steps, tool, thing)
+    return _nearest_columns(steps, onsets, places)
 
 
 def find_places(steps: Steps, columns: Sequence[int]) -> list[int]:
@@ -120,9 +131,14 @@ def is_at_task(steps: Steps, contact: Contact) -> Array:
 
 
 def find_onsets(steps: Steps) -> Array:
-    """Return the transitions in which the achieved goal moves after a step of rest, the first of each episode, (M,)."""
+    """Return the transitions in which the achieved goal moves after a step of rest, the first of each episode, (M,).
+
+    While another object moves, that may be the cause.
+    """
     move, goal_std = steps.move, steps.goal_std
     rested = np.roll(move < AT_REST * goal_std, 1) & ~steps.starts_episode
+    if steps.others_move is not None:
+        rested &= steps.others_move < AT_REST
     onsets = np.flatnonzero((move > MOVING * goal_std) & rested)
     first = np.unique(steps.episode[onsets], return_index=True)[1]
     return onsets[first]

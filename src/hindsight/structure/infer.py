@@ -1,18 +1,16 @@
-"""infer_structure: from episodes to what they show of a task, and from that to options."""
+"""infer_structure: from episodes to what they show of a task."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InputError
 from ..records import ArraySpec, Episode, GoalSpec
+from .chain import MIN_MOVED, count_moved, find_chain, measure_chain
 from .columns import (
-    ControlledColumns,
-    Difference,
     GoalCopies,
     find_constant_columns,
     find_controlled_columns,
@@ -27,113 +25,19 @@ from .contact import (
     gap_columns,
     has_object,
     measure_contact,
-    missing_differences,
 )
-from .inertia import Inertia, measure_inertia
+from .findings import Structure
+from .inertia import measure_inertia
 from .mirrors import Mirror, MirrorFinder
-from .relevance import Relevance, find_relevant_columns
-from .rest import Rest, measure_rest
-from .rewards import ACTION_L2, RewardScale, measure_rewards
+from .objects import find_objects
+from .relevance import find_relevant_columns
+from .rest import measure_rest
+from .rewards import measure_rewards
 from .steps import HELD_OUT, Steps
+from .success import RewardOf, find_success_distance, ignores_exchange
 from .symmetries import Symmetry, SymmetryFinder
 from .units import Units, find_units
-from .workspace import Workspace, find_workspace
-
-HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
-GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One option that the steps support: its name, its value and the evidence in one sentence.
-
-    is_structure: whether it says something of the task; if not, it is a hyperparameter that suits such tasks.
-    """
-
-    option: str
-    value: Any
-    evidence: str
-    is_structure: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """What the steps of a task show.
-
-    has_object: whether the goal is about something that the action does not move directly.
-    contact, relevance, workspace: None without an object, or with too little evidence.
-    n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
-    time_limit: of an episode, in steps.
-    mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
-    unclear: visible columns of which it is not clear how a mirror changes them.
-    """
-
-    units: Units
-    rest: Rest
-    inertia: Inertia
-    scale: RewardScale
-    has_object: bool
-    copies: GoalCopies
-    controlled: ControlledColumns
-    constant: tuple[int, ...]
-    differences: tuple[Difference, ...]
-    contact: Contact | None
-    n_onsets: int
-    time_limit: int | None
-    probes: tuple[int, int] = (0, 0)
-    relevance: Relevance | None = None
-    workspace: Workspace | None = None
-    hidden: tuple[int, ...] = ()
-    symmetries: tuple[Symmetry, ...] = ()
-    mirrors: tuple[Mirror, ...] | None = None
-    unclear: tuple[int, ...] = ()
-
-    def findings(self) -> list[Finding]:
-        """Return the options that follow, with their evidence. Where an option occurs twice, the later one counts."""
-        measured = self.rest if self.rest.is_object else self.inertia
-        options = self._hyperparameters()
-        scaled = self.scale.options(options.get("action_l2", ACTION_L2))
-        found = [Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled]
-        found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
-        if self.mirrors:
-            evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
-            found.append(Finding("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence))
-        if self.contact is not None:
-            if self.contact.leads_to_goals:
-                evidence = self.contact.evidence() + self.units.evidence()
-                found.append(Finding("subgoals", (self.contact.subgoal(self.units),), evidence))
-                action_l2 = self.scale.options(GUIDED_ACTION_L2).get("action_l2", GUIDED_ACTION_L2)
-                why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-                found.append(Finding("action_l2", action_l2, why))
-            missing = missing_differences(self.contact, self.differences)
-            if missing:
-                found.append(Finding("column_differences", missing, "no columns hold these differences"))
-        every = tuple(range(len(self.copies.columns)))
-        if not self.rest.is_object and self.copies.is_complete:
-            evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
-            found.append(Finding("hidden_goal", every, evidence))
-        if self.relevance is not None and self.hidden:
-            found.append(Finding("hidden_observation", self.hidden, self.relevance.evidence()))
-            found.append(
-                Finding("hidden_goal", every, f"goal - achieved_goal has all {len(every)} numbers, wherever the goal lies")
-            )
-        if self.workspace is not None and self.workspace.is_left:
-            found += [Finding(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
-        holds = [symmetry for symmetry in self.symmetries if symmetry.holds]
-        if holds:
-            evidence = "; ".join(symmetry.evidence() for symmetry in self.symmetries)
-            found.append(Finding("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
-        return found
-
-    def _hyperparameters(self) -> dict[str, Any]:
-        if not self.rest.is_object:
-            return self.inertia.options() | self.inertia.horizon(self.time_limit, self.scale.is_dense)
-        must_be_hit = self.contact is not None and not self.contact.leads_to_goals
-        return self.rest.options() | ({"action_l2": HIT_ACTION_L2} if must_be_hit else {})
-
-    def options(self) -> dict[str, Any]:
-        """Return the options that follow, by their names."""
-        return {finding.option: finding.value for finding in self.findings()}
+from .workspace import find_workspace
 
 
 def infer_structure(
@@ -141,13 +45,15 @@ def infer_structure(
     spec: GoalSpec,
     probing: Sequence[Episode] = (),
     shown: Sequence[int] = (),
+    compute_reward: RewardOf | None = None,
     known: Sequence[str] = (),
 ) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
     (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are places
-    along axes of which a mirror holds. known: mirrors that held before, of a task without an object.
+    along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is placed.
+    known: mirrors that held before, of a task without an object.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     if not is_flat(spec):
@@ -161,11 +67,11 @@ def infer_structure(
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
     rest, inertia, constant = measure_rest(steps), measure_inertia(steps), find_constant_columns(steps)
     is_object = has_object(rest, copies, controlled)
-    contact = find_contact(steps, copies, controlled, units) if is_object else None
-    mirrors = None
-    if not rest.is_object and copies.is_complete:
-        low, high = spec.action.bounds()
-        mirrors = MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find(known)
+    objects = find_objects(steps) if is_object else ()
+    chain = find_chain(steps, objects, copies, controlled, units) if len(objects) > 1 else None
+    single = find_contact(steps, copies, controlled, units) if len(objects) == 1 else None
+    contact = chain.joint if chain else single
+    has_mirrors = not rest.is_object and copies.is_complete
     differences = find_differences(steps) if contact is not None else ()
     found = Structure(
         units=units,
@@ -179,18 +85,45 @@ def infer_structure(
         differences=differences,
         contact=contact,
         n_onsets=len(find_onsets(steps)),
+        objects=objects,
+        chain=chain,
         time_limit=spec.max_episode_steps,
-        mirrors=mirrors,
+        mirrors=_find_mirrors(steps, copies, constant, units, spec.action, known) if has_mirrors else None,
     )
     if contact is None or not probing:
         return found
-    probing_steps = Steps.from_episodes(probing)
-    found = replace(found, probes=(len(find_onsets(probing_steps)), len(probing)))
-    if found.probes[0] < MIN_PROBES * len(probing):
-        return replace(found, contact=None)
-    everything = units.apply(Steps.from_episodes([*episodes, *probing]))
-    found = replace(found, workspace=find_workspace(everything, probing_steps))
-    return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
+    return _with_probing(found, contact, episodes, probing, shown, compute_reward)
+
+
+def _with_probing(
+    found: Structure,
+    contact: Contact,
+    episodes: Sequence[Episode],
+    probing: Sequence[Episode],
+    shown: Sequence[int],
+    compute_reward: RewardOf | None,
+) -> Structure:
+    """Return the structure with what episodes that seek contact show besides."""
+    steps, objects, chain = Steps.from_episodes(probing), found.objects, found.chain
+    found = replace(found, probes=(len(find_onsets(steps)), len(probing)), moved=count_moved(steps, objects))
+    if found.probes[0] < MIN_PROBES * len(probing) or (chain is not None and min(found.moved) < MIN_MOVED):
+        return replace(found, contact=None, chain=None)
+    everything = found.units.apply(Steps.from_episodes([*episodes, *probing]))
+    found = replace(found, workspace=find_workspace(everything, steps, objects))
+    if chain is None:
+        return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
+    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes)
+    chain = measure_chain(everything, chain, distance)
+    found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown)
+    is_same = compute_reward is not None and ignores_exchange(compute_reward, episodes, len(objects[0]))
+    return found if is_same else replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
+
+
+def _find_mirrors(
+    steps: Steps, copies: GoalCopies, constant: Sequence[int], units: Units, action: ArraySpec, known: Sequence[str]
+) -> tuple[Mirror, ...] | None:
+    low, high = action.bounds()
+    return MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find(known)
 
 
 def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Sequence[int]) -> Structure:
@@ -199,9 +132,9 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Seque
     live = [c for c in range(steps.n_columns) if c not in found.constant]
     unclear = SymmetryFinder(steps, live, contact, controlled, found.units).unclear
     clear = [c for c in live if c not in unclear or c in shown]
-    relevance = find_relevant_columns(steps, contact.tool, gaps, clear)
+    relevance = find_relevant_columns(steps, contact.axes, gaps, clear)
     if relevance.error > relevance.error_all:
-        clear, relevance = live, find_relevant_columns(steps, contact.tool, gaps, live)
+        clear, relevance = live, find_relevant_columns(steps, contact.axes, gaps, live)
     visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
     finder = SymmetryFinder(steps, visible, contact, controlled, found.units)
     symmetries = tuple(finder.find())
@@ -231,5 +164,6 @@ def _hidden_columns(
     holding = [set(symmetry.axes) for symmetry in symmetries if symmetry.holds]
     mirrors = [axes for axes in holding if len(axes) == 1]
     mirrored = set().union(*mirrors, *(axes for axes in holding if any(mirror < axes for mirror in mirrors)))
-    places = {column: k for columns in (contact.tool, contact.thing) for k, column in enumerate(columns)}
+    n_axes = len(contact.axes)
+    places = {column: k % n_axes for columns in (contact.tool, contact.thing) for k, column in enumerate(columns)}
     return tuple(c for c in columns if (places[c] in mirrored if c in places else c not in visible))

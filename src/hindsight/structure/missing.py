@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from .chain import MIN_MOVED
 from .contact import MIN_ONSETS, MIN_PROBES, MOST_GOALS
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 from .relevance import EXPLAINED
 from .rest import MOSTLY
 
 if TYPE_CHECKING:
-    from .infer import Structure
+    from .findings import Structure
 
 
 def explain_missing(found: Structure) -> list[str]:
@@ -49,6 +50,9 @@ def _why_no_object(found: Structure) -> str:
 
 def _why_no_contact(found: Structure) -> str:
     moved, played = found.probes
+    if played and len(found.objects) > 1 and moved >= MIN_PROBES * played:
+        each = f"in {_listed(found.moved)} of {played} episodes, {MIN_MOVED} needed"
+        return f"actions that bring the likely tool to the objects moved them {each}"
     if played:
         return (
             f"actions that bring the likely tool to the object moved it in {moved} of {played} episodes, and "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,10 @@ HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """N transitions, one after another. All arrays are float64 with N rows; `episode` numbers the episodes from 0."""
+    """N transitions, one after another. All arrays are float64 with N rows; `episode` numbers the episodes from 0.
+
+    others_move: how far the objects that were left out move, in standard deviations of their goals; None: none was.
+    """
 
     observation: Array
     action: Array
@@ -24,6 +28,7 @@ class Steps:
     next_achieved_goal: Array
     desired_goal: Array
     episode: Array
+    others_move: Array | None = None
 
     @classmethod
     def from_episodes(cls, episodes: Sequence[Episode]) -> Steps:
@@ -45,6 +50,27 @@ class Steps:
             episode=np.repeat(np.arange(len(episodes)), [len(e) for e in episodes]),
         )
 
+    def of_numbers(self, numbers: Sequence[int]) -> Steps:
+        """Return the steps with these numbers of the goal alone: those of one object of several."""
+        one, others = (self._with_numbers(at) for at in (list(numbers), np.setdiff1d(np.arange(self.goal_size), numbers)))
+        return replace(one, others_move=others.move / max(others.goal_std, 1e-12)) if others.goal_size else one
+
+    def _with_numbers(self, numbers: Sequence[int] | Array) -> Steps:
+        names = ("achieved_goal", "next_achieved_goal", "desired_goal")
+        return replace(self, **{name: getattr(self, name)[:, numbers] for name in names})
+
+    @classmethod
+    def join(cls, parts: Sequence[Steps]) -> Steps:
+        """Return steps one after another, as of different episodes. All or none of them leave objects out."""
+        values: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in cls.__dataclass_fields__
+            if getattr(parts[0], name) is not None
+        }
+        first = np.cumsum([0, *(part.episode[-1] + 1 for part in parts[:-1])])
+        values["episode"] = np.concatenate([part.episode + start for part, start in zip(parts, first, strict=True)])
+        return cls(**values)
+
     def __len__(self) -> int:
         """The number of transitions."""
         return len(self.action)
@@ -53,6 +79,11 @@ class Steps:
     def n_columns(self) -> int:
         """The number of columns of an observation."""
         return int(self.observation.shape[1])
+
+    @property
+    def goal_size(self) -> int:
+        """The number of numbers of a goal."""
+        return int(self.achieved_goal.shape[1])
 
     @property
     def change(self) -> Array:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from .axes import SCALAR, UNKNOWN, AxisTable, axis_signals, find_action_axes, find_column_axes
+from .axes import SCALAR, UNKNOWN, axis_signals, find_action_axes, find_column_axes
 from .columns import ControlledColumns
 from .contact import Contact, is_at_task
+from .exchange import pair_axes, pair_columns
 from .relevance import prediction_error
 from .steps import Steps, standardize
 from .transform import Transform
 from .units import Units
 
 WORSE = 1.75  # held-out error of a model of transformed steps alone, relative to one of the steps themselves
+ALIKE = 1.25  # the same for an exchange of objects: with cubes of 1 and 2 kg it is 1.6, and slows learning down
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
-SAME_PROFILE = 0.35  # root mean square difference of correlations between columns that a quarter turn exchanges
 MOST_STEPS = 1_500
 
 
@@ -30,10 +31,11 @@ class Symmetry:
     error, error_plain: mean squared errors in held-out steps, of a model of transformed steps, and of the steps themselves.
     """
 
-    axes: tuple[int, ...]  # of the goal: one for a mirror, two for a quarter turn
+    axes: tuple[int, ...]  # of the goal: one for a mirror, two for a quarter turn, none for an exchange of objects
     text: str
     error: float
     error_plain: float
+    objects: tuple[int, ...] = ()  # that are exchanged
 
     @property
     def holds(self) -> bool:
@@ -41,13 +43,12 @@ class Symmetry:
 
         If transformed steps were only added, a false symmetry that leads to states that never occur would do no harm.
         """
-        return self.error <= WORSE * self.error_plain
+        return self.error <= (ALIKE if self.objects else WORSE) * self.error_plain
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
-        name = (
-            f"mirror of axis {self.axes[0]}" if len(self.axes) == 1 else "quarter turn of axes {} and {}".format(*self.axes)
-        )
+        names = ("exchange of objects {} and {}", "mirror of axis {}", "quarter turn of axes {} and {}")
+        name = names[len(self.axes)].format(*self.axes, *(k + 1 for k in self.objects))
         verdict = "holds" if self.holds else "does not hold"
         return (
             f"{name} {verdict}: the held-out error of the next move is {self.error:.2f} of its variance with transformed "
@@ -72,8 +73,9 @@ class SymmetryFinder:
         places = {*contact.tool, *contact.thing}
         self._others = [column for column in self._visible if column not in places]
         self._signals = axis_signals(steps, contact.tool)
-        self._actions = find_action_axes(controlled.effect_on(contact.tool))
-        self._controlled, self._units = controlled, units
+        self._n_axes = len(contact.axes)
+        self._actions = find_action_axes(controlled.effect_on(contact.axes))
+        self._controlled, self._units, self._std = controlled, units, np.maximum(steps.observation.std(0), 1e-12)
         self._columns = find_column_axes(steps, self._others, self._signals, self._actions)
         at_task = np.flatnonzero(is_at_task(steps, contact))
         picked = at_task[np.unique(np.linspace(0, len(at_task) - 1, MOST_STEPS).astype(np.int64))]
@@ -97,23 +99,39 @@ class SymmetryFinder:
         """Return the symmetries that could be tested, whether they hold or not."""
         if self.unclear:
             return []
-        moved = np.abs(self._steps.next_achieved_goal - self._steps.achieved_goal).mean(0)
+        moves = np.abs(self._steps.next_achieved_goal - self._steps.achieved_goal).mean(0)
+        moved = moves.reshape(-1, self._n_axes).mean(0)
         axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
         tested = [self._test((k,), self._mirror(k)) for k in axes]
         for k, other in combinations(axes, 2) if not self.has_hand else ():
-            transforms = self._quarter_turn(k, other)
-            if transforms is not None:
+            if (transforms := self._quarter_turn(k, other)) is not None:
                 tested.append(self._test((k, other), transforms))
-        return tested
+        exchanges = {(k, k + 1): self._exchange_objects(k, k + 1) for k in range(len(self._centre) // self._n_axes - 1)}
+        return tested + [replace(self._test((), each), objects=pair) for pair, each in exchanges.items() if each]
+
+    def _exchange_objects(self, one: int, other: int) -> tuple[Transform, Transform, Transform] | None:
+        """Exchange two objects; None if the columns that show them cannot be paired."""
+        pairs = pair_columns(self._steps, self._others, self._contact.tool, one, other)
+        if pairs is None:
+            return None
+        goal = Transform.identity("g", len(self._centre))
+        numbers = goal.source.reshape(-1, self._n_axes)
+        numbers[[one, other]] = numbers[[other, one]]
+        observation = self._identity_with_places(goal)
+        for column, source in pairs:
+            same_units = source == column or self._units.is_known[[column, source]].all()
+            observation.source[column] = source
+            observation.factor[column] = 1.0 if same_units else self._std[column] / self._std[source]
+        return observation, goal, Transform.identity("a", len(self._actions.of))
 
     def _goals_lie_around(self, axis: int) -> bool:
         """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""
-        way = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis]
-        return bool(abs(way.mean()) <= way.std())
+        ways = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis :: self._n_axes]
+        return bool((np.abs(ways.mean(0)) <= ways.std(0)).all())
 
     def _mirror(self, axis: int) -> tuple[Transform, Transform, Transform]:
         goal = Transform.identity("g", len(self._centre))
-        goal.factor[axis], goal.offset[axis] = -1.0, 2 * self._centre[axis]
+        goal.factor[axis :: self._n_axes], goal.offset[axis :: self._n_axes] = -1.0, 2 * self._centre[axis]
         observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
         observation.factor[[self._others[i] for i in self._columns.members(axis)]] = -1.0
         action.factor[self._actions.members(axis)] = -1.0
@@ -121,13 +139,14 @@ class SymmetryFinder:
 
     def _quarter_turn(self, axis: int, other: int) -> tuple[Transform, Transform, Transform] | None:
         """x -> -y, y -> x about the centre; None if the columns of the two axes cannot be paired."""
-        pairs, action_pairs = (_pairs(table, axis, other) for table in (self._columns, self._actions))
+        pairs, action_pairs = (pair_axes(table, axis, other) for table in (self._columns, self._actions))
         if pairs is None or action_pairs is None:
             return None
         goal = Transform.identity("g", len(self._centre))
-        _exchange(goal, axis, other, 1.0)
-        goal.offset[axis] = self._centre[axis] + self._centre[other]
-        goal.offset[other] = self._centre[other] - self._centre[axis]
+        for first in range(0, len(self._centre), self._n_axes):
+            _exchange(goal, first + axis, first + other, 1.0)
+        goal.offset[axis :: self._n_axes] = self._centre[axis] + self._centre[other]
+        goal.offset[other :: self._n_axes] = self._centre[other] - self._centre[axis]
         observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
         for i, j, factor in pairs:
             _exchange(observation, self._others[i], self._others[j], factor * self._ratio(i, j))
@@ -176,24 +195,3 @@ class SymmetryFinder:
 def _exchange(transform: Transform, i: int, j: int, factor: float) -> None:
     transform.source[i], transform.source[j] = j, i
     transform.factor[i], transform.factor[j] = -factor, 1 / factor
-
-
-def _pairs(table: AxisTable, axis: int, other: int) -> list[tuple[int, int, float]] | None:
-    """Pair what belongs to one axis with what belongs to the other, by the likeness of their profiles.
-
-    Returns (i, j, sign that makes their profiles alike); None if one is left over or too different from all others.
-    """
-    free, pairs = table.members(other), []
-    if len(table.members(axis)) != len(free):
-        return None
-    for i in table.members(axis):
-        gaps = [
-            (float(np.sqrt(np.square(table.profile[i] - factor * table.profile[j]).mean())), at, factor)
-            for at, j in enumerate(free)
-            for factor in (1.0, -1.0)
-        ]
-        gap, at, factor = min(gaps)
-        if gap > SAME_PROFILE:
-            return None
-        pairs.append((i, free.pop(at), factor))
-    return pairs

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..records import Array
+from .objects import Numbers
 from .steps import Steps
 
 MARGIN = 0.25  # of the diagonal of the range
@@ -42,16 +45,25 @@ class Workspace:
         )
 
 
-def find_workspace(steps: Steps, probing: Steps) -> Workspace:
-    """Return the range of goals and starts. steps: all of them. probing: those of episodes that sought contact."""
-    start = steps.starts_episode
-    ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
-    low, high = ends.min(0), ends.max(0)
-    margin = MARGIN * float(np.linalg.norm(high - low))
-    decimals = 3 - math.floor(math.log10(max(margin, 1e-300)))
-    low, high = (low - margin).round(decimals), (high + margin).round(decimals)
+def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Numbers] = ()) -> Workspace:
+    """Return the range of goals and starts. steps: all of them. probing: those of episodes that sought contact.
+
+    objects: the numbers of the goal of each object, which together are all of them in their order; empty: one object.
+    """
+    ranges = [_widened_range(steps.of_numbers(numbers)) for numbers in objects or [tuple(range(steps.goal_size))]]
+    low, high = np.concatenate(ranges, axis=1)
     is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
     last = np.append(np.flatnonzero(probing.starts_episode)[1:], len(probing)) - 1
     left = np.unique(probing.episode[is_outside])
     back = left[~is_outside[last][left]]
     return Workspace(tuple(low.tolist()), tuple(high.tolist()), len(left), len(back), len(last))
+
+
+def _widened_range(steps: Steps) -> tuple[Array, Array]:
+    """Return the lowest and the highest place of one object."""
+    start = steps.starts_episode
+    ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
+    low, high = ends.min(0), ends.max(0)
+    margin = MARGIN * float(np.linalg.norm(high - low))
+    decimals = 3 - math.floor(math.log10(max(margin, 1e-300)))
+    return (low - margin).round(decimals), (high + margin).round(decimals)

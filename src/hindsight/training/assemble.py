@@ -168,10 +168,12 @@ class Assembly:
         training = self.settings.training
         if self._resolve is None or training.structure == "declared" or not is_flat(self.spec):
             return None
+        from ..replay.transforms import with_info
         from .structure_search import StructureSearch
 
         is_open = self.settings.replay.relabel_terminated is None and terminated_function(self.environment) is None
-        return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild, is_open)
+        compute_reward = with_info(reward_function(self.environment), self.settings.replay.info_keys)
+        return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild, is_open, compute_reward)
 
     def _rebuild(self, settings: Settings, agent: Agent | None) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
         """Return the agent, or a new one, and buffers with other settings, which are those of the run from now on."""

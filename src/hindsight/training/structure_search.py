@@ -12,6 +12,7 @@ from ..options import Settings
 from ..records import Episode, GoalSpec, read_record
 from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
+from ..replay.strategies import RewardFunction
 from ..rollout.workers import Source
 from ..structure import Contact, Endings, Finding, Structure, explain_missing, infer_structure, plan_probing
 from ..structure.steps import HELD_OUT
@@ -99,12 +100,18 @@ class StructureSearch:
     spec: the task.
     resolve: returns the settings of the run with the options that were found.
     build: returns an agent (the given one, or a new one), a buffer and the demonstrations, if there are any, for settings.
-    looks_for_endings: whether it is open how successes end episodes.
+    looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
     findings: what the last inference found. missing: what it did not find, and why, in sentences.
     """
 
     def __init__(
-        self, spec: GoalSpec, settings: Settings, resolve: Resolve, build: Build, looks_for_endings: bool = False
+        self,
+        spec: GoalSpec,
+        settings: Settings,
+        resolve: Resolve,
+        build: Build,
+        looks_for_endings: bool = False,
+        compute_reward: RewardFunction | None = None,
     ) -> None:
         self._random_steps = settings.training.random_steps
         self.state = SearchState(next_at=self._random_steps)
@@ -112,7 +119,7 @@ class StructureSearch:
         self.missing: list[str] = []
         self.is_used = settings.training.structure == "inferred"
         self._looks_for_endings = looks_for_endings
-        self._spec, self._resolve, self._build = spec, resolve, build
+        self._spec, self._resolve, self._build, self._compute_reward = spec, resolve, build, compute_reward
 
     @property
     def is_warm_up(self) -> bool:
@@ -169,15 +176,17 @@ class StructureSearch:
 
     def _probe(self, run: Run, episodes: Sequence[Episode], found: Structure, contact: Contact) -> None:
         state = self.state
-        state.phase, state.next_at = "probing", run.counts.env_steps + PROBING_STEPS
-        state.random_episodes, state.probing = len(episodes), plan_probing(found.controlled, contact, found.units)
+        contacts = found.chain.contacts if found.chain else (contact,)
+        state.phase, state.next_at = "probing", run.counts.env_steps + PROBING_STEPS * len(contacts)
+        state.random_episodes = len(episodes)
+        state.probing = plan_probing(found.controlled, contacts[0], found.units, contacts[1:])
         run.rollouts.drop(run.source, run.counts)
 
     def _infer(self, episodes: Sequence[Episode], n_seeking: int | None = None, shown: Sequence[int] = ()) -> Structure:
         """Infer the structure from the random episodes, and from those after them as episodes that seek contact."""
         first = self.state.random_episodes
         stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
-        return infer_structure(episodes[:first], self._spec, episodes[first:stop], shown)
+        return infer_structure(episodes[:first], self._spec, episodes[first:stop], shown, self._compute_reward)
 
     def _learn(self, run: Run, found: Structure) -> None:
         """Learn with what was found; if that is no contact at a later look, with what was found before."""
@@ -199,7 +208,9 @@ class StructureSearch:
         before = run.settings
         if self.state.found_endings and self.state.endings.is_clear and run.counts.unguided_success < POOR:
             self._take_endings()  # an agent that is not poor need not begin anew for a more exact reward
-        if run.counts.env_steps >= TRY_LONGER_AT and run.counts.unguided_success < HOPELESS:
+        # of several objects, not even the first is placed so early
+        may_be_stuck = len(self.state.observed.get("subgoals", ((), ""))[0]) <= 1
+        if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.counts.unguided_success < HOPELESS:
             self.state.ends_early = False  # the way to the goals may lead through places without any goal or start
         if self.state.random_episodes:
             self._test_again(run, episodes)
@@ -211,7 +222,8 @@ class StructureSearch:
                 return
             self._take_mirrors(found)
         self._adopt(run)
-        if run.settings == before and run.counts.unguided_success < POOR and run.counts.env_steps >= AGAIN_FROM:
+        is_poor = run.counts.unguided_success < POOR and run.counts.env_steps >= AGAIN_FROM
+        if may_be_stuck and run.settings == before and is_poor:
             self.state.restarted_at.append(run.counts.env_steps)
             self._rebuild(run, before)
 

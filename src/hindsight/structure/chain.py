@@ -1,0 +1,148 @@
+"""Several objects that one tool moves: what must be near which object, and which object is placed before which."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .columns import ControlledColumns, GoalCopies
+from .contact import Contact, find_onsets, find_tool, measure_contact
+from .objects import Numbers
+from .rest import AT_REST
+from .steps import Steps
+from .units import Units
+
+MIN_MOVED = 2  # probing episodes in which each object must begin to move
+MARGIN = 0.1  # of the standard deviation of the goals: a place within it of where an object rests is one of these
+LEAST_DISCOUNT = 0.9
+CLEARLY = 0.5  # the order of the goal is changed only if the fractions of goals at places of rest differ by so much
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The objects of a task, one after another.
+
+    numbers: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
+    at_rest: fraction of each object's goals that lie where this object rests without being placed.
+    success_distance: how far a number of the achieved goal may be from the desired one in a success; None: not known.
+    """
+
+    numbers: tuple[Numbers, ...]
+    contacts: tuple[Contact, ...]
+    at_rest: tuple[float, ...]
+    success_distance: float | None = None
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the objects in the order in which they are placed: first those whose goals lie where they rest."""
+        if max(self.at_rest) - min(self.at_rest) < CLEARLY:
+            return tuple(range(len(self.numbers)))
+        return tuple(sorted(range(len(self.numbers)), key=lambda k: self.at_rest[k] < max(self.at_rest) - CLEARLY))
+
+    @property
+    def joint(self) -> Contact:
+        """Return the contacts as one: its `tool` has the tool's columns again for each object."""
+        tool, thing = (tuple(c for each in self.contacts for c in part(each)) for part in (_tool, _thing))
+        low, middle, high = np.max([each.distances for each in self.contacts], axis=0).tolist()
+        return Contact(
+            tool,
+            thing,
+            min(each.n_onsets for each in self.contacts),
+            (low, middle, high),
+            min(each.in_reach for each in self.contacts),
+        )
+
+    def placed(self, k: int) -> float:
+        """Return how near to its goal object k counts as placed: if all are, their Euclidean distance is a success."""
+        if self.success_distance is None:
+            return self.contacts[k].distances[1]
+        return self.success_distance / math.sqrt(len(self.contacts))
+
+    def discount(self, time_limit: int) -> float:
+        """Return the discount whose horizon is the time for one object: each is placed for itself."""
+        return round(max(LEAST_DISCOUNT, 1 - len(self.contacts) / time_limit), 3)
+
+    def reason(self, time_limit: int) -> str:
+        """Return why `discount` is as it is."""
+        return f"{len(self.contacts)} objects in {time_limit} steps"
+
+    def subgoals(self, units: Units) -> tuple[str, ...]:
+        """Return a subgoal for each object, as the option `subgoals` writes them."""
+        return tuple(
+            f"{self.contacts[k].subgoal(units)} numbers={','.join(map(str, self.numbers[k]))} placed={self.placed(k):.3g}"
+            for k in self.order
+        )
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        each = "; ".join(f"object {k + 1}: {contact.evidence()}" for k, contact in enumerate(self.contacts))
+        at_rest = ", ".join(f"{fraction:.0%}" for fraction in self.at_rest)
+        why = "the order of the goal" if self.order == tuple(range(len(self.numbers))) else "not the order of the goal"
+        order = f"order {', '.join(str(k + 1) for k in self.order)}, {why}: {at_rest} of their goals lie where they rest"
+        if self.success_distance is None:
+            placed = (
+                "an object counts as placed within the median distance of contact, as rewards show no distance of success"
+            )
+        else:
+            within = f"within {self.success_distance:.3g}"
+            placed = f"a success is {within}, so an object counts as placed within {self.placed(0):.3g}"
+        return f"{len(self.contacts)} objects, as their numbers of the goal move one at a time; {each}; {order}; {placed}"
+
+
+def find_chain(
+    steps: Steps, objects: Sequence[Numbers], copies: GoalCopies, controlled: ControlledColumns, units: Units
+) -> Chain | None:
+    """Find what touches the objects; None if no contact with any of them is clear. steps: in the units of the goal.
+
+    One tool moves all objects. An object that it did not touch yet is taken to be touched at the distance of another.
+    """
+    each = [steps.of_numbers(numbers) for numbers in objects]
+    tool = find_tool(Steps.join(each), controlled, units)
+    touched = [len(find_onsets(one)) > 0 for one in each]
+    if tool is None:
+        return None
+    things = [tuple(column for k in numbers if (column := copies.columns[k]) is not None) for numbers in objects]
+    nearest = measure_contact(each[touched.index(True)], tool, things[touched.index(True)])
+    contacts = [
+        measure_contact(one, tool, thing) if is_touched else replace(nearest, thing=thing, n_onsets=0)
+        for one, thing, is_touched in zip(each, things, touched, strict=True)
+    ]
+    return Chain(tuple(objects), tuple(contacts), _goals_at_rest(steps, objects))
+
+
+def measure_chain(steps: Steps, chain: Chain, success_distance: float | None) -> Chain:
+    """Measure the contacts of a chain again. steps: all of them, in the units of the goal."""
+    contacts = tuple(
+        measure_contact(steps.of_numbers(numbers), contact.tool, contact.thing)
+        for numbers, contact in zip(chain.numbers, chain.contacts, strict=True)
+    )
+    return Chain(chain.numbers, contacts, _goals_at_rest(steps, chain.numbers), success_distance)
+
+
+def count_moved(probing: Steps, objects: Sequence[Numbers]) -> tuple[int, ...]:
+    """Return in how many probing episodes each object begins to move."""
+    return tuple(len(find_onsets(probing.of_numbers(numbers))) for numbers in objects)
+
+
+def _goals_at_rest(steps: Steps, objects: Sequence[Numbers]) -> tuple[float, ...]:
+    """Return which fraction of each object's goals lies within the range of the places where it rests."""
+    fractions = []
+    for numbers in objects:
+        one = steps.of_numbers(numbers)
+        places = one.achieved_goal[one.move < AT_REST * one.goal_std]
+        goals = one.desired_goal[one.starts_episode]
+        low, high = np.quantile(places, [0.02, 0.98], axis=0) if len(places) else (np.inf, -np.inf)
+        margin = MARGIN * one.goal_std
+        fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
+    return tuple(fractions)
+
+
+def _tool(contact: Contact) -> tuple[int, ...]:
+    return contact.tool
+
+
+def _thing(contact: Contact) -> tuple[int, ...]:
+    return contact.thing

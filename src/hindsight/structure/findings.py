@@ -1,0 +1,124 @@
+"""What the steps of a task show, and the options that follow from it, each with its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .chain import Chain
+from .columns import ControlledColumns, Difference, GoalCopies
+from .contact import Contact, missing_differences
+from .inertia import Inertia
+from .mirrors import Mirror
+from .objects import Numbers
+from .relevance import Relevance
+from .rest import Rest
+from .rewards import ACTION_L2, RewardScale
+from .symmetries import Symmetry
+from .units import Units
+from .workspace import Workspace
+
+HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
+GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One option that the steps support: its name, its value and the evidence in one sentence.
+
+    is_structure: whether it says something of the task; if not, it is a hyperparameter that suits such tasks.
+    """
+
+    option: str
+    value: Any
+    evidence: str
+    is_structure: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What the steps of a task show.
+
+    has_object: whether the goal is about something that the action does not move directly.
+    contact, relevance, workspace: None without an object, or with too little evidence.
+    objects: the numbers of the goal of each object. moved: probing episodes in which each of them began to move.
+    chain: of several objects; `contact` is then its joint one. time_limit: of an episode, in steps.
+    mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
+    n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
+    unclear: visible columns of which it is not clear how a mirror changes them.
+    """
+
+    units: Units
+    rest: Rest
+    inertia: Inertia
+    scale: RewardScale
+    has_object: bool
+    copies: GoalCopies
+    controlled: ControlledColumns
+    constant: tuple[int, ...]
+    differences: tuple[Difference, ...]
+    contact: Contact | None
+    n_onsets: int
+    time_limit: int | None
+    probes: tuple[int, int] = (0, 0)
+    relevance: Relevance | None = None
+    workspace: Workspace | None = None
+    hidden: tuple[int, ...] = ()
+    symmetries: tuple[Symmetry, ...] = ()
+    mirrors: tuple[Mirror, ...] | None = None
+    unclear: tuple[int, ...] = ()
+    objects: tuple[Numbers, ...] = ()
+    moved: tuple[int, ...] = ()
+    chain: Chain | None = None
+
+    def findings(self) -> list[Finding]:
+        """Return the options that follow, with their evidence. Where an option occurs twice, the later one counts."""
+        measured = self.rest if self.rest.is_object else self.inertia
+        options = self._hyperparameters()
+        scaled = self.scale.options(options.get("action_l2", ACTION_L2))
+        found = [Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled]
+        found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
+        if self.mirrors:
+            evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
+            found.append(Finding("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence))
+        if self.chain is not None and self.time_limit is not None:
+            found.append(
+                Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit), False)
+            )
+        if self.contact is not None:
+            if self.contact.leads_to_goals:
+                evidence = (self.chain or self.contact).evidence() + self.units.evidence()
+                subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units),)
+                found.append(Finding("subgoals", subgoals, evidence))
+                action_l2 = self.scale.options(GUIDED_ACTION_L2).get("action_l2", GUIDED_ACTION_L2)
+                why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
+                found.append(Finding("action_l2", action_l2, why))
+            missing = missing_differences(self.contact, self.differences)
+            if missing:
+                found.append(Finding("column_differences", missing, "no columns hold these differences"))
+        every = tuple(range(len(self.copies.columns)))
+        if not self.rest.is_object and self.copies.is_complete:
+            evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
+            found.append(Finding("hidden_goal", every, evidence))
+        if self.relevance is not None and self.hidden:
+            found.append(Finding("hidden_observation", self.hidden, self.relevance.evidence()))
+            found.append(
+                Finding("hidden_goal", every, f"goal - achieved_goal has all {len(every)} numbers, wherever the goal lies")
+            )
+        if self.workspace is not None and self.workspace.is_left:
+            found += [Finding(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
+        holds = [symmetry for symmetry in self.symmetries if symmetry.holds]
+        if holds:
+            evidence = "; ".join(symmetry.evidence() for symmetry in self.symmetries)
+            found.append(Finding("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
+        return found
+
+    def _hyperparameters(self) -> dict[str, Any]:
+        if not self.rest.is_object:
+            return self.inertia.options() | self.inertia.horizon(self.time_limit, self.scale.is_dense)
+        must_be_hit = self.contact is not None and not self.contact.leads_to_goals
+        return self.rest.options() | ({"action_l2": HIT_ACTION_L2} if must_be_hit else {})
+
+    def options(self) -> dict[str, Any]:
+        """Return the options that follow, by their names."""
+        return {finding.option: finding.value for finding in self.findings()}

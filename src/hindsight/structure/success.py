@@ -1,0 +1,63 @@
+"""How far the achieved goal may be from the desired goal in a success, from the rewards of the task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, Episode
+
+RewardOf = Callable[[Array, Array, dict[str, Array]], Any]
+MOST_GOALS = 32
+FARTHEST = 8.0  # in standard deviations of the goals
+HALVINGS = 16  # of the interval that the distance lies in
+
+
+def ignores_exchange(compute_reward: RewardOf, episodes: Sequence[Episode], size: int) -> bool:
+    """Return whether rewards stay the same if two objects exchange their places and goals. size: numbers of a place."""
+    rng, goal, info = np.random.default_rng(0), *_last_goals(episodes)
+    order = np.roll(np.arange(goal.shape[1]).reshape(-1, size), 1, axis=0).ravel()
+    distance = find_success_distance(compute_reward, episodes) or float(np.linalg.norm(goal.std(0)))
+    achieved = (goal + rng.normal(size=goal.shape) * distance / np.sqrt(goal.shape[1])).astype(goal.dtype)
+    rewards = [np.asarray(compute_reward(a, g, info)) for a, g in ((achieved, goal), (achieved[:, order], goal[:, order]))]
+    return np.allclose(rewards[0], rewards[1])
+
+
+def _last_goals(episodes: Sequence[Episode]) -> tuple[Array, dict[str, Array]]:
+    last = episodes[:MOST_GOALS]
+    goal = np.stack([np.asarray(each.desired_goal[-1]) for each in last])
+    return goal, {key: np.stack([each.info[key][-1] for each in last]) for key in last[0].info}
+
+
+def find_success_distance(compute_reward: RewardOf, episodes: Sequence[Episode]) -> float | None:
+    """Return the largest distance, along single numbers of the goal, at which the reward is still that of a success.
+
+    None if the reward has more than two values or has one value everywhere, or if the distance differs between goals or
+    numbers by more than a tenth.
+    """
+    goal, info = _last_goals(episodes)
+    farthest = FARTHEST * float(np.linalg.norm(goal.std(0)))
+
+    def rewards(distance: Array) -> Array:
+        """distance: (goals, numbers). Returns rewards where one number after another is so far away, the same shape."""
+        columns = []
+        for k in range(goal.shape[1]):
+            achieved = goal.copy()
+            achieved[:, k] += distance[:, k]
+            columns.append(np.asarray(compute_reward(achieved, goal, info), np.float64))
+        return np.stack(columns, 1)
+
+    low, high = np.zeros(goal.shape), np.full(goal.shape, farthest)
+    success, failure = rewards(low), rewards(high)
+    if np.ptp(success) or np.ptp(failure) or not success[0, 0] > failure[0, 0]:
+        return None
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        found = rewards(middle)
+        if not np.isin(found, (success[0, 0], failure[0, 0])).all():
+            return None
+        is_success = found == success[0, 0]
+        low, high = np.where(is_success, middle, low), np.where(is_success, high, middle)
+    return float(low.min()) if low.min() >= 0.9 * low.max() else None

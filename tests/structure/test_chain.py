@@ -1,0 +1,215 @@
+"""Several objects: which numbers of the goal are whose, what touches them, in which order, and when one is placed."""
+
+import numpy as np
+import pytest
+from pusher import RADIUS, Pusher, play, repeated_random_actions
+from two_things import COLUMNS, SPEC, THRESHOLD, TwoThings, compute_reward
+
+from hindsight.records import Episode
+from hindsight.records.subgoals import parse_subgoals
+from hindsight.records.symmetries import Symmetries
+from hindsight.rollout.probing import ProbingActor
+from hindsight.structure import Contact, explain_missing, infer_structure, plan_probing
+from hindsight.structure.chain import Chain, count_moved
+from hindsight.structure.contact import find_onsets
+from hindsight.structure.objects import find_objects
+from hindsight.structure.steps import Steps
+from hindsight.structure.success import find_success_distance, ignores_exchange
+from hindsight.structure.symmetries import Symmetry
+from hindsight.structure.workspace import find_workspace
+
+
+def structure_of(world):
+    episodes = play(world, 40, repeated_random_actions(1))
+    found = infer_structure(episodes, SPEC)
+    first, *others = found.chain.contacts
+    plan = plan_probing(found.controlled, first, found.units, others)
+    probing = []
+    for k in range(30):
+        act = ProbingActor(plan, SPEC.action, np.random.default_rng([2, k]))
+        probing += play(world, 1, lambda observation, is_first, act=act: act(observation))
+    return infer_structure(episodes, SPEC, probing, compute_reward=compute_reward), probing
+
+
+@pytest.fixture(scope="module")
+def inferred():
+    return structure_of(TwoThings(0))
+
+
+def steps_of(*paths, goals=((0.0,) * 4, (1.0,) * 4)):
+    """Steps of episodes whose achieved goals are given, (T + 1, g) each, with goals in turn."""
+    episodes = []
+    for k, path in enumerate(paths):
+        places = np.array(path, float)
+        goal = np.tile(goals[k % len(goals)], (len(places), 1))
+        episodes.append(Episode(places, places, goal, np.zeros((len(places) - 1, 1)), np.zeros(len(places) - 1)))
+    return Steps.from_episodes(episodes)
+
+
+ONE, OTHER = [[k, 2 * k, 0, 0] for k in range(8)], [[0, 0, k, -k] for k in range(8)]
+BOTH, MIXED = [[k, k, k, k] for k in range(8)], [[k, 0, 0, -k] for k in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("paths", "objects"),
+    [
+        ([ONE, OTHER], ((0, 1), (2, 3))),
+        ([ONE, OTHER, BOTH], ((0, 1), (2, 3))),  # half of the moves are those of one object alone
+        ([BOTH, BOTH], ((0, 1, 2, 3),)),
+        ([ONE, ONE], ((0, 1, 2, 3),)),  # whether the other numbers move too is not known yet
+        ([MIXED, MIXED], ((0, 1, 2, 3),)),
+    ],
+)
+def test_numbers_that_move_alone_are_an_object(paths, objects):
+    assert find_objects(steps_of(*paths)) == objects
+
+
+def test_goals_of_two_or_three_numbers_are_those_of_one_object():
+    assert find_objects(steps_of([row[:3] for row in ONE], goals=(np.zeros(3), np.ones(3)))) == ((0, 1, 2),)
+    assert find_objects(Steps.from_episodes(play(Pusher(0), 5, repeated_random_actions(1)))) == ((0, 1),)
+
+
+def test_an_onset_while_another_object_moves_may_have_that_as_its_cause():
+    rest, alone = [[0, 0, 0, 0]] * 2, [[0, 0, 0, 0]] * 2 + [[1, 1, 0, 0]]
+    pushed = [*rest, [0, 0, 1, 1], [1, 1, 2, 2]]
+    assert find_onsets(steps_of(alone, pushed).of_numbers((0, 1))).tolist() == [1]
+
+
+def test_the_tool_and_both_objects_are_found(inferred):
+    structure, probing = inferred
+    assert structure.objects == ((0, 1), (2, 3))
+    assert structure.contact.tool == COLUMNS["tool"] * 2
+    assert structure.contact.thing == COLUMNS["things"]
+    for contact in structure.chain.contacts:
+        assert contact.distances[1] == pytest.approx(RADIUS, abs=0.03)
+    assert min(count_moved(Steps.from_episodes(probing), structure.objects)) >= 0.4 * len(probing)
+
+
+def test_each_object_has_a_subgoal(inferred):
+    structure = inferred[0]
+    first, other = parse_subgoals(structure.options()["subgoals"], SPEC)
+    assert (first.achieved.columns, first.goal.columns, first.numbers) == ((0, 1), (2, 3), (0, 1))
+    assert (other.achieved.columns, other.goal.columns, other.numbers) == ((0, 1), (4, 5), (2, 3))
+    assert first.tolerance < RADIUS < first.switch_distance
+    assert first.placed == other.placed == pytest.approx(THRESHOLD / 2**0.5, abs=0.005)
+    assert "order 1, 2, the order of the goal" in next(f for f in structure.findings() if f.option == "subgoals").evidence
+
+
+def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
+    structure = inferred[0]
+    assert [(symmetry.axes, symmetry.objects) for symmetry in structure.symmetries] == [
+        ((0,), ()),
+        ((1,), ()),
+        ((0, 1), ()),
+        ((), (0, 1)),
+    ]
+    texts = structure.options()["symmetries"]
+    assert len(Symmetries(texts, SPEC)) == 16
+    assert texts[3] == "o2=o4 o3=o5 o4=o2 o5=o3 o6=o8 o7=o9 o8=o6 o9=o7 g0=g2 g1=g3 g2=g0 g3=g1"
+    mirrored = Symmetries(texts[:1], SPEC).transformed("goal", np.array([[0.1, 0.2, 0.3, 0.4]]), 1)
+    assert mirrored[0] == pytest.approx([-0.1, 0.2, -0.3, 0.4], abs=0.02)
+
+
+@pytest.mark.parametrize(("objects", "holds"), [((), True), ((0, 1), False)])
+def test_an_exchange_of_objects_must_be_more_exact_than_a_mirror(objects, holds):
+    assert Symmetry((), "", error=1.5, error_plain=1.0, objects=objects).holds == holds
+
+
+def test_objects_are_exchanged_only_if_rewards_ignore_it():
+    def other_reward(achieved_goal, desired_goal, info):
+        return -(np.linalg.norm((achieved_goal - desired_goal)[:, :2], axis=-1) > THRESHOLD).astype(np.float64)
+
+    goals = [np.tile(goal, (3, 1)) for goal in np.random.default_rng(0).uniform(-1, 1, (8, 4))]
+    episodes = [Episode(goal, goal, goal, np.zeros((2, 1)), np.zeros(2)) for goal in goals]
+    assert ignores_exchange(compute_reward, episodes, 2)
+    assert not ignores_exchange(other_reward, episodes, 2)
+
+
+def test_the_discount_leaves_each_object_its_time():
+    contact = Contact(tool=(0,), thing=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
+    chain = Chain(((0,), (1,)), (contact, contact), (1.0, 1.0))
+    assert [chain.discount(steps) for steps in (100, 10)] == [0.98, 0.9]
+
+
+def test_places_are_hidden_and_the_gaps_are_not(inferred):
+    hidden = set(inferred[0].options()["hidden_observation"])
+    assert hidden >= {*COLUMNS["tool"], *COLUMNS["things"]}
+    assert not hidden & set(COLUMNS["gaps"])
+
+
+def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred):
+    rng, plain = np.random.default_rng(4), inferred[0]
+    scale = np.exp(rng.uniform(-2, 2, 12)) * rng.choice([-1, 1], 12)
+    order = rng.permutation(12)
+    place = np.argsort(order)  # where each column stands now
+    structure = structure_of(TwoThings(0, order, scale))[0]
+    assert structure.contact.tool == tuple(place[list(plain.contact.tool)])
+    seen = rng.uniform(-1, 1, (5, 12))
+    found, expected = (parse_subgoals(each.options()["subgoals"], SPEC) for each in (structure, plain))
+    for one, other in zip(found, expected, strict=True):
+        assert one.distance((seen * scale)[:, order]) == pytest.approx(other.distance(seen), rel=1e-4)
+        assert one.numbers == other.numbers
+
+
+def test_an_object_whose_goals_lie_where_it_does_not_rest_comes_last():
+    structure = structure_of(TwoThings(0, far=3.0))[0]
+    assert structure.chain.order == (1, 0)
+    assert "order 2, 1, not the order of the goal" in structure.chain.evidence()
+
+
+def test_without_rewards_an_object_is_placed_within_the_distance_of_contact():
+    contact = Contact(tool=(0,), thing=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
+    chain = Chain(((0,), (1,)), (contact, contact), (1.0, 1.0))
+    assert chain.placed(0) == 0.2
+    assert "as rewards show no distance of success" in chain.evidence()
+
+
+def test_an_object_that_is_not_touched_gives_no_subgoal():
+    class Fixed(TwoThings):
+        def step(self, action):
+            other = self.thing[2:].copy()
+            super().step(action)
+            self.thing[2:] = other
+
+    world = Fixed(0)
+    structure = infer_structure(play(world, 40, repeated_random_actions(1)), SPEC)
+    assert structure.chain is None
+    assert "subgoals" not in structure.options()
+
+
+def test_an_object_that_probing_does_not_move_is_reported():
+    world = TwoThings(0)
+    episodes = play(world, 40, repeated_random_actions(1))
+    plan = plan_probing((found := infer_structure(episodes, SPEC)).controlled, found.chain.contacts[0], found.units)
+    act, probing = ProbingActor(plan, SPEC.action, np.random.default_rng(2)), []
+    world.rng = np.random.default_rng(8)
+    for _ in range(3):
+        probing += play(world, 1, lambda observation, is_first: act(observation), steps=12)
+    found = infer_structure(episodes, SPEC, probing)
+    assert found.contact is None
+    assert found.chain is None
+    assert "moved them in 3, 0 of 3 episodes, 2 needed" in explain_missing(found)[0]
+
+
+def test_each_object_has_its_own_range():
+    goals = (np.array([-3.0, 0, 0, 0]), np.array([5.0, 0, 0, 2]))
+    steps = steps_of([[9, 0, 0, 0], [9, 0, 0, 0]], [[0, 0, 0, 0], [9, 0, 0, 0]], goals=goals)
+    options = find_workspace(steps, steps, ((0, 1), (2, 3))).options()
+    assert options["lowest_achieved"] == (-6, -3, -0.5, -0.5)
+    assert options["highest_achieved"] == (12, 3, 0.5, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("reward", "distance"),
+    [
+        (compute_reward, THRESHOLD),
+        (lambda a, g, info: -(np.abs(a - g).max(1) > 0.3).astype(float), 0.3),
+        (lambda a, g, info: -np.linalg.norm(a - g, axis=1), None),  # dense
+        (lambda a, g, info: np.zeros(len(g)), None),
+        (lambda a, g, info: -((np.abs(a - g) > [1, 1, 2, 2]).any(1)).astype(float), None),  # other for other numbers
+    ],
+)
+def test_the_distance_of_success_is_read_from_rewards(reward, distance):
+    goals = [np.tile(goal, (3, 1)) for goal in np.random.default_rng(0).uniform(-1, 1, (8, 4))]
+    episodes = [Episode(goal, goal, goal, np.zeros((2, 1)), np.zeros(2)) for goal in goals]
+    assert find_success_distance(reward, episodes) == (distance and pytest.approx(distance, abs=0.003))
