@@ -78,6 +78,10 @@ class Structure:
         scaled = self.scale.options(options.get("action_l2", ACTION_L2))
         found = [Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled]
         found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
+        if not self.rest.is_object:
+            horizon, limit = self.inertia.horizon(self.time_limit, self.scale.is_dense), self.time_limit
+            evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
+            found += [Finding(*option, evidence, False) for option in horizon.items()]
         if self.mirrors:
             evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
             found.append(Finding("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence))
@@ -115,7 +119,7 @@ class Structure:
 
     def _hyperparameters(self) -> dict[str, Any]:
         if not self.rest.is_object:
-            return self.inertia.options() | self.inertia.horizon(self.time_limit, self.scale.is_dense)
+            return self.inertia.options()
         must_be_hit = self.contact is not None and not self.contact.leads_to_goals
         return self.rest.options() | ({"action_l2": HIT_ACTION_L2} if must_be_hit else {})
 
