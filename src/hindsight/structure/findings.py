@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,42 +74,7 @@ class Structure:
 
     def findings(self) -> list[Finding]:
         """Return the options that follow, with their evidence. Where an option occurs twice, the later one counts."""
-        measured = self.rest if self.rest.is_object else self.inertia
-        options = self._hyperparameters()
-        scaled = self.scale.options(options.get("action_l2", ACTION_L2))
-        found = [Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled]
-        found += [Finding(*option, self.scale.evidence(), False) for option in scaled.items()]
-        if not self.rest.is_object:
-            horizon, limit = self.inertia.horizon(self.time_limit, self.scale.is_dense), self.time_limit
-            evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
-            found += [Finding(*option, evidence, False) for option in horizon.items()]
-        if self.mirrors:
-            evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
-            found.append(Finding("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence))
-        if self.chain is not None and self.time_limit is not None:
-            found.append(
-                Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit), False)
-            )
-        if self.contact is not None:
-            if self.contact.leads_to_goals:
-                evidence = (self.chain or self.contact).evidence() + self.units.evidence()
-                subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units),)
-                found.append(Finding("subgoals", subgoals, evidence))
-                action_l2 = self.scale.options(GUIDED_ACTION_L2).get("action_l2", GUIDED_ACTION_L2)
-                why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-                found.append(Finding("action_l2", action_l2, why))
-            missing = missing_differences(self.contact, self.differences)
-            if missing:
-                found.append(Finding("column_differences", missing, "no columns hold these differences"))
-        every = tuple(range(len(self.copies.columns)))
-        if not self.rest.is_object and self.copies.is_complete:
-            evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
-            found.append(Finding("hidden_goal", every, evidence))
-        if self.relevance is not None and self.hidden:
-            found.append(Finding("hidden_observation", self.hidden, self.relevance.evidence()))
-            found.append(
-                Finding("hidden_goal", every, f"goal - achieved_goal has all {len(every)} numbers, wherever the goal lies")
-            )
+        found = [*self._hyperparameters(), *self._without_object(), *self._with_contact(), *self._hidden_columns()]
         if self.workspace is not None and self.workspace.is_left:
             found += [Finding(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
         holds = [symmetry for symmetry in self.symmetries if symmetry.holds]
@@ -117,11 +83,53 @@ class Structure:
             found.append(Finding("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
         return found
 
-    def _hyperparameters(self) -> dict[str, Any]:
-        if not self.rest.is_object:
-            return self.inertia.options()
-        must_be_hit = self.contact is not None and not self.contact.leads_to_goals
-        return self.rest.options() | ({"action_l2": HIT_ACTION_L2} if must_be_hit else {})
+    def _hyperparameters(self) -> Iterator[Finding]:
+        measured = self.rest if self.rest.is_object else self.inertia
+        options = measured.options()
+        if self.rest.is_object and self.contact is not None and not self.contact.leads_to_goals:
+            options["action_l2"] = HIT_ACTION_L2
+        scaled = self.scale.options(options.get("action_l2", ACTION_L2))
+        yield from (Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled)
+        yield from (Finding(*option, self.scale.evidence(), False) for option in scaled.items())
+        if self.chain is not None and self.time_limit is not None:
+            yield Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit), False)
+
+    def _without_object(self) -> Iterator[Finding]:
+        if self.rest.is_object:
+            return
+        horizon, limit = self.inertia.horizon(self.time_limit, self.scale.is_dense), self.time_limit
+        evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
+        yield from (Finding(*option, evidence, False) for option in horizon.items())
+        if self.copies.is_complete:
+            evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
+            yield Finding("hidden_goal", self._whole_goal, evidence)
+        if self.mirrors:
+            evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
+            yield Finding("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence)
+
+    def _with_contact(self) -> Iterator[Finding]:
+        if self.contact is None:
+            return
+        if self.contact.leads_to_goals:
+            evidence = (self.chain or self.contact).evidence() + self.units.evidence()
+            subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units),)
+            yield Finding("subgoals", subgoals, evidence)
+            action_l2 = self.scale.options(GUIDED_ACTION_L2).get("action_l2", GUIDED_ACTION_L2)
+            why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
+            yield Finding("action_l2", action_l2, why)
+        missing = missing_differences(self.contact, self.differences)
+        if missing:
+            yield Finding("column_differences", missing, "no columns hold these differences")
+
+    def _hidden_columns(self) -> Iterator[Finding]:
+        if self.relevance is not None and self.hidden:
+            yield Finding("hidden_observation", self.hidden, self.relevance.evidence())
+            why = f"goal - achieved_goal has all {len(self._whole_goal)} numbers, wherever the goal lies"
+            yield Finding("hidden_goal", self._whole_goal, why)
+
+    @property
+    def _whole_goal(self) -> tuple[int, ...]:
+        return tuple(range(len(self.copies.columns)))
 
     def options(self) -> dict[str, Any]:
         """Return the options that follow, by their names."""

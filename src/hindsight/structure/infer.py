@@ -56,11 +56,7 @@ def infer_structure(
     known: mirrors that held before, of a task without an object.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
-    if not is_flat(spec):
-        parts = ", ".join(f"{name} {part.shape} of {part.dtype}" for name, part in _parts(spec).items())
-        raise InputError(f"Structure is inferred from flat arrays of floats, but the task has {parts}.")
-    if len(episodes) < HELD_OUT:
-        raise InputError(f"At least {HELD_OUT} episodes are needed, got {len(episodes)}. Play more steps.")
+    _check(episodes, spec)
     random_steps = Steps.from_episodes(episodes)
     units = find_units(random_steps)
     steps = units.apply(random_steps)
@@ -72,7 +68,6 @@ def infer_structure(
     single = find_contact(steps, copies, controlled, units) if len(objects) == 1 else None
     contact = chain.joint if chain else single
     has_mirrors = not rest.is_object and copies.is_complete
-    differences = find_differences(steps) if contact is not None else ()
     found = Structure(
         units=units,
         rest=rest,
@@ -82,7 +77,7 @@ def infer_structure(
         copies=copies,
         controlled=controlled,
         constant=constant,
-        differences=differences,
+        differences=find_differences(steps) if contact is not None else (),
         contact=contact,
         n_onsets=len(find_onsets(steps)),
         objects=objects,
@@ -142,6 +137,14 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Seque
     hidden = _hidden_columns(may_hide, visible, contact, symmetries)
     found = replace(found, contact=contact, relevance=relevance, hidden=hidden)
     return replace(found, symmetries=symmetries, unclear=finder.unclear)
+
+
+def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:
+    if not is_flat(spec):
+        parts = ", ".join(f"{name} {part.shape} of {part.dtype}" for name, part in _parts(spec).items())
+        raise InputError(f"Structure is inferred from flat arrays of floats, but the task has {parts}.")
+    if len(episodes) < HELD_OUT:
+        raise InputError(f"At least {HELD_OUT} episodes are needed, got {len(episodes)}. Play more steps.")
 
 
 def is_flat(spec: GoalSpec) -> bool:
