@@ -13,6 +13,12 @@ from hindsight.structure.units import find_units
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 
 
+@pytest.fixture(autouse=True)
+def _small_model(monkeypatch):
+    """The world of these tests is simple: a smaller model saves time."""
+    monkeypatch.setattr(mirrors, "MANY", (1_500, 100))
+
+
 def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0):
     """Slide with random pushes in a room from `low` to 1, with elastic walls. wind: its force along y.
 
