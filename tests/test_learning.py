@@ -59,7 +59,7 @@ def test_point_reach_with_symmetries_needs_fewer_steps():
     assert not solved_by({"symmetries": ()})
 
 
-@pytest.mark.parametrize("agent", ["dqn", "qrdqn"])
+@pytest.mark.parametrize("agent", ["dqn", pytest.param("qrdqn", marks=HEAVY)])
 def test_fifteen_bits_are_solved_with_hindsight(agent):
     with HER(bits(15), agent, eval_every=250) as model:
         assert is_solved(model, 2_000)
