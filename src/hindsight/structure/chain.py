@@ -45,7 +45,8 @@ class Chain:
     @property
     def joint(self) -> Contact:
         """Return the contacts as one: its `tool` has the tool's columns again for each object."""
-        tool, thing = (tuple(c for each in self.contacts for c in part(each)) for part in (_tool, _thing))
+        tool = tuple(column for each in self.contacts for column in each.tool)
+        thing = tuple(column for each in self.contacts for column in each.thing)
         low, middle, high = np.max([each.distances for each in self.contacts], axis=0).tolist()
         return Contact(
             tool,
@@ -104,7 +105,7 @@ def find_chain(
     touched = [len(find_onsets(one)) > 0 for one in each]
     if tool is None:
         return None
-    things = [tuple(column for k in numbers if (column := copies.columns[k]) is not None) for numbers in objects]
+    things = [tuple(copies.complete[k] for k in numbers) for numbers in objects]
     nearest = measure_contact(each[touched.index(True)], tool, things[touched.index(True)])
     contacts = [
         measure_contact(one, tool, thing) if is_touched else replace(nearest, thing=thing, n_onsets=0)
@@ -138,11 +139,3 @@ def _goals_at_rest(steps: Steps, objects: Sequence[Numbers]) -> tuple[float, ...
         margin = MARGIN * one.goal_std
         fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
     return tuple(fractions)
-
-
-def _tool(contact: Contact) -> tuple[int, ...]:
-    return contact.tool
-
-
-def _thing(contact: Contact) -> tuple[int, ...]:
-    return contact.thing

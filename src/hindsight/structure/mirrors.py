@@ -11,8 +11,9 @@ from itertools import chain, combinations
 import numpy as np
 
 from ..records import Array
+from .axes import correlations
 from .move_model import MoveModel
-from .steps import Steps, at_equal_intervals, correlation
+from .steps import Steps, at_equal_intervals
 from .transform import Transform
 from .units import Units
 
@@ -110,7 +111,7 @@ class MirrorFinder:
         """Return what can change its sign, in groups: if the change of a column follows a number, both change it."""
         n = len(self._columns)
         tied = np.eye(self._values.shape[1], dtype=bool)
-        tied[:n] |= np.square(correlation(self._steps.change[:, self._columns], self._values)) >= TIED
+        tied[:n] |= np.square(correlations(self._steps.change[:, self._columns], self._values.T[None])[:, 0]) >= TIED
         tied |= tied.T
         for _ in range(len(tied)):
             tied = tied @ tied

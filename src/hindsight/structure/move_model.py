@@ -10,11 +10,7 @@ from ..records import Array
 from .relevance import FOLDS, random_features
 from .steps import CLIP
 
-RIDGES = (
-    1.0,
-    10.0,
-    100.0,
-)  # strengths of the penalty; the best counts, else any further steps help, as they smooth a model
+RIDGES = (1.0, 10.0, 100.0)  # strengths of the penalty; with one alone, any further steps may help, as they smooth a model
 LARGEST = 2.0  # times the 90 % quantile: rare jumps, as from a wall, must not outweigh all other steps
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array
-from .steps import Steps, standardize
+from .steps import Steps, at_equal_intervals, standardize
 
 WIDTH = 100  # random Fourier features (Rahimi and Recht 2007) of the regression
 FOLDS = 3  # of whole episodes
@@ -106,5 +106,5 @@ def random_features(inputs: Array, width: int, seed: int) -> Array:
 def _informative_steps(steps: Steps) -> Array:
     """Return the steps in which the goal moves most, and as many at equal intervals, in order, (M,)."""
     by_move = np.argsort(-steps.move, kind="stable")[: MOST_STEPS // 2]
-    regular = np.linspace(0, len(steps) - 1, MOST_STEPS // 2).astype(np.int64)
+    regular = at_equal_intervals(len(steps), MOST_STEPS // 2)
     return np.unique(np.concatenate([by_move, regular]))

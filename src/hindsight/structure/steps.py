@@ -138,12 +138,6 @@ def standardize(values: Array) -> Array:
     return np.asarray(np.clip(centred, -CLIP, CLIP))
 
 
-def correlation(values: Array, others: Array) -> Array:
-    """Return the correlations of the columns of two arrays (N, k) and (N, m), (k, m)."""
-    one, another = ((x - x.mean(0)) / np.maximum(x.std(0), 1e-12) for x in (values, others))
-    return np.asarray(one.T @ another / len(values))
-
-
 def at_equal_intervals(n: int, most: int) -> Array:
     """Return at most so many of the numbers below n, at equal intervals."""
     return np.unique(np.linspace(0, n - 1, most).astype(np.int64))

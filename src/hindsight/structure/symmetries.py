@@ -14,7 +14,7 @@ from .columns import ControlledColumns
 from .contact import Contact, is_at_task
 from .exchange import pair_axes, pair_columns
 from .relevance import prediction_error
-from .steps import Steps, standardize
+from .steps import Steps, at_equal_intervals, standardize
 from .transform import Transform
 from .units import Units
 
@@ -78,7 +78,7 @@ class SymmetryFinder:
         self._controlled, self._units, self._std = controlled, units, np.maximum(steps.observation.std(0), 1e-12)
         self._columns = find_column_axes(steps, self._others, self._signals, self._actions)
         at_task = np.flatnonzero(is_at_task(steps, contact))
-        picked = at_task[np.unique(np.linspace(0, len(at_task) - 1, MOST_STEPS).astype(np.int64))]
+        picked = at_task[at_equal_intervals(len(at_task), MOST_STEPS)]
         self._seen, self._action, self._episode = steps.observation[picked], steps.action[picked], steps.episode[picked]
         moves = steps.next_achieved_goal - steps.achieved_goal, steps.change[:, list(contact.tool)]
         self._moves = [(move / (np.linalg.norm(move, axis=1).std() + 1e-12))[picked] for move in moves]
