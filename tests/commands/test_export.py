@@ -14,6 +14,7 @@ from hindsight.errors import MissingExtraError
 from hindsight.options import AGENT_OPTIONS, DISCRETE_AGENTS
 from hindsight.recipes import load_recipe
 from hindsight.records import ArraySpec, Episode, GoalSpec
+from hindsight.structure.waypoints import find_waypoints
 from hindsight.training.saved_model import SavedModel
 from hindsight.training.settings import resolve_settings
 
@@ -40,6 +41,8 @@ def trained(name, observation=NUMBERS, goal=GOAL, **options):
     agent = make_agent(name, spec, options, seed=1)
     observed = [rows_of(array, rng) for array in (observation, goal, goal)]
     agent.observe(Episode(*observed, np.zeros((ROWS - 1, 3)), np.zeros(ROWS - 1)))
+    if agent.waypoints.places.size:
+        agent.waypoints = find_waypoints([observed[1]], len(agent.waypoints.places))
     settings = replace(resolve_settings(load_recipe("default"), spec, name, {}), agent_options=options)
     return SavedModel.take(agent, settings, spec, {}), [rows_of(array, rng) for array in (observation, goal, goal)]
 
@@ -57,6 +60,7 @@ CASES = [
     ("td3", {"goal_features": "relative", "observe_achieved_goal": True, "actor_layer_norm": True}),
     ("sac", {**HIDDEN, "observe_achieved_goal": True, "actor_layer_norm": True, "subgoals": SUBGOALS}),
     ("ddpg", {"column_differences": ("3-0", "2-1"), "subgoals": SUBGOALS}),
+    ("td3", {"n_waypoints": 8}),
     ("sac", {"goal_features": "agreement", "normalize": False}),
     ("dqn", {"observation": BITS, "goal": BITS, "goal_features": "agreement", "dueling": True}),
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),
@@ -77,7 +81,7 @@ def test_torchscript_equals_the_policy(tmp_path, name, options):
         assert got == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize(("name", "options"), [CASES[7], CASES[10]])  # together they have every kind of layer
+@pytest.mark.parametrize(("name", "options"), [CASES[7], CASES[9], CASES[11]])  # together they have every kind of layer
 def test_onnx_equals_the_policy_and_has_the_names_of_the_observation(tmp_path, name, options):
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")

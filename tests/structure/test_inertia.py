@@ -46,11 +46,12 @@ def test_the_slowest_number_of_the_goal_counts():
     [
         (15, 500, True, {"training_episode_steps": 90, "discount": 0.956}),
         (15, 500, False, {"training_episode_steps": 90, "discount": 0.989}),
-        (2, 500, False, {"training_episode_steps": 50, "discount": 0.98}),
+        (2, 500, False, {"training_episode_steps": 50, "discount": 0.95}),
+        (2, 50, False, {"discount": 0.95}),
         (2, 50, True, {"discount": 0.95}),
         (80, 500, True, {"discount": 0.99}),
-        (15, 150, False, {}),
-        (15, None, False, {}),
+        (15, 150, False, {"discount": 0.989}),
+        (15, None, False, {"discount": 0.989}),
     ],
 )
 def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, is_dense, options):

@@ -220,7 +220,7 @@ def test_an_easy_task_does_not_wait():
     with HER("PointReach-v0", recipe="default", **FAST) as model:
         model.learn(150)
         assert model.trainer.search.state.phase == "learning"
-        assert [finding.option for finding in model.trainer.search.findings] == ["hidden_goal"]
+        assert [finding.option for finding in model.trainer.search.findings] == ["discount", "hidden_goal"]
         assert model.trainer.counts.updates > 0
 
 

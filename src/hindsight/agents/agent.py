@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import FileError
 from ..options import ActorCriticOptions
 from ..records import OBSERVATION_KEYS
+from ..records.waypoints import Waypoints
 from .policy import Exploration, PolicyWeights
 
 if TYPE_CHECKING:  # only the algorithms load torch
@@ -42,6 +43,7 @@ class Agent:
         self.n_updates = 0  # critic updates so far
         self.policy_ema = policy_ema
         self._ema = algorithm.actor_weights().clone() if policy_ema < 1 else None
+        self.waypoints = Waypoints.unknown(self.policy_spec.options.n_waypoints, self.policy_spec.task.goal.size)
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Run one update and return its metrics, () tensors, which are not finite once the weights are not.
@@ -82,7 +84,13 @@ class Agent:
         exploration = Exploration(options.eps_at(env_steps), noise, samples=self.policy_spec.kind == "squashed_gaussian")
         if env_steps >= options.exploration_decay_start:
             exploration = exploration.scaled(options.exploration_decay)
-        return replace(exploration, is_random=is_random, random_action_repeat=options.random_action_repeat)
+        roaming = options.roaming_episodes if options.n_waypoints and not is_random else 0.0
+        return replace(
+            exploration,
+            is_random=is_random,
+            random_action_repeat=options.random_action_repeat,
+            roaming_episodes=roaming,
+        )
 
     def values(self, episode: Episode) -> Array:
         """Return the critics' value of the greedy action before each step of an episode, (T,), for the task's own goal."""
@@ -98,7 +106,8 @@ class Agent:
         return self._copy(self.algorithm.actor_weights())
 
     def _copy(self, flat: Tensor) -> PolicyWeights:
-        return PolicyWeights(flat.cpu().numpy().copy(), *self.algorithm.preprocessor.normalizer.mean_and_scale())
+        mean, scale = self.algorithm.preprocessor.normalizer.mean_and_scale()
+        return PolicyWeights(flat.cpu().numpy().copy(), mean, scale, self.waypoints.places, self.waypoints.next_place)
 
     def input_statistics(self) -> dict[str, float]:
         """Return running mean and standard deviation, averaged over observation (`stats_o`) and goal (`stats_g`)."""
@@ -115,6 +124,7 @@ class Agent:
             **self.algorithm.preprocessor.normalizer.state_dict(),
             "generator": self.algorithm.generator.get_state().numpy().copy(),
             "n_updates": np.array(self.n_updates, np.int64),
+            **self._waypoint_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
@@ -130,6 +140,11 @@ class Agent:
         preprocessor.normalizer.load_state_dict(state)
         preprocessor.refresh()
         self.n_updates = int(state["n_updates"])
+        if self._waypoint_state():
+            self.waypoints = Waypoints(state["places"], state["next_place"])
+
+    def _waypoint_state(self) -> dict[str, Array]:
+        return asdict(self.waypoints) if self.policy_spec.options.n_waypoints else {}
 
     def _tensors(self) -> dict[str, Tensor]:
         return self.algorithm.tensors | ({} if self._ema is None else {"policy_ema": self._ema})

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GoalEnvError, InputError
+from ..errors import GoalEnvError, InputError, OptionError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
 from ..records import ArraySpec, GoalSpec
 from ..records.probing import Probing
 from ..records.subgoals import TASK, Subgoal, acting_goal, acting_goals, count_subgoals, parse_subgoals
+from ..records.waypoints import GOAL, Waypoints
 from .images import ImageEncoding, convolution_views, encode
 from .layout import Layout
 
@@ -65,6 +66,15 @@ class PolicySpec:
     def __post_init__(self) -> None:
         _check_action(self.task.action, self.kind)
         _ = self.layout, self.parsed_subgoals  # raise if they are wrong
+        self._check_waypoints()
+
+    def _check_waypoints(self) -> None:
+        goal, n = self.task.goal, self.options.n_waypoints
+        if n and (self.subgoals or len(goal.shape) != 1 or np.dtype(goal.dtype).kind != "f"):
+            raise OptionError(
+                f"n_waypoints is {n}, but waypoints need goals that are vectors of floats, and no subgoals. Got goals of "
+                f"shape {goal.shape} and {goal.dtype}, and {len(self.subgoals)} subgoals. Set n_waypoints=0."
+            )
 
     @cached_property
     def kind(self) -> PolicyKind:
@@ -142,11 +152,14 @@ class PolicyWeights:
 
     flat: (n_weights,), read by `convolution_views` (with images) and `layer_views`.
     input_mean, input_scale: (input_size,) each; the network sees (x - mean) * scale.
+    places, next_place: of `Waypoints`; empty without waypoints.
     """
 
     flat: Array
     input_mean: Array
     input_scale: Array
+    places: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    next_place: Array = field(default_factory=lambda: np.zeros((0, 0), np.int16))
 
 
 @dataclass(frozen=True)
@@ -159,6 +172,7 @@ class Exploration:
     samples: a Gaussian policy samples its action.
     guided_episodes: probability that an episode is guided to the subgoals.
     guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
+    roaming_episodes: probability that an episode seeks one of the policy's places after another.
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
     lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
@@ -171,6 +185,7 @@ class Exploration:
     samples: bool = False
     guided_episodes: float = 0.0
     guided_fraction: float = 0.0
+    roaming_episodes: float = 0.0
     random_action_repeat: int = 1
     probing: Probing | None = None
     lowest_achieved: tuple[float, ...] = ()
@@ -220,11 +235,24 @@ class Policy:
             array = getattr(weights, name)
             if array.shape != (size,) or array.dtype != np.float32:
                 raise InputError(f"Expected shape ({size},) and float32 for `{name}`, got {array.shape} {array.dtype}.")
+        self._waypoints = self._waypoints_of(weights)
         n_layer_weights = count_weights(self.spec.layer_sizes)
         views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
         self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
         self._convolutions = convolution_views(weights.flat, self._encoding.sizes) if self._encoding else []
         self._mean, self._scale = weights.input_mean, weights.input_scale
+
+    def _waypoints_of(self, weights: PolicyWeights) -> Waypoints | None:
+        n, places, table = self.spec.options.n_waypoints, weights.places, weights.next_place
+        if not n:
+            return None
+        if (
+            places.shape != (n, self.spec.task.goal.size)
+            or table.shape != (n, n)
+            or not ((table >= GOAL) & (table < n)).all()
+        ):
+            raise InputError(f"Expected {n} places and a table of their numbers, got {places.shape} and {table.shape}.")
+        return Waypoints(places, table)
 
     def act(
         self,
@@ -353,6 +381,8 @@ class Policy:
         """
         observation, achieved_goal, goal = observed
         subgoal: Array | int = TASK
+        if self._waypoints is not None:
+            goal = self._waypoints.toward(np.asarray(achieved_goal), np.asarray(goal))
         if self.spec.parsed_subgoals and not leading:
             subgoal, achieved_goal, goal = acting_goal(
                 self.spec.parsed_subgoals, np.asarray(observation), achieved_goal, goal, is_guided

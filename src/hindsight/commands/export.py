@@ -18,12 +18,13 @@ from ..agents.policy import PolicySpec, PolicyWeights
 from ..errors import MissingExtraError
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..records.subgoals import TASK, acting_goals
+from ..records.waypoints import Waypoints
 from ..storage import save_bytes
 from ..training.saved_model import SavedModel
 
 
 class TensorFunctions:
-    """The NumPy functions that `Layout.assemble` and `acting_goals` call, for tensors."""
+    """The NumPy functions that `Layout.assemble`, `acting_goals` and `Waypoints.toward` call, for tensors."""
 
     float32, int64 = torch.float32, torch.int64
     arange, broadcast_to = staticmethod(torch.arange), staticmethod(torch.broadcast_to)
@@ -53,6 +54,7 @@ class ExportedPolicy(torch.nn.Module):
         self.spec = spec
         self.mean, self.scale = torch.from_numpy(weights.input_mean.copy()), torch.from_numpy(weights.input_scale.copy())
         self.network = Network(actor_architecture(spec), torch.from_numpy(weights.flat.copy()))
+        self.waypoints = Waypoints(weights.places, weights.next_place) if spec.options.n_waypoints else None
         low, high = (torch.from_numpy(bound.ravel()) for bound in spec.task.action.bounds())
         self.center, self.half_width = ((high + low) / 2).float(), ((high - low) / 2).float()
 
@@ -75,6 +77,8 @@ class ExportedPolicy(torch.nn.Module):
         observation = _as_stored(self.spec.task.observation, observation)
         achieved, goal = (_as_stored(self.spec.task.goal, goals) for goals in (achieved_goal, desired_goal))
         subgoal = torch.full_like(observation[:, 0], TASK) if self.spec.subgoals else TASK
+        if self.waypoints is not None:
+            goal = self.waypoints.toward(achieved, goal, xp=TensorFunctions)
         subgoal, achieved, goal = acting_goals(
             self.spec.parsed_subgoals, observation, achieved, goal, subgoal, xp=TensorFunctions
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from ..errors import OptionError
@@ -68,7 +68,18 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
     column_differences: tuple[str, ...] = Field((), description="differences of columns as inputs, as in 6-0")
 
 
-class AgentOptions(InputOptions, ExplorationOptions, UpdateOptions, NetworkOptions):
+class WaypointOptions(OptionRecord, title="Waypoints"):
+    """Places on the way to a far goal."""
+
+    n_waypoints: Annotated[int, Ge(0), Le(1000)] = Field(
+        0, description="visited places among which the way to a far goal is planned; 0: every goal is sought directly"
+    )
+    roaming_episodes: Fraction = Field(
+        0.5, description="with n_waypoints: fraction of training episodes that seek one visited place after another"
+    )
+
+
+class AgentOptions(WaypointOptions, InputOptions, ExplorationOptions, UpdateOptions, NetworkOptions):
     """Options of every agent."""
 
     def eps_at(self, env_steps: int) -> float:

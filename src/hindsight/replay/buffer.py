@@ -78,10 +78,10 @@ class HindsightBuffer:
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
         self.symmetries = Symmetries(options.symmetries, spec)
         self._functions = (compute_reward, compute_terminated, compute_success)
-        self._compute_reward, terminated, success = (with_info(each, options.info_keys) for each in self._functions)
+        self.compute_reward, terminated, success = (with_info(each, options.info_keys) for each in self._functions)
         termination = choose_termination(options.relabel_terminated, terminated, success, success_reward)
         self._success_reward, self._discount = success_reward, fraction_of_one("discount", discount)
-        self._returns = partial(make_returns, self._compute_reward, termination, options, self._discount)
+        self._returns = partial(make_returns, self.compute_reward, termination, options, self._discount)
         self._subgoals = check_subgoals(subgoals, options)
         n_goals = count_stored_goals(options)
         timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, options.dtype, n_goals)
@@ -221,7 +221,7 @@ class HindsightBuffer:
         if self.options.info_keys or not here.any():
             return None
         goals = (batch.achieved_goal[here], batch.goal[here])
-        before, at_goal = (np.asarray(self._compute_reward(achieved, goals[1], {})) for achieved in goals)
+        before, at_goal = (np.asarray(self.compute_reward(achieved, goals[1], {})) for achieved in goals)
         return float(np.mean(before >= at_goal))
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:

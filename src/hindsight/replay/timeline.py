@@ -127,11 +127,21 @@ class Timeline:
         self._write(self._scratch_numbers)
         self.warn_of_goals()
 
-    def episodes(self) -> list[Episode]:
-        """Return copies of the stored episodes, the oldest first, as far as rows hold them: without success and number."""
+    def episodes(self, most: int | None = None) -> list[Episode]:
+        """Return copies of the stored episodes, the oldest first, as far as rows hold them: without success and number.
+
+        most: not more than so many; None: all.
+        """
+        return [_episode(rows, self.info_keys) for rows in self._episode_rows()[:most]]
+
+    def paths(self) -> list[Array]:
+        """Return the achieved goals of each stored episode, (T+1, *goal), views, the oldest first."""
+        return [rows["achieved_goal"] for rows in self._episode_rows()]
+
+    def _episode_rows(self) -> list[Array]:
         first = np.flatnonzero((self.steps_done == 0) & (self.steps_left > 0))
         order = np.roll(first, -int(np.searchsorted(first, self.oldest)))
-        return [_episode(self.rows[row : row + self.steps_left[row] + 1], self.info_keys) for row in order]
+        return [self.rows[row : row + self.steps_left[row] + 1] for row in order]
 
     def append_rows(self, episodes: Sequence[Array]) -> None:
         """Add episodes, all or none: T + 1 records of finite numbers each. Their step counts are filled in.

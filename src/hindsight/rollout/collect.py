@@ -17,6 +17,7 @@ from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode
 from .probing import ProbingActor
+from .roaming import RoamingActor
 
 Observation = Mapping[str, Array]
 
@@ -161,9 +162,12 @@ class Collector:
         if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
             is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
             exploration = exploration if is_guided else exploration.unguided()
+        act = _actor(self.policy, exploration, rng)
+        if exploration is not None and exploration.roaming_episodes > 0 and rng.random() < exploration.roaming_episodes:
+            is_guided, act = True, RoamingActor(act, job.weights.places, rng)
         episode = play_episode(
             environment,
-            _polling(_actor(self.policy, exploration, rng), self.poll),
+            _polling(act, self.poll),
             environment_seed(job.run_seed, job.stream, number),
             number,
             self._limit(exploration),

@@ -17,6 +17,7 @@ SHORTEST_EPISODE = 50  # steps
 FEWER = 0.5  # of the steps of an episode: if the steps needed are not as few, training episodes keep their length
 DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the way show the way
 DISCOUNTS = 0.95, 0.99
+PLACES, MOST_DIMENSIONS = 200, 3  # places on the ways to far goals, and the most numbers of a goal that so few places cover
 
 
 @dataclass(frozen=True)
@@ -44,18 +45,21 @@ class Inertia:
         }
 
     def horizon(self, limit: int | None, is_dense: bool) -> dict[str, Any]:
-        """Return the length of training episodes and the discount, if the time limit is far longer than goals need.
+        """Return the discount, and the length of training episodes if the time limit is far longer than goals need.
 
         limit: of an episode, in steps. is_dense: whether rewards differ on the way to a goal.
         """
+        steps = (DENSE_HORIZON if is_dense else DETOUR) * self.steps_to_goal
+        lowest, highest = DISCOUNTS
+        discount = {"discount": round(float(np.clip(1 - 1 / max(steps, 1), lowest, highest)), 3)}
         needed = max(DETOUR * self.steps_to_goal, SHORTEST_EPISODE)
         is_long = limit is not None and needed <= FEWER * limit
-        if not (is_long or is_dense):
-            return {}
-        horizon = min(needed, DENSE_HORIZON * self.steps_to_goal) if is_dense else needed
-        lowest, highest = DISCOUNTS
-        discount = {"discount": round(min(max(1 - 1 / horizon, lowest), highest), 3)}
         return {"training_episode_steps": round(needed)} | discount if is_long else discount
+
+    def waypoints(self, goal_size: int) -> dict[str, Any]:
+        """Return how many places to plan ways among, if goals are far away and so few numbers that places cover them."""
+        is_far = self.steps_to_goal >= FAR and goal_size <= MOST_DIMENSIONS
+        return {"n_waypoints": PLACES} if is_far else {}
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

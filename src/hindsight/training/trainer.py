@@ -20,6 +20,7 @@ from .metrics import Meter
 from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
 from .updates import UpdateLoop
+from .waypoints import is_planning_due, plan_waypoints
 
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
 OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time
@@ -145,6 +146,8 @@ class Trainer:
             raise HindsightError(f"The buffer refused {count} episodes in a row. The last error: {refusal}") from refusal
         if self.search is not None:
             self.search.after_job(self, stored)
+        if is_planning_due(self.counts.env_steps, sum(map(len, episodes))):
+            plan_waypoints(self.agent, self.buffer)
         if self.search is None or not self.search.is_warm_up:
             self.updates.run(self.counts, self.meter, self.source.poll)
         self.counts.finished_jobs += 1
@@ -167,6 +170,7 @@ class Trainer:
             self._observe_demonstrations()
             for episode in stored:
                 self._observe(episode)
+            plan_waypoints(agent, buffer)
         self.source.policy = agent.policy_spec
         self.evaluator.agent = agent
         self.rollouts = RolloutSchedule(agent, settings, self.search)

@@ -1,0 +1,42 @@
+"""Waypoints: places on the way to a far goal, which the policy seeks one after another.
+
+Networks represent values badly that change suddenly, as at the two sides of a wall: a policy then pushes against the wall
+in front of its goal. The paths of stored episodes show which ways are open. From them a table is made that names, for the
+place where the agent is and the place where the goal lies, the next place on the way. The policy acts for that place, and
+for the goal itself once it is near (planning over landmarks: Huang et al. 2019, Eysenbach et al. 2019).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import Array
+
+GOAL = -1  # in the table: act for the goal itself
+
+
+@dataclass(frozen=True, eq=False)
+class Waypoints:
+    """Places and the table of the next place.
+
+    places: (M, g) float32, in the units of the goal.
+    next_place: (M, M) int16, the place to act for at place i if the goal lies at place j, or GOAL.
+    """
+
+    places: Array
+    next_place: Array
+
+    @classmethod
+    def unknown(cls, n_places: int, goal_size: int) -> Waypoints:
+        """Return waypoints before any episode: every goal is sought directly."""
+        return cls(np.zeros((n_places, goal_size), np.float32), np.full((n_places, n_places), GOAL, np.int16))
+
+    def toward(self, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
+        """Return the goal to act for, (..., g), of achieved and desired goals (..., g). xp: as in `acting_goals`."""
+        places, table = xp.asarray(self.places), xp.asarray(self.next_place)
+        start, end = (xp.square(goals[..., None, :] - places).sum(-1).argmin(-1) for goals in (achieved_goal, goal))
+        place = xp.asarray(table[start, end], xp.int64)
+        return xp.where((place == GOAL)[..., None], goal, places[place])

@@ -1,0 +1,87 @@
+"""Find waypoints: a graph of visited places, whose edges are the moves that stored episodes have made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..records import Array
+from ..records.waypoints import GOAL, Waypoints
+from .steps import at_equal_intervals
+
+MOST_CANDIDATES = 10_000  # achieved goals from which the places are chosen
+AHEAD = 3.0  # distances between neighbouring places: the policy acts for the first place on the way that is so far away
+BEYOND = 2.0  # times the distance of a success: nearer places count as reached, and the policy would stop
+BACK = 3.0  # factor on the length of a move that was made in the other direction only: it may be impossible
+BLOCK = 4_096  # achieved goals whose nearest places are sought at once
+
+
+def find_waypoints(paths: Sequence[Array], n_places: int, success_distance: float = 0.0) -> Waypoints:
+    """Return waypoints over the places that episodes have visited.
+
+    The way from one place to another is the shortest over moves that were made. Where no way is known, it leads as near to
+    the goal as ways do. On short ways the goal is sought directly.
+
+    paths: achieved goals of each episode, (T+1, g). success_distance: at which a goal counts as reached; 0: not known.
+    """
+    places = _spread_out(np.concatenate(paths), n_places)
+    straight = np.sqrt(np.square(places[:, None] - places).sum(-1))
+    spacing = float(np.median(np.where(straight > 0, straight, np.inf).min(0)))
+    following = _shortest_ways(_edges(paths, places, straight))
+    is_ahead = straight >= max(AHEAD * spacing, BEYOND * success_distance)
+    table = np.full((n_places, n_places), GOAL, np.int16)
+    table[: len(places), : len(places)] = _next_places(following, is_ahead, straight)
+    padding = np.repeat(places[:1], n_places - len(places), axis=0)  # the first of equal places is the nearest
+    return Waypoints(np.concatenate([places, padding]).astype(np.float32), table)
+
+
+def _spread_out(visited: Array, n_places: int) -> Array:
+    """Return at most so many visited places, (M, g), each as far as possible from those before it."""
+    candidates = visited[at_equal_intervals(len(visited), MOST_CANDIDATES)].astype(np.float64)
+    chosen, distance = [0], np.square(candidates - candidates[0]).sum(1)
+    while len(chosen) < n_places and distance.max() > 0:
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, np.square(candidates - candidates[chosen[-1]]).sum(1))
+    return np.asarray(candidates[chosen])
+
+
+def _edges(paths: Sequence[Array], places: Array, straight: Array) -> Array:
+    """Return the lengths of moves from place to place, (M, M), infinite for those that were not made in any direction."""
+    was_made = np.eye(len(places), dtype=np.bool_)
+    for path in paths:
+        visited = _nearest(path, places)
+        was_made[visited[:-1], visited[1:]] = True
+    return np.where(was_made, straight, np.where(was_made.T, BACK * straight, np.inf))
+
+
+def _nearest(goals: Array, places: Array) -> Array:
+    parts = [goals[first : first + BLOCK, None] - places for first in range(0, len(goals), BLOCK)]
+    return np.concatenate([np.square(part).sum(-1).argmin(1) for part in parts])
+
+
+def _shortest_ways(length: Array) -> Array:
+    """Return the place that follows first on the shortest way from place i to place j, (M, M); -1 if there is none.
+
+    This is the algorithm of Floyd and Warshall.
+    """
+    distance, following = length.copy(), np.where(np.isfinite(length), np.arange(len(length)), -1)
+    for over in range(len(length)):
+        detour = distance[:, over, None] + distance[over]
+        is_shorter = detour < distance
+        distance = np.where(is_shorter, detour, distance)
+        following = np.where(is_shorter, following[:, over, None], following)
+    return following
+
+
+def _next_places(following: Array, is_ahead: Array, straight: Array) -> Array:
+    """Return the first place on each way that is far enough ahead; GOAL if there is none before the end.
+
+    Where no way to the end is known, it is the way to the place nearest to the end that a way leads to.
+    """
+    start = np.indices(following.shape)[0]
+    end = np.stack([np.where(ways >= 0, 0.0, np.inf)[:, None] + straight for ways in following]).argmin(1)
+    place = start
+    while (goes_on := ~is_ahead[start, place] & (place != end)).any():
+        place = np.where(goes_on, following[place, end], place)
+    return np.where(place == end, GOAL, place)

@@ -1,0 +1,29 @@
+"""The goal that a policy acts for on a long way."""
+
+import numpy as np
+import pytest
+
+from hindsight.records.waypoints import GOAL, Waypoints
+
+PLACES = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0]], np.float32)
+ON_THE_WAY = Waypoints(PLACES, np.array([[GOAL, 1, 1], [0, GOAL, 2], [1, 1, GOAL]], np.int16))
+
+
+@pytest.mark.parametrize(
+    ("achieved", "goal", "toward"),
+    [
+        ([0.4, 0.1], [2.3, 2.2], [2.0, 0.0]),  # from place 0 to place 2 over place 1
+        ([1.8, 0.3], [2.3, 2.2], [2.0, 2.0]),  # place 2 is next, although the goal is near it
+        ([2.1, 1.9], [2.3, 2.2], [2.3, 2.2]),  # at the place of the goal
+    ],
+)
+def test_the_table_names_the_next_place(achieved, goal, toward):
+    achieved, goal = np.array(achieved), np.array(goal)
+    np.testing.assert_array_equal(ON_THE_WAY.toward(achieved, goal), toward)
+    np.testing.assert_array_equal(ON_THE_WAY.toward(achieved[None], goal[None]), [toward])
+
+
+def test_before_any_episode_every_goal_is_sought_directly():
+    unknown = Waypoints.unknown(3, 2)
+    goals = np.random.default_rng(0).normal(size=(5, 2))
+    np.testing.assert_array_equal(unknown.toward(-goals, goals), goals)

@@ -1,0 +1,82 @@
+"""Ways through visited places."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hindsight.records.waypoints import GOAL
+from hindsight.structure.waypoints import _shortest_ways, find_waypoints
+
+
+def u_shape(n_steps=120):
+    """A path around a wall: up along x = 0, across, and down along x = 2."""
+    corners = np.array([[0.0, 0.0], [0.0, 4.0], [2.0, 4.0], [2.0, 0.0]])
+    at = np.linspace(0, 3, n_steps)
+    return np.stack([np.interp(at, np.arange(4), corners[:, k]) for k in range(2)], 1)
+
+
+def test_a_goal_behind_a_wall_is_reached_around_it():
+    waypoints = find_waypoints([u_shape()], n_places=40)
+    place, goal = np.array([0.0, 0.0]), np.array([2.0, 0.0])
+    visited = []
+    while not np.array_equal(toward := waypoints.toward(place, goal), goal):
+        visited.append(toward)
+        place = toward
+    assert 3 <= len(visited) <= 15
+    assert max(y for _, y in visited) > 3.5  # over the end of the wall
+    assert all(abs(x) < 0.1 or abs(x - 2) < 0.1 or y > 3.9 for x, y in visited)
+
+
+def test_near_goals_and_goals_in_sight_are_sought_directly():
+    waypoints = find_waypoints([u_shape()], n_places=40)
+    place, goal = np.array([0.0, 1.0]), np.array([0.0, 1.3])
+    np.testing.assert_array_equal(waypoints.toward(place, goal), goal)
+
+
+def test_what_counts_as_reached_is_no_waypoint():
+    waypoints = find_waypoints([u_shape()], n_places=40, success_distance=1.0)
+    toward = waypoints.toward(np.array([0.0, 0.0]), np.array([2.0, 0.0]))
+    assert toward[0] == 0
+    assert 2.0 <= toward[1] < 2.5
+
+
+def test_a_way_back_is_tried_where_none_is_known():
+    waypoints = find_waypoints([u_shape()], n_places=40)
+    toward = waypoints.toward(np.array([2.0, 0.0]), np.array([0.0, 0.0]))
+    assert toward[1] > 0.3
+    assert toward[0] > 1.9
+
+
+def test_places_that_no_path_joins_are_sought_directly():
+    left, right = np.array([[0.0, 0.0], [0.0, 1.0]]), np.array([[5.0, 0.0], [5.0, 1.0]])
+    waypoints = find_waypoints([left, right], n_places=4)
+    goal = np.array([5.0, 0.9])
+    np.testing.assert_array_equal(waypoints.toward(np.array([0.0, 0.1]), goal), goal)
+
+
+def test_fewer_places_than_asked_for():
+    waypoints = find_waypoints([np.array([[1.0], [1.0], [2.0]])], n_places=5)
+    assert waypoints.places.shape == (5, 1)
+    assert waypoints.next_place.shape == (5, 5)
+    np.testing.assert_array_equal(waypoints.toward(np.array([1.1]), np.array([2.2])), [2.2])
+    still = find_waypoints([np.zeros((4, 2))], n_places=3)
+    assert (still.next_place == GOAL).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000))
+def test_shortest_ways_are_those_of_a_slow_search(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    length = np.where(rng.random((n, n)) < 0.4, rng.uniform(0.1, 1, (n, n)), np.inf)
+    np.fill_diagonal(length, 0)
+    following = _shortest_ways(length)
+    for start in range(n):
+        best = np.where(np.arange(n) == start, 0.0, np.inf)
+        for _ in range(n):  # Bellman and Ford
+            best = np.minimum(best, (best[:, None] + length).min(0))
+        for end in range(n):
+            place, way = start, 0.0
+            while place != end and following[place, end] >= 0:
+                way, place = way + length[place, following[place, end]], following[place, end]
+            assert np.isclose(way, best[end]) if place == end else np.isinf(best[end])
