@@ -17,7 +17,7 @@ SHORTEST_EPISODE = 50  # steps
 FEWER = 0.5  # of the steps of an episode: if the steps needed are not as few, training episodes keep their length
 DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the way show the way
 DISCOUNTS = 0.95, 0.99
-PLACES, MOST_DIMENSIONS = 200, 3  # places on the ways to far goals, and the most numbers of a goal that so few places cover
+PLACES, MOST_DIMENSIONS = 400, 3  # places on the ways to far goals, and the most numbers of a goal that so few places cover
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from ..records.waypoints import GOAL, Waypoints
 from .steps import at_equal_intervals
 
 MOST_CANDIDATES = 10_000  # achieved goals from which the places are chosen
-AHEAD = 3.0  # distances between neighbouring places: the policy acts for the first place on the way that is so far away
-BEYOND = 2.0  # times the distance of a success: nearer places count as reached, and the policy would stop
+AHEAD = 2.0  # distances between neighbouring places: the policy acts for the first place on the way that is so far away
+BEYOND = 1.4  # times the distance of a success: nearer places count as reached, and the policy would stop
+FINE = 0.6  # of the distance of a success: places are not nearer to each other
 BACK = 3.0  # factor on the length of a move that was made in the other direction only: it may be impossible
 BLOCK = 4_096  # achieved goals whose nearest places are sought at once
 
@@ -25,7 +26,7 @@ def find_waypoints(paths: Sequence[Array], n_places: int, success_distance: floa
 
     paths: achieved goals of each episode, (T+1, g). success_distance: at which a goal counts as reached; 0: not known.
     """
-    places = _spread_out(np.concatenate(paths), n_places)
+    places = _spread_out(np.concatenate(paths), n_places, FINE * success_distance)
     straight = np.sqrt(np.square(places[:, None] - places).sum(-1))
     spacing = float(np.median(np.where(straight > 0, straight, np.inf).min(0)))
     following = _shortest_ways(_edges(paths, places, straight))
@@ -36,11 +37,14 @@ def find_waypoints(paths: Sequence[Array], n_places: int, success_distance: floa
     return Waypoints(np.concatenate([places, padding]).astype(np.float32), table)
 
 
-def _spread_out(visited: Array, n_places: int) -> Array:
-    """Return at most so many visited places, (M, g), each as far as possible from those before it."""
+def _spread_out(visited: Array, n_places: int, near: float) -> Array:
+    """Return at most so many visited places, (M, g), each as far as possible from those before it.
+
+    near: distance within which one place stands for all others.
+    """
     candidates = visited[at_equal_intervals(len(visited), MOST_CANDIDATES)].astype(np.float64)
     chosen, distance = [0], np.square(candidates - candidates[0]).sum(1)
-    while len(chosen) < n_places and distance.max() > 0:
+    while len(chosen) < n_places and distance.max() > near**2:
         chosen.append(int(distance.argmax()))
         distance = np.minimum(distance, np.square(candidates - candidates[chosen[-1]]).sum(1))
     return np.asarray(candidates[chosen])
