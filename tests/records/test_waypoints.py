@@ -27,3 +27,15 @@ def test_before_any_episode_every_goal_is_sought_directly():
     unknown = Waypoints.unknown(3, 2)
     goals = np.random.default_rng(0).normal(size=(5, 2))
     np.testing.assert_array_equal(unknown.toward(-goals, goals), goals)
+
+
+def test_reachable_places_are_those_of_known_ways():
+    two_parts = Waypoints(PLACES, np.array([[GOAL, 1, 1], [0, GOAL, 0], [GOAL, GOAL, GOAL]], np.int16))
+    np.testing.assert_array_equal(two_parts.reachable(1), PLACES[:2])
+    np.testing.assert_array_equal(two_parts.reachable(2), PLACES[2:])
+    assert two_parts.nearest(np.array([1.9, 1.2])) == 2
+    assert two_parts.spacing() == 2.0
+
+
+def test_equal_places_have_no_spacing():
+    assert Waypoints.unknown(3, 2).spacing() == 0.0

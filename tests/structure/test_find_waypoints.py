@@ -63,6 +63,11 @@ def test_fewer_places_than_asked_for():
     assert (still.next_place == GOAL).all()
 
 
+def test_places_that_few_episodes_have_visited_come_first():
+    waypoints = find_waypoints([np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0], [2.0]]), np.array([[0.0]])], 3)
+    np.testing.assert_array_equal(waypoints.places, [[1.0], [2.0], [0.0]])
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000))
 def test_shortest_ways_are_those_of_a_slow_search(seed):

@@ -75,7 +75,7 @@ class WaypointOptions(OptionRecord, title="Waypoints"):
         0, description="visited places among which the way to a far goal is planned; 0: every goal is sought directly"
     )
     roaming_episodes: Fraction = Field(
-        0.5, description="with n_waypoints: fraction of training episodes that seek one visited place after another"
+        0.5, description="with n_waypoints: fraction of training episodes that seek one place after another from the start"
     )
 
 

@@ -22,7 +22,7 @@ GOAL = -1  # in the table: act for the goal itself
 class Waypoints:
     """Places and the table of the next place.
 
-    places: (M, g) float32, in the units of the goal.
+    places: (M, g) float32, in the units of the goal. Those that few episodes have visited come first.
     next_place: (M, M) int16, the place to act for at place i if the goal lies at place j, or GOAL.
     """
 
@@ -40,3 +40,30 @@ class Waypoints:
         start, end = (xp.square(goals[..., None, :] - places).sum(-1).argmin(-1) for goals in (achieved_goal, goal))
         place = xp.asarray(table[start, end], xp.int64)
         return xp.where((place == GOAL)[..., None], goal, places[place])
+
+    def nearest(self, goal: Array) -> int:
+        """Return the number of the place nearest to a goal, (g,)."""
+        return int(np.square(self.places - goal).sum(1).argmin())
+
+    def reachable(self, start: int) -> Array:
+        """Return the places that known ways lead to from a place, (N, g), in their order, and that place itself."""
+        is_known = np.zeros(len(self.places), np.bool_)
+        found = np.array([start])
+        while len(found):
+            is_known[found] = True
+            following = np.unique(self.next_place[found])
+            found = following[(following != GOAL) & ~is_known[following]]
+        return self.places[is_known]
+
+    def spacing(self) -> float:
+        """Return the median distance between neighbouring places, 0 for a single one."""
+        return median_gap(np.sqrt(np.square(self.places[:, None] - self.places).sum(-1)))
+
+
+def median_gap(distance: Array) -> float:
+    """Return the median distance of places to the nearest other one, 0 for a single place. distance: (M, M).
+
+    Equal places count as one.
+    """
+    gaps = np.where(distance > 0, distance, np.inf).min(0)
+    return float(np.median(gaps)) if np.isfinite(gaps).all() else 0.0

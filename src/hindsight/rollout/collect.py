@@ -16,6 +16,7 @@ from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode
+from ..records.waypoints import Waypoints
 from .probing import ProbingActor
 from .roaming import RoamingActor
 
@@ -162,9 +163,13 @@ class Collector:
         if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
             is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
             exploration = exploration if is_guided else exploration.unguided()
-        act = _actor(self.policy, exploration, rng)
-        if exploration is not None and exploration.roaming_episodes > 0 and rng.random() < exploration.roaming_episodes:
-            is_guided, act = True, RoamingActor(act, job.weights.places, rng)
+        act, roaming = _actor(self.policy, exploration, rng), None
+        if exploration is not None and exploration.roaming_episodes > 0:
+            waypoints, roams = (
+                Waypoints(job.weights.places, job.weights.next_place),
+                rng.random() < exploration.roaming_episodes,
+            )
+            act = roaming = RoamingActor(act, waypoints, rng, roams)
         episode = play_episode(
             environment,
             _polling(act, self.poll),
@@ -174,7 +179,7 @@ class Collector:
             self.setup.info_keys,
             _range(exploration),
         )
-        return replace(episode, is_guided=is_guided)
+        return replace(episode, is_guided=is_guided or (roaming is not None and roaming.roams))
 
     def _limit(self, exploration: Exploration | None) -> int | None:
         limits = self.setup.max_episode_steps, None if exploration is None else exploration.episode_steps

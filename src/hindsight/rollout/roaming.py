@@ -1,4 +1,4 @@
-"""Seek one visited place after another: episodes that see more of the task than the way to their own goal."""
+"""Seek one place after another: episodes that see more of the task than the way to their own goal."""
 
 from __future__ import annotations
 
@@ -7,25 +7,48 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ..records import Array
+from ..records.waypoints import Waypoints
 
-ANOTHER = 0.02  # probability of each step that another place is sought
+ANOTHER = 0.005  # probability of each step that another place is sought
+BEYOND = (
+    3.0  # distances between neighbouring places: so far from a visited place the sought one lies at most, in each number
+)
+STILL = 30  # steps near one place: the sought place is reached, or the way to it is closed
+RARE = 2.0  # exponent: a third of the sought places is among the tenth that the fewest episodes have visited
 
 
 class RoamingActor:
-    """Act for a random place, then for another.
+    """Act for a random place near one that the known ways lead to, then for another.
 
-    act: chooses an action for an observation whose desired goal is the place. places: (M, g).
+    A place may lie where no episode has been, and places that few episodes have visited are sought more often, so what is
+    known grows (Ecoffet et al. 2021, Pitis et al. 2020). An episode that seeks its own goal begins to roam where it gets
+    stuck.
+
+    act: chooses an action for an observation whose desired goal is the place. roams: from the start, or from then on.
     """
 
-    def __init__(self, act: Callable[[Mapping[str, Array]], Array], places: Array, rng: np.random.Generator) -> None:
-        self._act, self._places, self._rng = act, places, rng
-        self._place = self._another()
-
-    def _another(self) -> Array:
-        return np.asarray(self._places[int(self._rng.integers(len(self._places)))])
+    def __init__(
+        self, act: Callable[[Mapping[str, Array]], Array], waypoints: Waypoints, rng: np.random.Generator, roams: bool
+    ) -> None:
+        self._act, self._waypoints, self._rng, self.roams = act, waypoints, rng, roams
+        self._beyond = BEYOND * waypoints.spacing()
+        self._sought: Array | None = None
+        self._near, self._steps_near = -1, 0
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
-        if self._rng.random() < ANOTHER:
-            self._place = self._another()
-        return self._act({**observation, "desired_goal": self._place})
+        place = self._waypoints.nearest(observation["achieved_goal"])
+        self._steps_near = self._steps_near + 1 if place == self._near else 0
+        self._near, is_still = place, self._steps_near >= STILL
+        if is_still and place != self._waypoints.nearest(observation["desired_goal"]):
+            self.roams = True
+        if not self.roams:
+            return self._act(observation)
+        if self._sought is None or is_still or self._rng.random() < ANOTHER:
+            self._sought, self._steps_near = self._another(place), 0
+        return self._act({**observation, "desired_goal": self._sought})
+
+    def _another(self, start: int) -> Array:
+        places = self._waypoints.reachable(start)
+        place = places[int(self._rng.random() ** RARE * len(places))]
+        return np.asarray(place + self._rng.uniform(-self._beyond, self._beyond, len(place)).astype(place.dtype))

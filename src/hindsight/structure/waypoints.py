@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..records import Array
-from ..records.waypoints import GOAL, Waypoints
+from ..records.waypoints import GOAL, Waypoints, median_gap
 from .steps import at_equal_intervals
 
 MOST_CANDIDATES = 10_000  # achieved goals from which the places are chosen
@@ -22,15 +22,18 @@ def find_waypoints(paths: Sequence[Array], n_places: int, success_distance: floa
     """Return waypoints over the places that episodes have visited.
 
     The way from one place to another is the shortest over moves that were made. Where no way is known, it leads as near to
-    the goal as ways do. On short ways the goal is sought directly.
+    the goal as ways do. On short ways the goal is sought directly. Places that few episodes have visited come first.
 
     paths: achieved goals of each episode, (T+1, g). success_distance: at which a goal counts as reached; 0: not known.
     """
     places = _spread_out(np.concatenate(paths), n_places, FINE * success_distance)
+    visited = [_nearest(path, places) for path in paths]
+    n_visits = np.bincount(np.concatenate([np.unique(each) for each in visited]), minlength=len(places))
+    rank = np.argsort(order := np.argsort(n_visits, kind="stable"))
+    places, visited = places[order], [rank[each] for each in visited]
     straight = np.sqrt(np.square(places[:, None] - places).sum(-1))
-    spacing = float(np.median(np.where(straight > 0, straight, np.inf).min(0)))
-    following = _shortest_ways(_edges(paths, places, straight))
-    is_ahead = straight >= max(AHEAD * spacing, BEYOND * success_distance)
+    following = _shortest_ways(_edges(visited, straight))
+    is_ahead = straight >= max(AHEAD * median_gap(straight), BEYOND * success_distance)
     table = np.full((n_places, n_places), GOAL, np.int16)
     table[: len(places), : len(places)] = _next_places(following, is_ahead, straight)
     padding = np.repeat(places[:1], n_places - len(places), axis=0)  # the first of equal places is the nearest
@@ -50,12 +53,14 @@ def _spread_out(visited: Array, n_places: int, near: float) -> Array:
     return np.asarray(candidates[chosen])
 
 
-def _edges(paths: Sequence[Array], places: Array, straight: Array) -> Array:
-    """Return the lengths of moves from place to place, (M, M), infinite for those that were not made in any direction."""
-    was_made = np.eye(len(places), dtype=np.bool_)
-    for path in paths:
-        visited = _nearest(path, places)
-        was_made[visited[:-1], visited[1:]] = True
+def _edges(visited: Sequence[Array], straight: Array) -> Array:
+    """Return the lengths of moves from place to place, (M, M), infinite for those that were not made in any direction.
+
+    visited: numbers of the places on each path, (T+1,). straight: distances of places, (M, M).
+    """
+    was_made = np.eye(len(straight), dtype=np.bool_)
+    for each in visited:
+        was_made[each[:-1], each[1:]] = True
     return np.where(was_made, straight, np.where(was_made.T, BACK * straight, np.inf))
 
 
