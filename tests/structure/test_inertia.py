@@ -56,3 +56,25 @@ def test_the_slowest_number_of_the_goal_counts():
 )
 def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, is_dense, options):
     assert Inertia(0.0, steps_to_goal).horizon(limit, is_dense) == options
+
+
+@pytest.mark.parametrize(
+    ("apart", "limit", "goal_size", "options"),
+    [
+        (0.9, 300, 2, {"n_waypoints": 400, "training_episode_steps": 120}),
+        (0.1, 300, 2, {"n_waypoints": 400}),  # all episodes start at one place
+        (0.9, 200, 2, {"n_waypoints": 400}),  # more than half of an episode
+        (0.9, None, 2, {"n_waypoints": 400}),
+        (0.9, 300, 4, {}),
+    ],
+)
+def test_far_goals_get_waypoints_and_starts_everywhere_short_episodes(apart, limit, goal_size, options):
+    assert Inertia(0.9, 80.0, apart).waypoints(goal_size, limit) == options
+    assert Inertia(0.9, 39.0, apart).waypoints(goal_size, limit) == {}
+
+
+def test_how_far_starts_are_apart():
+    """Two episodes of one step start at 0 and at 6, with goals 4 and 2 away."""
+    place, goal = np.array([[0.0], [6.0]]), np.array([[4.0], [8.0]])
+    steps = Steps(place, np.ones((2, 1)), place + 1, place, place + 1, goal, np.array([0, 1]))
+    assert measure_inertia(steps).starts_apart == pytest.approx(2.0)

@@ -100,7 +100,7 @@ class Structure:
         horizon, limit = self.inertia.horizon(self.time_limit, self.scale.is_dense), self.time_limit
         evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield from (Finding(*option, evidence, False) for option in horizon.items())
-        waypoints = self.inertia.waypoints(len(self._whole_goal))
+        waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
         yield from (Finding(*option, self.inertia.evidence(), False) for option in waypoints.items())
         if self.copies.is_complete:
             evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"

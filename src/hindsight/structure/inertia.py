@@ -18,17 +18,21 @@ FEWER = 0.5  # of the steps of an episode: if the steps needed are not as few, t
 DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the way show the way
 DISCOUNTS = 0.95, 0.99
 PLACES, MOST_DIMENSIONS = 400, 3  # places on the ways to far goals, and the most numbers of a goal that so few places cover
+STARTS_APART = 0.5  # times the way to a goal: from there on episodes start all over the task
+PART_OF_WAY = 1.5  # times the steps to a goal: long ways are put together, so short episodes from many starts teach more
 
 
 @dataclass(frozen=True)
 class Inertia:
     """correlation: of successive moves. steps_to_goal: at the speed that 5 % of the random steps exceed.
 
-    Both are those of the number of the goal that takes the most steps.
+    Both are those of the number of the goal that takes the most steps. starts_apart: mean distance between the starts of
+    episodes, relative to that between start and goal.
     """
 
     correlation: float
     steps_to_goal: float
+    starts_apart: float = 0.0
 
     def options(self) -> dict[str, Any]:
         """Return hyperparameters for tasks whose goals are far away for what keeps its speed.
@@ -56,16 +60,23 @@ class Inertia:
         is_long = limit is not None and needed <= FEWER * limit
         return {"training_episode_steps": round(needed)} | discount if is_long else discount
 
-    def waypoints(self, goal_size: int) -> dict[str, Any]:
-        """Return how many places to plan ways among, if goals are far away and so few numbers that places cover them."""
-        is_far = self.steps_to_goal >= FAR and goal_size <= MOST_DIMENSIONS
-        return {"n_waypoints": PLACES} if is_far else {}
+    def waypoints(self, goal_size: int, limit: int | None) -> dict[str, Any]:
+        """Return how many places to plan ways among, if goals are far away and so few numbers that places cover them.
+
+        limit: as in `horizon`. Training episodes are shorter then, if they start everywhere.
+        """
+        if self.steps_to_goal < FAR or goal_size > MOST_DIMENSIONS:
+            return {}
+        part = PART_OF_WAY * self.steps_to_goal
+        is_long = limit is not None and part <= FEWER * limit and self.starts_apart >= STARTS_APART
+        return {"n_waypoints": PLACES} | ({"training_episode_steps": round(part)} if is_long else {})
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"successive moves of the achieved goal correlate with {self.correlation:.2f}, and goals are "
-            f"{self.steps_to_goal:.0f} steps away at the speed of random actions"
+            f"successive moves of the achieved goal correlate with {self.correlation:.2f}, goals are "
+            f"{self.steps_to_goal:.0f} steps away at the speed of random actions, and starts are "
+            f"{self.starts_apart:.1f} times as far apart"
         )
 
 
@@ -77,4 +88,10 @@ def measure_inertia(steps: Steps) -> Inertia:
     slowest = int(needed.argmax())
     along = move[:, slowest]
     correlation = (along * steps.of_step_before(move)[:, slowest]).sum() / max(np.square(along[~start]).sum(), 1e-12)
-    return Inertia(float(correlation), float(needed[slowest]))
+    starts, way = (
+        steps.achieved_goal[start],
+        np.linalg.norm((steps.desired_goal - steps.achieved_goal)[start], axis=1).mean(),
+    )
+    apart = np.linalg.norm(starts[:, None] - starts, axis=2)[np.triu_indices(len(starts), 1)]
+    starts_apart = float(apart.mean() / max(way, 1e-12)) if len(apart) else 0.0
+    return Inertia(float(correlation), float(needed[slowest]), starts_apart)
