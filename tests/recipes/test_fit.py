@@ -19,7 +19,7 @@ def test_networks_by_size_worked_out_by_hand():
     assert [o["hidden"] for o in (small, medium, large)] == [(64, 64), (128, 128), (256, 256)]
     assert [o["updates_per_step"] for o in (small, medium, large)] == [4, 2, 1]
     assert [o["critic_layer_norm"] for o in (small, medium, large)] == [True, True, False]
-    assert set(small) == set(FITTED) - {"action_l2", *FITTED_DISCRETE}
+    assert set(small) == set(FITTED) - set(FITTED_DISCRETE)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_each_value_of_a_discrete_space_counts():
 
 def test_discrete_actions_explore_for_250_episodes_and_sample_by_energy():
     chosen = options(limit=40, action_space=spaces.Discrete(5))
-    assert set(chosen) == set(FITTED) - {"action_l2"}
+    assert set(chosen) == set(FITTED)
     assert (chosen["eps_steps"], chosen["updates_per_step"]) == (10_000, 2)
     assert chosen["energy_priority"]
     assert options(limit=5_000, action_space=spaces.Discrete(5))["eps_steps"] == 50_000
@@ -59,10 +59,3 @@ def test_discrete_actions_explore_for_250_episodes_and_sample_by_energy():
 def test_bits_and_indices_have_no_energy():
     for goals in (spaces.MultiBinary(6), spaces.Discrete(5)):
         assert "energy_priority" not in options(goal_space=goals, action_space=spaces.Discrete(5))
-
-
-def test_each_number_of_a_long_action_is_penalized_as_those_of_four():
-    assert "action_l2" not in options(action=4)
-    assert options(action=8)["action_l2"] == 0.2
-    assert options(action=20)["action_l2"] == 0.5
-    assert "action_l2" not in options(action_space=spaces.Discrete(8))

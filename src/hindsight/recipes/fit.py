@@ -23,13 +23,10 @@ FITTED = (
     "random_steps",
     "eval_every",
     "goal_features",
-    "action_l2",
     *FITTED_DISCRETE,
 )
 EVALUATE_AFTER = 50  # episodes
 FEWEST_STEPS, MOST_STEPS = 250, 5_000  # between evaluations
-ARM = 4  # numbers of an action of most robot arms, for which the penalty of its mean square is 0.1
-L2_OF_A_NUMBER = 0.1 / ARM
 LARGEST_DISCOUNT = 0.99  # beyond it, values are too large to be learned from few samples
 
 
@@ -44,7 +41,7 @@ class Choice(NamedTuple):
 def fit(spec: GoalSpec) -> tuple[Choice, ...]:
     """Return the options chosen for a task."""
     choices = (_discount(spec), *_networks(spec), _random_steps(spec), _eval_every(spec), *_goal_features(spec.goal))
-    return (*choices, *(_discrete(spec) if spec.action.n_values else _action_l2(spec.action.size)))
+    return (*choices, *_discrete(spec)) if spec.action.n_values else choices
 
 
 def _discount(spec: GoalSpec) -> Choice:
@@ -90,12 +87,6 @@ def _goal_features(goal: ArraySpec) -> Iterator[Choice]:
         yield Choice("goal_features", "relative", "goals are vectors")
     elif goal.n_values is not None or (goal.is_bounded and np.ptp(goal.bounds(), axis=0).max() == 1):
         yield Choice("goal_features", "agreement", "goals are bits or indices")
-
-
-def _action_l2(size: int) -> Iterator[Choice]:
-    """Yield the penalty of long actions: in the mean over many numbers each of them counts little."""
-    if size > ARM:
-        yield Choice("action_l2", round(L2_OF_A_NUMBER * size, 3), f"{size} numbers of an action share the penalty")
 
 
 def _discrete(spec: GoalSpec) -> Iterator[Choice]:
