@@ -61,9 +61,9 @@ def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, is_de
 @pytest.mark.parametrize(
     ("apart", "limit", "goal_size", "options"),
     [
-        (0.9, 300, 2, {"n_waypoints": 400, "training_episode_steps": 120}),
+        (0.9, 400, 2, {"n_waypoints": 400, "training_episode_steps": 120}),
+        (0.9, 300, 2, {"n_waypoints": 400, "training_episode_steps": 100}),
         (0.1, 300, 2, {"n_waypoints": 400}),  # all episodes start at one place
-        (0.9, 200, 2, {"n_waypoints": 400}),  # more than half of an episode
         (0.9, None, 2, {"n_waypoints": 400}),
         (0.9, 300, 4, {}),
     ],

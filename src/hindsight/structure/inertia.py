@@ -18,8 +18,9 @@ FEWER = 0.5  # of the steps of an episode: if the steps needed are not as few, t
 DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the way show the way
 DISCOUNTS = 0.95, 0.99
 PLACES, MOST_DIMENSIONS = 400, 3  # places on the ways to far goals, and the most numbers of a goal that so few places cover
-STARTS_APART = 0.5  # times the way to a goal: from there on episodes start all over the task
+STARTS_APART = 0.2  # times the way to a goal: from there on episodes start all over the task
 PART_OF_WAY = 1.5  # times the steps to a goal: long ways are put together, so short episodes from many starts teach more
+PART_OF_EPISODE = 1 / 3  # of the time limit at most: the first few starts may be far from their goals
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,10 @@ class Inertia:
         """
         if self.steps_to_goal < FAR or goal_size > MOST_DIMENSIONS:
             return {}
-        part = PART_OF_WAY * self.steps_to_goal
-        is_long = limit is not None and part <= FEWER * limit and self.starts_apart >= STARTS_APART
-        return {"n_waypoints": PLACES} | ({"training_episode_steps": round(part)} if is_long else {})
+        if limit is None or self.starts_apart < STARTS_APART:
+            return {"n_waypoints": PLACES}
+        part = min(PART_OF_WAY * self.steps_to_goal, PART_OF_EPISODE * limit)
+        return {"n_waypoints": PLACES, "training_episode_steps": round(part)}
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

@@ -223,7 +223,8 @@ class StructureSearch:
             self._take_mirrors(found)
         self._adopt(run)
         is_poor = run.counts.unguided_success < POOR and run.counts.env_steps >= AGAIN_FROM
-        if may_be_stuck and run.settings == before and is_poor:
+        is_local = run.settings.agent_options.n_waypoints > 0  # short moves are soon learned; what is missing are ways
+        if may_be_stuck and not is_local and run.settings == before and is_poor:
             self.state.restarted_at.append(run.counts.env_steps)
             self._rebuild(run, before)
 

@@ -192,6 +192,11 @@ class Trainer:
         for augmented in self.buffer.symmetries.augmented(episode):
             self.agent.observe(augmented)
 
+    def _is_success(self, episode: Episode) -> bool:
+        """Whether the goal was met at the end; with waypoints at any step, as repeated random actions lead away again."""
+        has_met_goal = self.settings.agent_options.n_waypoints > 0 and len(set(episode.reward.tolist())) == 2
+        return has_met_goal or bool(episode.success)
+
     def _store(self, episode: Episode) -> InputError | None:
         """Add an episode to the buffer and to the counts. Return the error if the buffer refuses it."""
         counts = self.counts
@@ -206,7 +211,7 @@ class Trainer:
         counts.refused_in_a_row = 0
         self.meter.add_episode(episode)
         if not episode.is_guided:
-            counts.unguided_success += SUCCESS_SMOOTHING * (float(bool(episode.success)) - counts.unguided_success)
+            counts.unguided_success += SUCCESS_SMOOTHING * (float(self._is_success(episode)) - counts.unguided_success)
         options = self.settings.training
         makes_up = self.search is not None and self.search.is_used  # a search of structure makes up for all updates
         if makes_up or counts.env_steps > options.random_steps:
