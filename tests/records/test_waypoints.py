@@ -6,14 +6,14 @@ import pytest
 from hindsight.records.waypoints import GOAL, Waypoints
 
 PLACES = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0]], np.float32)
-ON_THE_WAY = Waypoints(PLACES, np.array([[GOAL, 1, 1], [0, GOAL, 2], [1, 1, GOAL]], np.int16))
+ON_THE_WAY = Waypoints(PLACES, np.array([[0, 1, 1], [0, 1, 2], [1, 1, 2]], np.int16))
 
 
 @pytest.mark.parametrize(
     ("achieved", "goal", "toward"),
     [
         ([0.4, 0.1], [2.3, 2.2], [2.0, 0.0]),  # from place 0 to place 2 over place 1
-        ([1.8, 0.3], [2.3, 2.2], [2.0, 2.0]),  # place 2 is next, although the goal is near it
+        ([1.8, 0.3], [2.3, 2.2], [2.3, 2.2]),  # the goal is near on a known way
         ([2.1, 1.9], [2.3, 2.2], [2.3, 2.2]),  # at the place of the goal
     ],
 )
@@ -29,10 +29,12 @@ def test_before_any_episode_every_goal_is_sought_directly():
     np.testing.assert_array_equal(unknown.toward(-goals, goals), goals)
 
 
-def test_reachable_places_are_those_of_known_ways():
-    two_parts = Waypoints(PLACES, np.array([[GOAL, 1, 1], [0, GOAL, 0], [GOAL, GOAL, GOAL]], np.int16))
-    np.testing.assert_array_equal(two_parts.reachable(1), PLACES[:2])
-    np.testing.assert_array_equal(two_parts.reachable(2), PLACES[2:])
+def test_places_without_a_known_way_are_cut_off():
+    table = np.array([[0, 1, 1, GOAL], [0, 1, GOAL, GOAL], [GOAL, GOAL, 2, GOAL], [GOAL] * 4], np.int16)
+    two_parts = Waypoints(np.concatenate([PLACES, PLACES[:1]]), table)  # the last place only fills the table
+    for start, known, cut_off in [(0, [0, 1], [2]), (1, [0, 1], [2]), (2, [2], [0, 1])]:
+        for found, expected in zip(two_parts.split(start), (known, cut_off), strict=True):
+            np.testing.assert_array_equal(found, PLACES[expected])
     assert two_parts.nearest(np.array([1.9, 1.2])) == 2
     assert two_parts.spacing() == 2.0
 

@@ -6,23 +6,36 @@ from hindsight.records.waypoints import GOAL, Waypoints
 from hindsight.rollout.roaming import BEYOND, STILL, RoamingActor
 
 PLACES = np.array([[0.0], [1.0], [10.0]], np.float32)
-WAYPOINTS = Waypoints(PLACES, np.array([[GOAL, 1, 1], [0, GOAL, GOAL], [GOAL, GOAL, GOAL]], np.int16))
+WAYPOINTS = Waypoints(PLACES, np.array([[0, 1, 1], [0, 1, GOAL], [GOAL, GOAL, 2]], np.int16))
 
 
-def sought(achieved_goal, steps=2_000):
+def sought(achieved_goal, steps=2_000, waypoints=WAYPOINTS):
     observation = {"achieved_goal": np.array([achieved_goal]), "desired_goal": np.array([7.0])}
-    actor = RoamingActor(lambda seen: seen["desired_goal"], WAYPOINTS, np.random.default_rng(0), roams=True)
+    actor = RoamingActor(lambda seen: seen["desired_goal"], waypoints, np.random.default_rng(0), roams=True)
     return np.array([actor(observation)[0] for _ in range(steps)])
 
 
 def test_places_are_sought_near_those_that_a_known_way_leads_to():
     places = sought(0.1)
-    assert -BEYOND <= places.min() < -1
-    assert 2 < places.max() <= 1 + BEYOND
+    near = places[places != PLACES[2]]
+    assert -BEYOND <= near.min() < -1
+    assert 2 < near.max() <= 1 + BEYOND
+
+
+def test_places_that_are_cut_off_are_sought_the_nearest_more_often():
+    far = Waypoints(np.arange(20, dtype=np.float32)[:, None], np.where(np.eye(20), np.arange(20), GOAL).astype(np.int16))
+    places = np.unique(sought(0.1, 30_000, far), return_counts=True)
+    cut_off = np.isin(places[0], np.arange(1, 20))
+    counts = places[1][cut_off]
+    assert 0.45 < counts.sum() / 30_000 < 0.55
+    assert len(counts) == 19
+    assert counts[0] == counts.max()
+    assert counts[:10].sum() > 2 * counts[10:].sum()
 
 
 def test_another_place_is_sought_after_a_while_near_one():
-    changes = np.flatnonzero(np.diff(sought(9.0)))
+    all_known = Waypoints(PLACES, np.tile(np.arange(3, dtype=np.int16), (3, 1)))
+    changes = np.flatnonzero(np.diff(sought(9.0, waypoints=all_known)))
     assert np.diff(changes).max() <= STILL + 1
     assert np.median(np.diff(changes)) == STILL
 

@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hindsight.records.waypoints import GOAL
 from hindsight.structure.waypoints import _shortest_ways, find_waypoints
 
 
@@ -52,6 +51,9 @@ def test_places_that_no_path_joins_are_sought_directly():
     waypoints = find_waypoints([left, right], n_places=4)
     goal = np.array([5.0, 0.9])
     np.testing.assert_array_equal(waypoints.toward(np.array([0.0, 0.1]), goal), goal)
+    known, cut_off = waypoints.split(waypoints.nearest(left[0]))
+    assert sorted(known.tolist()) == left.tolist()
+    assert sorted(cut_off.tolist()) == right.tolist()
 
 
 def test_fewer_places_than_asked_for():
@@ -60,7 +62,7 @@ def test_fewer_places_than_asked_for():
     assert waypoints.next_place.shape == (5, 5)
     np.testing.assert_array_equal(waypoints.toward(np.array([1.1]), np.array([2.2])), [2.2])
     still = find_waypoints([np.zeros((4, 2))], n_places=3)
-    assert (still.next_place == GOAL).all()
+    np.testing.assert_array_equal(still.toward(np.zeros(2), np.array([2.0, 1.0])), [2.0, 1.0])
 
 
 def test_places_that_few_episodes_have_visited_come_first():

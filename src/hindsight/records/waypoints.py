@@ -15,7 +15,7 @@ import numpy as np
 
 from . import Array
 
-GOAL = -1  # in the table: act for the goal itself
+GOAL = -1  # in the table: no way is known, act for the goal itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,8 @@ class Waypoints:
     """Places and the table of the next place.
 
     places: (M, g) float32, in the units of the goal. Those that few episodes have visited come first.
-    next_place: (M, M) int16, the place to act for at place i if the goal lies at place j, or GOAL.
+    next_place: (M, M) int16, the place to act for at place i if the goal lies at place j; j: act for the goal itself, which
+        is near on a known way. GOAL: act for the goal too, but no way is known, and no way leads nearer to it.
     """
 
     places: Array
@@ -39,21 +40,21 @@ class Waypoints:
         places, table = xp.asarray(self.places), xp.asarray(self.next_place)
         start, end = (xp.square(goals[..., None, :] - places).sum(-1).argmin(-1) for goals in (achieved_goal, goal))
         place = xp.asarray(table[start, end], xp.int64)
-        return xp.where((place == GOAL)[..., None], goal, places[place])
+        return xp.where(((place == GOAL) | (place == end))[..., None], goal, places[place])
 
     def nearest(self, goal: Array) -> int:
         """Return the number of the place nearest to a goal, (g,)."""
         return int(np.square(self.places - goal).sum(1).argmin())
 
-    def reachable(self, start: int) -> Array:
-        """Return the places that known ways lead to from a place, (N, g), in their order, and that place itself."""
-        is_known = np.zeros(len(self.places), np.bool_)
-        found = np.array([start])
-        while len(found):
-            is_known[found] = True
-            following = np.unique(self.next_place[found])
-            found = following[(following != GOAL) & ~is_known[following]]
-        return self.places[is_known]
+    def split(self, start: int) -> tuple[Array, Array]:
+        """Return the places that known ways lead to from a place, (N, g), and those that are cut off, each in order."""
+        end = np.arange(len(self.places))
+        place = np.full_like(end, start)
+        for _ in end:  # a way has at most so many places
+            place = np.where((place != GOAL) & (place != end), self.next_place[place, end], place)
+        is_known = place == end
+        is_padding = (self.places == self.places[0]).all(1) & (end > 0)
+        return self.places[is_known & ~is_padding], self.places[~is_known & ~is_padding]
 
     def spacing(self) -> float:
         """Return the median distance between neighbouring places, 0 for a single one."""

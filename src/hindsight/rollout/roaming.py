@@ -14,15 +14,17 @@ BEYOND = (
     3.0  # distances between neighbouring places: so far from a visited place the sought one lies at most, in each number
 )
 STILL = 30  # steps near one place: the sought place is reached, or the way to it is closed
-RARE = 2.0  # exponent: a third of the sought places is among the tenth that the fewest episodes have visited
+FIRST = 2.0  # exponent: a third of the sought places is among the first tenth in their order
+CUT_OFF = 0.5  # fraction of the sought places that no known way leads to, if there are such places
 
 
 class RoamingActor:
     """Act for a random place near one that the known ways lead to, then for another.
 
     A place may lie where no episode has been, and places that few episodes have visited are sought more often, so what is
-    known grows (Ecoffet et al. 2021, Pitis et al. 2020). An episode that seeks its own goal begins to roam where it gets
-    stuck.
+    known grows (Ecoffet et al. 2021, Pitis et al. 2020). Places that no known way leads to are sought too, the nearest ones
+    more often, so that ways are found that join what is known. An episode that seeks its own goal begins to roam where it
+    gets stuck.
 
     act: chooses an action for an observation whose desired goal is the place. roams: from the start, or from then on.
     """
@@ -49,6 +51,13 @@ class RoamingActor:
         return self._act({**observation, "desired_goal": self._sought})
 
     def _another(self, start: int) -> Array:
-        places = self._waypoints.reachable(start)
-        place = places[int(self._rng.random() ** RARE * len(places))]
+        known, cut_off = self._waypoints.split(start)
+        if len(cut_off) and self._rng.random() < CUT_OFF:
+            gap = np.square(cut_off[:, None] - known).sum(-1).min(1)
+            return self._one_of(cut_off[np.argsort(gap, kind="stable")])
+        place = self._one_of(known)
         return np.asarray(place + self._rng.uniform(-self._beyond, self._beyond, len(place)).astype(place.dtype))
+
+    def _one_of(self, places: Array) -> Array:
+        """Return one of these places, (g,), the first ones more often."""
+        return np.asarray(places[int(self._rng.random() ** FIRST * len(places))])

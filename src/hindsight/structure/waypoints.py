@@ -84,13 +84,14 @@ def _shortest_ways(length: Array) -> Array:
 
 
 def _next_places(following: Array, is_ahead: Array, straight: Array) -> Array:
-    """Return the first place on each way that is far enough ahead; GOAL if there is none before the end.
+    """Return the first place on each way that is far enough ahead, and the end itself if there is none before it.
 
-    Where no way to the end is known, it is the way to the place nearest to the end that a way leads to.
+    Where no way to the end is known, it is the way to the place nearest to it that a way leads to, and GOAL there.
     """
-    start = np.indices(following.shape)[0]
+    goal = np.broadcast_to(np.arange(len(following)), following.shape)
+    start = goal.T
     end = np.stack([np.where(ways >= 0, 0.0, np.inf)[:, None] + straight for ways in following]).argmin(1)
     place = start
     while (goes_on := ~is_ahead[start, place] & (place != end)).any():
         place = np.where(goes_on, following[place, end], place)
-    return np.where(place == end, GOAL, place)
+    return np.where(place != end, place, np.where(end == goal, end, GOAL))
