@@ -10,7 +10,12 @@ from hindsight.envs.check import check_goal_env
 from hindsight.recipes import find_recipe, load_recipe
 
 RECIPES = Path(__file__).parents[2] / "benchmarks" / "recipes"  # no part of the package
-APART = {"FetchPush-v4": "fetch_push", "FetchPickAndPlace-v4": "fetch_pick_and_place", "PandaPush-v3": "panda_push"}
+APART = {
+    "FetchPush-v4": "fetch_push",
+    "FetchPickAndPlace-v4": "fetch_pick_and_place",
+    "PandaPush-v3": "panda_push",
+    "PointMaze_UMaze-v3": "point_maze",
+}
 
 
 def found(env, symmetries):
