@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pusher import COLUMNS, RADIUS, SPEC, Pusher, play, repeated_random_actions
@@ -120,6 +122,19 @@ def test_a_mirror_that_follows_from_a_quarter_turn_hides_places_too(turn_error, 
         Symmetry((0, 1), "", error=turn_error, error_plain=1.0),
     ]
     assert _hidden_columns(range(5), [4], contact, symmetries) == hidden
+
+
+def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(inferred):
+    reached = inferred[0]
+    hit = replace(reached, contact=replace(reached.contact, in_reach=0.1), time_limit=50)
+    options = hit.options()
+    assert "subgoals" not in options
+    assert (options["action_l2"], options["discount"]) == (0.05, 0.95)
+    assert (options["exploration_decay"], options["exploration_decay_start"]) == (0.4, 100_000)
+    assert options["relabel_schedule"] == ("100000: future=0.35,desired=0.15",)
+    assert replace(hit, time_limit=5).options()["discount"] == 0.9
+    assert replace(hit, time_limit=None).options()["discount"] == 0.975
+    assert not {"discount", "exploration_decay", "relabel_schedule"} & reached.options().keys()
 
 
 def test_every_finding_names_its_evidence(inferred):

@@ -20,6 +20,12 @@ from .units import Units
 from .workspace import Workspace
 
 HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
+HIT_HORIZON = 0.4  # of an episode: with a longer one, to hit now or later is worth nearly the same, and policies wait
+EXACT_AFTER = 2_000  # episodes: from then on most hits lead near the goal, and noise spoils them
+HIT_EXPLORATION = 0.4  # of what it was, from then on
+HIT_RELABEL = "future=0.35,desired=0.15"  # from then on: half of the batch keeps its goal, as near misses tell most
+USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
+LOWEST_DISCOUNT = 0.9
 GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
 
 
@@ -86,8 +92,6 @@ class Structure:
     def _hyperparameters(self) -> Iterator[Finding]:
         measured = self.rest if self.rest.is_object else self.inertia
         options = measured.options()
-        if self.rest.is_object and self.contact is not None and not self.contact.leads_to_goals:
-            options["action_l2"] = HIT_ACTION_L2
         scaled = self.scale.options(options.get("action_l2", ACTION_L2))
         yield from (Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled)
         yield from (Finding(*option, self.scale.evidence(), False) for option in scaled.items())
@@ -116,12 +120,29 @@ class Structure:
             evidence = (self.chain or self.contact).evidence() + self.units.evidence()
             subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units),)
             yield Finding("subgoals", subgoals, evidence)
-            action_l2 = self.scale.options(GUIDED_ACTION_L2).get("action_l2", GUIDED_ACTION_L2)
             why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-            yield Finding("action_l2", action_l2, why)
+            yield Finding("action_l2", self._scaled_action_l2(GUIDED_ACTION_L2), why)
+        else:
+            why = f"the object must be hit, as the tool reaches {self.contact.in_reach:.0%} of the goals"
+            yield from (Finding(*option, why, False) for option in self._options_of_hits().items())
         missing = missing_differences(self.contact, self.differences)
         if missing:
             yield Finding("column_differences", missing, "no columns hold these differences")
+
+    def _scaled_action_l2(self, action_l2: float) -> float:
+        return float(self.scale.options(action_l2).get("action_l2", action_l2))
+
+    def _options_of_hits(self) -> dict[str, Any]:
+        """Return hyperparameters for an object that must leave the tool. A few exact steps decide."""
+        limit = self.time_limit or USUAL_LIMIT
+        exact_from = EXACT_AFTER * limit
+        return {
+            "action_l2": self._scaled_action_l2(HIT_ACTION_L2),
+            "discount": round(max(1 - 1 / (HIT_HORIZON * limit), LOWEST_DISCOUNT), 3),
+            "exploration_decay": HIT_EXPLORATION,
+            "exploration_decay_start": exact_from,
+            "relabel_schedule": (f"{exact_from}: {HIT_RELABEL}",),
+        }
 
     def _hidden_columns(self) -> Iterator[Finding]:
         if self.relevance is not None and self.hidden:

@@ -88,7 +88,11 @@ def _displaced(above: Mapping[str, Any], has_extra_reward: bool) -> set[str]:
     if not above.get("energy_priority", True):
         displaced |= {"energy_cap", "energy_remaining"}
     if above.get("strategy", "future") != "future" or above.get("n_sampled_goal") is not None:
-        displaced.add("relabel")
+        displaced |= {"relabel", "relabel_schedule"}
+    if "relabel" in above or above.get("relabel_at", "sample") != "sample":
+        displaced.add("relabel_schedule")
+    if {"exploration_decay", "exploration_decay_start"} & set(above):
+        displaced |= {"exploration_decay", "exploration_decay_start"}
     if above.get("goal_features", "relative") != "relative":
         displaced.add("hidden_goal")
     if above.get("n_target_critics") is not None:
