@@ -83,6 +83,18 @@ def test_actions_have_the_units_shape_and_dtype_of_the_environment():
     assert action.dtype == np.float64
 
 
+def test_an_action_scale_of_a_quarter_uses_the_middle_quarter_of_the_range():
+    flat = np.zeros(count_weights((3, 2)))
+    flat[-2:] = [50.0, -50.0]  # tanh 1 and -1
+    policy = make_policy(flat, hidden=(), action=ArraySpec((2,), "float32", (0.0, -4.0), (16.0, 0.0)), action_scale=0.25)
+    observed = np.zeros(2), np.zeros(1), np.zeros(1)
+    assert policy.act(*observed).tolist() == [10.0, -2.5]
+    explore = Exploration(random_eps=0.0, noise=0.0, is_random=True)
+    actions = np.array([policy.act(*observed, explore, np.random.default_rng(i)) for i in range(500)])
+    assert (actions >= [6.0, -2.5]).all()
+    assert (actions <= [10.0, -1.5]).all()
+
+
 def test_noise_is_in_half_widths_and_clipped_to_the_bounds():
     policy = make_policy(np.zeros(count_weights((3, 1))), hidden=(), action=box(1, -10.0, 30.0))
     rng = np.random.default_rng(0)

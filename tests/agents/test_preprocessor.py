@@ -55,6 +55,11 @@ def test_a_batch_becomes_rows_of_numbers():
     assert transitions.weight is None
 
 
+def test_actions_are_in_units_of_the_range_in_use():
+    transitions = make_preprocessor(DDPGOptions(normalize=False, action_scale=0.5)).transitions(one_batch(), 1)
+    assert transitions.action.tolist() == [[[-2], [2]]]  # from -2 to 4, of which -0.5 to 2.5 is in use
+
+
 def test_discrete_actions_are_indices_and_no_input():
     inputs = make_preprocessor(DQNOptions(normalize=False), make_spec(CHOICE))
     transitions = inputs.transitions(one_batch(action=np.array([[3, 6]])), 1)

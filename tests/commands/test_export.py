@@ -60,7 +60,7 @@ CASES = [
     ("td3", {"goal_features": "relative", "observe_achieved_goal": True, "actor_layer_norm": True}),
     ("sac", {**HIDDEN, "observe_achieved_goal": True, "actor_layer_norm": True, "subgoals": SUBGOALS}),
     ("ddpg", {"column_differences": ("3-0", "2-1"), "subgoals": SUBGOALS}),
-    ("td3", {"n_waypoints": 8}),
+    ("td3", {"n_waypoints": 8, "action_scale": 0.3}),
     ("sac", {"goal_features": "agreement", "normalize": False}),
     ("dqn", {"observation": BITS, "goal": BITS, "goal_features": "agreement", "dueling": True}),
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),

@@ -102,7 +102,7 @@ def test_a_screen_is_promising_if_the_policy_may_be_solved_or_the_best(successes
     assert evaluator(history, eval_episodes=100, solved_at=0.95)._is_promising(outcomes) is is_promising
 
 
-def test_only_a_promising_evaluation_goes_on_after_its_screen():
+def test_only_a_promising_evaluation_and_the_last_one_go_on_after_their_screen():
     with her(eval_every=30, eval_episodes=SCREEN_EPISODES + 2) as model:
         evaluator = model.trainer.evaluator
         evaluator._is_promising = lambda outcomes: len(outcomes) == 20 and evaluator.pending.counts.env_steps == 60
@@ -110,7 +110,7 @@ def test_only_a_promising_evaluation_goes_on_after_its_screen():
     assert [[o.episode for o in evaluation.outcomes] for evaluation in evaluations] == [
         [*range(20)],
         [*range(22, 44)],
-        [*range(44, 64)],
+        [*range(44, 66)],
     ]
 
 

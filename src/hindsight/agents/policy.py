@@ -117,6 +117,13 @@ class PolicySpec:
         """Return the shapes of the convolutions, None without images."""
         return self.layout.encoding(self.options.image_channels)
 
+    @cached_property
+    def action_range(self) -> tuple[Array, Array]:
+        """Return middle and half width of the range of each number of an action, float64, so actions reach the bounds."""
+        low, high = (bound.ravel() for bound in self.task.action.bounds())
+        scale = self.options.action_scale if isinstance(self.options, ActorCriticOptions) else 1.0
+        return (high + low) / 2, scale * (high - low) / 2
+
     @property
     def layer_sizes(self) -> tuple[int, ...]:
         """Return the sizes of the input (after the convolutions), the hidden layers and the output."""
@@ -221,8 +228,7 @@ class Policy:
 
     def __init__(self, spec: PolicySpec) -> None:
         self.spec = spec
-        low, high = (bound.ravel() for bound in spec.task.action.bounds())
-        self._center, self._half_width = (high + low) / 2, (high - low) / 2  # float64: actions reach the bounds exactly
+        self._center, self._half_width = spec.action_range
         self._size, self._dtype = spec.task.action.size, np.dtype(spec.task.action.dtype)
         self._layers: list[tuple[Array, Array]] = []
         self._encoding = spec.encoding

@@ -58,10 +58,10 @@ class Preprocessor:
         self.spec, self.options, self.device = spec, spec.options, device
         self.normalizer = Normalizer(spec.layout, spec.parsed_subgoals)
         self.size = spec.layout.size
-        low, high = (bound.ravel() for bound in spec.task.action.bounds())
+        center, half_width = spec.action_range
         self._action_size = 0 if spec.n_actions else spec.task.action.size
-        self._action_mean = ((high + low) / 2).astype(np.float32)[: self._action_size]
-        self._action_scale = (2 / (high - low)).astype(np.float32)[: self._action_size]
+        self._action_mean = center.astype(np.float32)[: self._action_size]
+        self._action_scale = (1 / half_width).astype(np.float32)[: self._action_size]
         self._mean = torch.empty(self.size + self._action_size, device=device)
         self._scale = torch.empty_like(self._mean)
         self.refresh()

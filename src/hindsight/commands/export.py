@@ -55,8 +55,7 @@ class ExportedPolicy(torch.nn.Module):
         self.mean, self.scale = torch.from_numpy(weights.input_mean.copy()), torch.from_numpy(weights.input_scale.copy())
         self.network = Network(actor_architecture(spec), torch.from_numpy(weights.flat.copy()))
         self.waypoints = Waypoints(weights.places, weights.next_place) if spec.options.n_waypoints else None
-        low, high = (torch.from_numpy(bound.ravel()) for bound in spec.task.action.bounds())
-        self.center, self.half_width = ((high + low) / 2).float(), ((high - low) / 2).float()
+        self.center, self.half_width = (torch.from_numpy(array).float() for array in spec.action_range)
 
     def forward(self, observation: Tensor, achieved_goal: Tensor, desired_goal: Tensor) -> Tensor:
         """Return actions in the environment's units, (N, *shape) float32, or (N,) int64 for a Discrete space.

@@ -144,6 +144,9 @@ class ActorCriticOptions(CloningOptions, SubgoalOptions, NoiseOptions, AgentOpti
     actor_learning_rate: PositiveFloat | None = Field(None, description="learning rate of the actor; None: learning_rate")
     n_critics: PositiveInt = Field(2, description="number of critics")
     n_target_critics: PositiveInt | None = Field(None, description="critics, chosen at random, in the target; None: all")
+    action_scale: Annotated[float, Gt(0), Le(1)] = Field(
+        1.0, description="fraction of the action range that is used, about its middle"
+    )
     actor_layer_norm: bool = Field(False, description="LayerNorm without scale and shift before each ReLU of the actor")
     action_l2: NonNegativeFloat = Field(0.1, description="weight of the mean squared action in the actor's loss")
 

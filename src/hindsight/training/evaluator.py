@@ -24,8 +24,9 @@ DELAY_FRACTION = 5  # an evaluation takes effect eval_every / DELAY_FRACTION ste
 class Evaluator:
     """The evaluations of a run: the one under way, and the history of those that took effect.
 
-    An evaluation begins with `SCREEN_EPISODES` episodes. It goes on to `eval_episodes` if it is promising. Training goes on
-    meanwhile. The result takes effect at a fixed number of environment steps, so workers and clocks do not change a run.
+    An evaluation begins with `SCREEN_EPISODES` episodes. It goes on to `eval_episodes` if it is promising, and if it is the
+    last one: that is what the run reaches. Training goes on meanwhile. The result takes effect at a fixed number of
+    environment steps, so workers and clocks do not change a run.
 
     history: one record per evaluation, with env_steps, episodes, success_rate and return_mean.
     pending: the agent under evaluation, None between evaluations.
@@ -93,20 +94,26 @@ class Evaluator:
         self.pending = Snapshot.take(self.agent, counts, means)
         self._jobs = self._first_jobs(source)
 
-    def outcomes(self, source: Source, counts: Counts, waits: bool) -> Iterator[Outcome]:
-        """Yield the outcomes of the pending evaluation that have arrived; all of them if `waits`."""
+    def outcomes(self, source: Source, counts: Counts, waits: bool, is_last: bool = False) -> Iterator[Outcome]:
+        """Yield the outcomes of the pending evaluation that have arrived; all of them if `waits`.
+
+        is_last: whether it has all its episodes, promising or not.
+        """
         jobs = self._jobs = self._jobs or self._first_jobs(source)
         while jobs and not jobs.is_over and (waits or jobs.has_next):
             self._episodes.append(jobs.next(counts))
-            if jobs.is_over and self._is_promising(jobs.outcomes):
+            if jobs.is_over and (is_last or self._is_promising(jobs.outcomes)):
                 jobs.submit(self._numbers[len(jobs.outcomes) :])
             yield jobs.outcomes[-1]
 
-    def finish(self, source: Source, counts: Counts) -> Iterator[Outcome | EvaluationFinished]:
+    def finish(self, source: Source, counts: Counts, until: int) -> Iterator[Outcome | EvaluationFinished]:
         """Yield the missing outcomes of the pending evaluation, add it to the history, and yield it."""
-        yield from self.outcomes(source, counts, waits=True)
-        pending, jobs = self.pending, self._jobs
-        if pending is None or jobs is None:
+        pending = self.pending
+        if pending is None:
+            return
+        yield from self.outcomes(source, counts, waits=True, is_last=pending.counts.env_steps >= until)
+        jobs = self._jobs
+        if jobs is None:
             return
         q_mean = float(np.concatenate([self.agent.values(episode) for episode in self._episodes]).mean())
         self.pending = self._jobs = None

@@ -95,7 +95,7 @@ class Trainer:
                 yield JobFinished([])
             while not evaluator.is_solved:
                 if evaluator.takes_effect(counts, until):
-                    yield from self._timed(evaluator.finish(self.source, counts))
+                    yield from self._timed(evaluator.finish(self.source, counts, until))
                 elif evaluator.is_due(counts, until):
                     evaluator.begin(self.source, counts, self.meter.take_means())
                 elif counts.env_steps < until:
