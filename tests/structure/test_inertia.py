@@ -6,6 +6,8 @@ import pytest
 from hindsight.structure.inertia import Inertia, measure_inertia
 from hindsight.structure.steps import Steps
 
+PLACES = {"n_waypoints": 400, "critic_layer_norm": True}
+
 
 def steps_of(kept, distance):
     """Steps along a line with random pushes; `kept` of the speed remains after a step. Goals lie at `distance`."""
@@ -61,10 +63,10 @@ def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, is_de
 @pytest.mark.parametrize(
     ("apart", "limit", "goal_size", "options"),
     [
-        (0.9, 400, 2, {"n_waypoints": 400, "training_episode_steps": 120}),
-        (0.9, 300, 2, {"n_waypoints": 400, "training_episode_steps": 100}),
-        (0.1, 300, 2, {"n_waypoints": 400}),  # all episodes start at one place
-        (0.9, None, 2, {"n_waypoints": 400}),
+        (0.9, 400, 2, PLACES | {"training_episode_steps": 120}),
+        (0.9, 300, 2, PLACES | {"training_episode_steps": 100}),
+        (0.1, 300, 2, PLACES),  # all episodes start at one place
+        (0.9, None, 2, PLACES),
         (0.9, 300, 4, {}),
     ],
 )

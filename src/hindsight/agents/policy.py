@@ -180,6 +180,7 @@ class Exploration:
     guided_episodes: probability that an episode is guided to the subgoals.
     guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
     roaming_episodes: probability that an episode seeks one of the policy's places after another.
+    random_scale: where every action is random, it is from the middle of the action range, so wide relative to it.
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
     lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
@@ -193,6 +194,7 @@ class Exploration:
     guided_episodes: float = 0.0
     guided_fraction: float = 0.0
     roaming_episodes: float = 0.0
+    random_scale: float = 1.0
     random_action_repeat: int = 1
     probing: Probing | None = None
     lowest_achieved: tuple[float, ...] = ()
@@ -363,7 +365,7 @@ class Policy:
         """Return the action in [-1, 1], (*leading, action size)."""
         size = (*leading, self._size)
         if exploration.is_random:
-            return np.asarray(rng.uniform(-1.0, 1.0, size))
+            return np.asarray(exploration.random_scale * rng.uniform(-1.0, 1.0, size))
         is_guided = exploration.guided_fraction > 0 and bool(rng.random() < exploration.guided_fraction)
         output = self._outputs(leading, observed, is_guided)
         if exploration.samples and self.spec.kind == "squashed_gaussian":

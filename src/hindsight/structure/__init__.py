@@ -1,6 +1,7 @@
 """Find the structure of a task in its steps: one small file per kind of structure."""
 
 from .contact import Contact
+from .effort import measure_effort, split_by_scale
 from .findings import Finding, Structure
 from .infer import infer_structure, is_flat
 from .missing import explain_missing
@@ -15,5 +16,7 @@ __all__ = [
     "explain_missing",
     "infer_structure",
     "is_flat",
+    "measure_effort",
     "plan_probing",
+    "split_by_scale",
 ]

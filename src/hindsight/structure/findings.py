@@ -9,6 +9,7 @@ from typing import Any
 from .chain import Chain
 from .columns import ControlledColumns, Difference, GoalCopies
 from .contact import Contact, missing_differences
+from .effort import Effort
 from .inertia import Inertia
 from .mirrors import Mirror
 from .objects import Numbers
@@ -50,6 +51,7 @@ class Structure:
     contact, relevance, workspace: None without an object, or with too little evidence.
     objects: the numbers of the goal of each object. moved: probing episodes in which each of them began to move.
     chain: of several objects; `contact` is then its joint one. time_limit: of an episode, in steps.
+    effort: of a task without an object whose goals are far away; None if it was not tested.
     mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
@@ -72,6 +74,7 @@ class Structure:
     workspace: Workspace | None = None
     hidden: tuple[int, ...] = ()
     symmetries: tuple[Symmetry, ...] = ()
+    effort: Effort | None = None
     mirrors: tuple[Mirror, ...] | None = None
     unclear: tuple[int, ...] = ()
     objects: tuple[Numbers, ...] = ()
@@ -106,6 +109,8 @@ class Structure:
         yield from (Finding(*option, evidence, False) for option in horizon.items())
         waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
         yield from (Finding(*option, self.inertia.evidence(), False) for option in waypoints.items())
+        if self.effort is not None:
+            yield from (Finding(*option, self.effort.evidence()) for option in self.effort.options().items())
         if self.copies.is_complete:
             evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
             yield Finding("hidden_goal", self._whole_goal, evidence)

@@ -17,6 +17,12 @@ SHORTEST_EPISODE = 50  # steps
 FEWER = 0.5  # of the steps of an episode: if the steps needed are not as few, training episodes keep their length
 DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the way show the way
 DISCOUNTS = 0.95, 0.99
+HELD_ACTIONS = {
+    "random_action_repeat": LONGEST_REPEAT,
+    "random_eps": 0.3,
+    "noise": 0.2,
+    "relabel": "future=0.6,desired=0.2",
+}
 PLACES, MOST_DIMENSIONS = 400, 3  # places on the ways to far goals, and the most numbers of a goal that so few places cover
 STARTS_APART = 0.2  # times the way to a goal: from there on episodes start all over the task
 PART_OF_WAY = 1.5  # times the steps to a goal: long ways are put together, so short episodes from many starts teach more
@@ -40,14 +46,7 @@ class Inertia:
 
         Single random actions cancel out there before they get anywhere.
         """
-        if self.correlation < KEEPS_SPEED or self.steps_to_goal < FAR:
-            return {}
-        return {
-            "random_action_repeat": LONGEST_REPEAT,
-            "random_eps": 0.3,
-            "noise": 0.2,
-            "relabel": "future=0.6,desired=0.2",
-        }
+        return {} if self.correlation < KEEPS_SPEED or self.steps_to_goal < FAR else HELD_ACTIONS
 
     def horizon(self, limit: int | None, is_dense: bool) -> dict[str, Any]:
         """Return the discount, and the length of training episodes if the time limit is far longer than goals need.
@@ -64,14 +63,16 @@ class Inertia:
     def waypoints(self, goal_size: int, limit: int | None) -> dict[str, Any]:
         """Return how many places to plan ways among, if goals are far away and so few numbers that places cover them.
 
-        limit: as in `horizon`. Training episodes are shorter then, if they start everywhere.
+        LayerNorm keeps the values of far goals finite, which few episodes reach. limit: as in `horizon`. Training episodes
+        are shorter then, if they start everywhere.
         """
         if self.steps_to_goal < FAR or goal_size > MOST_DIMENSIONS:
             return {}
+        found = {"n_waypoints": PLACES, "critic_layer_norm": True}
         if limit is None or self.starts_apart < STARTS_APART:
-            return {"n_waypoints": PLACES}
+            return found
         part = min(PART_OF_WAY * self.steps_to_goal, PART_OF_EPISODE * limit)
-        return {"n_waypoints": PLACES, "training_episode_steps": round(part)}
+        return found | {"training_episode_steps": round(part)}
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

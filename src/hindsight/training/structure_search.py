@@ -1,4 +1,8 @@
-"""Find the structure of a task while a run goes on: random episodes, then some that seek contact, then training."""
+"""Find the structure of a task while a run goes on.
+
+First come random episodes, then some that seek contact with an object, or compare small actions with whole ones. Then
+training begins.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,19 @@ from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
 from ..rollout.workers import Source
-from ..structure import Contact, Endings, Finding, Structure, explain_missing, infer_structure, plan_probing
+from ..structure import (
+    Contact,
+    Endings,
+    Finding,
+    Structure,
+    explain_missing,
+    infer_structure,
+    measure_effort,
+    plan_probing,
+    split_by_scale,
+)
+from ..structure.effort import SMALL
+from ..structure.inertia import LONGEST_REPEAT as FAR_REPEAT
 from ..structure.steps import HELD_OUT
 from .counts import Counts
 from .demonstrations import Demonstrations
@@ -24,6 +40,7 @@ LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every s
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
 MORE_RANDOM_STEPS = 250  # until the next look
 PROBING_STEPS = 1_000
+SCALING_EPISODES, SCALING_EPISODE_STEPS = 8, 200  # in every second one, random actions are small
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = 5_000  # environment steps before which nothing is tested again, and no agent begins anew
 POOR = 0.2  # running success; an agent below it has little to lose, but may be stuck with what its first episodes taught it
@@ -33,7 +50,7 @@ TRY_LONGER_AT = 10_000  # environment steps without any success, after which tra
 HOPELESS = 0.01  # running success below which there was none for long
 Resolve = Callable[[Observed], Settings]
 Build = Callable[[Settings, Agent | None], tuple[Agent, HindsightBuffer, Demonstrations | None]]
-Phase = Literal["random", "probing", "learning"]
+Phase = Literal["random", "scaling", "probing", "learning"]
 
 
 class Jobs(Protocol):
@@ -67,6 +84,7 @@ class SearchState:
     """How far the search is.
 
     next_at: environment steps after which the structure is inferred next; None: not again.
+    first_scaled: the first episode that compares small actions with whole ones.
     random_episodes: the first so many episodes were played before probing began.
     probing_episodes: so many after them sought contact.
     observed: options that were found, with their reasons. endings: how the episodes so far ended.
@@ -77,6 +95,7 @@ class SearchState:
 
     phase: Phase = "random"
     next_at: int | None = 0
+    first_scaled: int = 0
     random_episodes: int = 0
     probing_episodes: int = 0
     probing: Probing | None = None
@@ -130,6 +149,9 @@ class StructureSearch:
         """Return how a job of the warm-up explores. exploration: that of random actions. episode: its number."""
         if self.state.phase == "probing":
             return replace(exploration, probing=self.state.probing)
+        if self.state.phase == "scaling":
+            held = replace(exploration, random_action_repeat=FAR_REPEAT, episode_steps=SCALING_EPISODE_STEPS)
+            return replace(held, random_scale=SMALL) if episode % 2 else held
         is_repeated = episode % 2 and self.state.next_at != self._random_steps
         return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
 
@@ -151,6 +173,8 @@ class StructureSearch:
             return
         if state.phase == "random":
             self._look_for_contact(run, episodes)
+        elif state.phase == "scaling":
+            self._learn(run, self._infer_effort(episodes))
         elif state.phase == "probing":
             state.probing_episodes = len(episodes) - state.random_episodes
             self._learn(run, self._infer(episodes))
@@ -166,7 +190,10 @@ class StructureSearch:
         state, steps = self.state, run.counts.env_steps
         found = infer_structure(episodes, self._spec)
         if not (self.is_used and found.rest.is_object):  # whether columns show an object may need more episodes
-            self._learn(run, found)
+            if self.is_used and self._may_be_too_strong(found):
+                self._compare_scales(run, episodes)
+            else:
+                self._learn(run, found)
         elif found.contact is not None:
             self._probe(run, episodes, found, found.contact)
         elif steps < MOST_RANDOM_STEPS:
@@ -181,6 +208,24 @@ class StructureSearch:
         state.random_episodes = len(episodes)
         state.probing = plan_probing(found.controlled, contacts[0], found.units, contacts[1:])
         run.rollouts.drop(run.source, run.counts)
+
+    def _may_be_too_strong(self, found: Structure) -> bool:
+        """Whether small actions are worth a test: many joints move a body to goals that are far away."""
+        is_far = any(finding.option == "n_waypoints" for finding in found.findings())
+        return is_far and self._spec.action.size > self._spec.goal.size
+
+    def _compare_scales(self, run: Run, episodes: Sequence[Episode]) -> None:
+        self.state.phase, self.state.first_scaled = "scaling", len(episodes)
+        self.state.next_at = run.counts.env_steps + SCALING_EPISODES * SCALING_EPISODE_STEPS
+        run.rollouts.drop(run.source, run.counts)
+
+    def _infer_effort(self, episodes: Sequence[Episode]) -> Structure:
+        """Infer the structure from the episodes with small actions if these suffice, and from the first episodes if not."""
+        first = self.state.first_scaled
+        small, whole = split_by_scale(episodes[first:], self._spec.action)
+        effort = measure_effort(small, whole) if min(len(small), len(whole)) >= HELD_OUT else None
+        suffices = effort is not None and effort.small_suffices
+        return replace(infer_structure(small if suffices else episodes[:first], self._spec), effort=effort)
 
     def _infer(self, episodes: Sequence[Episode], n_seeking: int | None = None, shown: Sequence[int] = ()) -> Structure:
         """Infer the structure from the random episodes, and from those after them as episodes that seek contact."""

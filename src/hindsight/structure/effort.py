@@ -1,0 +1,69 @@
+"""Whether small actions move the achieved goal nearly as far as whole ones.
+
+A body with more joints than its goal has numbers is often so strong that most of its range only throws it over: an ant that
+takes whole torques lies on its back within 20 to 250 steps, and walks as far with an eighth of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..records import Array, ArraySpec, Episode
+from .inertia import HELD_ACTIONS
+
+SMALL = 0.125  # fraction of the action range
+AS_FAR = 0.3  # times the way of whole actions; if the way is proportional to the action, small ones go 0.125 times as far
+WINDOW = 10  # steps, in which the moves of single steps add up or cancel out
+
+
+@dataclass(frozen=True)
+class Effort:
+    """ratio: of the ways with small and with whole random actions, for the number of the goal for which it is lowest."""
+
+    ratio: float
+
+    @property
+    def small_suffices(self) -> bool:
+        """Whether small actions move the achieved goal nearly as far."""
+        return self.ratio >= AS_FAR
+
+    def options(self) -> dict[str, Any]:
+        """Return the part of the action range that suffices, if it does, and how to explore such tasks."""
+        return HELD_ACTIONS | {"action_scale": SMALL} if self.small_suffices else {}
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        return (
+            f"repeated random actions of {SMALL:g} of the range move the achieved goal {self.ratio:.2f} times as far as "
+            f"whole ones"
+        )
+
+
+def split_by_scale(episodes: Sequence[Episode], action: ArraySpec) -> tuple[list[Episode], list[Episode]]:
+    """Return the episodes whose actions are all in the middle `SMALL` of the range, and the others.
+
+    Episodes of at most `WINDOW` steps are left out.
+    """
+    small: list[Episode] = []
+    whole: list[Episode] = []
+    low, high = action.bounds()
+    for episode in episodes:
+        if len(episode.action) > WINDOW:
+            unit_action = np.abs(episode.action - (low + high) / 2) / ((high - low) / 2)
+            (small if unit_action.max() <= SMALL * (1 + 1e-5) else whole).append(episode)
+    return small, whole
+
+
+def measure_effort(small: Sequence[Episode], whole: Sequence[Episode]) -> Effort:
+    """Compare how far the achieved goal moves in `WINDOW` steps of episodes with small and with whole actions."""
+    ways = [np.mean([_way(episode) for episode in episodes], axis=0) for episodes in (small, whole)]
+    return Effort(float((ways[0] / np.maximum(ways[1], 1e-12)).min()))
+
+
+def _way(episode: Episode) -> Array:
+    goals = episode.achieved_goal
+    return np.asarray(np.abs(goals[WINDOW:] - goals[:-WINDOW]).mean(0))
