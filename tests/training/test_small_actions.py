@@ -1,0 +1,90 @@
+"""A run compares small random actions with whole ones where many joints move a body to goals that are far away."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from hindsight import HER
+from hindsight.training.checkpoint import restore_trainer, trainer_state
+
+FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.02, "random_steps": 120, "capacity": 10_000}
+MAX_STEPS = 300
+
+
+class Crawl(gymnasium.Env):
+    """Three joints move a body in the plane by at most 0.02 per step, for which an eighth of their range suffices."""
+
+    strength = 8.0
+
+    def __init__(self):
+        goal, seen = (spaces.Box(-np.inf, np.inf, (n,), np.float64) for n in (2, 4))
+        self.observation_space = spaces.Dict(observation=seen, achieved_goal=goal, desired_goal=goal)
+        self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place, self.goal = self.np_random.uniform(-1, 1, size=(2, 2))
+        self.speed, self.steps = np.zeros(2), 0
+        return self.see(), {"is_success": False}
+
+    def step(self, action):
+        push = self.strength * np.array([action[0] + action[2], action[1] - action[2]], np.float64)
+        self.speed = 0.9 * self.speed + 0.002 * np.clip(push, -1, 1)
+        self.place, self.steps = self.place + self.speed, self.steps + 1
+        seen = self.see()
+        reward = float(self.compute_reward(seen["achieved_goal"], seen["desired_goal"], {}))
+        return seen, reward, False, self.steps >= MAX_STEPS, {"is_success": reward == 0}
+
+    def see(self):
+        seen = np.concatenate([self.place, self.speed])
+        return {"observation": seen, "achieved_goal": self.place.copy(), "desired_goal": self.goal.copy()}
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return (np.linalg.norm(achieved_goal - desired_goal, axis=-1) < 0.1).astype(np.float64) - 1
+
+
+class Weak(Crawl):
+    """The way of a step is proportional to the action."""
+
+    strength = 0.5
+
+
+def train(steps, task=Crawl, **options):
+    model = HER(task, check=False, **(FAST | options))
+    model.learn(steps)
+    return model
+
+
+def test_an_eighth_of_the_range_is_used_where_it_suffices():
+    with train(3_000) as model:
+        state, settings = model.trainer.search.state, model.settings
+        assert (state.phase, state.first_scaled) == ("learning", 3)
+        assert settings.agent_options.action_scale == 0.125
+        assert "0.125 of the range" in settings.reasons["action_scale"]
+        lengths = [len(episode.reward) for episode in model.trainer.buffer.timeline.episodes()[:11]]
+        largest = [np.abs(episode.action).max() for episode in model.trainer.buffer.timeline.episodes()[3:]]
+    assert lengths == [300] * 3 + [200] * 8
+    assert sum(size > 0.9 for size in largest) == 4
+    assert max(largest[8:]) <= 0.125
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "scale"),
+    [(Weak, {}, 1.0), (Crawl, {"structure": "none"}, 1.0), (Crawl, {"action_scale": 0.5}, 0.5)],
+)
+def test_the_whole_range_stays_where_it_is_needed_or_asked_for(task, options, scale):
+    with train(2_700, task, **options) as model:
+        assert model.settings.agent_options.action_scale == scale
+
+
+def test_a_checkpoint_of_the_comparison_gives_the_same_settings():
+    with train(1_500) as model, HER(Crawl, check=False, **FAST) as other:
+        assert model.trainer.search.state.phase == "scaling"
+        arrays, data = trainer_state(model.trainer)
+        restore_trainer(other.trainer, {name: array.copy() for name, array in arrays.items()}, data)
+        for each in (model, other):
+            while each.trainer.counts.env_steps < 2_700:
+                each.trainer.learn_from_next_job()
+        assert other.settings == model.settings
+        assert other.settings.agent_options.action_scale == 0.125
