@@ -22,7 +22,6 @@ SMALL = {"hidden": (8,), "random_steps": 50, "updates_per_step": 0.1, "eval_ever
         ("panda_gym", "PandaReach-v3", "panda_reach", 2, 3 + 3, 50),
         ("panda_gym", "PandaPush-v3", "panda_push", 2, 14 + 3 + 3 + 1, 50),
         ("highway_env", "parking-v0", "parking", 4, 5 + 6, 100),
-        ("gymnasium_robotics", "AntMaze_UMaze-v5", "ant_maze", 1, 105 + 2 + 2, 700),
         ("gymnasium_robotics", "HandReach-v3", "hand_reach", 1, 63 + 15 + 15, 50),
     ],
 )
