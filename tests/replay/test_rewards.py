@@ -37,6 +37,24 @@ def recompute(batch, transform, **info):
     transform(batch, Draw(batch, batch, arguments, batch.row, batch.row), RandomNumbers(0))
 
 
+def test_near_misses_are_worth_more_than_far_ones():
+    """Achieved are 1, 2 and 3, the goal is 5 and a success is nearer than 1.5: differences of 4, 3 and 2, halved twice."""
+    steps = three_steps()
+    steps.goal[:] = 5.0
+    steps.reward[:] = -1.0
+    seen = steps.next_achieved_goal.copy()
+    recompute(steps, transform_of(lambda achieved, goal, info: (np.abs(achieved - goal)[:, 0] < 1.5) - 1.0, halvings=2))
+    assert steps.reward.tolist() == pytest.approx([-2 / 3, -2 / 3, -1 / 3])  # 4 2 1; 3 1.5 0.75; 2 1 0.5
+    assert steps.next_achieved_goal.tolist() == seen.tolist()
+
+
+def test_what_compute_reward_leaves_out_stays_with_near_misses():
+    steps = three_steps()
+    steps.reward[:] = [-2.0, -1.5, 0.5]  # compute_reward gives -2, -1 and 0 for the goal 3
+    recompute(steps, transform_of(minus_distance, halvings=1, extra_reward=True))
+    assert steps.reward.tolist() == [-1.5, -1.25, 0.5]  # the means -1.5, -0.75 and 0, a penalty of 0.5, a bonus of 0.5
+
+
 @pytest.mark.parametrize(
     ("termination", "terminated"),
     [

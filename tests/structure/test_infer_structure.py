@@ -11,7 +11,9 @@ from hindsight.records.symmetries import Symmetries
 from hindsight.rollout.probing import ProbingActor
 from hindsight.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight.structure.contact import is_at_task
+from hindsight.structure.inertia import Inertia
 from hindsight.structure.infer import _hidden_columns
+from hindsight.structure.rest import Rest
 from hindsight.structure.steps import Steps
 from hindsight.structure.symmetries import Symmetry
 
@@ -135,6 +137,16 @@ def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(in
     assert replace(hit, time_limit=5).options()["discount"] == 0.9
     assert replace(hit, time_limit=None).options()["discount"] == 0.975
     assert not {"discount", "exploration_decay", "relabel_schedule"} & reached.options().keys()
+
+
+def test_near_misses_count_where_many_numbers_must_be_right(inferred):
+    reached = replace(inferred[0], halvings=3)
+    assert "reward_halvings" not in reached.options()
+    near = replace(reached, rest=Rest(0.0, 1.0), contact=None, inertia=Inertia(0.5, 5.0))
+    assert "reward_halvings" not in near.options()  # two numbers
+    many = replace(near, copies=replace(near.copies, columns=(0, 1, 2, 3)))
+    assert (many.options()["reward_halvings"], many.options()["action_l2"]) == (3, 0.025)  # 0.1 / 4
+    assert "reward_halvings" not in replace(many, halvings=0).options()
 
 
 def test_every_finding_names_its_evidence(inferred):

@@ -314,14 +314,17 @@ def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path)
         assert loaded.settings.agent_options.subgoals == inferred.settings.agent_options.subgoals
 
 
-@pytest.mark.parametrize(("success", "restarts"), [(0.1, 1), (0.3, 0)])
-def test_a_poor_agent_begins_anew_and_its_updates_are_made_up_for(inferred, monkeypatch, success, restarts):
+@pytest.mark.parametrize(("success", "halvings", "restarts"), [(0.1, 0, 1), (0.3, 0, 0), (0.1, 2, 0)])
+def test_a_poor_agent_begins_anew_and_its_updates_are_made_up_for(inferred, monkeypatch, success, halvings, restarts):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
     counts = replace(trainer.counts, env_steps=6_000, unguided_success=success, owed_updates=0.0)
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "rebuild", lambda *parts: rebuilt.append(parts))
     monkeypatch.setattr(search, "state", replace(search.state, restarted_at=[]))
     monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
+    settings = replace(trainer.settings, replay=trainer.settings.replay.model_copy(update={"reward_halvings": halvings}))
+    monkeypatch.setattr(trainer, "settings", settings)
+    monkeypatch.setattr(search, "_adopt", lambda run: None)
     search._refine(trainer, [])
     assert len(rebuilt) == restarts
     assert counts.owed_updates == restarts * counts.updates

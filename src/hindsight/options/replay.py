@@ -44,6 +44,9 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
         False,
         description="add the part of the reward that compute_reward leaves out, such as a crash penalty, to every goal",
     )
+    reward_halvings: NonNegativeInt = Field(
+        0, description="also reward near misses: the mean with rewards for 1/2, 1/4, ... of the difference to the goal"
+    )
     info_keys: tuple[str, ...] = Field((), description="numeric entries of info that compute_reward needs")
 
     @field_validator("strategy", mode="before")

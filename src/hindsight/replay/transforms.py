@@ -36,17 +36,26 @@ TRANSFORMED = {
 class RewardTransform:
     """Recompute the rewards and terminations of relabelled samples with the functions of the environment.
 
+    With `halvings` every reward becomes the mean of 1 + halvings rewards: of the achieved goal, and of those at 1/2, 1/4,
+    ... of its difference to the goal. If a distance decides, these are rewards with 2, 4, ... times the tolerance. So a
+    near miss is worth more than a far one.
+
     desired_goals: those of all rows. extra_reward: whether the part of a reward that compute_reward leaves out, such as a
         penalty for a crash, is added under every goal; else it is lost where samples are relabelled.
     """
 
     def __init__(
-        self, compute_reward: RewardFunction, termination: Termination, desired_goals: Array, extra_reward: bool = False
+        self,
+        compute_reward: RewardFunction,
+        termination: Termination,
+        desired_goals: Array,
+        extra_reward: bool = False,
+        halvings: int = 0,
     ) -> None:
         if not callable(compute_reward):
             raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
         self.compute_reward, self.termination = compute_reward, termination
-        self._desired_goals, self._extra_reward = desired_goals, extra_reward
+        self._desired_goals, self._extra_reward, self._halvings = desired_goals, extra_reward, halvings
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Overwrite reward and terminated where relabelled. The functions get read-only views.
@@ -58,10 +67,24 @@ class RewardTransform:
         if self._extra_reward:
             own_goal = read_only(self._desired_goals[batch.row])
             reward = recomputed + batch.reward - _call(self.compute_reward, "compute_reward", achieved, own_goal, info)
-        if not write_rewards(reward, batch.reward, batch.is_relabelled):
+        is_written = batch.is_relabelled
+        if self._halvings:
+            reward = np.where(batch.is_relabelled, reward, batch.reward) + self._near_misses(
+                recomputed, achieved, goal, info
+            )
+            is_written = np.ones_like(is_written)
+        if not write_rewards(reward, batch.reward, is_written):
             raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
         if self.termination is not AS_STORED:
             self._terminate(batch, achieved, goal, info, recomputed)
+
+    def _near_misses(self, reward: Array, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+        """Return what nearer achieved goals add to the rewards, (B,), so that the sum is the mean of all."""
+        total = reward.astype(np.float64)
+        for k in range(1, self._halvings + 1):
+            nearer = read_only((goal + (achieved - goal) * 0.5**k).astype(achieved.dtype))
+            total += _call(self.compute_reward, "compute_reward", nearer, goal, info)
+        return np.asarray(total / (1 + self._halvings) - reward)
 
     def _terminate(self, batch: Batch, achieved: Array, goal: Array, info: dict[str, Array], reward: Array) -> None:
         """Overwrite terminated where relabelled. reward: without extra reward, which does not decide success.
@@ -175,7 +198,9 @@ def make_returns(
     compute_reward: RewardFunction, termination: Termination, options: ReplayOptions, discount: float, timeline: Timeline
 ) -> Transform:
     """Return the transform that recomputes the rewards of samples of `timeline`: of one step, or of n_steps."""
-    rewards = RewardTransform(compute_reward, termination, timeline.rows["desired_goal"], options.extra_reward)
+    rewards = RewardTransform(
+        compute_reward, termination, timeline.rows["desired_goal"], options.extra_reward, options.reward_halvings
+    )
     return rewards if options.n_steps == 1 else NStepReturn(timeline, rewards, options.n_steps, discount)
 
 

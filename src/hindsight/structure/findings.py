@@ -10,7 +10,7 @@ from .chain import Chain
 from .columns import ControlledColumns, Difference, GoalCopies
 from .contact import Contact, missing_differences
 from .effort import Effort
-from .inertia import Inertia
+from .inertia import MOST_DIMENSIONS, Inertia
 from .mirrors import Mirror
 from .objects import Numbers
 from .relevance import Relevance
@@ -53,6 +53,7 @@ class Structure:
     chain: of several objects; `contact` is then its joint one. time_limit: of an episode, in steps.
     effort: of a task without an object whose goals are far away; None if it was not tested.
     mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
+    halvings: of the difference between start and goal, until most starts are successes.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
@@ -69,6 +70,7 @@ class Structure:
     contact: Contact | None
     n_onsets: int
     time_limit: int | None
+    halvings: int = 0
     probes: tuple[int, int] = (0, 0)
     relevance: Relevance | None = None
     workspace: Workspace | None = None
@@ -109,6 +111,7 @@ class Structure:
         yield from (Finding(*option, evidence, False) for option in horizon.items())
         waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
         yield from (Finding(*option, self.inertia.evidence(), False) for option in waypoints.items())
+        yield from self._near_misses()
         if self.effort is not None:
             yield from (Finding(*option, self.effort.evidence()) for option in self.effort.options().items())
         if self.copies.is_complete:
@@ -136,6 +139,20 @@ class Structure:
 
     def _scaled_action_l2(self, action_l2: float) -> float:
         return float(self.scale.options(action_l2).get("action_l2", action_l2))
+
+    def _near_misses(self) -> Iterator[Finding]:
+        """Yield the options that reward near misses, if so many numbers must be right at once that few steps succeed.
+
+        The rewards of a success and of a near miss differ by less than those of success and failure.
+        """
+        n = len(self._whole_goal)
+        if self.halvings and n > MOST_DIMENSIONS:
+            why = (
+                f"{n} numbers must be right at once; {self.halvings} halvings of the difference make most starts a success"
+            )
+            scaled = float(f"{self._scaled_action_l2(ACTION_L2) / (1 + self.halvings):.2g}")
+            yield Finding("reward_halvings", self.halvings, why, False)
+            yield Finding("action_l2", scaled, why, False)
 
     def _options_of_hits(self) -> dict[str, Any]:
         """Return hyperparameters for an object that must leave the tool. A few exact steps decide."""

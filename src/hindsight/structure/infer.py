@@ -34,7 +34,7 @@ from .relevance import find_relevant_columns
 from .rest import measure_rest
 from .rewards import measure_rewards
 from .steps import HELD_OUT, Steps
-from .success import RewardOf, find_success_distance, ignores_exchange
+from .success import RewardOf, count_halvings, find_success_distance, ignores_exchange
 from .symmetries import Symmetry, SymmetryFinder
 from .units import Units, find_units
 from .workspace import find_workspace
@@ -52,7 +52,8 @@ def infer_structure(
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
     (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are places
-    along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is placed.
+    along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is placed, and
+    how far from a success most starts are.
     known: mirrors that held before, of a task without an object.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
@@ -83,6 +84,7 @@ def infer_structure(
         objects=objects,
         chain=chain,
         time_limit=spec.max_episode_steps,
+        halvings=0 if compute_reward is None else count_halvings(compute_reward, episodes),
         mirrors=_find_mirrors(steps, copies, constant, units, spec.action, known) if has_mirrors else None,
     )
     if contact is None or not probing:

@@ -13,6 +13,8 @@ RewardOf = Callable[[Array, Array, dict[str, Array]], Any]
 MOST_GOALS = 32
 FARTHEST = 8.0  # in standard deviations of the goals
 HALVINGS = 16  # of the interval that the distance lies in
+MOST_STARTS = 0.5  # fraction of the starts that counts as most
+MOST_NEAR_MISSES = 6  # halvings of the difference between start and goal
 
 
 def ignores_exchange(compute_reward: RewardOf, episodes: Sequence[Episode], size: int) -> bool:
@@ -23,6 +25,25 @@ def ignores_exchange(compute_reward: RewardOf, episodes: Sequence[Episode], size
     achieved = (goal + rng.normal(size=goal.shape) * distance / np.sqrt(goal.shape[1])).astype(goal.dtype)
     rewards = [np.asarray(compute_reward(a, g, info)) for a, g in ((achieved, goal), (achieved[:, order], goal[:, order]))]
     return np.allclose(rewards[0], rewards[1])
+
+
+def count_halvings(compute_reward: RewardOf, episodes: Sequence[Episode]) -> int:
+    """Return how often the difference between start and goal must be halved until most starts are successes.
+
+    0 if most starts are successes, or if they never become one, as with dense rewards.
+    """
+    achieved, goal = (np.stack([np.asarray(g[0]) for g in goals]) for goals in zip(*map(_goals, episodes), strict=True))
+    info = {key: np.stack([each.info[key][0] for each in episodes]) for key in episodes[0].info}
+    success = np.asarray(compute_reward(goal, goal, info))
+    for k in range(MOST_NEAR_MISSES + 1):
+        nearer = (goal + (achieved - goal) * 0.5**k).astype(goal.dtype)
+        if (np.asarray(compute_reward(nearer, goal, info)) == success).mean() > MOST_STARTS:
+            return k
+    return 0
+
+
+def _goals(episode: Episode) -> tuple[Array, Array]:
+    return episode.achieved_goal, episode.desired_goal
 
 
 def _last_goals(episodes: Sequence[Episode]) -> tuple[Array, dict[str, Array]]:

@@ -188,7 +188,7 @@ class StructureSearch:
 
     def _look_for_contact(self, run: Run, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
-        found = infer_structure(episodes, self._spec)
+        found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
         if not (self.is_used and found.rest.is_object):  # whether columns show an object may need more episodes
             if self.is_used and self._may_be_too_strong(found):
                 self._compare_scales(run, episodes)
@@ -268,7 +268,8 @@ class StructureSearch:
             self._take_mirrors(found)
         self._adopt(run)
         is_poor = run.counts.unguided_success < POOR and run.counts.env_steps >= AGAIN_FROM
-        is_local = run.settings.agent_options.n_waypoints > 0  # short moves are soon learned; what is missing are ways
+        # short moves and near misses are soon learned; what is missing are ways, or exactness, which exploration spoils
+        is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.reward_halvings > 0
         if may_be_stuck and not is_local and run.settings == before and is_poor:
             self.state.restarted_at.append(run.counts.env_steps)
             self._rebuild(run, before)
