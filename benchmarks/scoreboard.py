@@ -43,7 +43,7 @@ FAMILIES = {  # tasks in the order of their rows
     "parking": ("parking-*",),
     "bits": ("BitFlipping-*",),
 }
-VARIANTS = ("inferred", "declared", "subgoals", "symmetric", "relative", "plain")  # in the order of the rows
+VARIANTS = ("inferred", "none", "declared", "subgoals", "symmetric", "relative", "plain")  # in the order of the rows
 HEADER = "| task | learner | seeds | solved at steps | last success in % | seconds |\n|---|---|---|---|---|---|\n"
 
 
