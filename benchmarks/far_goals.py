@@ -47,10 +47,9 @@ def main() -> None:
     noisy = np.array([end(env, model, seed, arguments.noise)[2] for seed in seeds])
     moved = np.linalg.norm(ends - noisy, axis=1)
     for group in np.array_split(np.argsort(distances), GROUPS):
-        print(
-            f"distance {distances[group[0]]:.2f} to {distances[group[-1]]:.2f}: success {100 * successes[group].mean():.0f} %, "
-            f"moved by noise {np.median(moved[group]):.3f}"
-        )
+        low, high = distances[group[[0, -1]]]
+        success = 100 * successes[group].mean()
+        print(f"distance {low:.2f} to {high:.2f}: success {success:.0f} %, moved by noise {np.median(moved[group]):.3f}")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ from .units import Units
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
 NEAR = 0.5  # at onsets what touches the object is at most this fraction of its usual distance away
-CANDIDATES = 2  # columns per number of the goal
-MOST_GOAL_NUMBERS = 10  # of which all combinations of candidates are compared
+CANDIDATES = 3  # columns per number of the goal: a place in three dimensions may be taken in any order; of longer goals 2
+MOST_COMBINATIONS = 1024  # of candidates, which are all compared
 STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
 RUNNER_UP = 1.25  # the next best columns must be farther away by this factor
@@ -173,9 +173,11 @@ def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tupl
     None unless they are near, and stand out from others. Distances are root mean squares: they must be near at all onsets.
     """
     gap = np.square(steps.next_observation[:, list(places), None] - steps.next_achieved_goal[:, None])  # (N, places, size)
-    near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0)[:CANDIDATES].T
-    if len(near) > MOST_GOAL_NUMBERS:
+    near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0).T
+    numbers = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_COMBINATIONS]
+    if not numbers:
         return None
+    near = near[:, : numbers[-1]]
     ratios = []
     for chosen in product(*near.tolist()):
         if len(set(chosen)) == len(chosen):
