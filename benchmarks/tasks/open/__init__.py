@@ -1,0 +1,5 @@
+"""Open tasks: developers may read and change them."""
+
+from ..task import Task
+
+TASKS: tuple[Task, ...] = ()
