@@ -2,7 +2,8 @@
 
 OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/peers.py FetchReach-v4 --agent sac --seed 0 --steps 15000 --every 1000
 
-sac: SAC of SB3 with HerReplayBuffer, both with their default settings.
+sac, dqn: SAC or DQN of SB3 with HerReplayBuffer, with their default settings. DQN makes one update per step, as SAC does.
+auto: dqn for Discrete actions, else sac.
 tqc: TQC of sb3-contrib with the settings of rl-zoo for the first version of the task.
 Two settings differ. `learning_starts` is 1,000 if an episode has 100 steps or more, since SB3 raises an error otherwise.
 Episodes of parking-v0 end after 100 steps, as in rl-zoo and in our recipe.
@@ -23,7 +24,7 @@ import gymnasium
 import numpy as np
 import torch
 from sb3_contrib import TQC
-from stable_baselines3 import SAC, HerReplayBuffer
+from stable_baselines3 import DQN, SAC, HerReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
@@ -31,7 +32,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from hindsight.envs.goal_env import make_goal_env, time_limit
 from hindsight.rollout.collect import EVALUATION, environment_seed, play_episode
 
-AGENTS = {"sac": SAC, "tqc": TQC}
+AGENTS = {"sac": SAC, "dqn": DQN, "tqc": TQC}
 LARGE = {"learning_rate": 1e-3, "gamma": 0.95, "tau": 0.05, "policy_kwargs": {"net_arch": [512] * 3, "n_critics": 2}}
 ZOO = {  # settings of rl-zoo for TQC, by the start of the environment's name
     "FetchReach": {
@@ -53,7 +54,7 @@ def main() -> None:
     """Train once, and write a line per evaluation."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("environment")
-    parser.add_argument("--agent", choices=AGENTS, default="sac")
+    parser.add_argument("--agent", choices=[*AGENTS, "auto"], default="sac")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=20_000, help="stop after this many environment steps")
     parser.add_argument("--every", type=int, default=1_000, help="steps between evaluations")
@@ -63,15 +64,18 @@ def main() -> None:
     given = parser.parse_args()
     if given.agent == "tqc" and given.environment.partition("-")[0] not in ZOO:
         parser.error(f"tqc has settings for {', '.join(ZOO)}, not for {given.environment}. Use --agent sac")
+    if given.agent == "auto":
+        with make_goal_env(given.environment) as env:
+            given.agent = "dqn" if isinstance(env.action_space, gymnasium.spaces.Discrete) else "sac"
     torch.set_num_threads(1)
     model = make(given.environment, given.agent, given.seed)
     model.learn(given.steps, callback=Scoreboard(given))
 
 
-def make(environment: str, agent: str, seed: int) -> SAC | TQC:
+def make(environment: str, agent: str, seed: int) -> SAC | DQN | TQC:
     """Return the model with the settings of its library, or of rl-zoo."""
     family = environment.partition("-")[0]
-    settings = dict(ZOO[family]) if agent == "tqc" else {}
+    settings = dict(ZOO[family]) if agent == "tqc" else {"train_freq": 1} if agent == "dqn" else {}
     env = DummyVecEnv([lambda: Monitor(limited(environment))])
     if (time_limit(env.envs[0]) or 0) >= DEFAULT_START:
         settings.setdefault("learning_starts", 1_000)
