@@ -1,6 +1,7 @@
 """Open tasks: developers may read and change them."""
 
 from ..task import Task
-from .disc_puck import TASK as DISC_PUCK
+from . import angles, fragile, grasp, grids, hit, later, other_rewards, plants, pull, push, puzzles, several, walls
 
-TASKS: tuple[Task, ...] = (DISC_PUCK,)
+FILES = (walls, fragile, push, pull, grasp, several, hit, later, angles, other_rewards, plants, grids, puzzles)
+TASKS: tuple[Task, ...] = tuple(task for file in FILES for task in file.TASKS)

@@ -1,0 +1,100 @@
+"""Angles: a turntable whose angle wraps around, and a car that must arrive with a heading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..task import Observation, Task
+from .base import Array, GoalTask, unit
+
+
+def wrapped(angle: Any) -> Any:
+    """Return angles between -pi and pi."""
+    return (np.asarray(angle) + np.pi) % (2 * np.pi) - np.pi
+
+
+class Turntable(GoalTask):
+    """A motor turns a table, which keeps its speed, to an angle. Angles lie between -pi and pi and wrap around."""
+
+    near = 0.15
+
+    def __init__(self) -> None:
+        super().__init__(2, 1, 1)
+
+    def begin(self) -> None:
+        """Draw both angles."""
+        self.angle, self.goal, self.speed = self.place(-np.pi, np.pi, 1), self.place(-np.pi, np.pi, 1), np.zeros(1)
+
+    def move(self, action: Array) -> None:
+        """Accelerate."""
+        self.speed = np.clip(self.speed + 0.08 * action, -0.4, 0.4)
+        self.angle = wrapped(self.angle + self.speed)
+
+    def observe(self) -> Array:
+        """Return angle and speed."""
+        return np.concatenate([self.angle, self.speed])
+
+    def achieved(self) -> Array:
+        """Return the angle."""
+        return self.angle.copy()
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
+        """Return whether the angles are near, on the shorter way."""
+        return np.abs(wrapped(achieved_goal - desired_goal))[..., 0] <= self.near
+
+
+def turn(observation: Observation) -> Array:
+    """Turn the shorter way, and brake in time."""
+    speed = observation["observation"][1:]
+    gap = wrapped(observation["desired_goal"] - observation["achieved_goal"])
+    return np.clip((np.clip(0.25 * gap, -0.4, 0.4) - speed) / 0.08, -1, 1).astype(np.float32)
+
+
+class Docking(GoalTask):
+    """A cart that can drive sideways must arrive at a place with a heading, given as cosine and sine."""
+
+    near = 0.1
+
+    def __init__(self) -> None:
+        super().__init__(6, 4, 3)
+
+    def begin(self) -> None:
+        """Draw places and headings."""
+        self.at, self.angle, self.motion = self.place(-0.5, 0.5), float(self.np_random.uniform(-np.pi, np.pi)), np.zeros(2)
+        self.goal = np.concatenate([self.place(-0.5, 0.5), unit(self.np_random.uniform(-np.pi, np.pi))])
+
+    def move(self, action: Array) -> None:
+        """Drive forward and sideways, seen from the cart, and turn."""
+        ahead = unit(self.angle)
+        self.motion = 0.06 * (action[0] * ahead + 0.5 * action[1] * np.array([-ahead[1], ahead[0]]))
+        self.at, self.angle = self.at + self.motion, float(wrapped(self.angle + 0.3 * action[2]))
+
+    def observe(self) -> Array:
+        """Return cosine and sine of the heading, the position, and the last motion."""
+        return np.concatenate([unit(self.angle), self.at, self.motion])
+
+    def achieved(self) -> Array:
+        """Return position and heading."""
+        return np.concatenate([self.at, unit(self.angle)])
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
+        """Return whether the place is near and the heading right within 17 degrees."""
+        gap = achieved_goal - desired_goal
+        return (np.linalg.norm(gap[..., :2], axis=-1) <= self.near) & (np.linalg.norm(gap[..., 2:], axis=-1) <= 0.3)
+
+
+def dock(observation: Observation) -> Array:
+    """Turn to the heading and drive to the place at the same time."""
+    ahead, at, goal = observation["observation"][:2], observation["observation"][2:4], observation["desired_goal"]
+    angle, wanted = np.arctan2(ahead[1], ahead[0]), np.arctan2(goal[3], goal[2])
+    way = goal[:2] - at
+    own = np.array([way @ ahead, way @ np.array([-ahead[1], ahead[0]])]) / [0.06, 0.03]
+    return np.clip([*own, wrapped(wanted - angle) / 0.3], -1, 1).astype(np.float32)
+
+
+TASKS = (
+    Task("Turntable-v0", "angles", "open", Turntable, 40, lambda: turn),
+    Task("Docking-v0", "angles", "open", Docking, 50, lambda: dock),
+)

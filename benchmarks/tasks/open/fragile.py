@@ -1,0 +1,131 @@
+"""Bodies that break or die: a car with range sensors, and a drone in a plane."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..task import Observation, Task
+from .base import Array, GoalTask, unit
+
+RAYS = np.linspace(-np.pi, np.pi, 16, endpoint=False)
+RANGE, CAR, STEP = 0.6, 0.05, 0.06
+GRAVITY, TIME = 0.6, 0.1
+
+
+class SensorCar(GoalTask):
+    """A car drives among three round walls, which are elsewhere in each episode. A car that touches one stands still."""
+
+    near = 0.1
+
+    def __init__(self) -> None:
+        super().__init__(5 + len(RAYS), 2, 2)
+
+    def begin(self) -> None:
+        """Draw walls, a start and a goal that are apart."""
+        self.walls = self.place(-0.7, 0.7, (3, 2))  # type: ignore[arg-type]
+        self.radius = self.np_random.uniform(0.08, 0.16, 3)
+        self.at, self.goal = self._free(), self._free()
+        self.heading, self.is_broken = float(self.np_random.uniform(-np.pi, np.pi)), False
+
+    def _free(self) -> Array:
+        while True:
+            place = self.place(-0.9, 0.9)
+            if (np.linalg.norm(self.walls - place, axis=1) > self.radius + 0.15).all():
+                return place
+
+    def move(self, action: Array) -> None:
+        """Turn and drive forward."""
+        if self.is_broken:
+            return
+        self.heading = float((self.heading + 0.5 * action[1] + np.pi) % (2 * np.pi) - np.pi)
+        self.at = np.clip(self.at + STEP * max(0.0, (action[0] + 1) / 2) * unit(self.heading), -1, 1)
+        self.is_broken = bool((np.linalg.norm(self.walls - self.at, axis=1) < self.radius + CAR).any())
+
+    def observe(self) -> Array:
+        """Return position, heading, whether the car is broken, and the distances that the sensors measure."""
+        return np.concatenate([self.at, unit(self.heading), [float(self.is_broken)], self._distances()])
+
+    def _distances(self) -> Array:
+        rays = np.stack([np.cos(self.heading + RAYS), np.sin(self.heading + RAYS)], 1)
+        gap = self.walls - self.at
+        along = rays @ gap.T
+        aside = np.maximum(np.square(gap).sum(1) - np.square(along), 0.0)
+        reach = along - np.sqrt(np.maximum(np.square(self.radius) - aside, 0.0))
+        hit = np.where((aside < np.square(self.radius)) & (along > 0), reach, RANGE)
+        return np.clip(hit.min(1), 0, RANGE)
+
+    def achieved(self) -> Array:
+        """Return the position."""
+        return self.at.copy()
+
+
+def drive_free(observation: Observation) -> Array:
+    """Turn to the free direction nearest to the goal, and drive if the car looks there."""
+    seen = observation["observation"]
+    way = observation["desired_goal"] - seen[:2]
+    distance, heading = float(np.linalg.norm(way)), float(np.arctan2(seen[3], seen[2]))
+    wanted = (np.arctan2(way[1], way[0]) - heading + np.pi) % (2 * np.pi) - np.pi
+    sensors = seen[5:]
+    candidates = np.append(RAYS, wanted)
+    apart = candidates[:, None] - RAYS
+    is_beside = (sensors * np.abs(np.sin(apart)) < 1.7 * CAR) & (np.cos(apart) > 0) & (sensors < RANGE)
+    ahead = np.where(is_beside, sensors * np.cos(apart), RANGE).min(1)  # free way of the whole car
+    is_free = ahead > min(0.3, distance)
+    off = np.abs((candidates - wanted + np.pi) % (2 * np.pi) - np.pi)
+    turn = candidates[int((off + 0.1 * np.abs(candidates) + np.where(is_free, 0.0, 10.0 - 5 * ahead)).argmin())]
+    front = np.where(np.abs(RAYS) < 0.9, sensors, RANGE).min()
+    speed = min(1.0, distance / STEP, max(0.1, (front - 0.08) / 0.15)) if abs(turn) < 0.5 and distance > 0.05 else 0.0
+    return np.array([2 * speed - 1, np.clip(turn / 0.5, -1, 1)], np.float32)
+
+
+class PlaneDrone(GoalTask):
+    """A drone with two rotors flies in a plane. If it touches the ground or turns over, the episode ends."""
+
+    near = 0.2
+
+    def __init__(self) -> None:
+        super().__init__(7, 2, 2)
+
+    def begin(self) -> None:
+        """Hover at the start."""
+        centre = np.array([0.0, 1.2])
+        self.at, self.goal = centre + self.place(-0.8, 0.8), centre + self.place(-0.8, 0.8)
+        self.velocity, self.angle, self.spin, self.is_broken = np.zeros(2), 0.0, 0.0, False
+
+    def move(self, action: Array) -> None:
+        """Thrust and turn. Both rotors at 0 carry the weight."""
+        thrust = GRAVITY * (1 + 0.8 * action.mean())
+        self.spin = 0.8 * self.spin + 0.6 * float(action[1] - action[0]) * TIME * 5
+        self.angle += self.spin * TIME
+        up = np.array([-np.sin(self.angle), np.cos(self.angle)])
+        self.velocity = 0.98 * self.velocity + TIME * (thrust * up - [0, GRAVITY])
+        self.at = self.at + TIME * self.velocity
+        self.is_broken = bool(self.at[1] < 0 or abs(self.angle) > 1.5)
+
+    def observe(self) -> Array:
+        """Return position, velocity, cosine and sine of the angle, and its speed."""
+        return np.array([*self.at, *self.velocity, np.cos(self.angle), np.sin(self.angle), self.spin])
+
+    def achieved(self) -> Array:
+        """Return the position."""
+        return self.at.copy()
+
+    def is_over(self) -> bool:
+        """Return whether the drone is broken."""
+        return self.is_broken
+
+
+def hover_to(observation: Observation) -> Array:
+    """Lean toward the goal, with proportional and derivative terms."""
+    x, z, vx, vz, cosine, sine, spin = observation["observation"]
+    wanted = np.clip(0.8 * (observation["desired_goal"] - [x, z]) - 1.6 * np.array([vx, vz]), -0.25, 0.25)
+    lean = np.clip(-wanted[0] / GRAVITY, -0.4, 0.4)
+    turn = np.clip(3 * (lean - np.arctan2(sine, cosine)) - 1.0 * spin, -0.5, 0.5)
+    lift = np.clip(wanted[1] / (0.8 * GRAVITY) + (1 - cosine), -0.5, 0.5)
+    return np.array([lift - turn, lift + turn], np.float32)
+
+
+TASKS = (
+    Task("SensorCar-v0", "fragile", "open", SensorCar, 80, lambda: drive_free),
+    Task("PlaneDrone-v0", "fragile", "open", PlaneDrone, 100, lambda: hover_to),
+)

@@ -1,0 +1,186 @@
+"""Several objects and bodies: a cursor with two disks, two pucks, and two cars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..task import Observation, Task
+from .base import Array, GoalTask, push_out, toward_push
+
+GRAB, SPEED, RADIUS, CAR = 0.07, 0.06, 0.09, 0.12
+
+
+class CursorAndDisks(GoalTask):
+    """A cursor carries two disks. The goal is where both disks and the cursor must be."""
+
+    near = 0.1
+
+    def __init__(self) -> None:
+        super().__init__(8, 6, 3)
+
+    def begin(self) -> None:
+        """Place everything."""
+        self.cursor, self.disks = self.place(-0.4, 0.4), self.np_random.uniform(-0.4, 0.4, (2, 2))
+        self.goal, self.held = self.place(-0.4, 0.4, 6), -1
+
+    def move(self, action: Array) -> None:
+        """Move the cursor. With the third action above 0 it holds the nearest disk that it touches."""
+        if action[2] <= 0:
+            self.held = -1
+        elif self.held < 0:
+            distance = np.linalg.norm(self.disks - self.cursor, axis=1)
+            self.held = int(distance.argmin()) if distance.min() < GRAB else -1
+        step = SPEED * action[:2]
+        self.cursor = self.cursor + step
+        if self.held >= 0:
+            self.disks[self.held] += step
+
+    def observe(self) -> Array:
+        """Return cursor, disks, and which disk is held."""
+        return np.concatenate([self.cursor, self.disks.ravel(), np.arange(2) == self.held])
+
+    def achieved(self) -> Array:
+        """Return cursor and disks."""
+        return np.concatenate([self.cursor, self.disks.ravel()])
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Array:
+        """Return whether each of the three is near."""
+        gap = (achieved_goal - desired_goal).reshape(*achieved_goal.shape[:-1], 3, 2)
+        return (np.linalg.norm(gap, axis=-1) <= self.near).all(-1)
+
+
+def carry_disks(observation: Observation) -> Array:
+    """Carry one disk after the other, then go to the cursor's own goal."""
+    seen, goal = observation["observation"], observation["desired_goal"]
+    cursor = seen[:2]
+    for k in range(2):
+        disk, wanted = seen[2 + 2 * k : 4 + 2 * k], goal[2 + 2 * k : 4 + 2 * k]
+        if np.linalg.norm(disk - wanted) < 0.5 * CursorAndDisks.near:
+            continue
+        if seen[6 + k]:
+            return np.append(np.clip((wanted - disk) / SPEED, -1, 1), 1).astype(np.float32)
+        gap = disk - cursor
+        is_there = np.linalg.norm(gap) < 0.3 * GRAB
+        return np.append(np.clip(gap / SPEED, -1, 1), 1 if is_there else -1).astype(np.float32)
+    return np.append(np.clip((goal[:2] - cursor) / SPEED, -1, 1), -1).astype(np.float32)
+
+
+class TwoPucks(GoalTask):
+    """A disc pushes two pucks to their places."""
+
+    near = 0.1
+
+    def __init__(self) -> None:
+        super().__init__(6, 4, 2)
+
+    def begin(self) -> None:
+        """Place two pucks and their goals apart from each other."""
+        self.disc = self.place(-0.1, 0.1)
+        while True:
+            places = self.np_random.uniform(-0.4, 0.4, (4, 2))
+            gaps = np.linalg.norm(places[:, None] - places, axis=2)[np.triu_indices(4, 1)]
+            if gaps.min() > 0.25 and np.linalg.norm(places[:2], axis=1).min() > 0.2:
+                break
+        self.pucks, self.goal = places[:2], places[2:].ravel()
+
+    def move(self, action: Array) -> None:
+        """Move the disc, and the pucks out of its way and out of each other's."""
+        self.disc = self.disc + SPEED * action
+        self.pucks = np.stack([puck + push_out(puck, self.disc, RADIUS) for puck in self.pucks])
+        apart = push_out(self.pucks[0], self.pucks[1], RADIUS) / 2
+        self.pucks = self.pucks + np.stack([apart, -apart])
+
+    def observe(self) -> Array:
+        """Return the pucks and the disc."""
+        return np.concatenate([self.pucks.ravel(), self.disc])
+
+    def achieved(self) -> Array:
+        """Return the pucks."""
+        return self.pucks.ravel()
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Array:
+        """Return whether both pucks are near."""
+        gap = (achieved_goal - desired_goal).reshape(*achieved_goal.shape[:-1], 2, 2)
+        return (np.linalg.norm(gap, axis=-1) <= self.near).all(-1)
+
+
+def push_both() -> Callable[[Observation], Array]:
+    """Return a policy that pushes the puck that is farther from its goal until it is there, then the other."""
+    current = -1
+
+    def act(observation: Observation) -> Array:
+        nonlocal current
+        seen, goals = observation["observation"], observation["desired_goal"].reshape(2, 2)
+        pucks, disc = seen[:4].reshape(2, 2), seen[4:]
+        distance = np.linalg.norm(pucks - goals, axis=1)
+        if current < 0 or distance[current] < 0.06:
+            current = int(distance.argmax())
+        way = toward_push(disc, pucks[current], goals[current], RADIUS, TwoPucks.near)
+        other = disc - pucks[1 - current]
+        if np.linalg.norm(other) < 1.2 * RADIUS and way @ other < 0:  # slip past the other puck
+            side = np.array([-other[1], other[0]]) / max(float(np.linalg.norm(other)), 1e-9)
+            way = way - (way @ other) * other / (other @ other) + 0.05 * side * np.sign(way @ side or 1.0)
+        return (way / max(SPEED, float(np.linalg.norm(way)))).astype(np.float32)
+
+    return act
+
+
+class TwoCars(GoalTask):
+    """One action vector moves two cars, which cannot drive through each other. Each has a goal of its own."""
+
+    near = 0.12
+
+    def __init__(self) -> None:
+        super().__init__(8, 4, 4)
+
+    def begin(self) -> None:
+        """Place the cars, and their goals, apart from each other."""
+        self.cars, self.goal, self.velocity = self._apart(), self._apart().ravel(), np.zeros((2, 2))
+
+    def _apart(self) -> Array:
+        while True:
+            places = self.np_random.uniform(-0.6, 0.6, (2, 2))
+            if np.linalg.norm(places[0] - places[1]) > 2 * CAR:
+                return places
+
+    def move(self, action: Array) -> None:
+        """Accelerate. Cars that collide stand still."""
+        self.velocity = 0.6 * self.velocity + 0.03 * action.reshape(2, 2)
+        target = np.clip(self.cars + self.velocity, -0.8, 0.8)
+        if np.linalg.norm(target[0] - target[1]) < CAR:
+            self.velocity = np.zeros((2, 2))
+        else:
+            self.cars = target
+
+    def observe(self) -> Array:
+        """Return positions and velocities."""
+        return np.concatenate([self.cars.ravel(), self.velocity.ravel()])
+
+    def achieved(self) -> Array:
+        """Return the positions."""
+        return self.cars.ravel()
+
+
+def drive_both(observation: Observation) -> Array:
+    """Drive straight, and turn right where the other car is near."""
+    seen = observation["observation"]
+    cars, velocity, goals = seen[:4].reshape(2, 2), seen[4:].reshape(2, 2), observation["desired_goal"].reshape(2, 2)
+    wanted = 0.35 * (goals - cars)
+    gap = cars[0] - cars[1]
+    distance = float(np.linalg.norm(gap))
+    if distance < 2.2 * CAR:
+        away = gap / distance * np.array([[1.0], [-1.0]])
+        right = np.stack([away[:, 1], -away[:, 0]], 1)
+        approach = np.maximum(0, -(wanted * away).sum(1, keepdims=True))
+        wanted = wanted + approach * away + 0.03 * (approach > 0.004) * right + 0.02 * away * (distance < 1.4 * CAR)
+    size = np.maximum(1, np.linalg.norm(wanted, axis=1, keepdims=True) / 0.07)
+    return np.clip((wanted / size - 0.6 * velocity).ravel() / 0.03, -1, 1).astype(np.float32)
+
+
+TASKS = (
+    Task("CursorAndDisks-v0", "several-objects", "open", CursorAndDisks, 60, lambda: carry_disks),
+    Task("TwoPucks-v0", "several-objects", "open", TwoPucks, 100, push_both),
+    Task("TwoCars-v0", "several-bodies", "open", TwoCars, 60, lambda: drive_both),
+)
