@@ -15,22 +15,22 @@ def same(first, second):
 
 
 def test_a_job_gives_the_same_episodes_whatever_was_collected_before():
-    job = Job(7, TRAINING, (3, 4), setups.weights(), NOISY)
+    job = Job(7, TRAINING, (3, 4), setups.weights(), (NOISY, NOISY))
     fresh, used = Collector(setups.setup()), Collector(setups.setup())
     used.collect(Job(1, EVALUATION, (0, 1, 2), setups.weights(1)))
     first, second = fresh.collect(job), used.collect(job)
     assert [e.number for e in first] == [3, 4]
     assert all(same(a, b) for a, b in zip(first, second, strict=True))
-    assert same(first[1], Collector(setups.setup()).collect(Job(7, TRAINING, (4,), setups.weights(), NOISY))[0])
+    assert same(first[1], Collector(setups.setup()).collect(Job(7, TRAINING, (4,), setups.weights(), (NOISY,)))[0])
     assert not same(*first)
 
 
 def test_seed_stream_weights_and_exploration_decide_an_episode():
-    def collect(run_seed=0, stream=TRAINING, weights=0, exploration=NOISY):
-        return Collector(setups.setup()).collect(Job(run_seed, stream, (0,), setups.weights(weights), exploration))[0]
+    def collect(run_seed=0, stream=TRAINING, weights=0, explorations=(NOISY,)):
+        return Collector(setups.setup()).collect(Job(run_seed, stream, (0,), setups.weights(weights), explorations))[0]
 
     assert same(collect(), collect())
-    for change in ({"run_seed": 1}, {"stream": EVALUATION}, {"weights": 1}, {"exploration": None}):
+    for change in ({"run_seed": 1}, {"stream": EVALUATION}, {"weights": 1}, {"explorations": ()}):
         assert not same(collect(), collect(**change)), change
 
 
@@ -103,7 +103,7 @@ def test_the_episode_holds_every_step():
 @pytest.mark.parametrize(("low", "high"), [((-9.0, -0.25), (9.0, 9.0)), ((-9.0, -9.0), (9.0, 9.0))])
 def test_training_ends_where_the_achieved_goal_leaves_its_range(low, high):
     exploration = Exploration(random_eps=0.0, noise=0.5, lowest_achieved=low, highest_achieved=high)
-    job = Job(7, TRAINING, tuple(range(20)), setups.weights(), exploration)
+    job = Job(7, TRAINING, tuple(range(20)), setups.weights(), (exploration,) * 20)
     episodes = Collector(setups.setup(setups.short)).collect(job)  # of 10 steps
     for episode in episodes:
         is_outside = (episode.achieved_goal[1:, 1] < low[1]).tolist()
@@ -115,7 +115,8 @@ def test_training_ends_where_the_achieved_goal_leaves_its_range(low, high):
 
 @pytest.mark.parametrize(("steps", "length"), [(4, 4), (None, 10), (25, 10)])
 def test_training_episodes_may_be_shorter_than_others(steps, length):
-    job = Job(7, TRAINING, (0,), setups.weights(), Exploration(random_eps=0.0, noise=0.5, episode_steps=steps))
+    exploration = Exploration(random_eps=0.0, noise=0.5, episode_steps=steps)
+    job = Job(7, TRAINING, (0,), setups.weights(), (exploration,))
     (episode,) = Collector(setups.setup(setups.short)).collect(job)
     assert (len(episode), episode.terminated) == (length, False)
 
@@ -156,7 +157,7 @@ def test_some_episodes_are_guided_and_marked_so():
 
     def collect(guided_episodes, guided_fraction=1.0, numbers=range(40)):
         exploration = Exploration(0.2, 0.1, guided_episodes=guided_episodes, guided_fraction=guided_fraction)
-        return Collector(setup).collect(Job(0, TRAINING, tuple(numbers), weights, exploration))
+        return Collector(setup).collect(Job(0, TRAINING, tuple(numbers), weights, (exploration,) * len(numbers)))
 
     half = collect(0.5)
     assert 10 < sum(e.is_guided for e in half) < 30
@@ -176,7 +177,7 @@ def test_no_step_is_guided_without_guided_episodes():
     exploration = Exploration(0.2, 0.1, guided_episodes=0.0, guided_fraction=1.0)
 
     def collect(exploration):
-        return Collector(RolloutSetup(setups.short, spec)).collect(Job(0, TRAINING, (0, 1), weights, exploration))
+        return Collector(RolloutSetup(setups.short, spec)).collect(Job(0, TRAINING, (0, 1), weights, (exploration,) * 2))
 
     assert all(same(a, b) for a, b in zip(collect(exploration), collect(exploration.unguided()), strict=True))
 
@@ -201,7 +202,7 @@ def test_random_eps_is_the_fraction_of_random_steps_with_repeats_too():
 
 
 def collect_sixty(exploration, collector=None):
-    job = Job(0, TRAINING, tuple(range(60)), setups.weights(0), exploration)
+    job = Job(0, TRAINING, tuple(range(60)), setups.weights(0), (exploration,) * 60)
     return (collector or Collector(setups.setup())).collect(job)
 
 

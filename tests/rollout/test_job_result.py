@@ -14,7 +14,7 @@ from hindsight.rollout.collect import TRAINING, Collector, Job
 from hindsight.rollout.job_result import JobResult, checksum, run_job
 from hindsight.rollout.workers import MAX_ATTEMPTS, WorkerSource
 
-JOB = Job(0, TRAINING, (3, 4), setups.weights(), Exploration(random_eps=0.3, noise=0.2))
+JOB = Job(0, TRAINING, (3, 4), setups.weights(), (Exploration(random_eps=0.3, noise=0.2),) * 2)
 
 
 def episode(steps, number, success):

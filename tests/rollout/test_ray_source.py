@@ -28,7 +28,7 @@ ARGUMENTS = ["train", "PointReach-v0", *SHORT, *SMALL, "--policy-lag", "1"]
 
 
 def job(number):
-    return Job(0, TRAINING, (number,), setups.weights(number), Exploration(random_eps=0.3, noise=0.2))
+    return Job(0, TRAINING, (number,), setups.weights(number), (Exploration(random_eps=0.3, noise=0.2),))
 
 
 def descendants(parent):

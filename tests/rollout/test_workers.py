@@ -18,8 +18,8 @@ from hindsight.rollout.workers import LocalSource, WorkerSource
 
 
 def jobs(count):
-    exploration = Exploration(random_eps=0.3, noise=0.2)
-    return [Job(0, (TRAINING, EVALUATION)[i % 2], (2 * i, 2 * i + 1), setups.weights(i), exploration) for i in range(count)]
+    noisy = (Exploration(random_eps=0.3, noise=0.2),) * 2
+    return [Job(0, (TRAINING, EVALUATION)[i % 2], (2 * i, 2 * i + 1), setups.weights(i), noisy) for i in range(count)]
 
 
 @pytest.fixture(scope="module")

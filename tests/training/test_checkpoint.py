@@ -49,8 +49,9 @@ def test_a_restored_trainer_relabels_as_at_the_checkpoint():
         {"meter": []},
         {"history": 3},
         {"jobs": [{}]},
-        {"jobs": [{"episodes": ["x"], "exploration": None, "version": 0}]},
-        {"jobs": [{"episodes": [1], "exploration": {"x": 1}, "version": 1}]},
+        {"jobs": [{"episodes": ["x"], "explorations": [], "version": 0}]},
+        {"jobs": [{"episodes": [1], "explorations": [{"x": 1}], "version": 1}]},
+        {"jobs": [{"episodes": [1], "explorations": [], "version": 1}]},
         {"buffer": None},
     ],
 )

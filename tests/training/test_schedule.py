@@ -28,7 +28,7 @@ def test_only_the_first_steps_act_at_random():
     with her(policy_lag=1) as model:
         model.trainer.source = recorder = Recorder(model.trainer.source)
         model.learn(60)
-        assert [job.exploration.is_random for job in recorder.jobs] == [True] * 3 + [False] * 4
+        assert [job.explorations[0].is_random for job in recorder.jobs] == [True] * 3 + [False] * 4
 
 
 def test_the_deterministic_schedule_takes_jobs_in_their_order():
@@ -108,10 +108,10 @@ def test_the_higher_the_success_without_guidance_the_fewer_episodes_are_guided()
         trainer = model.trainer
         trainer.source = recorder = Recorder(trainer.source)
         model.learn(60)
-        assert [job.exploration.guided_episodes for job in recorder.jobs[:3]] == [0.0, 0.0, 0.8]  # random steps first
-        assert recorder.jobs[2].exploration.guided_fraction == 0.5
+        assert [job.explorations[0].guided_episodes for job in recorder.jobs[:3]] == [0.0, 0.0, 0.8]  # random steps first
+        assert recorder.jobs[2].explorations[0].guided_fraction == 0.5
         trainer.counts.unguided_success = 0.25
-        assert trainer.rollouts.exploration(trainer.counts).guided_episodes == pytest.approx(0.6)
+        assert trainer.rollouts.exploration(trainer.counts, 6).guided_episodes == pytest.approx(0.6)
 
 
 def test_guided_episodes_do_not_count_in_the_success_without_guidance():
@@ -127,7 +127,7 @@ def test_guided_episodes_do_not_count_in_the_success_without_guidance():
 def test_without_subgoals_no_episode_is_guided():
     with her() as model:
         model.learn(40)
-        assert model.trainer.rollouts.exploration(model.trainer.counts).guided_episodes == 0.0
+        assert model.trainer.rollouts.exploration(model.trainer.counts, 4).guided_episodes == 0.0
 
 
 def test_workers_give_the_same_bytes_with_guided_episodes():

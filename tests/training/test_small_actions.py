@@ -7,6 +7,7 @@ from gymnasium import spaces
 
 from hindsight import HER
 from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight.training.structure_search import SearchState
 
 FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.02, "random_steps": 120, "capacity": 10_000}
 MAX_STEPS = 300
@@ -76,6 +77,28 @@ def test_an_eighth_of_the_range_is_used_where_it_suffices():
 def test_the_whole_range_stays_where_it_is_needed_or_asked_for(task, options, scale):
     with train(2_700, task, **options) as model:
         assert model.settings.agent_options.action_scale == scale
+
+
+@pytest.mark.parametrize(("episodes_per_job", "policy_lag"), [(1, 0), (2, 0), (4, 0), (1, 1), (2, 3)])
+def test_every_second_episode_is_small_however_many_episodes_a_job_has(episodes_per_job, policy_lag):
+    with train(0, episodes_per_job=episodes_per_job, policy_lag=policy_lag) as model:
+        trainer, played = model.trainer, []
+        trainer.search.state = SearchState(phase="scaling", next_at=10_000)
+        while len(played) < 8:
+            played += trainer.rollouts.next_episodes(trainer.source, trainer.counts)
+        assert [episode.number for episode in played] == list(range(8))
+        assert [np.abs(episode.action).max() <= 0.125 for episode in played] == [False, True] * 4
+
+
+@pytest.mark.parametrize("episodes_per_job", [1, 2, 4])
+def test_every_second_episode_repeats_its_actions_after_the_first_inference(episodes_per_job):
+    with train(0, episodes_per_job=episodes_per_job) as model:
+        trainer, played = model.trainer, []
+        trainer.search.state = SearchState(phase="random", next_at=10_000)
+        while len(played) < 8:
+            played += trainer.rollouts.next_episodes(trainer.source, trainer.counts)
+        repeats = [(np.diff(episode.action, axis=0) == 0).all(axis=1).mean() for episode in played]
+        assert [repeated > 0.4 for repeated in repeats] == [False, True] * 4
 
 
 def test_a_checkpoint_of_the_comparison_gives_the_same_settings():

@@ -66,7 +66,7 @@ class Job:
     stream: TRAINING or EVALUATION.
     episodes: numbers of the episodes within the stream.
     weights: of the policy.
-    exploration: None: act without noise.
+    explorations: of each episode; empty: act without noise.
     version: number of jobs that had finished when these weights were taken. The policy lag is counted from it.
     policy: the shape of the policy network; None: that of the setup.
     """
@@ -75,7 +75,7 @@ class Job:
     stream: int
     episodes: tuple[int, ...]
     weights: PolicyWeights
-    exploration: Exploration | None = None
+    explorations: tuple[Exploration, ...] = ()
     version: int = 0
     policy: PolicySpec | None = None
 
@@ -117,7 +117,8 @@ class Collector:
         if policy != self.policy.spec:
             self.policy = Policy(policy)
         self.policy.load(job.weights)
-        return [self._collect_episode(job, number) for number in job.episodes]
+        explorations = job.explorations or (None,) * len(job.episodes)
+        return [self._collect_episode(job, *each) for each in zip(job.episodes, explorations, strict=True)]
 
     def close(self) -> None:
         """Close the environment, if the collector made it. A later job makes a new one."""
@@ -125,9 +126,9 @@ class Collector:
         if made is not None:
             close_env(made)
 
-    def _collect_episode(self, job: Job, number: int) -> Episode:
+    def _collect_episode(self, job: Job, number: int, exploration: Exploration | None) -> Episode:
         try:
-            return self._play(job, number)
+            return self._play(job, number, exploration)
         except HindsightError:
             raise
         except Exception as problem:
@@ -156,10 +157,9 @@ class Collector:
             self._made = self.setup.make()
         return self._made
 
-    def _play(self, job: Job, number: int) -> Episode:
-        environment = self._environment()
+    def _play(self, job: Job, number: int, exploration: Exploration | None) -> Episode:
+        environment, is_guided = self._environment(), False
         rng = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
-        exploration, is_guided = job.exploration, False
         if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
             is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
             exploration = exploration if is_guided else exploration.unguided()

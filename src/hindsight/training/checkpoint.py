@@ -47,8 +47,8 @@ def trainer_state(trainer: Trainer) -> State:
     jobs = []
     for i, (_, job) in enumerate(trainer.rollouts.in_flight):
         arrays |= {f"job/{i}/{name}": array for name, array in asdict(job.weights).items()}
-        exploration = asdict(job.exploration) if job.exploration else None
-        jobs.append({"episodes": list(job.episodes), "exploration": exploration, "version": job.version})
+        explorations = [asdict(exploration) for exploration in job.explorations]
+        jobs.append({"episodes": list(job.episodes), "explorations": explorations, "version": job.version})
     evaluation = None
     if pending := trainer.evaluator.pending:
         arrays |= {f"evaluation/weights/{name}": array for name, array in asdict(pending.weights).items()}
@@ -97,9 +97,11 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
 
 
 def _job(run_seed: int, record: Mapping[str, Any], weights: dict[str, Array]) -> Job:
-    exploration = _record(Exploration, record["exploration"]) if record["exploration"] else None
+    explorations = tuple(_record(Exploration, each) for each in record["explorations"])
     numbers = tuple(int(number) for number in record["episodes"])
-    return Job(run_seed, TRAINING, numbers, PolicyWeights(**weights), exploration, int(record["version"]))
+    if len(explorations) != len(numbers):
+        raise FileError("the checkpoint has jobs whose episodes do not all explore: it is damaged, or not ours")
+    return Job(run_seed, TRAINING, numbers, PolicyWeights(**weights), explorations, int(record["version"]))
 
 
 def _snapshot(record: Mapping[str, Any] | None, arrays: dict[str, Array]) -> Snapshot | None:

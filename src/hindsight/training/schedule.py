@@ -53,11 +53,14 @@ class RolloutSchedule:
                 counts.submitted_episodes = job.episodes[0]
         self.in_flight.clear()
 
-    def exploration(self, counts: Counts) -> Exploration:
-        """Return how the next job explores. The higher the success without guidance, the fewer episodes are guided."""
+    def exploration(self, counts: Counts, episode: int) -> Exploration:
+        """Return how an episode explores. The higher the success without guidance, the fewer episodes are guided.
+
+        episode: its number. The first episodes depend on it, so that the size of the jobs does not change them.
+        """
         rollout, random_steps = self.settings.rollout, self.settings.training.random_steps
         if self.search is not None and self.search.is_warm_up:
-            return self.search.exploration(self.agent.exploration(True, counts.env_steps), counts.submitted_episodes)
+            return self.search.exploration(self.agent.exploration(True, counts.env_steps), episode)
         is_random = counts.env_steps < random_steps
         exploration = self.agent.exploration(is_random, counts.env_steps)
         low, high = rollout.lowest_achieved, rollout.highest_achieved
@@ -74,10 +77,11 @@ class RolloutSchedule:
         missing = rollout.policy_lag + 1 - len(self.in_flight)
         if missing <= 0:
             return
-        weights, exploration = self.agent.collecting_weights(), self.exploration(counts)
+        weights = self.agent.collecting_weights()
         for _ in range(missing):
             numbers = tuple(counts.submitted_episodes + i for i in range(rollout.episodes_per_job))
-            job = Job(self.settings.training.seed, TRAINING, numbers, weights, exploration, counts.finished_jobs)
+            explorations = tuple(self.exploration(counts, number) for number in numbers)
+            job = Job(self.settings.training.seed, TRAINING, numbers, weights, explorations, counts.finished_jobs)
             self.in_flight.append((source.submit(job), job))
             counts.submitted_episodes += rollout.episodes_per_job  # last: an interrupted `submit` skips no episode
 
