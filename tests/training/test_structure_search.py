@@ -193,6 +193,25 @@ def test_the_reward_of_a_success_is_learned_from_the_episodes():
         assert -0.3 <= model.settings.training.success_reward <= 0
 
 
+class LongEpisodes(DenseReach):
+    """No success ends an episode, so each has 3,000 steps."""
+
+    def step(self, action):
+        observation, reward, _, _, info = super().step(action)
+        return observation, reward, False, self.steps >= 3_000, info
+
+
+@pytest.mark.parametrize("structure", ["inferred", "none"])
+@pytest.mark.parametrize("random_steps", [50, 1_200])
+def test_learning_begins_after_the_random_steps_however_long_episodes_are(random_steps, structure):
+    with HER(LongEpisodes, check=False, **FAST | {"random_steps": random_steps, "structure": structure}) as model:
+        while model.trainer.search.is_warm_up:
+            model.trainer.learn_from_next_job()
+        assert model.trainer.counts.env_steps == max(random_steps, 600)  # three episodes of 200 steps, or of 400
+        model.trainer.learn_from_next_job()
+        assert model.trainer.counts.updates > 0
+
+
 class GoalSeen(Push):
     """Columns 6 and 7 hold the goal."""
 

@@ -40,7 +40,8 @@ LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every s
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
 MORE_RANDOM_STEPS = 250  # until the next look
 PROBING_STEPS = 1_000
-SCALING_EPISODES, SCALING_EPISODE_STEPS = 8, 200  # in every second one, random actions are small
+SCALING_EPISODES = 8  # in every second one, random actions are small
+SHORT_EPISODE = 200  # steps of these episodes at most, and of the other random ones if HELD_OUT of them are to be played
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = 5_000  # environment steps before which nothing is tested again, and no agent begins anew
 POOR = 0.2  # running success; an agent below it has little to lose, but may be stuck with what its first episodes taught it
@@ -146,12 +147,14 @@ class StructureSearch:
         return self.state.phase != "learning"
 
     def exploration(self, exploration: Exploration, episode: int) -> Exploration:
-        """Return how a job of the warm-up explores. exploration: that of random actions. episode: its number."""
+        """Return how an episode of the warm-up explores. exploration: that of random actions. episode: its number."""
         if self.state.phase == "probing":
             return replace(exploration, probing=self.state.probing)
         if self.state.phase == "scaling":
-            held = replace(exploration, random_action_repeat=FAR_REPEAT, episode_steps=SCALING_EPISODE_STEPS)
+            held = replace(exploration, random_action_repeat=FAR_REPEAT, episode_steps=SHORT_EPISODE)
             return replace(held, random_scale=SMALL) if episode % 2 else held
+        # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
+        exploration = replace(exploration, episode_steps=max(self._random_steps // HELD_OUT, SHORT_EPISODE))
         is_repeated = episode % 2 and self.state.next_at != self._random_steps
         return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
 
@@ -216,7 +219,7 @@ class StructureSearch:
 
     def _compare_scales(self, run: Run, episodes: Sequence[Episode]) -> None:
         self.state.phase, self.state.first_scaled = "scaling", len(episodes)
-        self.state.next_at = run.counts.env_steps + SCALING_EPISODES * SCALING_EPISODE_STEPS
+        self.state.next_at = run.counts.env_steps + SCALING_EPISODES * SHORT_EPISODE
         run.rollouts.drop(run.source, run.counts)
 
     def _infer_effort(self, episodes: Sequence[Episode]) -> Structure:
