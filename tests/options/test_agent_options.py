@@ -118,3 +118,7 @@ def test_values_at_the_bounds_are_accepted():
 def test_exploration_decay_needs_a_start(options):
     with pytest.raises(OptionError, match="Give both or neither"):
         TD3Options(**options)
+
+
+def test_updates_run_on_the_cpu_by_default():
+    assert {options().device for options in AGENT_OPTIONS.values()} == {"cpu"}

@@ -13,7 +13,7 @@ from hindsight.options.other_names import other_names
 def test_an_error_says_what_was_expected_and_what_was_given():
     with pytest.raises(OptionError) as caught:
         TrainingOptions(batch_size=0)
-    assert str(caught.value) == "`batch_size` must be greater than 0, got 0."
+    assert str(caught.value) == "`batch_size` must be at least 1, got 0."
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_all_faults_are_listed_at_once():
     assert str(caught.value).splitlines() == [
         "3 options are wrong:",
         "  `steps` must be a valid integer, got True.",
-        "  `batch_size` must be greater than 0, got 0.",
+        "  `batch_size` must be at least 1, got 0.",
         "  There is no option `gamma` (TrainingOptions). Use `discount`.",
     ]
 
@@ -43,7 +43,7 @@ def test_all_faults_are_listed_at_once():
 def test_replace_returns_a_validated_copy():
     options = TrainingOptions(steps=10)
     assert (options.replace(steps=20).steps, options.steps) == (20, 10)
-    with pytest.raises(OptionError, match="`steps` must be greater than 0, got 0"):
+    with pytest.raises(OptionError, match="`steps` must be at least 1, got 0"):
         options.replace(steps=0)
 
 

@@ -158,7 +158,7 @@ def test_a_reward_that_fails_at_a_later_step_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_steps": 0}, "`n_steps` must be greater than 0, got 0"),
+        ({"n_steps": 0}, "`n_steps` must be at least 1, got 0"),
         ({"n_steps": 2.0}, "`n_steps` must be a valid integer, got 2.0"),
         ({"discount": 1.5}, "discount must be a number between 0 and 1, got 1.5"),
         ({"discount": float("nan")}, "discount must be a number between 0 and 1, got nan"),

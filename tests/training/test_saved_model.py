@@ -65,6 +65,7 @@ def test_a_folder_without_a_policy_is_named(tmp_path):
         {"spec": []},
         {"facts": 3},
         {"facts": {"env_steps": "x"}},
+        {"settings": {"agent": "td3", "recipe": "x", "options": {"threads": 10**6}}},
     ],
 )
 def test_a_malformed_model_is_refused(content, tmp_path, change):

@@ -92,7 +92,7 @@ def test_a_recipe_may_hold_options_of_other_agents():
         ({"dueling": True}, UnknownNameError, "no option `dueling` .agent 'td3'"),
         ({"tau": "fast"}, OptionError, "`tau` must be a valid number, got 'fast'"),
         ({"steps": 1.5}, OptionError, "`steps` must be a valid integer"),
-        ({"batch_size": 0}, OptionError, "greater than 0"),
+        ({"batch_size": 0}, OptionError, "at least 1"),
         ({"prioritized": True, "energy_priority": True}, OptionError, "Give one of them"),
         ({"updates_per_step": 0.0}, OptionError, "`updates_per_step` must be greater than 0"),
     ],

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, model_validator
 
 from ..errors import OptionError
+from .bounds import MOST_LAYERS, BatchesPerUpdate, Channels, Critics, LayerSize, PositiveSteps, Quantiles, Steps, Waypoints
 from .record import Fraction, OptionRecord, Rate
 
 GoalFeatures = Literal["none", "relative", "agreement"]
@@ -17,12 +18,14 @@ ErrorName = Literal["huber", "squared"]
 class NetworkOptions(OptionRecord, title="Networks"):
     """Sizes and layers of the networks, and where they run."""
 
-    hidden: tuple[PositiveInt, ...] = Field((256, 256), description="sizes of the hidden layers of every network")
-    critic_layer_norm: bool = Field(False, description="LayerNorm without scale and shift before each ReLU of the critics")
-    image_channels: tuple[PositiveInt, ...] = Field(
-        (16, 32, 32), description="channels of the convolutions for image observations"
+    hidden: tuple[LayerSize, ...] = Field(
+        (256, 256), max_length=MOST_LAYERS, description="sizes of the hidden layers of every network"
     )
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where updates run; auto: a GPU if there is one")
+    critic_layer_norm: bool = Field(False, description="LayerNorm without scale and shift before each ReLU of the critics")
+    image_channels: tuple[Channels, ...] = Field(
+        (16, 32, 32), max_length=MOST_LAYERS, description="channels of the convolutions for image observations"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field("cpu", description="where updates run; auto: a GPU if there is one")
 
 
 class UpdateOptions(OptionRecord, title="Updates"):
@@ -31,7 +34,7 @@ class UpdateOptions(OptionRecord, title="Updates"):
     learning_rate: PositiveFloat = Field(1e-3, description="learning rate of Adam")
     discount: Annotated[float, Gt(0), Lt(1)] = Field(0.98, description="discount factor (gamma) per environment step")
     tau: Rate = Field(0.005, description="Polyak rate of the target networks; 1 copies the online networks")
-    target_period: PositiveInt = Field(1, description="policy updates between two updates of the target networks")
+    target_period: PositiveSteps = Field(1, description="policy updates between two updates of the target networks")
     policy_ema: Rate = Field(1.0, description="EMA rate of the evaluated policy per update; 1 disables it")
     clip_targets: bool = Field(True, description="clip targets to the returns that the range of rewards makes possible")
     gradient_clip: PositiveFloat | None = Field(None, description="largest norm of a network's gradient; None: no limit")
@@ -41,9 +44,9 @@ class ExplorationOptions(OptionRecord, title="Exploration"):
     """Actions that differ from the policy's."""
 
     random_eps: Fraction = Field(0.2, description="probability of a uniformly random action")
-    random_action_repeat: PositiveInt = Field(1, description="each random action is repeated for 1 to this many steps")
+    random_action_repeat: PositiveSteps = Field(1, description="each random action is repeated for 1 to this many steps")
     exploration_decay: Fraction = Field(1.0, description="factor on random_eps and noise from exploration_decay_start on")
-    exploration_decay_start: NonNegativeInt = Field(0, description="environment steps until exploration decays")
+    exploration_decay_start: Steps = Field(0, description="environment steps until exploration decays")
 
     @model_validator(mode="after")
     def _decay_has_a_start(self) -> Self:
@@ -71,7 +74,7 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
 class WaypointOptions(OptionRecord, title="Waypoints"):
     """Places on the way to a far goal."""
 
-    n_waypoints: Annotated[int, Ge(0), Le(1000)] = Field(
+    n_waypoints: Waypoints = Field(
         0, description="visited places among which the way to a far goal is planned; 0: every goal is sought directly"
     )
     roaming_episodes: Fraction = Field(
@@ -92,7 +95,7 @@ class ChoiceOptions(AgentOptions, title="Discrete actions"):
 
     random_eps: Fraction = 0.1
     initial_eps: Fraction = Field(1.0, description="random_eps at the first step; it decreases linearly")
-    eps_steps: NonNegativeInt = Field(0, description="environment steps until random_eps is reached; 0: from the start")
+    eps_steps: Steps = Field(0, description="environment steps until random_eps is reached; 0: from the start")
     double: bool = Field(True, description="the online network selects the next action, the target network evaluates it")
 
     def eps_at(self, env_steps: int) -> float:
@@ -112,7 +115,7 @@ class QRDQNOptions(ChoiceOptions, title="QR-DQN"):
     """Quantile regression DQN (Dabney et al. 2018)."""
 
     double: bool = False
-    n_quantiles: PositiveInt = Field(50, description="quantiles of the return per action")
+    n_quantiles: Quantiles = Field(50, description="quantiles of the return per action")
 
 
 class NoiseOptions(OptionRecord, title="Exploration"):
@@ -142,8 +145,8 @@ class ActorCriticOptions(CloningOptions, SubgoalOptions, NoiseOptions, AgentOpti
     """Options of the agents for continuous actions."""
 
     actor_learning_rate: PositiveFloat | None = Field(None, description="learning rate of the actor; None: learning_rate")
-    n_critics: PositiveInt = Field(2, description="number of critics")
-    n_target_critics: PositiveInt | None = Field(None, description="critics, chosen at random, in the target; None: all")
+    n_critics: Critics = Field(2, description="number of critics")
+    n_target_critics: Critics | None = Field(None, description="critics, chosen at random, in the target; None: all")
     action_scale: Annotated[float, Gt(0), Le(1)] = Field(
         1.0, description="fraction of the action range that is used, about its middle"
     )
@@ -162,13 +165,13 @@ class ActorCriticOptions(CloningOptions, SubgoalOptions, NoiseOptions, AgentOpti
 class DDPGOptions(ActorCriticOptions, title="DDPG"):
     """Deep deterministic policy gradient (Lillicrap et al. 2016), with one critic."""
 
-    n_critics: PositiveInt = 1
+    n_critics: Critics = 1
 
 
 class TD3Options(ActorCriticOptions, title="TD3"):
     """Twin delayed DDPG (Fujimoto et al. 2018)."""
 
-    policy_period: PositiveInt = Field(2, description="critic updates per actor update")
+    policy_period: BatchesPerUpdate = Field(2, description="critic updates per actor update")
     target_noise: NonNegativeFloat = Field(0.2, description="standard deviation of noise on the target's action")
     target_noise_clip: NonNegativeFloat = Field(0.5, description="largest noise on the target's action")
 
@@ -189,7 +192,7 @@ class SACOptions(ActorCriticOptions, title="SAC"):
 class TQCOptions(SACOptions, title="TQC"):
     """Truncated quantile critics (Kuznetsov et al. 2020), based on SAC."""
 
-    n_quantiles: PositiveInt = Field(25, description="quantiles of the return per critic")
+    n_quantiles: Quantiles = Field(25, description="quantiles of the return per critic")
     top_quantiles_to_drop_per_net: NonNegativeInt = Field(2, description="largest quantiles left out per critic")
 
     @model_validator(mode="after")

@@ -10,7 +10,13 @@ from pydantic import BaseModel, ValidationError
 from ..errors import OptionError, UnknownNameError, nearest
 from .other_names import other_names
 
-_WORDS = {"Input should be": "must be", "greater than or equal to": "at least", "less than or equal to": "at most"}
+_WORDS = {
+    "Input should be": "must be",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "Tuple should have": "must have",
+}
+_LONGEST = 200  # characters of a value in a message
 
 
 def option_error(record: type[BaseModel], values: Mapping[str, Any], problem: ValidationError) -> OptionError:
@@ -46,7 +52,8 @@ def _message(record: type[BaseModel], name: str, values: Mapping[str, Any], kind
         return unknown_option(name, record.model_fields, record.__name__)
     if kind == "missing":
         return f"`{name}` is missing."
-    return f"`{name}` {_plain(text)}, got {values[name]!r}."
+    given = repr(values[name])
+    return f"`{name}` {_plain(text)}, got {given if len(given) <= _LONGEST else f'{given[:_LONGEST]}...'}."
 
 
 def _plain(text: str) -> str:

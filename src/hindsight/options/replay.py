@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Self
 
-from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt, field_validator, model_validator
+from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from ..errors import OptionError
 from ..records import Array
+from .bounds import Halvings, NStepReturn, SampledGoals
 from .record import Fraction, OptionRecord
 from .relabel import Relabel, Strategy, her_probability
 
@@ -25,7 +26,7 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     strategy: Strategy | Relabel | StrategyFunction = Field(
         "future", description="source of relabelled goals: future, final, episode or random"
     )
-    n_sampled_goal: NonNegativeInt | None = Field(
+    n_sampled_goal: SampledGoals | None = Field(
         None, description="k: a sample is relabelled with probability k/(k+1); None: k = 4"
     )
     relabel: str = Field(
@@ -44,7 +45,7 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
         False,
         description="add the part of the reward that compute_reward leaves out, such as a crash penalty, to every goal",
     )
-    reward_halvings: NonNegativeInt = Field(
+    reward_halvings: Halvings = Field(
         0, description="also reward near misses: the mean with rewards for 1/2, 1/4, ... of the difference to the goal"
     )
     info_keys: tuple[str, ...] = Field((), description="numeric entries of info that compute_reward needs")
@@ -105,7 +106,7 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
 class SamplingOptions(OptionRecord, title="Sampling"):
     """Which transitions are sampled, and what becomes of them."""
 
-    n_steps: PositiveInt = Field(1, description="rewards summed before bootstrapping (n-step return), discounted")
+    n_steps: NStepReturn = Field(1, description="rewards summed before bootstrapping (n-step return), discounted")
     prioritized: bool = Field(False, description="sample in proportion to the TD error (Schaul et al. 2016)")
     alpha: Fraction = Field(0.6, description="exponent of the priority with prioritized; 0 samples uniformly")
     beta: Fraction = Field(0.4, description="initial exponent of the importance weights; it rises to 1 during the run")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from annotated_types import Ge
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from annotated_types import Ge, Le
+from pydantic import Field, model_validator
 
 from ..errors import OptionError
+from .bounds import EpisodesPerJob, PolicyLag, PositiveSteps, Workers
 from .record import Fraction, OptionRecord, named_values
+
+WEEK = 604_800.0  # seconds
 
 
 class EnvironmentOptions(OptionRecord, title="Environment"):
@@ -19,7 +22,7 @@ class EnvironmentOptions(OptionRecord, title="Environment"):
     )
     observation_keys: tuple[str, ...] = Field((), description="further keys of the observation, appended to it")
     env_module: str | None = Field(None, description="module that registers the environment; dock of dock:Dock-v0")
-    max_episode_steps: PositiveInt | None = Field(None, description="time limit; needed if the environment has none")
+    max_episode_steps: PositiveSteps | None = Field(None, description="time limit; needed if the environment has none")
     remake_environment: bool | None = Field(None, description="new environment per episode; None: if resets are inexact")
 
     @property
@@ -36,7 +39,7 @@ class EnvironmentOptions(OptionRecord, title="Environment"):
 class WorkerOptions(OptionRecord, title="Workers"):
     """Where episodes are collected. The number of workers and the engine do not change the result."""
 
-    workers: NonNegativeInt | Literal["auto"] = Field(
+    workers: Workers | Literal["auto"] = Field(
         0, description="processes that collect and evaluate; 0: the learner's own; auto: its own and spare cores"
     )
     engine: Literal["processes", "ray"] = Field(
@@ -46,9 +49,9 @@ class WorkerOptions(OptionRecord, title="Workers"):
     schedule: Literal["deterministic", "free"] = Field(
         "deterministic", description="order of the episodes; free: as they finish, for uneven workers, not reproducible"
     )
-    episodes_per_job: PositiveInt = Field(1, description="episodes collected with the same weights")
-    policy_lag: NonNegativeInt = Field(0, description="age of the weights in jobs; policy_lag + 1 jobs run at once")
-    job_timeout: Annotated[float, Ge(1)] = Field(600.0, description="seconds after which a worker is replaced")
+    episodes_per_job: EpisodesPerJob = Field(1, description="episodes collected with the same weights")
+    policy_lag: PolicyLag = Field(0, description="age of the weights in jobs; policy_lag + 1 jobs run at once")
+    job_timeout: Annotated[float, Ge(1), Le(WEEK)] = Field(600.0, description="seconds after which a worker is replaced")
 
 
 class GuideOptions(OptionRecord, title="Subgoals"):
@@ -61,7 +64,7 @@ class GuideOptions(OptionRecord, title="Subgoals"):
 class WorkspaceOptions(OptionRecord, title="Workspace"):
     """Where training episodes end before their time."""
 
-    training_episode_steps: PositiveInt | None = Field(
+    training_episode_steps: PositiveSteps | None = Field(
         None, description="training episodes end after so many steps; None: at the time limit, as evaluations do"
     )
     lowest_achieved: tuple[float, ...] = Field(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 from annotated_types import Gt, Lt
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
 from ..errors import OptionError
+from .bounds import BatchSize, Capacity, EvaluationEpisodes, PositiveSteps, Seed, Steps, Threads
 from .record import OptionRecord, Rate
 
 StructureSource = Literal["none", "inferred", "declared"]
@@ -16,13 +17,13 @@ StructureSource = Literal["none", "inferred", "declared"]
 class RunOptions(OptionRecord, title="Run"):
     """How long a run lasts, and how fast it learns."""
 
-    seed: NonNegativeInt = Field(0, description="seed of every random number of the run")
-    steps: PositiveInt = Field(100_000, description="environment steps at most; the episode under way is finished")
-    random_steps: NonNegativeInt = Field(1_000, description="uniformly random actions before the policy acts and learns")
+    seed: Seed = Field(0, description="seed of every random number of the run")
+    steps: PositiveSteps = Field(100_000, description="environment steps at most; the episode under way is finished")
+    random_steps: Steps = Field(1_000, description="uniformly random actions before the policy acts and learns")
     updates_per_step: Annotated[float, Gt(0), Lt(1_000)] = Field(1.0, description="critic updates per environment step")
-    batch_size: PositiveInt = Field(256, description="transitions per update")
-    capacity: PositiveInt = Field(1_000_000, description="transitions in the replay buffer")
-    threads: PositiveInt = Field(1, description="threads of torch; one is the fastest for small networks")
+    batch_size: BatchSize = Field(256, description="transitions per update")
+    capacity: Capacity = Field(1_000_000, description="transitions in the replay buffer")
+    threads: Threads = Field(1, description="threads of torch; one is the fastest for small networks")
     success_reward: float | None = Field(
         None, description="least reward of a success, for relabel_terminated='success'; None: the higher one of two rewards"
     )
@@ -36,20 +37,18 @@ class RunOptions(OptionRecord, title="Run"):
 class EvaluationOptions(OptionRecord, title="Evaluation"):
     """How the policy is evaluated, and when it counts as solved."""
 
-    eval_every: NonNegativeInt = Field(5_000, description="environment steps between evaluations; 0: none")
-    eval_episodes: PositiveInt = Field(50, description="episodes per evaluation, on seeds that training never uses")
+    eval_every: Steps = Field(5_000, description="environment steps between evaluations; 0: none")
+    eval_episodes: EvaluationEpisodes = Field(50, description="episodes per evaluation, on seeds that training never uses")
     solved_at: Rate = Field(0.95, description="success rate that counts as solved")
-    solved_evaluations: NonNegativeInt = Field(
-        2, description="consecutive evaluations at solved_at that end the run; 0: none"
-    )
+    solved_evaluations: Steps = Field(2, description="consecutive evaluations at solved_at that end the run; 0: none")
 
 
 class FileOptions(OptionRecord, title="Files"):
     """What a run writes, and when."""
 
-    log_every: PositiveInt = Field(1_000, description="environment steps between records in metrics.jsonl")
-    checkpoint_every: NonNegativeInt = Field(20_000, description="environment steps between checkpoints; 0: one at the end")
-    keep_every: NonNegativeInt = Field(10, description="keep the policy of every n-th evaluation as a file; 0: none")
+    log_every: PositiveSteps = Field(1_000, description="environment steps between records in metrics.jsonl")
+    checkpoint_every: Steps = Field(20_000, description="environment steps between checkpoints; 0: one at the end")
+    keep_every: Steps = Field(10, description="keep the policy of every n-th evaluation as a file; 0: none")
 
 
 class DemonstrationOptions(OptionRecord, title="Demonstrations"):
@@ -59,7 +58,7 @@ class DemonstrationOptions(OptionRecord, title="Demonstrations"):
     demonstration_fraction: Annotated[float, Gt(0), Lt(1)] = Field(
         0.1, description="fraction of each batch that is sampled from demonstrations"
     )
-    offline_steps: NonNegativeInt = Field(0, description="critic updates from demonstrations alone, before the first step")
+    offline_steps: Steps = Field(0, description="critic updates from demonstrations alone, before the first step")
 
     @model_validator(mode="after")
     def _offline_needs_demonstrations(self) -> Self:
