@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from . import __version__
-from .errors import HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest, origin
+from .errors import HindsightError, OptionError, UnknownNameError, nearest, origin
 
 UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
 GARBAGE_THRESHOLD = 100_000  # new objects between two collections: importing torch makes many, and no garbage
@@ -44,6 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         return BROKEN_PIPE
+    except ModuleNotFoundError as problem:
+        from .commands.extras import missing_extra
+
+        print(f"hindsight: {missing_extra(words[0], problem)}", file=sys.stderr)
+        return 1
     except (HindsightError, OSError) as problem:
         print(f"hindsight: {problem}{origin(problem)}", file=sys.stderr)
         return 2 if isinstance(problem, UnknownNameError) else 1
@@ -136,7 +141,7 @@ def train(arguments: Namespace) -> int:
     """Train a policy."""
     started = time.perf_counter()
     from .commands.arguments import COMMAND_DEFAULTS, given_options, take_environment
-    from .commands.policies import find_modules_here
+    from .commands.modules import find_modules_here
     from .recipes.files import save_recipe
     from .trackers import refuse_missing
     from .training.compiling import loops_compiling
@@ -196,12 +201,16 @@ def add_evaluate(parser: Parser) -> None:
 def evaluate(arguments: Namespace) -> None:
     """Measure a policy."""
     from .commands import policies
+    from .commands.lines import say
 
     env = policies.environment_of(arguments.run, arguments.env, arguments.trust_module)
     facts, result = policies.evaluate_run(
         arguments.run, env, episodes=arguments.episodes, seed=arguments.seed, workers=arguments.workers
     )
-    print(json.dumps(facts | result.to_json()) if arguments.json else f"{facts['environment']}: {result}")
+    if arguments.json:
+        print(json.dumps(facts | result.to_json()))
+    else:
+        say(f"{facts['environment']}: {result}")
 
 
 def _add_runs(parser: Parser, default_page: str) -> None:
@@ -274,19 +283,16 @@ def export(arguments: Namespace) -> None:
     files = {name: path for name in ("onnx", "torchscript") if (path := getattr(arguments, name)) is not None}
     if not files:
         raise OptionError("No file is named. Give --onnx FILE, --torchscript FILE or both.")
-    from rich.console import Console
-
+    from .commands.export import EXPORTS
+    from .commands.lines import say
+    from .commands.terminal import console_of
     from .training.saved_model import SavedModel
 
     saved = SavedModel.read(arguments.run)
-    try:
-        from .commands.export import EXPORTS
-    except ModuleNotFoundError as problem:
-        raise MissingExtraError(f'Exporting needs torch ({problem}): pip install "hindsight-rl[train]"') from None
     for name, path in files.items():
-        with Console(stderr=True).status(f"writing {path}"):
+        with console_of(sys.stderr).status(f"writing {path}"):
             EXPORTS[name](saved, path)
-        print(f"policy: {path}")
+        say(f"policy: {path}")
 
 
 def doctor(arguments: Namespace) -> int:
@@ -309,7 +315,8 @@ def add_check(parser: Parser) -> None:
 
 def check(arguments: Namespace) -> int:
     """Check an environment."""
-    from .commands.policies import find_modules_here
+    from .commands.lines import say
+    from .commands.modules import find_modules_here
     from .envs.check import check_goal_env
     from .recipes import choose_recipe
 
@@ -322,7 +329,7 @@ def check(arguments: Namespace) -> int:
         info_keys=arguments.info_keys,
         max_episode_steps=arguments.max_episode_steps or None,
     )
-    print(result)
+    say(str(result))
     return int(not result.ok)
 
 
@@ -354,7 +361,8 @@ def add_infer(parser: Parser) -> None:
 def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
     from .commands.infer import infer_task, save_findings
-    from .commands.policies import find_modules_here
+    from .commands.lines import say, say_command
+    from .commands.modules import find_modules_here
     from .recipes.files import require_toml
 
     if arguments.output is not None:
@@ -362,12 +370,13 @@ def infer(arguments: Namespace) -> None:
     find_modules_here(arguments.env)
     findings, missing = infer_task(arguments.env, arguments.steps, arguments.seed)
     for finding in findings:
-        print(f"{finding.option}: {finding.value}\n    {finding.evidence}")
+        say(f"{finding.option}: {finding.value}\n    {finding.evidence}")
     for sentence in missing:
-        print(f"not found: {sentence}")
+        say(f"not found: {sentence}")
     if arguments.output is not None:
         save_findings(arguments.env, findings, arguments.output)
-        print(f"recipe: {arguments.output}\n  hindsight train {arguments.env} --recipe {arguments.output}")
+        say(f"recipe: {arguments.output}")
+        say_command(f"train {arguments.env} --recipe {arguments.output}")
 
 
 def _worker_count(text: str) -> int | Literal["auto"]:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from hindsight.commands.terminal import Display, TrainDisplay, progress, say
+from hindsight.commands.terminal import Display, TrainDisplay, console_of, progress
 from hindsight.options import TrainingOptions
 from hindsight.training.counts import Counts
 from hindsight.training.evaluate import Evaluation, Outcome
@@ -14,6 +14,7 @@ from hindsight.training.events import EvaluationFinished, JobFinished
 from hindsight.training.metrics import Meter
 
 OUTCOMES = tuple(Outcome(i, i, (0.0,), (0.0,), i < 9, -1.0, 0.0, 1) for i in range(10))
+CONDITION = "left at this speed, if it is not solved before"
 OPTIONS = TrainingOptions(steps=2000, eval_every=500, eval_episodes=10)
 
 
@@ -52,12 +53,12 @@ def test_a_log_gets_plain_lines(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         "10/2,000 steps  1 updates",
-        "1,010/2,000 steps  training 50%  at most 0:04 left  3,000 updates",
-        "1,010/2,000 steps  evaluating 1/10  at most 0:06 left  3,000 updates",
+        f"1,010/2,000 steps  training 50%  3,000 updates  about 4 s {CONDITION}",
+        f"1,010/2,000 steps  evaluating 1/10  3,000 updates  about 6 s {CONDITION}",
         "evaluation at 1,010 steps: success 90.0% of 10 episodes (95 % interval 59.6% to 98.2%), return -1.00 +- 0.00, "
         "final distance 0.0000, best so far",
-        "1,010/2,000 steps  evaluation 90%  training 50%  at most 0:06 left  3,000 updates",
-        "1,010/2,000 steps  evaluation 90%  training 50%  at most 0:06 left  3,000 updates",
+        f"1,010/2,000 steps  evaluation 90%  training 50%  3,000 updates  about 6 s {CONDITION}",
+        f"1,010/2,000 steps  evaluation 90%  training 50%  3,000 updates  about 6 s {CONDITION}",
     ]
 
 
@@ -78,15 +79,26 @@ def shown(width=100, **variables):
     return file.getvalue()
 
 
+def plain(text):
+    """Return the lines of a text without escape codes."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "\n").splitlines()
+
+
 @pytest.mark.parametrize("width", [80, 120])
-def test_a_terminal_shows_a_line_that_fits_it(width):
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown(width))
-    lines = plain.replace("\r", "\n").splitlines()
+def test_a_terminal_shows_whole_words_in_lines_that_fit_it(width):
+    lines = plain(shown(width))
     assert max(map(len, lines)) <= width
-    last = [line for line in lines if line.strip()][-1]
-    for part in ("1,010/2,000 steps", "evaluation 90%", "training 50%", "0:06 left"):
-        assert part in last, last
-    assert ("3,000 updates" in last) == (width == 120)
+    words = " ".join(" ".join(lines).split())
+    assert f"evaluation 90% training 50% 3,000 updates about 6 s {CONDITION}" in words
+    assert "95 % interval 59.6% to 98.2%), return -1.00 +- 0.00, final distance 0.0000, best so far" in words
+
+
+def test_the_time_left_has_no_condition_if_the_run_cannot_be_solved(capsys):
+    clock = Clock()
+    shown = TrainDisplay(Display(2000, Console(), clock, -1.0), OPTIONS.replace(solved_evaluations=0))
+    for clock.now, steps in ((0.0, 10), (5.0, 1005)):
+        shown.show(SimpleNamespace(counts=Counts(env_steps=steps, updates=1), meter=Meter()), JobFinished([]))
+    assert capsys.readouterr().out.splitlines()[-1] == "1,005/2,000 steps  1 updates  about 5 s left at this speed"
 
 
 def test_no_color_is_respected():
@@ -99,8 +111,9 @@ def test_time_left_in_words():
     clock = Clock()
     display = Display(2, Console(), clock)
     assert display.time_left(0) == ""
-    for clock.now, words in ((0.4, "0:00 left"), (75.0, "1:15 left"), (3_723.0, "1:02:03 left")):
-        assert display.time_left(1) == words
+    for clock.now, words in ((0.4, "1 s"), (75.0, "75 s"), (228.0, "4 min"), (9_000.0, "2.5 h")):
+        assert display.time_left(1) == f"about {words} left"
+    assert display.time_left(2) == ""
 
 
 def test_progress_passes_items_on_and_shows_the_time_left(capsys):
@@ -109,11 +122,31 @@ def test_progress_passes_items_on_and_shows_the_time_left(capsys):
         assert number in "abcd"
         clock.now += 6.0
     assert capsys.readouterr().err.splitlines() == [
-        "1/4 letters  0:18 left",
-        "2/4 letters  0:12 left",
-        "3/4 letters  0:06 left",
-        "4/4 letters  0:00 left",
+        "1/4 letters  about 18 s left",
+        "2/4 letters  about 12 s left",
+        "3/4 letters  about 6 s left",
+        "4/4 letters",
     ]
+
+
+def test_a_pipe_gets_no_escape_codes_although_a_notebook_asks_for_colours(monkeypatch, capsys):
+    """Jupyter sets FORCE_COLOR for its commands."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for number in progress("abcd", 4, "letters", clock := Clock()):
+        clock.now += 6.0
+        print(number)
+    out, error = capsys.readouterr()
+    assert (out.split(), "\x1b" in error) == (list("abcd"), False)
+
+
+def test_a_notebook_gets_lines_although_it_has_a_terminal(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
+    assert console_of(terminal).is_terminal
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    assert not console_of(terminal).is_terminal
 
 
 def test_a_closed_reader_does_not_stop_a_run(monkeypatch):
@@ -122,5 +155,4 @@ def test_a_closed_reader_does_not_stop_a_run(monkeypatch):
             raise BrokenPipeError
 
     monkeypatch.setattr("sys.stdout", Closed())
-    say("a line")
     Display(3, Console()).print("another line")

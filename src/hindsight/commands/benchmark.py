@@ -29,8 +29,9 @@ from ..storage import read_json
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
 from ..training.settings import resolve_settings
-from .policies import find_modules_here
-from .terminal import progress, say
+from .lines import say
+from .modules import find_modules_here
+from .terminal import progress
 from .train import folder_name, stop_signals
 
 MAX_SEEDS = 1_000

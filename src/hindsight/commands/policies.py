@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -19,13 +18,9 @@ from ..rollout.video import VideoFile, play_with_video
 from ..training.assemble import environment_id
 from ..training.evaluate import Evaluation, evaluate, outcome_of
 from ..training.saved_model import SavedModel
-from .terminal import progress, say
-
-
-def find_modules_here(environment: str | None) -> None:
-    """Let Python find the module of an id such as "dock:Dock-v0" in the current folder, as `python -m` does."""
-    if environment and ":" in environment and "" not in sys.path:
-        sys.path.insert(0, "")
+from .lines import say
+from .modules import find_modules_here
+from .terminal import progress
 
 
 def environment_of(run: Path, env: str | None, trusts_module: bool) -> str | None:

@@ -21,8 +21,10 @@ from ..records import Array, Episode
 from ..rollout.collect import Observation, PolicyActor, environment_seed, play_episode
 from ..training.assemble import environment_id
 from ..training.saved_model import SavedModel
-from .policies import environment_of, find_modules_here
-from .terminal import progress, say
+from .lines import say, say_command
+from .modules import find_modules_here
+from .policies import environment_of
+from .terminal import progress
 
 STREAM = 7  # of seeds: no run trains or evaluates on the episodes that are recorded
 
@@ -40,7 +42,7 @@ def record_data_set(arguments: Namespace) -> None:
         player = script_player(source, env, options, tuple(arguments.info_keys))
     episodes = record(player, name, arguments.episodes, arguments.seed)
     say(f"data set: {name}, {len(episodes)} episodes, {sum(bool(each.success) for each in episodes)} of them successful")
-    say(f"  hindsight train {env or name_of(player.environment)} --demonstrations {name}")
+    say_command(f"train {env or name_of(player.environment)} --demonstrations {name}")
 
 
 class Player(NamedTuple):

@@ -1,7 +1,9 @@
-"""What a command prints while it works: a live line in a terminal, plain lines in a log."""
+"""What a command shows while it works: a live line in a terminal, plain lines in a log or a notebook."""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Self, TypeVar
@@ -11,8 +13,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from ..options import TrainingOptions
+from ..report.verdict import duration
 from ..training.evaluate import Outcome
 from ..training.events import EvaluationFinished, Event
+from .lines import say, wrapped
 
 if TYPE_CHECKING:  # it imports torch
     from ..training.trainer import Trainer
@@ -21,25 +25,25 @@ Clock = Callable[[], float]
 T = TypeVar("T")
 
 
-def say(line: str, file: IO[str] | None = None) -> None:
-    """Print a line to stdout or a file. A full disk, or a reader that went away, does not stop a run."""
-    try:
-        print(line, file=file, flush=True)
-    except OSError:
-        return
+def console_of(file: IO[str]) -> Console:
+    """Return a console that writes escape codes only to a terminal.
+
+    A notebook runs commands in a terminal of its own and asks for colours, but it shows a live line as many lines.
+    """
+    return Console(file=file, force_terminal=file.isatty() and "JPY_PARENT_PID" not in os.environ)
 
 
 class Display:
     """How far a command is. A context manager: the live line is removed after an error too.
 
     total: steps, episodes or runs.
-    console: stderr for commands whose output is read by programs.
+    console: of stderr for commands whose output is read by programs.
     seconds_between_lines: in a log.
     """
 
     def __init__(self, total: int, console: Console, clock: Clock = time.monotonic, seconds_between_lines: float = 5.0):
         self.console, self._clock, self._interval = console, clock, seconds_between_lines
-        text = TextColumn("{task.fields[text]}", table_column=Column(no_wrap=True))
+        text = TextColumn("{task.fields[text]}", table_column=Column())  # wraps at words
         self._live = Progress(BarColumn(bar_width=10), text, console=console, disable=not console.is_terminal)
         self._task = self._live.add_task("", total=total, text="starting")
         self._printed_at, self._total = clock(), total
@@ -58,19 +62,18 @@ class Display:
         self._start = self._clock(), done
 
     def time_left(self, done: int) -> str:
-        """Return "1:02:03 left" or "2:03 left", if the rest goes on as since the start; "" at the start."""
+        """Return an estimate such as "about 4 min left", if the rest goes on as since the start; "" at start and end."""
         began, first = self._start
-        if done <= first:
+        if not first < done < self._total:
             return ""
-        seconds = round((self._clock() - began) / (done - first) * (self._total - done))
-        minutes, seconds = divmod(seconds, 60)
-        hours, minutes = divmod(minutes, 60)
-        return f"{hours}:{minutes:02d}:{seconds:02d} left" if hours else f"{minutes}:{seconds:02d} left"
+        seconds = (self._clock() - began) / (done - first) * (self._total - done)
+        return f"about {duration(max(1, round(seconds)))} left"
 
     def print(self, line: str) -> None:
         """Print a line above the live line."""
         if self.console.is_terminal:
-            self.console.print(line, highlight=False, markup=False)
+            text = wrapped(line, self.console.width)
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
         else:
             say(line, self.console.file)
 
@@ -105,16 +108,19 @@ class TrainDisplay:
         if "train/success_rate" in means:
             self._training = f"training {means['train/success_rate']:.0%}"
         now = f"evaluating {self._evaluated}/{self._options.eval_episodes}" if self._evaluated else self._training
+        parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, f"{counts.updates:,} updates")
+        self._display.show(done, "  ".join(part for part in (*parts, self._time_left(done)) if part))
+
+    def _time_left(self, done: int) -> str:
+        """Return the estimate of the time left, with its conditions."""
         left = self._display.time_left(done) if self._is_learning else ""
-        if left and self._options.eval_every and self._options.solved_evaluations:  # it may be solved earlier
-            left = f"at most {left}"
-        parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, left, f"{counts.updates:,} updates")
-        self._display.show(done, "  ".join(part for part in parts if part))
+        can_be_solved = self._options.eval_every and self._options.solved_evaluations
+        return f"{left} at this speed{', if it is not solved before' if can_be_solved else ''}" if left else ""
 
 
 def progress(items: Iterable[T], total: int, unit: str, clock: Clock = time.monotonic) -> Iterator[T]:
     """Yield the items, and show on stderr how many are done and the time left. unit: what they are, as "episodes"."""
-    with Display(total, Console(stderr=True), clock) as display:
+    with Display(total, console_of(sys.stderr), clock) as display:
         for done, item in enumerate(items, 1):
             yield item
-            display.show(done, f"{done}/{total} {unit}  {display.time_left(done)}")
+            display.show(done, f"{done}/{total} {unit}  {display.time_left(done)}".rstrip())

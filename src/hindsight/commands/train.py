@@ -7,12 +7,11 @@ import itertools
 import re
 import shlex
 import signal
+import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from ..envs.check import Finding
 from ..errors import HindsightError
@@ -24,7 +23,8 @@ from ..report.write import LiveReport
 from ..trackers import Trackers
 from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
-from .terminal import Display, TrainDisplay, say
+from .lines import say, say_command
+from .terminal import Display, TrainDisplay, console_of
 
 MAX_NAME_LENGTH = 100  # of a folder's name
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Ctrl-C, kill, closed terminal, SLURM
@@ -113,7 +113,7 @@ class Training:
         settings, trainer = self.model.settings, self.trainer
         with (
             contextlib.closing(Trackers(self.trackers, self.path, settings.flat(), trainer.counts.env_steps)) as tracking,
-            Display(settings.training.steps, Console()) as live,
+            Display(settings.training.steps, console_of(sys.stdout)) as live,
         ):
             folder.listeners.append(tracking.log)
             display = TrainDisplay(live, settings.training)
@@ -198,7 +198,9 @@ class Training:
             for warning in warnings_of(read_run(self.path)):
                 say(f"warning: {warning}")
         words = shlex.quote(str(self.path)) + (" --trust-module" if ":" in self.environment else "")
-        say(f"run: {self.path}\n  hindsight play {words}\n  hindsight evaluate {words}")
+        say(f"run: {self.path}")
+        say_command(f"play {words}")
+        say_command(f"evaluate {words}")
 
     def _why_no_update(self) -> str:
         random_steps, search = self.model.settings.training.random_steps, self.trainer.search
