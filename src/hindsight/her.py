@@ -110,8 +110,9 @@ class HER:
                 view = View.take(self, episodes)
                 for each in callbacks:
                     goes_on = each(view) is not False and goes_on
+                finished = JobFinished(episodes, changes=trainer.take_changes())
                 if files:
-                    files.listen(trainer, JobFinished(episodes))
+                    files.listen(trainer, finished)
         finally:
             if files:
                 files.finish(trainer)

@@ -33,7 +33,7 @@ def finished(trainer, is_best=True):
 
 def run(display, clock):
     """Show 1,000 of 2,000 steps, 4 s of learning from step 10 on, and an evaluation that takes 2 s."""
-    trainer = SimpleNamespace(counts=Counts(env_steps=10, updates=1), meter=Meter())
+    trainer = SimpleNamespace(counts=Counts(env_steps=10, updates=1), meter=Meter(), search=None)
     shown = TrainDisplay(display, OPTIONS)
     with display:
         shown.show(trainer, JobFinished([]))
@@ -97,7 +97,7 @@ def test_the_time_left_has_no_condition_if_the_run_cannot_be_solved(capsys):
     clock = Clock()
     shown = TrainDisplay(Display(2000, Console(), clock, -1.0), OPTIONS.replace(solved_evaluations=0))
     for clock.now, steps in ((0.0, 10), (5.0, 1005)):
-        shown.show(SimpleNamespace(counts=Counts(env_steps=steps, updates=1), meter=Meter()), JobFinished([]))
+        shown.show(SimpleNamespace(counts=Counts(env_steps=steps, updates=1), meter=Meter(), search=None), JobFinished([]))
     assert capsys.readouterr().out.splitlines()[-1] == "1,005/2,000 steps  1 updates  about 5 s left at this speed"
 
 

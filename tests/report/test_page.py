@@ -5,7 +5,7 @@ import re
 import pytest
 from run_files import change_settings, write_run
 
-from hindsight.report.page import format_value, link, run_page
+from hindsight.report.page import link, run_page
 from hindsight.report.run import read_run
 
 
@@ -35,12 +35,6 @@ def test_an_option_of_the_recipe_that_equals_the_default_is_not_listed_as_change
     page = page_of(change_settings(write_run(tmp_path / "a"), explained=facts))
     changed = page[page.index('id="options"') :].split("<details>")[0]
     assert re.findall(r"<tr><th>(\w+)</th><td>", changed) == ["tau"]
-
-
-def test_values_of_options():
-    values = [None, True, 0, 10**400, 0.005, [64, 64], [], "", "td3"]
-    texts = ["none", "True", "0", str(10**400), "0.005", "64 64", "none", "", "td3"]
-    assert [format_value(value) for value in values] == texts
 
 
 def test_tiles_have_units_and_the_options_of_the_run(tmp_path):

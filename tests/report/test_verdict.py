@@ -3,7 +3,7 @@ import pytest
 from run_files import SPEC, change_settings, write_run
 
 from hindsight.report.run import read_run
-from hindsight.report.verdict import duration, possible_returns, solved_at_step, verdict, warnings_of
+from hindsight.report.verdict import possible_returns, solved_at_step, verdict, warnings_of
 
 
 def run_of(tmp_path, *arguments, **more):
@@ -123,7 +123,3 @@ def test_the_entropy_bonus_may_lift_values_above_the_possible_returns(tmp_path):
 def test_values_are_not_compared_with_unknown_returns(tmp_path):
     spec = SPEC | {"reward_low": "-inf", "reward_high": "inf"}
     assert warnings_of(run_of(tmp_path, (0.1,) * 40, spec=spec, **{"train/q_mean": [1e6] * 40})) == []
-
-
-def test_durations():
-    assert [duration(s) for s in (4.21, 150, 7200)] == ["4.21 s", "2 min", "2.0 h"]

@@ -18,6 +18,7 @@ from hindsight.structure import Finding
 from hindsight.structure.symmetries import Symmetry
 from hindsight.training import structure_search
 from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight.training.events import JobFinished
 from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import SavedModel
 
@@ -305,13 +306,20 @@ def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_
     written = json.loads((tmp_path / "settings.json").read_text())
     assert written["options"]["subgoals"] == list(found.agent_options.subgoals)
     assert written["reasons"]["subgoals"]
-    assert {"subgoals", "energy_priority"} <= {change["option"] for change in written["changes"]}
-    assert all(0 < change["env_steps"] <= 2_400 for change in written["changes"])
+    lines = [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()]
+    changes = {change["option"]: change for line in lines for change in line["changes"]}
+    assert {"subgoals", "energy_priority"} <= set(changes) == set(written["changed"])
+    assert changes["energy_priority"]["before"] is False
+    assert changes["energy_priority"]["value"] is True
+    assert changes["energy_priority"]["reason"] == written["reasons"]["energy_priority"]
+    assert all(0 < line["env_steps"] <= 2_400 for line in lines)
+    assert [line["new_agent"] for line in lines] == [""] * len(lines)  # none had learned anything before
     with HER(Push, check=False, **FAST) as other, RunFolder(tmp_path, other.settings, other.spec) as folder:
         folder.resume(other.trainer)
         assert other.settings == folder.settings == found
         assert SavedModel.read(tmp_path).policy.subgoals == found.agent_options.subgoals
-    assert json.loads((tmp_path / "settings.json").read_text())["changes"] == written["changes"]
+    assert json.loads((tmp_path / "settings.json").read_text())["changed"] == written["changed"]
+    assert [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()] == lines
 
 
 def test_a_run_that_ends_in_the_search_says_so_and_its_policy_goes_on_without(tmp_path, capsys):
@@ -346,7 +354,8 @@ def test_a_poor_agent_begins_anew_and_its_updates_are_made_up_for(inferred, monk
     monkeypatch.setattr(search, "_adopt", lambda run: None)
     search._refine(trainer, [])
     assert len(rebuilt) == restarts
-    assert counts.owed_updates == restarts * counts.updates
+    assert counts.owed_updates == counts.catch_up_updates == restarts * counts.updates
+    assert [parts[-1] for parts in rebuilt] == restarts * ["the success in training was low (10%)"]
     assert search.state.restarted_at == restarts * [counts.env_steps]
 
 
@@ -377,11 +386,50 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
 def test_an_agent_that_is_not_poor_stays_if_only_the_batches_change(inferred, monkeypatch, success, option, stays):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
     monkeypatch.setattr(trainer, "counts", replace(trainer.counts, unguided_success=success, owed_updates=0.0))
-    monkeypatch.setattr(trainer, "rebuild", lambda agent, *parts: rebuilt.append(agent))
+    monkeypatch.setattr(trainer, "rebuild", lambda agent, *parts: rebuilt.append((agent, parts[-1])))
     changes = {"energy_cap": 0.77} if option == "replay" else {"noise": 0.07}
     search._rebuild(trainer, Settings.from_json(trainer.settings.to_json(), **changes))
-    assert (rebuilt[0] is trainer.agent) == stays
+    [(agent, why)] = rebuilt
+    assert (agent is trainer.agent) == stays
+    assert (why == "options of the agent changed (noise)") == (option == "agent")
     assert trainer.counts.owed_updates == (0 if stays else trainer.counts.updates)
+
+
+def test_a_change_of_options_is_part_of_the_next_event_and_is_not_told_twice():
+    with HER("PointReach-v0", recipe="default", **FAST | {"updates_per_step": 1.0}) as model:
+        model.learn(200)
+        trainer = model.trainer
+        assert trainer.take_changes() == ()  # `learn` took them
+        settings = Settings.from_json(trainer.settings.to_json(), noise=0.07)
+        trainer.search._rebuild(trainer, settings)
+        assert model.settings == settings
+        steps, updates = trainer.counts.env_steps, trainer.counts.updates
+        events = [event for event in trainer.run(steps + 1) if isinstance(event, JobFinished)]
+        [[change]] = [event.changes for event in events]
+        assert (change.env_steps, change.updates) == (steps, updates)
+        assert [(each.option, each.before, each.value) for each in change.changes] == [("noise", 0.1, 0.07)]
+        assert change.new_agent == "options of the agent changed (noise)"
+        assert trainer.counts.catch_up_updates == updates
+        arrays, data = trainer_state(trainer)
+        restore_trainer(trainer, {name: array.copy() for name, array in arrays.items()}, data)
+        assert trainer.take_changes() == ()
+
+
+def test_options_that_a_killed_process_found_after_its_checkpoint_are_not_in_the_folder_of_the_resumed_run(tmp_path):
+    options = FAST | {"structure": "inferred", "checkpoint_every": 10**9}
+    with HER("PointReach-v0", recipe="default", **options) as model:
+        model.learn(200, folder=tmp_path)  # it ends with a checkpoint
+        before, trainer = model.settings, model.trainer
+        lines = (tmp_path / "changes.jsonl").read_text()
+        trainer.search._rebuild(trainer, Settings.from_json(before.to_json(), noise=0.07))
+        model._folder.listen(trainer, JobFinished([], changes=trainer.take_changes()))
+        assert json.loads((tmp_path / "settings.json").read_text())["options"]["noise"] == 0.07
+    with HER("PointReach-v0", recipe="default", **options) as other:
+        with RunFolder(tmp_path, other.settings, other.spec) as folder:
+            folder.resume(other.trainer)
+        assert other.settings == before
+        assert json.loads((tmp_path / "settings.json").read_text())["options"]["noise"] == 0.1
+        assert (tmp_path / "changes.jsonl").read_text() == lines
 
 
 def test_a_kept_agent_does_not_see_the_stored_episodes_again(monkeypatch):

@@ -23,7 +23,8 @@ from ..recipes.suite import Entry, Suite
 from ..records import GoalSpec
 from ..report.comparison import comparison_text
 from ..report.run import environment_name, find_runs, read_run
-from ..report.verdict import duration, solved_at_step
+from ..report.text import duration
+from ..report.verdict import solved_at_step
 from ..report.write import write_results
 from ..storage import read_json
 from ..training.run_folder import FREE_ON_RESUME, read_ending

@@ -13,9 +13,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from ..options import TrainingOptions
-from ..report.verdict import duration
+from ..report.text import duration
 from ..training.evaluate import Outcome
-from ..training.events import EvaluationFinished, Event
+from ..training.events import EvaluationFinished, Event, JobFinished
+from .announce import change_lines
 from .lines import say, wrapped
 
 if TYPE_CHECKING:  # it imports torch
@@ -92,6 +93,7 @@ class TrainDisplay:
         self._display, self._options, self._is_learning = display, options, False
         self._evaluated = 0  # episodes of the evaluation under way
         self._training, self._evaluation = "", ""
+        self._missing: list[str] = []  # what the search for structure did not find
 
     def show(self, trainer: Trainer, event: Event) -> None:
         """Show an event."""
@@ -101,6 +103,8 @@ class TrainDisplay:
         if counts.updates and not self._is_learning:  # the random steps before are faster
             self._is_learning = True
             self._display.start_at(done)
+        if isinstance(event, JobFinished):
+            self._show_changes(trainer, event)
         if isinstance(event, EvaluationFinished):
             self._evaluation = f"evaluation {event.evaluation.success_rate:.0%}"
             best = ", best so far" if event.is_best else ""
@@ -110,6 +114,16 @@ class TrainDisplay:
         now = f"evaluating {self._evaluated}/{self._options.eval_episodes}" if self._evaluated else self._training
         parts = (f"{counts.env_steps:,}/{total:,} steps", self._evaluation, now, f"{counts.updates:,} updates")
         self._display.show(done, "  ".join(part for part in (*parts, self._time_left(done)) if part))
+
+    def _show_changes(self, trainer: Trainer, event: JobFinished) -> None:
+        """Print the options that changed, and what the search for structure did not find, if that is new."""
+        for change in event.changes:
+            for line in change_lines(change):
+                self._display.print(line)
+        if trainer.search and trainer.search.missing != self._missing:
+            self._missing = trainer.search.missing
+            for sentence in self._missing:
+                self._display.print(f"  not found in {trainer.counts.env_steps:,} steps: {sentence}")
 
     def _time_left(self, done: int) -> str:
         """Return the estimate of the time left, with its conditions."""

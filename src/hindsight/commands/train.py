@@ -9,9 +9,8 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ..envs.check import Finding
 from ..errors import HindsightError
@@ -23,6 +22,7 @@ from ..report.write import LiveReport
 from ..trackers import Trackers
 from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
+from .announce import chosen_lines
 from .lines import say, say_command
 from .terminal import Display, TrainDisplay, console_of
 
@@ -62,8 +62,6 @@ class Training:
         self._started = time.perf_counter() if started is None else started
         self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
         self.path = folder or self._default_folder()
-        self._announced, self._restarts = model.settings, 0
-        self._missing: list[str] = []
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
@@ -120,7 +118,6 @@ class Training:
             trainer.counts.start_seconds += time.perf_counter() - self._started
             for event in trainer.run(settings.training.steps):
                 folder.listen(trainer, event)
-                self._announce_changes(trainer.counts.env_steps)
                 display.show(trainer, event)
                 report.refresh()
                 if received:
@@ -154,33 +151,11 @@ class Training:
         if self.trainer.demonstrations:
             facts = self.trainer.demonstrations.facts
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
-        self._say_options(settings.flat())
-        self._announced = settings
-        self._restarts = len(self.trainer.search.state.restarted_at) if self.trainer.search else 0
+        for line in chosen_lines(settings):
+            say(line)
         workers, cores = settings.rollout.workers, usable_cores()
         if workers != "auto" and workers >= cores > 1:
             say(f"{workers} workers and the learner share {cores} cores. --workers {cores - 1} is as fast, or faster.")
-
-    def _say_options(self, options: Mapping[str, Any]) -> None:
-        for option, reason in self.model.settings.reasons.items():
-            if options.get(option, False) is not False:  # what stays off needs no word
-                say(f"  {option} = {options[option]}  ({reason})")
-
-    def _announce_changes(self, steps: int) -> None:
-        """Print the options that were found in the steps so far, and what was not, and whether the agent began anew."""
-        settings, search = self.model.settings, self.trainer.search
-        if settings is not self._announced:
-            before = self._announced.flat()
-            say(f"found in {steps:,} steps:")
-            self._say_options({name: value for name, value in settings.flat().items() if value != before[name]})
-            self._announced = settings
-        if search and search.missing != self._missing:
-            self._missing = search.missing
-            for sentence in search.missing:
-                say(f"  not found in {steps:,} steps: {sentence}")
-        if search and len(search.state.restarted_at) > self._restarts:
-            self._restarts = len(search.state.restarted_at)
-            say(f"the agent begins anew at {steps:,} steps with the stored episodes: its success was low")
 
     def _conclude(self) -> None:
         counts, training = self.trainer.counts, self.model.settings.training

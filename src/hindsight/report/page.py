@@ -17,7 +17,8 @@ from ..storage import json_text
 from .figures import Plot, health, learning
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
-from .verdict import Verdict, duration, verdict, warnings_of
+from .text import duration, format_value
+from .verdict import Verdict, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 SOURCES = {
@@ -104,13 +105,6 @@ def run_page(run: Run, video: str = "") -> Page:
         _tiles(run),
         warnings_of(run),
     )
-
-
-def format_value(value: Any) -> str:
-    """Return the value of an option as text."""
-    if isinstance(value, list):
-        return " ".join(map(str, value)) or "none"
-    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
 
 
 def link(path: str | Path) -> str:

@@ -17,6 +17,7 @@ from ..storage import read_json, read_lines
 from .statistics import finite_points
 
 NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
+GROWING = ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl", "changes.jsonl")
 T = TypeVar("T")
 
 
@@ -66,7 +67,6 @@ class RunSettings(_Parsed):
     explained: meaning, default, source and the recipe's value of each option.
     check: problems of the environment that `hindsight check` found.
     reasons: by option, why the program chose its value.
-    changes: options that changed during the run, one record each.
     """
 
     agent: str
@@ -79,7 +79,6 @@ class RunSettings(_Parsed):
     begun: str = ""
     check: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}
-    changes: tuple[Mapping[str, Any], ...] = ()
 
 
 class EpisodeFacts(_Parsed):
@@ -92,12 +91,31 @@ class EpisodeFacts(_Parsed):
     final_distance: float | None = None
 
 
+class ChangedOption(_Parsed):
+    """An option with its values before and after a change, and why it changed."""
+
+    option: str
+    before: Any = None
+    value: Any = None
+    reason: str = ""
+
+
+class ChangeFacts(_Parsed):
+    """A line of changes.jsonl. new_agent: why a new agent replaced one that had learned; "" if none did."""
+
+    env_steps: FiniteFloat
+    seconds: FiniteFloat
+    changes: tuple[ChangedOption, ...] = ()
+    new_agent: str = ""
+
+
 @dataclass(frozen=True)
 class Run:
     """The content of a run folder.
 
     metrics: name -> (records,) float64, ordered by environment steps. NaN if a record lacks the name.
     evaluated, trained: episodes, oldest first.
+    changes: of the options during the run, oldest first.
     ended: "solved", "steps" (all steps are done) or "stopped"; "" if the run has not ended or was killed.
     damaged_lines: file name -> number of lines that could not be read.
     """
@@ -107,6 +125,7 @@ class Run:
     metrics: Mapping[str, Array]
     evaluated: Sequence[EpisodeFacts] = ()
     trained: Sequence[EpisodeFacts] = ()
+    changes: Sequence[ChangeFacts] = ()
     ended: str = ""
     damaged_lines: Mapping[str, int] = field(default_factory=dict)
 
@@ -175,7 +194,7 @@ def read_run(path: Path) -> Run:
     if not place.is_file():
         raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight train` wrote.")
     settings = _validated(read_json(place), RunSettings, place)
-    lines = {name: read_lines(path / name) for name in ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")}
+    lines = {name: read_lines(path / name) for name in GROWING}
     ending = path / "ended.json"
     return Run(
         path,
@@ -183,6 +202,7 @@ def read_run(path: Path) -> Run:
         _columns(path / "metrics.jsonl", lines["metrics.jsonl"][0]),
         _episodes(path / "evaluations.jsonl", lines["evaluations.jsonl"][0]),
         _episodes(path / "episodes.jsonl", lines["episodes.jsonl"][0]),
+        _validated(lines["changes.jsonl"][0], list[ChangeFacts], path / "changes.jsonl"),
         str(_validated(read_json(ending), dict[str, Any], ending).get("why")) if ending.is_file() else "",
         {name: damaged for name, (_, damaged) in lines.items() if damaged},
     )

@@ -13,6 +13,7 @@ from ..records import Array
 from ..records.definitions import first_solved, return_range
 from .run import Run
 from .statistics import finite_points, mean_window, moving_mean
+from .text import duration
 
 Level = Literal["good", "partly", "bad", "unknown"]
 LARGE_FALL = 0.3  # of the success rate below its best: the verdict is "bad"
@@ -70,13 +71,6 @@ def possible_returns(run: Run) -> tuple[float, float]:
 def warnings_of(run: Run) -> list[str]:
     """Return a sentence for each problem that the checks find."""
     return [*_check_metrics(run), *_check_values(run), *_check_failures(run)]
-
-
-def duration(seconds: float) -> str:
-    """Return a duration such as "4.2 s", "12 min" or "3.4 h"."""
-    if seconds < 120:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _answer(run: Run, last: float, best: float) -> tuple[Level, str]:

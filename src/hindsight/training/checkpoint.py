@@ -93,6 +93,7 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     trainer.counts, trainer.meter = counts, meter
     trainer.evaluator.history, trainer.evaluator.pending = history, pending
     trainer.is_between_jobs = True
+    trainer.take_changes()  # the run has told of them before the checkpoint
     trainer.rollouts.resubmit(trainer.source, jobs)
 
 

@@ -19,6 +19,7 @@ class Counts:
     finished_jobs: jobs with stored episodes; also the version of the weights.
     submitted_episodes: the number of the next training episode.
     offline_updates: updates from demonstrations alone, before the first step; they are updates too.
+    catch_up_updates: with which new agents make up for those of the agents that they replaced; they are updates too.
     owed_updates: updates that are due, with the fraction that is carried over.
     unguided_success: running mean success of the episodes without guidance by subgoals.
     start_seconds: wall time of the command before the first job; collect_seconds: of waiting for training episodes;
@@ -40,6 +41,7 @@ class Counts:
     finished_jobs: int = 0
     submitted_episodes: int = 0
     offline_updates: int = 0
+    catch_up_updates: int = 0
     owed_updates: float = 0.0
     unguided_success: float = 0.0
     start_seconds: float = 0.0

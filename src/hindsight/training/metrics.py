@@ -14,6 +14,7 @@ from ..rollout.workers import FAULTS
 from ..storage import csv_text
 from .counts import Counts
 from .evaluate import Evaluation
+from .events import OptionsChanged
 
 FAULT_METRICS = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
 SECONDS = ("start_seconds", "collect_seconds", "update_seconds", "evaluate_seconds", "write_seconds")
@@ -76,6 +77,8 @@ def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:
         "episodes": now.episodes,
         "train/episode": now.episodes,
         "updates": now.updates,
+        "offline_updates": now.offline_updates,
+        "catch_up_updates": now.catch_up_updates,
         **{name: getattr(faults, name) for name in FAULT_METRICS},
         "seconds": now.collect_seconds + now.update_seconds,
         **{name: getattr(now, name) for name in SECONDS},
@@ -110,6 +113,11 @@ def episode_records(episodes: Sequence[Episode], env_steps: int) -> Iterator[dic
             "final_goal": [_rounded(x) for x in episode.achieved_goal[-1].ravel()[:GOAL_NUMBERS]],
             "desired_goal": [_rounded(x) for x in episode.desired_goal[-1].ravel()[:GOAL_NUMBERS]],
         }
+
+
+def change_record(change: OptionsChanged) -> dict[str, Any]:
+    """Return the line of a change of options."""
+    return vars(change) | {"changes": [each._asdict() for each in change.changes]}
 
 
 def _rounded(number: float) -> float:

@@ -23,7 +23,7 @@ from .demonstrations import Demonstrations
 from .events import EvaluationFinished, Event, JobFinished
 from .explain import explain
 from .machine import machine_facts
-from .metrics import count_metrics, episode_records, evaluation_metrics, table_text
+from .metrics import change_record, count_metrics, episode_records, evaluation_metrics, table_text
 from .saved_model import SavedModel, refuse_other_settings
 from .trainer import Trainer
 
@@ -31,8 +31,8 @@ from .trainer import Trainer
 FREE_ON_RESUME = frozenset({"steps", "workers", "engine", "ray_address", "checkpoint_every", "env_module"})
 SETTINGS, ENDING, TABLE = "settings.json", "ended.json", "progress.csv"
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
-METRICS, EVALUATIONS, EPISODES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl"
-GROWING = (METRICS, EVALUATIONS, EPISODES)
+METRICS, EVALUATIONS, EPISODES, CHANGES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl", "changes.jsonl"
+GROWING = (METRICS, EVALUATIONS, EPISODES, CHANGES)
 WRITTEN = (SETTINGS, ENDING, TABLE, CHECKPOINT, PREVIOUS, *GROWING, "lock", "policies")
 KIND = "checkpoint"
 
@@ -91,21 +91,16 @@ class RunFolder:
         """Write the settings of a new run. Raises RunFolderError if there is a run already."""
         if self.holds_a_run:
             raise RunFolderError(f"{self.path} already holds a run. Go on with it by --resume, or give another --folder")
-        self._write_settings(datetime.now(UTC).isoformat(timespec="seconds"), [])
+        self._write_settings(datetime.now(UTC).isoformat(timespec="seconds"), set())
 
     def _take_settings(self, trainer: Trainer) -> None:
         """Go on with other settings: the structure of the task was found, or turned out to be another."""
         self.settings, found = trainer.settings, storage.read_json(self.path / SETTINGS)
         now = json.loads(storage.json_text(self.settings.flat()))
-        changes = [
-            {"env_steps": trainer.counts.env_steps, "option": name, "value": value}
-            | {"reason": self.settings.reasons.get(name, "")}
-            for name, value in now.items()
-            if value != found["options"].get(name)
-        ]
-        self._write_settings(str(found["begun"]), [*found.get("changes", []), *changes])
+        differing = {name for name, value in now.items() if value != found["options"].get(name)} - FREE_ON_RESUME
+        self._write_settings(str(found["begun"]), differing.union(found.get("changed", [])))
 
-    def _write_settings(self, begun: str, changes: list[dict[str, Any]]) -> None:
+    def _write_settings(self, begun: str, changed: set[str]) -> None:
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
         record["begun"] = begun
         record |= {
@@ -113,7 +108,7 @@ class RunFolder:
             "check": self.check,
             "demonstrations": self.demonstrations,
         }
-        record |= {"reasons": dict(self.settings.reasons), "changes": changes}
+        record |= {"reasons": dict(self.settings.reasons), "changed": sorted(changed)}
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -134,8 +129,7 @@ class RunFolder:
         for name in GROWING:
             storage.truncate(self.path / name, sizes.get(name, 0))
         self._write_table()
-        if trainer.settings is not self.settings:
-            self._take_settings(trainer)
+        self._take_settings(trainer)  # those of the checkpoint: the process that was killed may have found others since
 
     def listen(self, trainer: Trainer, event: Event) -> None:
         """Write what an event needs. If the disk fails, warn and train on: the next write may succeed."""
@@ -145,6 +139,8 @@ class RunFolder:
             options, now = self.settings.training, trainer.counts.env_steps
             records = episode_records(event.episodes, now)
             self._attempt(lambda: self._append(EPISODES, records))
+            if event.changes:
+                self._attempt(lambda: self._append(CHANGES, map(change_record, event.changes)))
             if not event.evaluation_follows and now // options.log_every > self._logged_at // options.log_every:
                 self._attempt(lambda: self._log(trainer))
             every = options.checkpoint_every
@@ -201,7 +197,7 @@ class RunFolder:
         if not (isinstance(found.get("options"), dict) and isinstance(found.get("spec"), dict)):
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         wanted = json.loads(storage.json_text(self.settings.to_json()))
-        changed = {str(change.get("option")) for change in found.get("changes", [])} if trainer.search else set()
+        changed = set(map(str, found.get("changed", []))) if trainer.search else set()
         refuse_other_settings(found, wanted, FREE_ON_RESUME | (changed - self.settings.given))
         if (before := found.get("demonstrations")) != self.demonstrations:
             raise FileError(f"The demonstrations of {self.path} were {before} and are now {self.demonstrations}.")

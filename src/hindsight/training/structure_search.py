@@ -75,9 +75,14 @@ class Run(Protocol):
         """The jobs in flight."""
 
     def rebuild(
-        self, agent: Agent, buffer: HindsightBuffer, demonstrations: Demonstrations | None, settings: Settings
+        self,
+        agent: Agent,
+        buffer: HindsightBuffer,
+        demonstrations: Demonstrations | None,
+        settings: Settings,
+        why_new: str = "",
     ) -> None:
-        """Go on with these."""
+        """Go on with these. why_new: why the agent is a new one."""
 
 
 @dataclass
@@ -327,8 +332,19 @@ class StructureSearch:
             run.rebuild(*self._build(settings, run.agent), settings)
             return
         parts = self._build(settings, None)
-        run.counts.owed_updates += min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
-        run.rebuild(*parts, settings)
+        catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
+        run.counts.owed_updates += catch_up
+        run.counts.catch_up_updates += catch_up
+        run.rebuild(*parts, settings, _why_new(run, settings))
+
+
+def _why_new(run: Run, settings: Settings) -> str:
+    """Return why a new agent replaces that of a run. settings: those from now on."""
+    before, after = run.settings.agent_options.to_dict(), settings.agent_options.to_dict()
+    own = [name for name, value in after.items() if value != before[name]]
+    if own:
+        return f"options of the agent changed ({', '.join(own)})"
+    return f"the success in training was low ({run.counts.unguided_success:.0%})"
 
 
 def _tuples(value: Any) -> Any:

@@ -15,7 +15,7 @@ from ..rollout.workers import Source
 from .counts import Counts
 from .demonstrations import Demonstrations
 from .evaluator import Evaluator
-from .events import Event, JobFinished
+from .events import Event, JobFinished, OptionsChanged
 from .metrics import Meter
 from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
@@ -54,6 +54,7 @@ class Trainer:
         self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
         self.counts, self.demonstrations, self.search = counts, demonstrations, search
         self.is_between_jobs = True
+        self._changes: list[OptionsChanged] = []  # since the last event
         self.meter = Meter()
         self.rollouts = RolloutSchedule(agent, settings, search)
         self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
@@ -100,7 +101,7 @@ class Trainer:
                     evaluator.begin(self.source, counts, self.meter.take_means())
                 elif counts.env_steps < until:
                     episodes = self.learn_from_next_job()
-                    yield JobFinished(episodes, evaluator.is_due(counts, until))
+                    yield JobFinished(episodes, evaluator.is_due(counts, until), self.take_changes())
                     yield from self._timed(evaluator.outcomes(self.source, counts, waits=False))
                 else:
                     return
@@ -156,13 +157,28 @@ class Trainer:
         self.is_between_jobs = True
         return episodes
 
+    def take_changes(self) -> tuple[OptionsChanged, ...]:
+        """Return the changes of the options since the last call."""
+        changes, self._changes = tuple(self._changes), []
+        return changes
+
     def rebuild(
-        self, agent: Agent, buffer: HindsightBuffer, demonstrations: Demonstrations | None, settings: Settings
+        self,
+        agent: Agent,
+        buffer: HindsightBuffer,
+        demonstrations: Demonstrations | None,
+        settings: Settings,
+        why_new: str = "",
     ) -> None:
-        """Go on with other buffers, which get the stored episodes, and maybe another agent. Jobs in flight are dropped."""
+        """Go on with other buffers, which get the stored episodes, and maybe another agent. Jobs in flight are dropped.
+
+        why_new: why the agent is a new one.
+        """
         self.rollouts.drop(self.source, self.counts)
         self.evaluator.drop()
         stored, is_new = self.buffer.timeline.episodes(), agent is not self.agent
+        why = why_new if is_new and self.counts.updates else ""  # an agent without updates had learned nothing
+        self._changes.append(OptionsChanged.between(self.settings, settings, self.counts, why))
         self.agent, self.buffer, self.demonstrations, self.settings = agent, buffer, demonstrations, settings
         for episode in stored:
             buffer.add_episode(episode)
