@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import setups
@@ -160,14 +162,34 @@ def test_some_episodes_are_guided_and_marked_so():
         return Collector(setup).collect(Job(0, TRAINING, tuple(numbers), weights, (exploration,) * len(numbers)))
 
     half = collect(0.5)
-    assert 10 < sum(e.is_guided for e in half) < 30
-    assert not any(e.is_guided for e in collect(0.0, numbers=range(5)))
-    assert all(e.is_guided for e in collect(1.0, numbers=range(5)))
+    assert 10 < sum(e.is_unguided for e in half) < 30
+    assert all(e.is_unguided for e in collect(0.0, numbers=range(5)))
+    assert not any(e.is_unguided for e in collect(1.0, numbers=range(5)))
     assert all(
-        same(a, b) and a.is_guided == b.is_guided for a, b in zip(half[7:9], collect(0.5, numbers=(7, 8)), strict=True)
+        same(a, b) and a.is_unguided == b.is_unguided for a, b in zip(half[7:9], collect(0.5, numbers=(7, 8)), strict=True)
     )
-    guided = next(e.number for e in half if e.is_guided)
+    guided = next(e.number for e in half if not e.is_unguided)
     assert not same(half[guided], collect(0.5, guided_fraction=0.0, numbers=(guided,))[0])
+
+
+def test_an_episode_that_gets_stuck_and_then_explores_is_unguided(monkeypatch):
+    """Its success is what the policy reached. An episode that explores from the start, and random ones, are not."""
+    monkeypatch.setattr("hindsight.rollout.roaming.STILL", 3)
+    spec = setups.policy_spec(n_waypoints=2)
+    (first,) = Collector(setups.setup(setups.short)).collect(Job(0, TRAINING, (0,), setups.weights()))
+    places = np.stack([first.achieved_goal[0], first.desired_goal[0]])
+    weights = replace(setups.weights(), places=places, next_place=np.array([[0, 1], [0, 1]], np.int16))
+
+    def collect(roaming_episodes, **options):
+        exploration = Exploration(0.0, 0.0, roaming_episodes=roaming_episodes, **options)
+        jobs = Job(0, TRAINING, (0,), weights, (exploration,))
+        return Collector(RolloutSetup(setups.short, spec)).collect(jobs)[0]
+
+    plain, stuck = collect(0.0), collect(1e-12)
+    assert np.array_equal(plain.action[:3], stuck.action[:3])
+    assert not np.array_equal(plain.action, stuck.action)
+    assert (plain.is_unguided, stuck.is_unguided) == (True, True)
+    assert (collect(1.0).is_unguided, collect(0.0, is_random=True).is_unguided) == (False, False)
 
 
 def test_no_step_is_guided_without_guided_episodes():

@@ -24,12 +24,12 @@ def episode(steps, number, success):
 
 
 def test_a_result_survives_pickling():
-    sent = [replace(episode(3, 7, True), terminated=True, is_guided=True), episode(1, 8, None), episode(2, 9, False)]
+    sent = [replace(episode(3, 7, True), terminated=True, is_unguided=True), episode(1, 8, None), episode(2, 9, False)]
     result = pickle.loads(pickle.dumps(JobResult("us", 5, sent, checksum=checksum(sent))))
     assert result.fault("us", 5, Job(0, TRAINING, (7, 8, 9), setups.weights())) is None
     assert all(same(a, b) for a, b in zip(sent, result.episodes, strict=True))
     assert [e.info["speed"].tolist() for e in result.episodes] == [[7, 8, 9], [8], [9, 10]]
-    facts = [(e.number, e.terminated, e.success, e.is_guided) for e in result.episodes]
+    facts = [(e.number, e.terminated, e.success, e.is_unguided) for e in result.episodes]
     assert facts == [(7, True, True, True), (8, False, None, False), (9, False, False, False)]
 
 

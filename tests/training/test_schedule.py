@@ -110,18 +110,18 @@ def test_the_higher_the_success_without_guidance_the_fewer_episodes_are_guided()
         model.learn(60)
         assert [job.explorations[0].guided_episodes for job in recorder.jobs[:3]] == [0.0, 0.0, 0.8]  # random steps first
         assert recorder.jobs[2].explorations[0].guided_fraction == 0.5
-        trainer.counts.unguided_success = 0.25
+        trainer.success.successes = [True] * 5  # a quarter of 20: those that are missing count as failures
         assert trainer.rollouts.exploration(trainer.counts, 6).guided_episodes == pytest.approx(0.6)
 
 
-def test_guided_episodes_do_not_count_in_the_success_without_guidance():
+def test_guided_and_random_episodes_do_not_count_in_the_success_without_guidance():
     with her(**SUBGOALS) as model:
         trainer = model.trainer
         [episode] = trainer.learn_from_next_job()
-        trainer.counts.unguided_success = 0.5
-        for success, is_guided, expected in ((True, True, 0.5), (True, False, 0.55), (False, False, 0.495)):
-            trainer._store(replace(episode, success=success, is_guided=is_guided))
-            assert trainer.counts.unguided_success == pytest.approx(expected)
+        assert trainer.success.successes == []  # its actions are random
+        for success, is_unguided in ((True, False), (True, True), (False, True)):
+            trainer._store(replace(episode, success=success, is_unguided=is_unguided))
+        assert trainer.success.successes == [True, False]
 
 
 def test_without_subgoals_no_episode_is_guided():
@@ -137,7 +137,8 @@ def test_workers_give_the_same_bytes_with_guided_episodes():
         helped.learn(120)
         assert same_bytes(local.agent.state_dict(), helped.agent.state_dict())
         counts = local.trainer.counts, helped.trainer.counts
-        assert counts[0].unguided_success == counts[1].unguided_success
+        assert local.trainer.success == helped.trainer.success
+        assert 0 < len(local.trainer.success.successes) < 10
         assert counts[0].updates == counts[1].updates == 100
 
 

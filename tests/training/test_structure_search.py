@@ -21,6 +21,7 @@ from hindsight.training.checkpoint import restore_trainer, trainer_state
 from hindsight.training.events import JobFinished
 from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import SavedModel
+from hindsight.training.unguided import UnguidedSuccess
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push, PushBoth
@@ -58,11 +59,11 @@ def test_a_run_looks_for_contact_and_then_learns_with_what_it_found(inferred):
 def test_two_objects_have_a_chain():
     with HER(PushBoth, check=False, **FAST) as model:
         model.learn(5_100)
-        texts, counts = model.settings.agent_options.subgoals, model.trainer.counts
+        texts = model.settings.agent_options.subgoals
         assert [text.split()[-2:] for text in texts] == [[f"numbers={n}", "placed=0.0707"] for n in ("0,1", "2,3")]
         assert model.settings.agent_options.discount == 0.95  # 2 objects in 40 steps
         assert model.trainer.search.state.probing.others
-        assert counts.unguided_success < structure_search.POOR
+        assert model.trainer.success.recent_rate < structure_search.POOR
         assert not model.trainer.search.state.restarted_at  # two objects are not placed so early
         batch = model.trainer.buffer.sample(64)
         assert set(np.unique(batch.subgoal)) == {0, 1, 2, 3}
@@ -120,7 +121,7 @@ def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypat
     observed = {name: found for name, found in search.state.observed.items() if name != "subgoals"}
     monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
-    monkeypatch.setattr(search, "_adopt", lambda run: None)
+    monkeypatch.setattr(search, "_adopt", lambda run, observed: None)
     n_seeking = search.state.random_episodes + search.state.probing_episodes
     search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:n_seeking])
     assert taken[0].contact.leads_to_goals
@@ -137,13 +138,24 @@ def test_a_mirror_that_a_later_look_finds_is_used(inferred, monkeypatch):
     assert taken[0].symmetries == (mirror,)
 
 
-def test_a_contact_that_a_later_look_finds_is_probed(inferred, monkeypatch):
+def successes(n_failures, n_successes, *later):
+    """Return the success of the unguided episodes: so many failures, then so many successes, and so on."""
+    numbers = (n_failures, n_successes, *later)
+    return UnguidedSuccess([bool(i % 2) for i, number in enumerate(numbers) for _ in range(number)])
+
+
+@pytest.mark.parametrize(("success", "is_probed"), [(successes(50, 0), True), (successes(49, 0), False)])
+def test_a_contact_that_a_later_look_finds_is_probed_if_the_agent_is_poor(inferred, monkeypatch, success, is_probed):
     search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
+    monkeypatch.setattr(inferred.trainer, "success", success)
     episodes = episodes[: search.state.random_episodes]
     monkeypatch.setattr(search, "state", replace(search.state, random_episodes=0, probing_episodes=0, probing=None))
     search._refine(inferred.trainer, episodes)
-    assert (search.state.phase, search.state.random_episodes) == ("probing", len(episodes))
-    assert search.state.probing.tool.columns == (0, 1)
+    if is_probed:
+        assert (search.state.phase, search.state.random_episodes) == ("probing", len(episodes))
+        assert search.state.probing.tool.columns == (0, 1)
+    else:
+        assert search.state.phase == "learning"
 
 
 class DenseReach(gymnasium.Env):
@@ -176,11 +188,11 @@ def test_episodes_that_end_early_go_on_if_nothing_ever_succeeds(inferred, monkey
     search, trainer, adopted = inferred.trainer.search, inferred.trainer, []
     monkeypatch.setattr(search, "_resolve", lambda found: adopted.append(set(found)) or trainer.settings)
     monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
-    for steps, success in ((9_000, 0.0), (11_000, 0.3), (11_000, 0.0)):
+    for steps, success in ((9_000, successes(20, 0)), (11_000, successes(30, 1)), (11_000, successes(20, 0))):
         observed = {"lowest_achieved": ((0.0,), "found"), "noise": (0.2, "found")}
         monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
-        monkeypatch.setattr(trainer, "counts", replace(trainer.counts, env_steps=steps, unguided_success=success))
-        monkeypatch.setattr(search, "_rebuild", lambda run, settings: None)
+        monkeypatch.setattr(trainer, "counts", replace(trainer.counts, env_steps=steps))
+        monkeypatch.setattr(trainer, "success", success)
         search._refine(trainer, [])
     assert adopted == [{"lowest_achieved", "noise"}, {"lowest_achieved", "noise"}, {"noise"}]
 
@@ -225,8 +237,7 @@ class GoalSeen(Push):
 def test_columns_that_hold_the_goal_stay_hidden_whatever_is_found():
     with HER(GoalSeen, **FAST) as model:
         assert model.settings.agent_options.hidden_observation == (6, 7)
-        model.trainer.search.state.observed = {"hidden_observation": ((0, 6), "found")}
-        model.trainer.search._adopt(model.trainer)
+        model.trainer.search._adopt(model.trainer, {"hidden_observation": ((0, 6), "found")})
         assert model.settings.agent_options.hidden_observation == (0, 6, 7)
         assert model.settings.reasons["hidden_observation"].startswith("found; these columns change with the desired goal")
 
@@ -341,21 +352,36 @@ def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path)
         assert loaded.settings.agent_options.subgoals == inferred.settings.agent_options.subgoals
 
 
-@pytest.mark.parametrize(("success", "halvings", "restarts"), [(0.1, 0, 1), (0.3, 0, 0), (0.1, 2, 0)])
-def test_a_poor_agent_begins_anew_and_its_updates_are_made_up_for(inferred, monkeypatch, success, halvings, restarts):
+@pytest.mark.parametrize(
+    ("success", "halvings", "restarts"),
+    [
+        (successes(50, 0), 0, 1),
+        (successes(0, 4, 46), 0, 1),  # an interval of 3 % to 19 %
+        (successes(0, 5, 45), 0, 0),  # of 4 % to 21 %
+        (successes(15, 0), 0, 0),  # too few to show anything: with 30 % success, 15 failures are no accident
+        (successes(46, 4), 0, 0),  # it improves
+        (successes(50, 0), 2, 0),
+    ],
+)
+def test_an_agent_begins_anew_if_50_unguided_episodes_show_that_it_is_poor(
+    inferred, monkeypatch, success, halvings, restarts
+):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
-    counts = replace(trainer.counts, env_steps=6_000, unguided_success=success, owed_updates=0.0)
+    counts = replace(trainer.counts, env_steps=6_000, owed_updates=0.0)
     monkeypatch.setattr(trainer, "counts", counts)
+    monkeypatch.setattr(trainer, "success", success)
     monkeypatch.setattr(trainer, "rebuild", lambda *parts: rebuilt.append(parts))
     monkeypatch.setattr(search, "state", replace(search.state, restarted_at=[]))
     monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
     settings = replace(trainer.settings, replay=trainer.settings.replay.model_copy(update={"reward_halvings": halvings}))
     monkeypatch.setattr(trainer, "settings", settings)
-    monkeypatch.setattr(search, "_adopt", lambda run: None)
+    monkeypatch.setattr(search, "_adopt", lambda run, observed: None)
     search._refine(trainer, [])
     assert len(rebuilt) == restarts
     assert counts.owed_updates == counts.catch_up_updates == restarts * counts.updates
-    assert [parts[-1] for parts in rebuilt] == restarts * ["the success in training was low (10%)"]
+    assert [parts[-1] for parts in rebuilt] == restarts * [
+        f"the success in training was low ({sum(success.successes)} of the last 50 unguided episodes succeeded)"
+    ]
     assert search.state.restarted_at == restarts * [counts.env_steps]
 
 
@@ -381,18 +407,32 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
 
 
 @pytest.mark.parametrize(
-    ("success", "option", "stays"), [(0.3, "replay", True), (0.1, "replay", False), (0.3, "agent", False)]
+    ("is_poor", "option", "outcome"),
+    [
+        (False, "replay", "new batches"),
+        (False, "agent", "nothing"),
+        (True, "replay", "new agent"),
+        (True, "agent", "new agent"),
+    ],
 )
-def test_an_agent_that_is_not_poor_stays_if_only_the_batches_change(inferred, monkeypatch, success, option, stays):
+def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is_poor, option, outcome):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
-    monkeypatch.setattr(trainer, "counts", replace(trainer.counts, unguided_success=success, owed_updates=0.0))
+    counts = replace(trainer.counts, owed_updates=0.0)
+    monkeypatch.setattr(trainer, "counts", counts)
+    monkeypatch.setattr(trainer, "success", successes(50, 0) if is_poor else successes(15, 0))
     monkeypatch.setattr(trainer, "rebuild", lambda agent, *parts: rebuilt.append((agent, parts[-1])))
+    monkeypatch.setattr(search, "state", replace(search.state, restarted_at=[]))
     changes = {"energy_cap": 0.77} if option == "replay" else {"noise": 0.07}
-    search._rebuild(trainer, Settings.from_json(trainer.settings.to_json(), **changes))
-    [(agent, why)] = rebuilt
-    assert (agent is trainer.agent) == stays
-    assert (why == "options of the agent changed (noise)") == (option == "agent")
-    assert trainer.counts.owed_updates == (0 if stays else trainer.counts.updates)
+    monkeypatch.setattr(search, "_resolve", lambda found: Settings.from_json(trainer.settings.to_json(), **changes))
+    search._adopt(trainer, {"noise": (0.07, "found")})
+    is_replaced = outcome == "new agent"
+    assert [agent is trainer.agent for agent, _ in rebuilt] == ([] if outcome == "nothing" else [not is_replaced])
+    why = "the success in training was low (0 of the last 50 unguided episodes succeeded)"
+    own = "options of the agent changed (noise), and " if option == "agent" else ""
+    assert [why for _, why in rebuilt if is_replaced] == is_replaced * [own + why]
+    assert counts.owed_updates == is_replaced * counts.updates
+    assert search.state.restarted_at == is_replaced * [counts.env_steps]
+    assert (search.state.observed == {"noise": (0.07, "found")}) == (outcome != "nothing")
 
 
 def test_a_change_of_options_is_part_of_the_next_event_and_is_not_told_twice():
@@ -401,14 +441,14 @@ def test_a_change_of_options_is_part_of_the_next_event_and_is_not_told_twice():
         trainer = model.trainer
         assert trainer.take_changes() == ()  # `learn` took them
         settings = Settings.from_json(trainer.settings.to_json(), noise=0.07)
-        trainer.search._rebuild(trainer, settings)
+        trainer.search._replace_agent(trainer, settings)
         assert model.settings == settings
         steps, updates = trainer.counts.env_steps, trainer.counts.updates
         events = [event for event in trainer.run(steps + 1) if isinstance(event, JobFinished)]
         [[change]] = [event.changes for event in events]
         assert (change.env_steps, change.updates) == (steps, updates)
         assert [(each.option, each.before, each.value) for each in change.changes] == [("noise", 0.1, 0.07)]
-        assert change.new_agent == "options of the agent changed (noise)"
+        assert change.new_agent.startswith("options of the agent changed (noise), and the success in training was low")
         assert trainer.counts.catch_up_updates == updates
         arrays, data = trainer_state(trainer)
         restore_trainer(trainer, {name: array.copy() for name, array in arrays.items()}, data)
@@ -421,7 +461,7 @@ def test_options_that_a_killed_process_found_after_its_checkpoint_are_not_in_the
         model.learn(200, folder=tmp_path)  # it ends with a checkpoint
         before, trainer = model.settings, model.trainer
         lines = (tmp_path / "changes.jsonl").read_text()
-        trainer.search._rebuild(trainer, Settings.from_json(before.to_json(), noise=0.07))
+        trainer.search._replace_agent(trainer, Settings.from_json(before.to_json(), noise=0.07))
         model._folder.listen(trainer, JobFinished([], changes=trainer.take_changes()))
         assert json.loads((tmp_path / "settings.json").read_text())["options"]["noise"] == 0.07
     with HER("PointReach-v0", recipe="default", **options) as other:

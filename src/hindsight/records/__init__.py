@@ -161,7 +161,8 @@ class Episode:
     success: `is_success` of the last step; None if the environment does not report it.
     info: numeric values that the reward needs, (T, ...) each; row t belongs to the step from row t to row t + 1.
     number: number of the episode in the run.
-    is_guided: whether the exploration followed the subgoals of the task.
+    is_unguided: whether the policy acted for the desired goal from the start, without guidance by subgoals. The success of
+        such training episodes measures the policy, also if it got stuck and explored from then on.
     """
 
     observation: Array
@@ -173,7 +174,7 @@ class Episode:
     success: bool | None = None
     info: Mapping[str, Array] = field(default_factory=dict)
     number: int = -1
-    is_guided: bool = False
+    is_unguided: bool = False
 
     def __post_init__(self) -> None:
         steps = len(self.action)

@@ -158,18 +158,19 @@ class Collector:
         return self._made
 
     def _play(self, job: Job, number: int, exploration: Exploration | None) -> Episode:
-        environment, is_guided = self._environment(), False
+        environment = self._environment()
+        is_unguided = exploration is None or not (exploration.is_random or exploration.probing)
         rng = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
         if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
             is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
             exploration = exploration if is_guided else exploration.unguided()
-        act, roaming = _actor(self.policy, exploration, rng), None
+            is_unguided = is_unguided and not is_guided
+        act = _actor(self.policy, exploration, rng)
         if exploration is not None and exploration.roaming_episodes > 0:
-            waypoints, roams = (
-                Waypoints(job.weights.places, job.weights.next_place),
-                rng.random() < exploration.roaming_episodes,
-            )
-            act = roaming = RoamingActor(act, waypoints, rng, roams)
+            waypoints = Waypoints(job.weights.places, job.weights.next_place)
+            roams = bool(rng.random() < exploration.roaming_episodes)
+            is_unguided = is_unguided and not roams
+            act = RoamingActor(act, waypoints, rng, roams)
         episode = play_episode(
             environment,
             _polling(act, self.poll),
@@ -179,7 +180,7 @@ class Collector:
             self.setup.info_keys,
             _range(exploration),
         )
-        return replace(episode, is_guided=is_guided or (roaming is not None and roaming.roams))
+        return replace(episode, is_unguided=is_unguided)
 
     def _limit(self, exploration: Exploration | None) -> int | None:
         limits = self.setup.max_episode_steps, None if exploration is None else exploration.episode_steps

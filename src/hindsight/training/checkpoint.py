@@ -18,6 +18,7 @@ from .counts import Counts
 from .events import Snapshot
 from .metrics import Meter
 from .trainer import Trainer
+from .unguided import read_successes
 
 State = tuple[dict[str, Array], dict[str, Any]]
 
@@ -59,6 +60,7 @@ def trainer_state(trainer: Trainer) -> State:
         "meter": asdict(trainer.meter),
         "history": trainer.evaluator.history,
         "evaluation": evaluation,
+        "unguided": trainer.success.successes,
         "jobs": jobs,
         "buffer": buffer_data,
         "demonstrations": demonstrations,
@@ -74,6 +76,7 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     try:
         counts, meter = _counts(data["counts"]), _meter(data["meter"])
         history = [asdict(_record(_Evaluated, record)) for record in data["history"]]
+        success = read_successes(data["unguided"])
         pending = _snapshot(data["evaluation"], _part(arrays, "evaluation/"))
         seed = trainer.settings.training.seed
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
@@ -91,6 +94,7 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     if counts.owed_updates >= trainer.agent.batches_per_update and not is_warm_up:
         raise FileError(f"the checkpoint owes {counts.owed_updates} updates: it is damaged, or not ours")
     trainer.counts, trainer.meter = counts, meter
+    trainer.success.successes = success.successes
     trainer.evaluator.history, trainer.evaluator.pending = history, pending
     trainer.is_between_jobs = True
     trainer.take_changes()  # the run has told of them before the checkpoint

@@ -21,7 +21,6 @@ class Counts:
     offline_updates: updates from demonstrations alone, before the first step; they are updates too.
     catch_up_updates: with which new agents make up for those of the agents that they replaced; they are updates too.
     owed_updates: updates that are due, with the fraction that is carried over.
-    unguided_success: running mean success of the episodes without guidance by subgoals.
     start_seconds: wall time of the command before the first job; collect_seconds: of waiting for training episodes;
         update_seconds: of storing and updating; evaluate_seconds: of waiting for evaluation episodes; write_seconds: of
         what receives the events (files, report, display). A resumed run adds to them.
@@ -43,7 +42,6 @@ class Counts:
     offline_updates: int = 0
     catch_up_updates: int = 0
     owed_updates: float = 0.0
-    unguided_success: float = 0.0
     start_seconds: float = 0.0
     collect_seconds: float = 0.0
     update_seconds: float = 0.0

@@ -15,17 +15,21 @@ from ..rollout.workers import Source
 from .counts import Counts
 from .evaluate import result_with_retries
 from .structure_search import StructureSearch
+from .unguided import UnguidedSuccess
 
 
 class RolloutSchedule:
     """Keep `policy_lag` + 1 training jobs in flight, and return the episodes of one after another.
 
     in_flight: tickets and jobs, oldest first.
+    success: of the agent without guidance. The higher it is, the fewer episodes are guided.
     search: decides how the first episodes explore; None: they act at random.
     """
 
-    def __init__(self, agent: Agent, settings: Settings, search: StructureSearch | None = None) -> None:
-        self.agent, self.settings, self.search = agent, settings, search
+    def __init__(
+        self, agent: Agent, settings: Settings, success: UnguidedSuccess, search: StructureSearch | None = None
+    ) -> None:
+        self.agent, self.settings, self.success, self.search = agent, settings, success, search
         self.in_flight: deque[tuple[int, Job]] = deque()
 
     def next_episodes(self, source: Source, counts: Counts) -> list[Episode]:
@@ -54,10 +58,7 @@ class RolloutSchedule:
         self.in_flight.clear()
 
     def exploration(self, counts: Counts, episode: int) -> Exploration:
-        """Return how an episode explores. The higher the success without guidance, the fewer episodes are guided.
-
-        episode: its number. The first episodes depend on it, so that the size of the jobs does not change them.
-        """
+        """Return how an episode explores. episode: its number, which decides, and not the size of the jobs."""
         rollout, random_steps = self.settings.rollout, self.settings.training.random_steps
         if self.search is not None and self.search.is_warm_up:
             return self.search.exploration(self.agent.exploration(True, counts.env_steps), episode)
@@ -69,7 +70,7 @@ class RolloutSchedule:
         )
         if is_random or not self.agent.policy_spec.subgoals:
             return exploration
-        guided_episodes = rollout.guided_episodes * (1.0 - counts.unguided_success)
+        guided_episodes = rollout.guided_episodes * (1.0 - self.success.recent_rate)
         return replace(exploration, guided_episodes=guided_episodes, guided_fraction=rollout.guided_fraction)
 
     def _submit(self, source: Source, counts: Counts) -> None:

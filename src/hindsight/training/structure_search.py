@@ -35,6 +35,7 @@ from ..structure.steps import HELD_OUT
 from .counts import Counts
 from .demonstrations import Demonstrations
 from .settings import Observed
+from .unguided import UnguidedSuccess
 
 LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
@@ -44,11 +45,10 @@ SCALING_EPISODES = 8  # in every second one, random actions are small
 SHORT_EPISODE = 200  # steps of these episodes at most, and of the other random ones if HELD_OUT of them are to be played
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = 5_000  # environment steps before which nothing is tested again, and no agent begins anew
-POOR = 0.2  # running success; an agent below it has little to lose, but may be stuck with what its first episodes taught it
+POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
 ENDS_EARLY = ("lowest_achieved", "highest_achieved", "training_episode_steps")
 TRY_LONGER_AT = 10_000  # environment steps without any success, after which training episodes end at their time limit only
-HOPELESS = 0.01  # running success below which there was none for long
 Resolve = Callable[[Observed], Settings]
 Build = Callable[[Settings, Agent | None], tuple[Agent, HindsightBuffer, Demonstrations | None]]
 Phase = Literal["random", "scaling", "probing", "learning"]
@@ -69,6 +69,7 @@ class Run(Protocol):
     source: Source
     settings: Settings
     counts: Counts
+    success: UnguidedSuccess
 
     @property
     def rollouts(self) -> Jobs:
@@ -170,7 +171,7 @@ class StructureSearch:
             state.endings.add(episode)
         if state.endings.is_clear and not state.found_endings and not self.is_warm_up:
             self._take_endings()
-            self._adopt(run)
+            self._adopt(run, state.observed)
         if state.next_at is None or steps < state.next_at:
             return
         if run.buffer.timeline.wraps:  # the first episodes are gone
@@ -192,7 +193,9 @@ class StructureSearch:
     def restore(self, run: Run, data: Mapping[str, Any]) -> None:
         """Go on from the state of a checkpoint, before the trainer's own state is restored."""
         self.state = SearchState.from_json(data)
-        self._adopt(run)
+        settings = self._settings(self.state.observed)
+        if settings != run.settings:
+            run.rebuild(*self._build(settings, None), settings)
 
     def _look_for_contact(self, run: Run, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
@@ -258,29 +261,27 @@ class StructureSearch:
         If nothing changes and the agent is poor, it begins anew with the stored episodes (Nikishin et al. 2022).
         """
         self._schedule(run)
-        before = run.settings
-        if self.state.found_endings and self.state.endings.is_clear and run.counts.unguided_success < POOR:
-            self._take_endings()  # an agent that is not poor need not begin anew for a more exact reward
+        before, is_poor = run.settings, run.success.is_below(POOR)
+        if self.state.found_endings and self.state.endings.is_clear and is_poor:
+            self._take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
         may_be_stuck = len(self.state.observed.get("subgoals", ((), ""))[0]) <= 1
-        if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.counts.unguided_success < HOPELESS:
+        if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.success.has_none:
             self.state.ends_early = False  # the way to the goals may lead through places without any goal or start
         if self.state.random_episodes:
             self._test_again(run, episodes)
         else:
             known = self.state.observed.get("symmetries", ((), ""))[0]
             found = infer_structure(episodes, self._spec, known=known)
-            if found.contact is not None:
+            if found.contact is not None and self._may_replace_agent(run):
                 self._probe(run, episodes, found, found.contact)
                 return
             self._take_mirrors(found)
-        self._adopt(run)
-        is_poor = run.counts.unguided_success < POOR and run.counts.env_steps >= AGAIN_FROM
+        self._adopt(run, self.state.observed)
         # short moves and near misses are soon learned; what is missing are ways, or exactness, which exploration spoils
         is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.reward_halvings > 0
-        if may_be_stuck and not is_local and run.settings == before and is_poor:
-            self.state.restarted_at.append(run.counts.env_steps)
-            self._rebuild(run, before)
+        if may_be_stuck and not is_local and run.settings == before and is_poor and run.counts.env_steps >= AGAIN_FROM:
+            self._replace_agent(run, before)
 
     def _take_endings(self) -> None:
         endings = self.state.endings
@@ -317,20 +318,36 @@ class StructureSearch:
         used = [each for each in found.findings() if self.is_used or not each.is_structure]
         self.findings = list({each.option: each for each in used}.values())
         self.missing = explain_missing(found) if self.is_used else []
-        self.state.observed = {each.option: (each.value, each.evidence) for each in self.findings}
-        self._adopt(run)
+        self._adopt(run, {each.option: (each.value, each.evidence) for each in self.findings})
 
-    def _adopt(self, run: Run) -> None:
-        found = self.state.observed | self.state.found_endings
-        settings = self._resolve({name: found[name] for name in found if self.state.ends_early or name not in ENDS_EARLY})
+    def _settings(self, observed: Observed) -> Settings:
+        """Return the settings with these options, and with what is known about successes."""
+        found = {**observed, **self.state.found_endings}
+        return self._resolve({name: found[name] for name in found if self.state.ends_early or name not in ENDS_EARLY})
+
+    def _adopt(self, run: Run, observed: dict[str, tuple[Any, str]]) -> None:
+        """Go on with the options that were found: with the same agent if none of its own options changes.
+
+        If some do, the agent is replaced if it may be. Otherwise nothing is adopted: a later inference may find the same.
+        """
+        settings = self._settings(observed)
         if settings != run.settings:
-            self._rebuild(run, settings)
+            if self._may_replace_agent(run):
+                self._replace_agent(run, settings)
+            elif settings.agent_options == run.settings.agent_options:
+                run.rebuild(*self._build(settings, run.agent), settings)
+            else:
+                return
+        self.state.observed = observed
 
-    def _rebuild(self, run: Run, settings: Settings) -> None:
-        """Go on with other settings. An agent that is not poor stays if none of its own options changes."""
-        if settings.agent_options == run.settings.agent_options and run.counts.unguided_success >= POOR:
-            run.rebuild(*self._build(settings, run.agent), settings)
-            return
+    def _may_replace_agent(self, run: Run) -> bool:
+        """Whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve."""
+        return _has_not_learned(run) or run.success.is_below(POOR)
+
+    def _replace_agent(self, run: Run, settings: Settings) -> None:
+        """Go on with a new agent, which makes up for the updates of the one before it."""
+        if not _has_not_learned(run):
+            self.state.restarted_at.append(run.counts.env_steps)
         parts = self._build(settings, None)
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.counts.owed_updates += catch_up
@@ -342,9 +359,15 @@ def _why_new(run: Run, settings: Settings) -> str:
     """Return why a new agent replaces that of a run. settings: those from now on."""
     before, after = run.settings.agent_options.to_dict(), settings.agent_options.to_dict()
     own = [name for name, value in after.items() if value != before[name]]
-    if own:
-        return f"options of the agent changed ({', '.join(own)})"
-    return f"the success in training was low ({run.counts.unguided_success:.0%})"
+    reasons = [f"options of the agent changed ({', '.join(own)})"] if own else []
+    if not _has_not_learned(run):
+        reasons.append(f"the success in training was low ({run.success})")
+    return ", and ".join(reasons)
+
+
+def _has_not_learned(run: Run) -> bool:
+    """Whether the agent has made no update, apart from those from demonstrations alone."""
+    return run.counts.updates == run.counts.offline_updates
 
 
 def _tuples(value: Any) -> Any:

@@ -19,12 +19,12 @@ from .events import Event, JobFinished, OptionsChanged
 from .metrics import Meter
 from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
+from .unguided import UnguidedSuccess
 from .updates import UpdateLoop
 from .waypoints import is_planning_due, plan_waypoints
 
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
 OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time
-SUCCESS_SMOOTHING = 0.1  # running success += SUCCESS_SMOOTHING * (success - running success), over unguided episodes
 
 
 class Trainer:
@@ -37,6 +37,7 @@ class Trainer:
     counts: how far the run is: zero for a new run. The trainer updates them.
     demonstrations: recorded episodes to learn from as well, or None.
     search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
+    success: of the agent in its unguided training episodes.
     is_between_jobs: whether every job is either complete (stored, observed and followed by its updates) or not stored at
         all. Otherwise an error or Ctrl-C interrupted a job, and a run cannot be resumed from this state.
     """
@@ -55,8 +56,8 @@ class Trainer:
         self.counts, self.demonstrations, self.search = counts, demonstrations, search
         self.is_between_jobs = True
         self._changes: list[OptionsChanged] = []  # since the last event
-        self.meter = Meter()
-        self.rollouts = RolloutSchedule(agent, settings, search)
+        self.meter, self.success = Meter(), UnguidedSuccess()
+        self.rollouts = RolloutSchedule(agent, settings, self.success, search)
         self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
         self.evaluator = Evaluator(agent, settings)
         if not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
@@ -183,13 +184,14 @@ class Trainer:
         for episode in stored:
             buffer.add_episode(episode)
         if is_new:
+            self.success.clear()
             self._observe_demonstrations()
             for episode in stored:
                 self._observe(episode)
             plan_waypoints(agent, buffer)
         self.source.policy = agent.policy_spec
         self.evaluator.agent = agent
-        self.rollouts = RolloutSchedule(agent, settings, self.search)
+        self.rollouts = RolloutSchedule(agent, settings, self.success, self.search)
         last_step = self.updates.last_step
         self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
         self.updates.last_step = last_step
@@ -226,8 +228,8 @@ class Trainer:
             return problem
         counts.refused_in_a_row = 0
         self.meter.add_episode(episode)
-        if not episode.is_guided:
-            counts.unguided_success += SUCCESS_SMOOTHING * (float(self._is_success(episode)) - counts.unguided_success)
+        if episode.is_unguided:
+            self.success.add(self._is_success(episode))
         options = self.settings.training
         makes_up = self.search is not None and self.search.is_used  # a search of structure makes up for all updates
         if makes_up or counts.env_steps > options.random_steps:
