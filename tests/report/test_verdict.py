@@ -3,7 +3,8 @@ import pytest
 from run_files import SPEC, change_settings, write_run
 
 from hindsight.report.run import read_run
-from hindsight.report.verdict import possible_returns, solved_at_step, verdict, warnings_of
+from hindsight.report.verdict import best_evaluation, possible_returns, solved_at_step, verdict, warnings_of
+from hindsight.report.write import result_of
 
 
 def run_of(tmp_path, *arguments, **more):
@@ -43,7 +44,20 @@ def test_the_text_says_when_and_with_which_confidence(tmp_path):
 
 
 def test_the_best_evaluation_is_named_if_it_was_better_than_the_last(tmp_path):
-    assert "Best evaluation: 90%, at 200 steps." in verdict(run_of(tmp_path, (0.0, 0.9, 0.5))).text
+    assert "Best evaluation: 90% of 10, at 200 steps." in verdict(run_of(tmp_path, (0.0, 0.9, 0.5))).text
+
+
+def test_the_best_evaluation_has_the_highest_lower_end_of_its_interval(tmp_path):
+    """13 of 20 episodes prove less success than 60 of 100, and these as much as 60 of 100 with a lower return."""
+    more = {
+        "test/episodes": [20, 100, 100, 20],
+        "test/success_low": [0.433, 0.502, 0.502, 0.258],
+        "test/return_mean": [-10.0, -20.0, -30.0, -40.0],
+    }
+    run = run_of(tmp_path, (0.65, 0.6, 0.6, 0.45), **more)
+    assert best_evaluation(run) == (200, 0.6, 100)
+    assert result_of(run)["best_success"] == "0.6"
+    assert "Best evaluation: 60% of 100, at 200 steps." in verdict(run).text
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from short_runs import OPTIONS, Uneven, her, same_bytes
 
 from hindsight import HER
 from hindsight.options import build_settings
+from hindsight.rollout.collect import EVALUATION, Job
 from hindsight.training.checkpoint import restore_trainer, trainer_state
 from hindsight.training.counts import Counts
 from hindsight.training.evaluate import Outcome
@@ -13,8 +15,11 @@ from hindsight.training.evaluator import SCREEN_EPISODES, Evaluator
 from hindsight.training.events import EvaluationFinished, JobFinished
 
 
-def records(*pairs):
-    return [{"env_steps": float(i), "success_rate": rate, "return_mean": mean} for i, (rate, mean) in enumerate(pairs)]
+def records(*pairs, episodes=100.0):
+    return [
+        {"env_steps": float(i), "episodes": episodes, "success_rate": rate, "return_mean": mean}
+        for i, (rate, mean) in enumerate(pairs)
+    ]
 
 
 def evaluator(history, **options):
@@ -27,6 +32,12 @@ def test_the_best_evaluation_has_the_highest_success_then_the_highest_return_the
     history = records((0.5, -3.0), (0.9, -5.0), (0.9, -4.0), (0.9, -4.0), (0.1, -1.0))
     assert evaluator(history).best["env_steps"] == 3.0
     assert evaluator([]).best is None
+
+
+def test_a_lucky_evaluation_of_20_episodes_is_not_better_than_a_good_one_of_100():
+    """The 95 % intervals begin at 53 % for 15 of 20, and at 59 % for 69 of 100."""
+    history = records((0.75, -5.0), episodes=20.0) + records((0.1, -5.0), (0.69, -9.0), (0.5, -5.0))
+    assert evaluator(history).best == history[2]
 
 
 def test_a_return_that_is_not_finite_counts_as_the_lowest():
@@ -100,6 +111,32 @@ def test_a_screen_is_promising_if_the_policy_may_be_solved_or_the_best(successes
     outcomes = [SimpleNamespace(success=i < successes) for i in range(SCREEN_EPISODES)]
     history = [] if best is None else records((best, 0.0))
     assert evaluator(history, eval_episodes=100, solved_at=0.95)._is_promising(outcomes) is is_promising
+
+
+@pytest.mark.parametrize(("successes", "is_promising"), [(10, False), (12, True), (13, True)])
+def test_a_screen_is_promising_if_the_whole_evaluation_would_prove_more_than_a_lucky_screen(successes, is_promising):
+    """14 of 20 prove 48 %. 65 of 100 would prove 55 %, 60 of 100 50 %, and 50 of 100 40 %."""
+    history = records((0.7, 0.0), episodes=20.0)
+    outcomes = [SimpleNamespace(success=i < successes) for i in range(SCREEN_EPISODES)]
+    assert evaluator(history, eval_episodes=100, solved_at=0.95)._is_promising(outcomes) is is_promising
+
+
+def test_the_mean_value_of_an_evaluation_is_that_of_the_evaluated_agent():
+    with her(eval_every=60, eval_episodes=3, random_steps=20) as model, her() as plain:
+        for event in model.trainer.run(80):  # the evaluation of 60 steps takes effect at 80 steps
+            if isinstance(event, JobFinished) and model.trainer.counts.env_steps == 60:
+                evaluated = model.trainer.agent.state_dict()
+            if isinstance(event, EvaluationFinished) and event.snapshot.counts.env_steps == 60:
+                state, found = model.trainer.agent.state_dict(), event
+                break
+        plain.learn(80)
+        assert same_bytes(state, plain.agent.state_dict())  # the agent that goes on is not changed
+        assert not same_bytes(state, evaluated)
+        plain.agent.load_state_dict(evaluated)
+        played = plain.source
+        tickets = [played.submit(Job(0, EVALUATION, (number,), found.snapshot.weights)) for number in range(3)]
+        values = np.concatenate([plain.agent.values(played.result(ticket)[0]) for ticket in tickets])
+        assert found.evaluation.q_mean == float(values.mean())
 
 
 def test_only_a_promising_evaluation_and_the_last_one_go_on_after_their_screen():

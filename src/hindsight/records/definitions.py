@@ -1,4 +1,4 @@
-"""Definitions that training and report share: success intervals, possible returns, when a run is solved."""
+"""Definitions that training and report share: success intervals, the best evaluation, possible returns, what is solved."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ def wilson_interval(successes: int, episodes: int, z: float = 1.959964) -> tuple
     low = 0.0 if successes == 0 else max(0.0, center - half)
     high = 1.0 if successes == episodes else min(1.0, center + half)
     return low, high
+
+
+def rank_of_evaluation(success_low: float, return_mean: float | None) -> tuple[float, float]:
+    """Return the rank of an evaluation among those of a run. The best one has the highest; of equal ones, it is the latest.
+
+    The success that an evaluation proves decides, so that 20 lucky episodes do not rank above 100 good ones. If several
+    prove the same, the return decides.
+
+    success_low: lower end of the interval of the success rate, see `wilson_interval`.
+    return_mean: a return that is not finite, or None, counts as the lowest.
+    """
+    return success_low, return_mean if return_mean is not None and math.isfinite(return_mean) else -math.inf
 
 
 def return_range(reward_low: float, reward_high: float, discount: float) -> tuple[float, float]:

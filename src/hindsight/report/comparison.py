@@ -16,7 +16,7 @@ from .page import Page, RunItem, Section, Table, link
 from .run import Run, readable_path
 from .statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
 from .text import duration, format_value
-from .verdict import Level, Verdict, solved_at_step, warnings_of
+from .verdict import Level, Verdict, best_evaluation, solved_at_step, warnings_of
 
 FREE = {"seed", "workers"}  # options that may differ within a group and are no difference between runs
 NOT_GROUPED_BY = FREE | {"engine", "ray_address", "job_timeout", "threads", "log_every", "checkpoint_every", "keep_every"}
@@ -51,8 +51,8 @@ class Group:
         return _known(run.last(metric) for run in self.runs)
 
     def best_success(self) -> list[float]:
-        """Return the highest success rate of each run that was evaluated."""
-        return _known(np.nanmax(run.column("test/success_rate"), initial=-math.inf) for run in self.runs)
+        """Return the success rate in the best evaluation of each run that was evaluated."""
+        return [best.success_rate for run in self.runs if (best := best_evaluation(run)) is not None]
 
     def at_solved(self, metric: str) -> list[float]:
         """Return a metric of each solved run, at the evaluation at which it was solved."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from operator import itemgetter
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..records import Array
-from ..records.definitions import first_solved, return_range
+from ..records.definitions import first_solved, rank_of_evaluation, return_range
 from .run import Run
 from .statistics import finite_points, mean_window, moving_mean
 from .text import duration
@@ -40,17 +41,36 @@ def verdict(run: Run) -> Verdict:
         random = f" The first {run.options.random_steps:,} steps are random, without updates."
         text = f"There is no evaluation yet.{random if run.last('updates') == 0 else ''}"
         return Verdict("unknown", "Not evaluated yet", text)
-    best = int(np.flatnonzero(rates == rates.max())[-1])
-    level, title = _answer(run, float(rates[-1]), float(rates[best]))
+    best = best_evaluation(run)
+    assert best is not None, "there are evaluations"
+    level, title = _answer(run, float(rates[-1]), best.success_rate)
     text = (
         f"Last evaluation, at {steps[-1]:,.0f} steps: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} episodes succeed "
         f"(95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%})."
     )
-    if rates[best] > rates[-1]:
-        text += f" Best evaluation: {rates[best]:.0%}, at {steps[best]:,.0f} steps."
+    if best.env_steps < steps[-1]:
+        text += f" Best evaluation: {best.success_rate:.0%} of {best.episodes:,.0f}, at {best.env_steps:,.0f} steps."
     if run.ended in ENDINGS:
         text += f" The run ended {ENDINGS[run.ended]}."
     return Verdict(level, title, f"{_when_solved(run)}{text}")
+
+
+class BestEvaluation(NamedTuple):
+    """The evaluation whose policy is kept as the best: when, and its success."""
+
+    env_steps: float
+    success_rate: float
+    episodes: float
+
+
+def best_evaluation(run: Run) -> BestEvaluation | None:
+    """Return the best evaluation of a run, see `rank_of_evaluation`; None without one."""
+    names = ("env_steps", "test/success_rate", "test/episodes", "test/success_low", "test/return_mean")
+    columns = np.stack([run.column(name) for name in names], axis=1)
+    evaluations = columns[np.isfinite(columns[:, :2]).all(1)].tolist()
+    ranked = [(rank_of_evaluation(np.nan_to_num(low), mean), each) for *each, low, mean in evaluations]
+    best = max(reversed(ranked), key=itemgetter(0), default=None)
+    return None if best is None else BestEvaluation(*best[1])
 
 
 def solved_at_step(run: Run) -> float | None:

@@ -12,14 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import MissingExtraError, RunFolderError
 from ..storage import csv_text, save_bytes
 from .comparison import comparison_page, comparison_text
 from .page import Page, link, run_page
 from .run import Run, find_runs, read_run, readable_path
-from .verdict import solved_at_step
+from .verdict import best_evaluation, solved_at_step
 
 RUN_PAGE, COMPARISON_PAGE, SCRIPT_NAME = "report.html", "comparison.html", "plotly.min.js"
 VIDEO_SUFFIXES = (".mp4", ".webp", ".gif")  # the first suffix that is found decides
@@ -80,7 +78,7 @@ def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequen
 def result_of(run: Run) -> dict[str, Any]:
     """Return a run as a line of results.csv (columns: docs/files.md). Unknown values are ""."""
     settings, machine = run.settings, run.settings.machine.facts()
-    solved, rates = solved_at_step(run), run.column("test/success_rate")
+    solved, best = solved_at_step(run), best_evaluation(run)
     steps = math.nan if solved is None else solved
     return {
         "environment": run.environment,
@@ -93,7 +91,7 @@ def result_of(run: Run) -> dict[str, Any]:
         "updates_to_solve": _short_number(run.at(steps, "updates")),
         "seconds_to_solve": _short_number(run.at(steps, "seconds")),
         "final_success": _short_number(run.last("test/success_rate")),
-        "best_success": _short_number(float(np.nanmax(rates)) if np.isfinite(rates).any() else math.nan),
+        "best_success": _short_number(math.nan if best is None else best.success_rate),
         "eval_episodes": _short_number(run.last("test/episodes")),
         "env_steps": _short_number(run.last("env_steps")),
         "updates": _short_number(run.last("updates")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from ..agents import Agent
 from ..options import Settings
 from ..records import Episode
-from ..records.definitions import first_solved
+from ..records.definitions import first_solved, rank_of_evaluation, wilson_interval
 from ..rollout.workers import Source
 from .counts import Counts
 from .evaluate import Evaluation, EvaluationJobs, Outcome
@@ -54,8 +53,8 @@ class Evaluator:
 
     @property
     def best(self) -> dict[str, float] | None:
-        """The best evaluation so far: the highest success rate, then the highest return, then the latest."""
-        return max(reversed(self.history), key=_score, default=None)
+        """The best evaluation so far, see `rank_of_evaluation`."""
+        return max(reversed(self.history), key=_rank, default=None)
 
     def is_due(self, counts: Counts, until: int) -> bool:
         """Whether an evaluation should begin: every `eval_every` steps, at the end, and to confirm a success at once.
@@ -115,9 +114,17 @@ class Evaluator:
         jobs = self._jobs
         if jobs is None:
             return
-        q_mean = float(np.concatenate([self.agent.values(episode) for episode in self._episodes]).mean())
+        evaluation = Evaluation(tuple(jobs.outcomes), self._mean_value(pending))
         self.pending = self._jobs = None
-        yield self._finish(Evaluation(tuple(jobs.outcomes), q_mean), pending)
+        yield self._finish(evaluation, pending)
+
+    def _mean_value(self, snapshot: Snapshot) -> float:
+        """Return the mean value that the critics of the evaluated agent expected. The agent itself is as before then."""
+        state = self.agent.state_dict()
+        self.agent.load_state_dict(snapshot.agent_state)
+        values = [self.agent.values(episode) for episode in self._episodes]
+        self.agent.load_state_dict(state)
+        return float(np.concatenate(values).mean())
 
     def drop(self) -> None:
         """Drop the pending evaluation: its agent is replaced. The next one begins when it is due."""
@@ -151,24 +158,27 @@ class Evaluator:
             "success_rate": evaluation.success_rate,
             "return_mean": evaluation.return_mean,
         }
-        is_best = self.best is None or _score(record) >= _score(self.best)
+        is_best = self.best is None or _rank(record) >= _rank(self.best)
         self.history.append(record)
         return EvaluationFinished(evaluation, is_best, snapshot)
 
     def _is_promising(self, outcomes: Sequence[Outcome]) -> bool:
         """Whether the missing episodes decide if the policy reaches `solved_at`, or if it is the best so far.
 
-        It can reach `solved_at` if the failures so far leave room for it. Whether it is the best is open if its success
-        rate is not below that of the best, but would be if all missing episodes failed.
+        It can reach `solved_at` if the failures so far leave room for it. Whether it is the best is open if the whole
+        evaluation would rank at least as high with the success rate so far, but not if all missing episodes failed.
         """
         n, successes = self.options.eval_episodes, sum(outcome.success for outcome in outcomes)
-        missing, best = n - len(outcomes), self.best["success_rate"] if self.best else 0.0
+        missing, best = n - len(outcomes), _rank(self.best)[0] if self.best else 0.0
         may_solve = (successes + missing) / n >= self.options.solved_at
-        may_be_best = successes / n < best <= successes / len(outcomes)
+        may_be_best = _lower_end(successes / n, n) < best <= _lower_end(successes / len(outcomes), n)
         return missing > 0 and (may_solve or may_be_best)
 
 
-def _score(record: Mapping[str, Any]) -> tuple[float, float]:
-    """A return that is not finite counts as the lowest; a file holds it as None."""
-    mean = record["return_mean"]
-    return record["success_rate"], mean if mean is not None and math.isfinite(mean) else -math.inf
+def _rank(record: Mapping[str, Any]) -> tuple[float, float]:
+    return rank_of_evaluation(_lower_end(record["success_rate"], record["episodes"]), record["return_mean"])
+
+
+def _lower_end(success_rate: float, episodes: float) -> float:
+    """Return the lower end of the interval of a success rate."""
+    return wilson_interval(round(success_rate * episodes), round(episodes))[0]
