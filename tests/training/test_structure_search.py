@@ -64,7 +64,7 @@ def test_two_objects_have_a_chain():
         assert model.settings.agent_options.discount == 0.95  # 2 objects in 40 steps
         assert model.trainer.search.state.probing.others
         assert model.trainer.success.recent_rate < structure_search.POOR
-        assert not model.trainer.search.state.restarted_at  # two objects are not placed so early
+        assert model.trainer.counts.catch_up_updates == 0  # two objects are not placed so early
         batch = model.trainer.buffer.sample(64)
         assert set(np.unique(batch.subgoal)) == {0, 1, 2, 3}
         model.evaluate(1)
@@ -371,7 +371,7 @@ def test_an_agent_begins_anew_if_50_unguided_episodes_show_that_it_is_poor(
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "success", success)
     monkeypatch.setattr(trainer, "rebuild", lambda *parts: rebuilt.append(parts))
-    monkeypatch.setattr(search, "state", replace(search.state, restarted_at=[]))
+    monkeypatch.setattr(search, "state", replace(search.state))
     monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
     settings = replace(trainer.settings, replay=trainer.settings.replay.model_copy(update={"reward_halvings": halvings}))
     monkeypatch.setattr(trainer, "settings", settings)
@@ -382,7 +382,6 @@ def test_an_agent_begins_anew_if_50_unguided_episodes_show_that_it_is_poor(
     assert [parts[-1] for parts in rebuilt] == restarts * [
         f"the success in training was low ({sum(success.successes)} of the last 50 unguided episodes succeeded)"
     ]
-    assert search.state.restarted_at == restarts * [counts.env_steps]
 
 
 def sliding(mirrors):
@@ -421,7 +420,7 @@ def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "success", successes(50, 0) if is_poor else successes(15, 0))
     monkeypatch.setattr(trainer, "rebuild", lambda agent, *parts: rebuilt.append((agent, parts[-1])))
-    monkeypatch.setattr(search, "state", replace(search.state, restarted_at=[]))
+    monkeypatch.setattr(search, "state", replace(search.state))
     changes = {"energy_cap": 0.77} if option == "replay" else {"noise": 0.07}
     monkeypatch.setattr(search, "_resolve", lambda found: Settings.from_json(trainer.settings.to_json(), **changes))
     search._adopt(trainer, {"noise": (0.07, "found")})
@@ -431,7 +430,6 @@ def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is
     own = "options of the agent changed (noise), and " if option == "agent" else ""
     assert [why for _, why in rebuilt if is_replaced] == is_replaced * [own + why]
     assert counts.owed_updates == is_replaced * counts.updates
-    assert search.state.restarted_at == is_replaced * [counts.env_steps]
     assert (search.state.observed == {"noise": (0.07, "found")}) == (outcome != "nothing")
 
 

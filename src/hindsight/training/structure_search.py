@@ -97,7 +97,6 @@ class SearchState:
     observed: options that were found, with their reasons. endings: how the episodes so far ended.
     found_endings: the options that follow from it, with their reasons, once it was clear.
     ends_early: whether episodes may end where an object is lost.
-    restarted_at: environment steps at which the agent began anew, because it was poor.
     """
 
     phase: Phase = "random"
@@ -110,7 +109,6 @@ class SearchState:
     endings: Endings = field(default_factory=Endings)
     found_endings: dict[str, tuple[Any, str]] = field(default_factory=dict)
     ends_early: bool = True
-    restarted_at: list[int] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchState:
@@ -346,8 +344,6 @@ class StructureSearch:
 
     def _replace_agent(self, run: Run, settings: Settings) -> None:
         """Go on with a new agent, which makes up for the updates of the one before it."""
-        if not _has_not_learned(run):
-            self.state.restarted_at.append(run.counts.env_steps)
         parts = self._build(settings, None)
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.counts.owed_updates += catch_up
