@@ -18,6 +18,8 @@ from hindsight.errors import (
     ShapeError,
     UnknownNameError,
 )
+from hindsight.report.page import run_page
+from hindsight.report.run import read_run
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 50, "eval_every": 0}
 
@@ -342,3 +344,20 @@ def test_enormous_rewards_train_finite_weights():
 
     with HER(lambda: Enormous(max_steps=10), recipe="point_reach", **SMALL) as model:
         assert model.learn(80).agent.is_finite()
+
+
+def test_an_evaluation_after_learn_is_in_the_folder_and_in_the_report(model, tmp_path):
+    folder = tmp_path / "run"
+    model.learn(60, folder=folder)
+    first, second = model.evaluate(20), model.evaluate(10, seed=3)
+    run = read_run(folder)
+    assert run.column("test/success_rate").tolist()[-2:] == [first.success_rate, second.success_rate]
+    assert run.last("eval/mean_success_rate") == np.mean([first.success_rate, second.success_rate])
+    assert [each.desired_goal for each in run.evaluated] == [o.desired_goal for e in (first, second) for o in e.outcomes]
+    page = run_page(run)
+    assert "Not evaluated yet" not in page.verdict.title
+    assert [plot.key for section in page.sections for plot in section.plots if plot.goals] == ["goals-0-1"]
+    assert [path.name for path in (folder / "policies").iterdir()] == ["latest.safetensors"]
+    model.close()
+    model.evaluate(1)  # the folder is closed
+    assert len(read_run(folder).evaluated) == 30

@@ -75,7 +75,7 @@ Callback = Callable[[View], bool | None]
 
 
 class EvaluateEvery:
-    """Evaluates every `steps` environment steps. Records eval/success_rate, and its mean over the last ten evaluations.
+    """Evaluates every `steps` environment steps. If `HER.learn` has a folder, the evaluations are in its files and report.
 
     history: the evaluations so far, each with its step count.
     """
@@ -87,10 +87,7 @@ class EvaluateEvery:
     def __call__(self, view: View) -> None:
         """Evaluate if it is due."""
         if _is_due(self.steps, view.num_timesteps, view.new_steps):
-            evaluation = view.evaluate(self.episodes)
-            self.history.append((view.num_timesteps, evaluation))
-            view.record("eval/success_rate", evaluation.success_rate)
-            view.record("eval/mean_success_rate", float(np.mean([e.success_rate for _, e in self.history[-10:]])))
+            self.history.append((view.num_timesteps, view.evaluate(self.episodes)))
 
 
 class KeepEvery:

@@ -158,9 +158,13 @@ class HER:
         """Return the success rate, its interval and the return of `episodes` episodes without exploration.
 
         seed: determines the episodes. Training uses others; with the default, so does the choice of the best policy.
+        The result is also written to the run folder that `learn` wrote last, if it is still open.
         """
         whole_number("episodes", episodes, 1)
-        return Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
+        evaluation = Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
+        if self._folder is not None:
+            self._folder.add_evaluation(self.trainer, evaluation)
+        return evaluation
 
     def save(self, path_or_file: str | Path | BinaryIO) -> None:
         """Write everything but the replay buffer to a file, atomically, or to an open binary file."""
@@ -268,16 +272,8 @@ class HER:
 
     def _open_folder(self, path: Path) -> RunFolder:
         """Return the run folder at `path`. It stays open until `learn` gets another one, or until `close`."""
-        from .training.run_folder import RunFolder
-
         if self._folder is None or self._folder.path != path:
-            folder = RunFolder(path, self.settings, self.spec, demonstrations=self.trainer.demonstrations)
-            try:
-                _refuse_used(folder)
-                folder.begin()
-            except HindsightError:
-                folder.close()
-                raise
+            folder = _begin_folder(path, self.trainer, self.spec)
             if self._folder is not None:
                 self._folder.close()
             self._folder = folder
@@ -297,13 +293,22 @@ def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
         )
 
 
-def _refuse_used(folder: RunFolder) -> None:
-    """Raise RunFolderError if a run was begun in the folder."""
-    if folder.holds_a_run:
-        raise RunFolderError(
-            f"{folder.path} already holds a run. Give another folder. To go on from its policy: "
-            f"HER.load({str(folder.path)!r}).learn(..., folder=...), also with another folder"
-        )
+def _begin_folder(path: Path, trainer: Trainer, spec: GoalSpec) -> RunFolder:
+    """Return the folder of a new run. Raises RunFolderError if a run was begun in it."""
+    from .training.run_folder import RunFolder
+
+    folder = RunFolder(path, trainer.settings, spec, demonstrations=trainer.demonstrations)
+    try:
+        if folder.holds_a_run:
+            raise RunFolderError(
+                f"{path} already holds a run. Give another folder. To go on from its policy: "
+                f"HER.load({str(path)!r}).learn(..., folder=...), also with another folder"
+            )
+        folder.begin()
+    except HindsightError:
+        folder.close()
+        raise
+    return folder
 
 
 def _as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:

@@ -537,6 +537,21 @@ def test_the_already_achieved_fraction_counts_relabelled_samples_that_were_at_th
     assert buffer.already_achieved_fraction(batch) is None
 
 
+def test_no_goal_counts_as_already_achieved_if_none_is_ever_rewarded():
+    """A compute_reward(x, x) of -1 is the reward of a failure, also where another goal would be rewarded."""
+    buffer = make_buffer(strategy="final")
+    buffer.add_episode(make_episode(1, 4))
+    batch = buffer.sample(4)
+    batch.is_relabelled[:] = [True, True, True, False]
+    batch.achieved_goal[:, 0] = batch.goal[:, 0] = [7.0, 8.0, 3.0, 5.0]
+    buffer.compute_reward = lambda achieved, goal, info: -np.ones(len(goal))
+    assert buffer.already_achieved_fraction(batch) is None
+    buffer.compute_reward = lambda achieved, goal, info: (achieved == goal + 1)[:, 0] - 1.0
+    assert buffer.already_achieved_fraction(batch) is None
+    buffer.compute_reward = lambda achieved, goal, info: (achieved == goal)[:, 0] - 1.0
+    assert buffer.already_achieved_fraction(batch) == 1.0
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"relabel_at": "episode_end"}, {"n_steps": 3}, {"relabel": "future=0.5,desired=0.4"}]
 )

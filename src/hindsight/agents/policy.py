@@ -153,7 +153,7 @@ def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PolicyWeights:
     """The numbers of a policy, float32.
 
@@ -167,6 +167,9 @@ class PolicyWeights:
     input_scale: Array
     places: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     next_place: Array = field(default_factory=lambda: np.zeros((0, 0), np.int16))
+
+    def __repr__(self) -> str:
+        return f"PolicyWeights({self.flat.size:,} weights, {self.input_mean.size} inputs)"
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Finding:
     sentence: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckReport:
     """The findings about an environment. `str(report)` is a table for a terminal.
 
@@ -74,9 +74,15 @@ class CheckReport:
 
     def __str__(self) -> str:
         lines = [f"  {f.level:<8} {f.name:<18} {f.sentence}" for f in self.findings]
+        return "\n".join([self.env, *lines, self._conclusion])
+
+    def __repr__(self) -> str:
+        return f"CheckReport({self._conclusion})"
+
+    @property
+    def _conclusion(self) -> str:
         counts = f"errors {len(self.of('error'))}, warnings {len(self.of('warning'))}, not seen {len(self.of('not seen'))}"
-        verdict = "ready for hindsight" if self.ok else "not ready for hindsight"
-        return "\n".join([self.env, *lines, f"{self.env} is {verdict}: {counts}"])
+        return f"{self.env} is {'ready' if self.ok else 'not ready'} for hindsight: {counts}"
 
 
 def check_goal_env(

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from ..errors import OptionError
 from .messages import option_error
 
+LONGEST_REPR = 250  # characters
 Fraction = Annotated[float, Ge(0), Le(1)]
 Rate = Annotated[float, Gt(0), Le(1)]
 
@@ -52,8 +53,19 @@ class OptionRecord(BaseModel):
         """Return plain data, ready for JSON, from which an equal record can be made."""
         return {name: _as_plain(value) for name, value in self._values().items()}
 
+    def __repr__(self) -> str:
+        """Return the options that differ from their default."""
+        defaults = {name: info.default for name, info in type(self).model_fields.items()}
+        changed = [f"{name}={value!r}" for name, value in self._values().items() if value != defaults[name]]
+        return shortened(f"{type(self).__name__}({', '.join(changed)})")
+
     def _values(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in type(self).model_fields}
+
+
+def shortened(text: str) -> str:
+    """Return a text that may be long as the last line of a notebook's cell, cut off after LONGEST_REPR characters."""
+    return text if len(text) <= LONGEST_REPR else f"{text[: LONGEST_REPR - 4]}...)"
 
 
 class OptionField(NamedTuple):

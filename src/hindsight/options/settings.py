@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import UnknownNameError, nearest
 from .agent import AGENT_OPTIONS, AgentOptions
 from .messages import unknown_option
-from .record import OptionField, OptionRecord, option_fields
+from .record import OptionField, OptionRecord, option_fields, shortened
 from .replay import ReplayOptions
 from .rollout import RolloutOptions
 from .training import TrainingOptions
@@ -17,7 +17,7 @@ from .training import TrainingOptions
 STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences")  # options that say it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings:
     """The four option records of a run. No option name occurs in two of them.
 
@@ -41,6 +41,10 @@ class Settings:
         """Where the structure of the task comes from: "none", "inferred" or "declared"."""
         flat = self.flat()
         return self.training.structure or ("declared" if any(flat.get(name) for name in STRUCTURE) else "none")
+
+    def __repr__(self) -> str:
+        given = ", ".join(sorted(self.given)) or "none"
+        return shortened(f"Settings({self.agent}, recipe {self.recipe!r}, {self.variant}, options given: {given})")
 
     def records(self) -> tuple[OptionRecord, ...]:
         """Return the option records."""

@@ -21,7 +21,7 @@ Record = TypeVar("Record")
 OBSERVATION_KEYS = ("observation", "achieved_goal", "desired_goal")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ArraySpec:
     """Shape, dtype and bounds of one array of a task.
 
@@ -61,6 +61,9 @@ class ArraySpec:
             return np.full(self.shape, low.item()), np.full(self.shape, high.item())
         return low.reshape(self.shape), high.reshape(self.shape)
 
+    def __repr__(self) -> str:
+        return f"ArraySpec({self.shape} {self.dtype})"
+
     @classmethod
     def from_space(cls, space: spaces.Space[Any], name: str) -> ArraySpec:
         """Return the spec of a Box, Discrete, MultiBinary or MultiDiscrete space. Raises GoalEnvError for other spaces."""
@@ -83,7 +86,7 @@ class ArraySpec:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GoalSpec:
     """Spaces, time limit and reward range of a goal-conditioned task.
 
@@ -150,8 +153,13 @@ class GoalSpec:
             differences.append(f"action bounds {mine.low} to {mine.high} against {theirs.low} to {theirs.high}")
         return "; ".join(differences)
 
+    def __repr__(self) -> str:
+        names = ("observation", "goal", "action")
+        arrays = ", ".join(f"{name} {array.shape} {array.dtype}" for name in names if (array := getattr(self, name)))
+        return f"GoalSpec({self.env_id or 'no id'}: {arrays}, at most {self.max_episode_steps} steps)"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Episode:
     """One whole episode of T steps. Raises InputError if the lengths of its arrays do not fit.
 
@@ -188,8 +196,11 @@ class Episode:
         """Return the number of steps."""
         return len(self.action)
 
+    def __repr__(self) -> str:
+        return f"Episode({len(self)} steps, return {self.reward.sum():.2f}, success {self.success})"
 
-@dataclass(eq=False, slots=True)  # not frozen: a frozen one takes six times as long to construct
+
+@dataclass(eq=False, slots=True, repr=False)  # not frozen: a frozen one takes six times as long to construct
 class Batch:
     """B transitions. Every array may have further leading axes: (n, B, ...).
 
@@ -224,6 +235,10 @@ class Batch:
     def __len__(self) -> int:
         """Return the length of the leading axis."""
         return len(self.reward)
+
+    def __repr__(self) -> str:
+        arrays = ", ".join(f"{name} {getattr(self, name).shape}" for name in ("observation", "goal", "action", "reward"))
+        return f"Batch({arrays}, {np.mean(self.is_relabelled):.0%} relabelled)"
 
     def __getitem__(self, index: Any) -> Batch:
         """Return every array at this index; slices and integers give views."""

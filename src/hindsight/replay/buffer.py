@@ -102,6 +102,9 @@ class HindsightBuffer:
         """Number of transitions that can be sampled: those of finished episodes."""
         return self.timeline.num_transitions
 
+    def __repr__(self) -> str:
+        return f"HindsightBuffer({len(self):,} of {self.timeline.capacity:,} transitions, {self.num_episodes:,} episodes)"
+
     @property
     def num_episodes(self) -> int:
         """Number of finished episodes."""
@@ -215,14 +218,12 @@ class HindsightBuffer:
     def already_achieved_fraction(self, batch: Batch) -> float | None:
         """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
 
-        Achieved means: the reward is as good as at the goal. None if no sample is relabelled or the reward needs info.
+        Achieved means: the reward is as good as at the goal, and that is better than the worst reward for other goals.
+        None if no sample is relabelled, if the reward needs info, or if no goal of the batch is rewarded.
         """
-        here = batch.is_relabelled
-        if self.options.info_keys or not here.any():
+        if self.options.info_keys or not batch.is_relabelled.any():
             return None
-        goals = (batch.achieved_goal[here], batch.goal[here])
-        before, at_goal = (np.asarray(self.compute_reward(achieved, goals[1], {})) for achieved in goals)
-        return float(np.mean(before >= at_goal))
+        return _achieved_fraction(self.compute_reward, batch)
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
@@ -388,3 +389,13 @@ def compile_kernels(symmetries: bool) -> None:
     buffer = HindsightBuffer(4, GoalSpec(part, part, part), None, lambda achieved, goal, info: goal[:, 0], options=options)
     buffer.add_episode(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
     buffer.sample(1)
+
+
+def _achieved_fraction(compute_reward: RewardFunction, batch: Batch) -> float | None:
+    """Return how many of the relabelled goals were achieved before their step, None if none is rewarded."""
+    here = batch.is_relabelled
+    achieved, goal = batch.achieved_goal[here], batch.goal[here]
+    before, at_goal = (np.asarray(compute_reward(place, goal, {})) for place in (achieved, goal))
+    others = np.asarray(compute_reward(batch.achieved_goal, np.roll(batch.goal, 1, axis=0), {}))
+    is_rewarded = at_goal > min(before.min(), at_goal.min(), others.min())
+    return float(np.mean((before >= at_goal) & is_rewarded)) if is_rewarded.any() else None

@@ -20,7 +20,7 @@ UNSEEN_SEED = 1_000_003  # default of `HER.evaluate`: other episodes than those 
 ATTEMPTS = 3  # at a job, before the error of the environment is raised
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Outcome:
     """The result of one evaluation episode.
 
@@ -42,8 +42,11 @@ class Outcome:
         word = "success" if self.success else "failure"
         return f"{word}, return {self.episode_return:.2f}, final distance {self.final_distance:.4f}, {self.steps} steps"
 
+    def __repr__(self) -> str:
+        return f"Outcome(episode {self.episode}: {self})"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The outcomes of some episodes, and their statistics.
 
@@ -95,6 +98,9 @@ class Evaluation:
             f"success {self.success_rate:.1%} of {len(self.outcomes)} episodes (95 % interval {low:.1%} to {high:.1%}), "
             f"return {self.return_mean:.2f} +- {self.return_std:.2f}, final distance {self.final_distance:.4f}"
         )
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self})"
 
 
 def result_with_retries(source: Source, ticket: int, counts: Counts) -> list[Episode]:

@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +20,10 @@ from ..options import Settings
 from ..records import GoalSpec
 from .checkpoint import restore_trainer, trainer_state
 from .demonstrations import Demonstrations
-from .events import EvaluationFinished, Event, JobFinished
+from .evaluate import Evaluation
+from .events import EvaluationFinished, Event, JobFinished, Snapshot
 from .explain import explain
+from .line_files import CHANGES, EPISODES, EVALUATIONS, GROWING, METRICS, LineFiles
 from .machine import machine_facts
 from .metrics import change_record, count_metrics, episode_records, evaluation_metrics, table_text
 from .saved_model import SavedModel, refuse_other_settings
@@ -31,8 +33,6 @@ from .trainer import Trainer
 FREE_ON_RESUME = frozenset({"steps", "workers", "engine", "ray_address", "checkpoint_every", "env_module"})
 SETTINGS, ENDING, TABLE = "settings.json", "ended.json", "progress.csv"
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
-METRICS, EVALUATIONS, EPISODES, CHANGES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl", "changes.jsonl"
-GROWING = (METRICS, EVALUATIONS, EPISODES, CHANGES)
 WRITTEN = (SETTINGS, ENDING, TABLE, CHECKPOINT, PREVIOUS, *GROWING, "lock", "policies")
 KIND = "checkpoint"
 
@@ -69,8 +69,9 @@ class RunFolder:
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
         self._logged_at = self._checkpoint_at = 0
+        self._history: list[dict[str, float]] = []  # evaluations of `HER.evaluate`
         self._unsaved: dict[str, SavedModel] = {}  # policies that are still to be written, by their names
-        self._unsaved_lines: dict[str, str] = {}  # lines that are still to be written, by the names of their files
+        self._lines = LineFiles(path)
         path.mkdir(parents=True, exist_ok=True)
         if links := [name for name in WRITTEN if (path / name).is_symlink()]:
             raise RunFolderError(f"{path / links[0]} is a symbolic link, which is not followed. Give another folder")
@@ -126,8 +127,7 @@ class RunFolder:
         else:
             self._set_aside()
         (self.path / ENDING).unlink(missing_ok=True)
-        for name in GROWING:
-            storage.truncate(self.path / name, sizes.get(name, 0))
+        self._lines.truncate(sizes)
         self._write_table()
         self._take_settings(trainer)  # those of the checkpoint: the process that was killed may have found others since
 
@@ -138,9 +138,9 @@ class RunFolder:
         if isinstance(event, JobFinished):
             options, now = self.settings.training, trainer.counts.env_steps
             records = episode_records(event.episodes, now)
-            self._attempt(lambda: self._append(EPISODES, records))
+            self._attempt(lambda: self._lines.append(EPISODES, records))
             if event.changes:
-                self._attempt(lambda: self._append(CHANGES, map(change_record, event.changes)))
+                self._attempt(lambda: self._lines.append(CHANGES, map(change_record, event.changes)))
             if not event.evaluation_follows and now // options.log_every > self._logged_at // options.log_every:
                 self._attempt(lambda: self._log(trainer))
             every = options.checkpoint_every
@@ -148,19 +148,31 @@ class RunFolder:
                 self._attempt(lambda: self.save_checkpoint(trainer))
         elif isinstance(event, EvaluationFinished):
             self._attempt(lambda: self._save_policies(trainer, event))
-            self._attempt(lambda: self._log(trainer, event))
-            env_steps = {"env_steps": event.snapshot.counts.env_steps}
-            outcomes = (env_steps | asdict(outcome) for outcome in event.evaluation.outcomes)
-            self._attempt(lambda: self._append(EVALUATIONS, outcomes))
-            self._attempt(self._write_table)
+            self._write_evaluation(trainer, event, trainer.history)
+
+    def add_evaluation(self, trainer: Trainer, evaluation: Evaluation) -> None:
+        """Write an evaluation of the policy as it is now, which `HER.evaluate` made. It does not choose the best policy."""
+        self._history.append({"success_rate": evaluation.success_rate})
+        snapshot = Snapshot.take(trainer.agent, trainer.counts, trainer.meter.take_means())
+        self._write_evaluation(trainer, EvaluationFinished(evaluation, False, snapshot), self._history)
+
+    def _write_evaluation(
+        self, trainer: Trainer, event: EvaluationFinished, history: Sequence[Mapping[str, float]]
+    ) -> None:
+        """Write a record and the outcomes of an evaluation. history: the evaluations so far, this one included."""
+        self._attempt(lambda: self._log(trainer, event, history))
+        env_steps = {"env_steps": event.snapshot.counts.env_steps}
+        outcomes = [env_steps | asdict(outcome) for outcome in event.evaluation.outcomes]
+        self._attempt(lambda: self._lines.append(EVALUATIONS, outcomes))
+        self._attempt(self._write_table)
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         """Write everything from which the run goes on to the same bytes, and the policy as it is now."""
-        self._attempt(self._write_lines)
+        self._attempt(self._lines.write)
         arrays, state = trainer_state(trainer)
-        sizes = {name: (self.path / name).stat().st_size for name in GROWING if (self.path / name).exists()}
+        sizes = self._lines.sizes()
         self._checkpoint_at = trainer.counts.env_steps
-        data = {"trainer": state, "logged_at": self._logged_at, "sizes": sizes, "unsaved_lines": self._unsaved_lines}
+        data = {"trainer": state, "logged_at": self._logged_at, "sizes": sizes, "unsaved_lines": self._lines.unsaved}
         storage.save_arrays(self.path / CHECKPOINT, KIND, arrays, data, previous=self.path / PREVIOUS)
         if trainer.evaluator.evaluated_at != trainer.counts.env_steps:  # else the evaluation wrote this policy
             facts = trainer.counts.facts()
@@ -178,7 +190,7 @@ class RunFolder:
         steps = trainer.counts.env_steps
         if steps > self._logged_at:
             self._log(trainer)
-        self._write_lines()
+        self._lines.write()
         self._write_table()
         why = "solved" if trainer.is_solved else "steps" if steps >= self.settings.training.steps else "stopped"
         storage.save_bytes(self.path / ENDING, storage.json_text(Ending(why, steps)._asdict()).encode())
@@ -214,7 +226,7 @@ class RunFolder:
                 self._logged_at = int(data["logged_at"])
                 sizes = {name: max(0, int(size)) for name, size in data["sizes"].items()}
                 unsaved = data.get("unsaved_lines", {})
-                self._unsaved_lines = {name: str(unsaved[name]) for name in GROWING if name in unsaved}
+                self._lines.unsaved = {name: str(unsaved[name]) for name in GROWING if name in unsaved}
             except (FileError, KeyError, TypeError, ValueError, AttributeError) as problem:
                 problems.append(str(problem))
                 continue
@@ -238,28 +250,22 @@ class RunFolder:
         except (OSError, FileError) as problem:
             warnings.warn(f"a file of the run was not written ({problem}). Training goes on", RuntimeWarning, stacklevel=3)
 
-    def _log(self, trainer: Trainer, event: EvaluationFinished | None = None) -> None:
-        """Write one record: counts, means since the last record, and the evaluation that is complete now."""
+    def _log(
+        self, trainer: Trainer, event: EvaluationFinished | None = None, history: Sequence[Mapping[str, float]] = ()
+    ) -> None:
+        """Write one record: counts, means since the last record, and the evaluation that is complete now.
+
+        history: the evaluations so far.
+        """
         counts = event.snapshot.counts if event else trainer.counts
         self._logged_at = max(self._logged_at, counts.env_steps)
         means = dict(event.snapshot.means) if event else trainer.meter.take_means()
         record = count_metrics(counts, trainer.counts) | means | trainer.agent.input_statistics()
         if event:
-            record |= evaluation_metrics(event.evaluation, trainer.history)
+            record |= evaluation_metrics(event.evaluation, history)
         for listener in self.listeners:
             listener(record)
-        self._append(METRICS, [record])
-
-    def _append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
-        """Add records to a file of lines. If that fails, they are written later."""
-        self._unsaved_lines[name] = self._unsaved_lines.get(name, "") + storage.json_lines(records)
-        self._write_lines(name)
-
-    def _write_lines(self, *names: str) -> None:
-        """Write the lines that are still to be written, of all files without `names`."""
-        for name in names or list(self._unsaved_lines):
-            storage.append_text(self.path / name, self._unsaved_lines[name])
-            del self._unsaved_lines[name]
+        self._lines.append(METRICS, [record])
 
     def _write_table(self) -> None:
         records, _ = storage.read_lines(self.path / METRICS)

@@ -22,7 +22,7 @@ KIND = "policy"
 BEST_FIRST = ("best", "latest")  # names of policies in a run folder
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SavedModel:
     """The content of a policy file.
 
@@ -36,6 +36,10 @@ class SavedModel:
     weights: PolicyWeights
     agent_state: Mapping[str, Array]
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        steps = self.facts.get("env_steps", 0)
+        return f"SavedModel({self.settings.agent} for {self.spec.env_id or 'no id'}, after {steps:,} steps)"
 
     @cached_property
     def policy(self) -> PolicySpec:
