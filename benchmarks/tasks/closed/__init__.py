@@ -4,5 +4,7 @@ A closed task that was looked at becomes open and is replaced.
 """
 
 from ..task import Task
+from . import angles, bodies, discrete, fragile, grasp, hit, later, objects, obstacles, plants, pull, push, rewards, units
 
-TASKS: tuple[Task, ...] = ()
+_MODULES = (obstacles, fragile, push, pull, grasp, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
+TASKS: tuple[Task, ...] = tuple(task for module in _MODULES for task in module.TASKS)
