@@ -96,11 +96,11 @@ def hanoi(pegs: Any, action: int) -> Any:
     return pegs
 
 
-class FourDiscs(gymnasium.Env):
-    """The Towers of Hanoi with four discs, from any position to any other. A position is four times one of three pegs."""
+class ThreeDiscs(gymnasium.Env):
+    """The Towers of Hanoi with three discs, from any position to any other. A position is three times one of three pegs."""
 
     def __init__(self) -> None:
-        self.observation_space = goal_space(real(12, 0, 1), real(12, 0, 1))
+        self.observation_space = goal_space(real(9, 0, 1), real(9, 0, 1))
         self.action_space = spaces.Discrete(6)
 
     def _one_hot(self, pegs: Any) -> Any:
@@ -112,9 +112,9 @@ class FourDiscs(gymnasium.Env):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         super().reset(seed=seed)
-        self.pegs = self.goal = tuple(self.np_random.integers(0, 3, 4).tolist())
+        self.pegs = self.goal = tuple(self.np_random.integers(0, 3, 3).tolist())
         while self.goal == self.pegs:
-            self.goal = tuple(self.np_random.integers(0, 3, 4).tolist())
+            self.goal = tuple(self.np_random.integers(0, 3, 3).tolist())
         return self._observe(), {}
 
     def step(self, action: Any) -> Any:
@@ -132,7 +132,7 @@ def discs_script() -> Any:
         return [(action, hanoi(pegs, action)) for action in range(6)]
 
     def act(observation: Any) -> Any:
-        pegs, goal = (tuple(observation[key].reshape(4, 3).argmax(1).tolist()) for key in ("observation", "desired_goal"))
+        pegs, goal = (tuple(observation[key].reshape(3, 3).argmax(1).tolist()) for key in ("observation", "desired_goal"))
         if pegs == goal:  # a move against the rules keeps the position
             return next(action for action, new in neighbours(pegs) if new == pegs)
         return first_move(pegs, neighbours, lambda state: state == goal)
@@ -210,6 +210,6 @@ def rooms_script() -> Any:
 
 TASKS = (
     Task("CrateGrid-v0", "discrete", "closed", CrateGrid, 40, crate_script, budget=20_000),
-    Task("FourDiscs-v0", "discrete", "closed", FourDiscs, 40, discs_script, budget=20_000),
+    Task("ThreeDiscs-v0", "discrete", "closed", ThreeDiscs, 30, discs_script, budget=15_000),
     Task("KeyRooms-v0", "discrete", "closed", KeyRooms, 50, rooms_script, budget=15_000),
 )
