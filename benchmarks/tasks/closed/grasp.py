@@ -32,6 +32,8 @@ class PinchBlock(gymnasium.Env):
         self.block = np.array([self.np_random.uniform(-0.3, 0.3), HALF])
         self.hand = np.array([np.clip(self.block[0] + self.np_random.uniform(-0.1, 0.1), -0.4, 0.4), 0.15])
         self.gap = 0.08  # half of the distance of the fingers
+        if self.np_random.random() < 0.5:  # half of the episodes begin with the block in the fingers
+            self.hand, self.gap = self.block.copy(), HALF
         self.goal = self.block
         while np.linalg.norm(self.goal - self.block) < 0.12:
             height = HALF if self.np_random.random() < 0.3 else self.np_random.uniform(0.1, 0.4)

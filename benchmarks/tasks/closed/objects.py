@@ -10,7 +10,7 @@ import numpy as np
 from ..task import Task
 from .spaces import goal_space, real
 
-WIRES = np.array([-0.4, 0.4])  # heights
+WIRES = np.array([-0.3, 0.3])  # heights
 REACH = 0.15  # between the centres of cursor and bead when they touch
 
 
@@ -46,7 +46,7 @@ class TwoBeads(gymnasium.Env):
         return observation, float(reward), bool(reward == 0), False, {"is_success": bool(reward == 0)}
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        return -np.any(np.abs(achieved_goal - desired_goal) > 0.08, axis=-1).astype(np.float64)
+        return -np.any(np.abs(achieved_goal - desired_goal) > 0.1, axis=-1).astype(np.float64)
 
 
 def beads_script() -> Any:

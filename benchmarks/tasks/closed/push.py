@@ -32,7 +32,7 @@ class CoasterPush(gymnasium.Env):
         self.hand = self.goal = self.coaster
         while not 9 < np.linalg.norm(self.hand - self.coaster) < 18:
             self.hand = self.np_random.uniform(5, 55, 2)
-        while not 8 < np.linalg.norm(self.goal - self.coaster) < 20:
+        while not 8 < np.linalg.norm(self.goal - self.coaster) < 16:
             self.goal = self.np_random.uniform(12, 48, 2)
         return self._observe(), {}
 
@@ -50,7 +50,7 @@ class CoasterPush(gymnasium.Env):
         return observation, float(reward), False, False, {"is_success": bool(reward == 0)}
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        return -(np.linalg.norm(achieved_goal - desired_goal, axis=-1) > 2.5).astype(np.float32)
+        return -(np.linalg.norm(achieved_goal - desired_goal, axis=-1) > 3).astype(np.float32)
 
 
 def coaster_script() -> Any:
