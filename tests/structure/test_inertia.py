@@ -29,6 +29,28 @@ def test_what_keeps_its_speed_on_a_long_way_gets_repeated_actions():
     assert "correlate with 0.9" in inertia.evidence()
 
 
+def test_a_wind_that_differs_between_episodes_is_no_inertia():
+    """Ten episodes drift by up to 10 per step. Random actions move by up to 1, independently."""
+    rng = np.random.default_rng(0)
+    episode = np.repeat(np.arange(10), 100)
+    moves = (np.linspace(-10, 10, 10)[episode] + rng.uniform(-1, 1, 1_000))[:, None]
+    place = moves.cumsum(0) - moves
+    steps = Steps(place, moves, place + moves, place, place + moves, place + 1_000, episode)
+    assert measure_inertia(steps).correlation == pytest.approx(0, abs=0.1)
+
+
+def test_the_correlation_is_at_most_1():
+    """In each episode the speed grows: the last displacement of an episode is the largest."""
+    moves, episode = np.tile([[1.0], [2.0], [3.0], [10.0]], (5, 1)), np.repeat(np.arange(5), 4)
+    place = moves.cumsum(0) - moves
+    steps = Steps(place, moves, place + moves, place, place + moves, place + 100, episode)
+    now, before = np.array([-2.0, -1, 6]), np.array([-3.0, -2, -1])  # without the mean, 4
+    expected = now @ before / np.sqrt((now @ now) * (before @ before))
+    assert measure_inertia(steps).correlation == pytest.approx(expected)
+    still = Steps(place, moves, place, place, place, place + 100, episode)
+    assert measure_inertia(still).correlation == 0
+
+
 @pytest.mark.parametrize(("kept", "distance"), [(0.97, 20.0), (0.5, 400.0)])
 def test_a_short_way_or_little_inertia_changes_nothing(kept, distance):
     assert measure_inertia(steps_of(kept, distance)).options() == {}

@@ -87,6 +87,27 @@ def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):
     assert len(Symmetries(structure.options()["symmetries"], SPEC)) == 8
 
 
+def shifted(episode, by):
+    """Return an episode of a world that lies elsewhere."""
+    observation = episode.observation.copy()
+    for name in ("tool", "object"):
+        observation[:, COLUMNS[name]] += by
+    goals = {name: getattr(episode, name) + by for name in ("achieved_goal", "desired_goal")}
+    return replace(episode, observation=observation, **goals)
+
+
+def test_the_centre_of_a_mirror_is_exact_for_the_size_of_the_task_wherever_it_lies(inferred):
+    _, episodes, probing = inferred
+    by = np.array([1001.34, 0.749])
+    played, sought = ([shifted(episode, by) for episode in each] for each in (episodes, probing))
+    elsewhere = infer_structure(played, SPEC, sought)
+    assert [symmetry.holds for symmetry in elsewhere.symmetries] == [True, True, True]
+    start = np.mean([episode.observation[0, COLUMNS["tool"]] for episode in played + sought], axis=0)
+    for symmetry, centre, axis in zip(elsewhere.symmetries, start, "01", strict=False):
+        (mirrored,) = [word for word in symmetry.text.split() if word.startswith(f"g{axis}=")]
+        assert float(mirrored[3:].removesuffix(f"-g{axis}")) / 2 == pytest.approx(centre, abs=1e-3)
+
+
 def test_a_mirror_that_fails_only_beyond_the_goals_holds():
     structure = structure_of(world=Walled(0))[0]
     assert [symmetry.holds for symmetry in structure.symmetries] == [True, True, True]

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..records import Array
 from .steps import Steps
 
-KEEPS_SPEED = 0.9  # correlation of the moves of successive steps under independent random actions
+KEEPS_SPEED = 0.9  # correlation of the displacements of successive steps under independent random actions
 FAR = 40  # steps to a goal at the speed of random actions
 LONGEST_REPEAT = 20  # steps: half of FAR
 DETOUR = 6  # times the steps to a goal: a policy that has learned needs no more
@@ -31,10 +32,10 @@ PART_OF_EPISODE = 1 / 3  # of the time limit at most: the first few starts may b
 
 @dataclass(frozen=True)
 class Inertia:
-    """correlation: of successive moves. steps_to_goal: at the speed that 5 % of the random steps exceed.
+    """correlation: of successive displacements, without their mean in each episode, -1 to 1.
 
-    Both are those of the number of the goal that takes the most steps. starts_apart: mean distance between the starts of
-    episodes, relative to that between start and goal.
+    steps_to_goal: at the speed that 5 % of the random steps exceed. Both are those of the number of the goal that takes the
+    most steps. starts_apart: mean distance between the starts of episodes, relative to that between start and goal.
     """
 
     correlation: float
@@ -77,7 +78,7 @@ class Inertia:
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"successive moves of the achieved goal correlate with {self.correlation:.2f}, goals are "
+            f"successive displacements of the achieved goal correlate with {self.correlation:.2f}, goals are "
             f"{self.steps_to_goal:.0f} steps away at the speed of random actions, and starts are "
             f"{self.starts_apart:.1f} times as far apart"
         )
@@ -89,12 +90,23 @@ def measure_inertia(steps: Steps) -> Inertia:
     distance = np.abs(steps.desired_goal - steps.achieved_goal)[start].mean(0)
     needed = distance / np.maximum(np.quantile(np.abs(move), 0.95, axis=0), 1e-12)
     slowest = int(needed.argmax())
-    along = move[:, slowest]
-    correlation = (along * steps.of_step_before(move)[:, slowest]).sum() / max(np.square(along[~start]).sum(), 1e-12)
     starts, way = (
         steps.achieved_goal[start],
         np.linalg.norm((steps.desired_goal - steps.achieved_goal)[start], axis=1).mean(),
     )
     apart = np.linalg.norm(starts[:, None] - starts, axis=2)[np.triu_indices(len(starts), 1)]
     starts_apart = float(apart.mean() / max(way, 1e-12)) if len(apart) else 0.0
-    return Inertia(float(correlation), float(needed[slowest]), starts_apart)
+    return Inertia(_correlation(move[:, slowest], steps), float(needed[slowest]), starts_apart)
+
+
+def _correlation(move: Array, steps: Steps) -> float:
+    """Return the correlation of the displacements (N,) of successive steps.
+
+    The mean of each episode is subtracted: what moves everything all the time, as wind does, is no inertia.
+    """
+    _, episode = np.unique(steps.episode, return_inverse=True)
+    left = move - (np.bincount(episode, move) / np.bincount(episode))[episode]
+    later = ~steps.starts_episode
+    now, before = left[later], np.roll(left, 1)[later]
+    scale = float(np.sqrt(np.square(now).sum() * np.square(before).sum()))
+    return float(now @ before) / scale if scale > 0 else 0.0

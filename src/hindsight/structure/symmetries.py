@@ -68,7 +68,7 @@ class SymmetryFinder:
     ) -> None:
         self._steps, self._visible, self._contact = steps, list(visible), contact
         start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
-        digits = 4 - math.ceil(math.log10(float(np.abs(start).max()) + 1e-12))
+        digits = 4 - math.ceil(math.log10(steps.goal_std + 1e-12))  # of the size of the task, wherever it lies
         self._centre = start.round(digits)  # where the tool starts; rounded, so that the symmetries form a finite group
         places = {*contact.tool, *contact.thing}
         self._others = [column for column in self._visible if column not in places]
