@@ -133,7 +133,7 @@ class FourRooms(DiscreteTask):
     def begin(self) -> None:
         """Draw two free cells."""
         free = np.flatnonzero(~rooms())
-        self.state, self.goal = int(self.np_random.choice(free)), self.np_random.choice(free)
+        self.state, self.goal = (int(cell) for cell in self.np_random.choice(free, 2, replace=False))
 
     def step(self, action: int) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Replace the action with probability `slips`. Success ends the episode."""
@@ -156,7 +156,7 @@ class FourRooms(DiscreteTask):
 
     def seen(self) -> Seen:
         """Return the number of the cell."""
-        return {"observation": self.state, "achieved_goal": self.state, "desired_goal": int(self.goal)}
+        return {"observation": self.state, "achieved_goal": self.state, "desired_goal": self.goal}
 
 
 @cache
@@ -259,6 +259,6 @@ def open_and_push() -> Callable[[Observation], int]:
 
 TASKS = (
     Task("BoxGrid-v0", "discrete", "open", BoxGrid, 40, push_box),
-    Task("FourRooms-v0", "discrete", "open", FourRooms, 100, walk),
+    Task("FourRooms-v0", "discrete", "open", FourRooms, 55, walk),
     Task("KeyDoorBox-v0", "discrete", "open", KeyDoorBox, 60, open_and_push, 40_000, "box, key and door must be learned"),
 )

@@ -61,14 +61,14 @@ def pump(observation: Observation) -> Array:
 class Dose(GoalTask):
     """A dose passes through two stages before it acts. The concentration at the end must be right."""
 
-    near = 0.04
+    near = 0.03
 
     def __init__(self) -> None:
         super().__init__(3, 1, 1)
 
     def begin(self) -> None:
         """Begin with what is left of earlier doses."""
-        self.stages, self.goal = self.np_random.uniform(0, 1, 3), self.np_random.uniform(0.2, 1.2, 1)
+        self.stages, self.goal = self.np_random.uniform(0, 1.5, 3), self.np_random.uniform(0.2, 2.2, 1)
 
     def move(self, action: Array) -> None:
         """Give a dose, and let the rest move on."""

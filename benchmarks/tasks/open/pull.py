@@ -23,6 +23,8 @@ class Drawer(GoalTask):
         """Place the chest and the gripper."""
         self.chest, self.opening = self.place(-0.2, 0.2), self.np_random.uniform(0, 0.3, 1)
         self.goal = self.np_random.uniform(0, 0.3, 1)
+        while abs(self.goal[0] - self.opening[0]) < 2 * self.near:
+            self.goal = self.np_random.uniform(0, 0.3, 1)
         self.gripper, self.is_holding = (
             self.handle() + self.np_random.uniform(0.1, 0.25) * unit(self.np_random.uniform(-1.2, 1.2)),
             False,
@@ -73,6 +75,8 @@ class Door(GoalTask):
     def begin(self) -> None:
         """Draw the angles of the door now and at the end, and place the disc beside it."""
         self.angle, self.goal = self.np_random.uniform(-0.9, 0.9, 1), self.np_random.uniform(-1.2, 1.2, 1)
+        while abs(self.goal[0] - self.angle[0]) < 2 * self.near:
+            self.goal = self.np_random.uniform(-1.2, 1.2, 1)
         self.disc = 0.3 * unit(float(self.angle[0] + self.np_random.choice([-0.9, 0.9])))
         self.spin = 0.0
 
