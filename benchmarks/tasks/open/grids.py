@@ -131,9 +131,13 @@ class FourRooms(DiscreteTask):
         self.action_space = spaces.Discrete(4)
 
     def begin(self) -> None:
-        """Draw two free cells."""
+        """Draw two free cells that are at least four cells apart."""
         free = np.flatnonzero(~rooms())
-        self.state, self.goal = (int(cell) for cell in self.np_random.choice(free, 2, replace=False))
+        while True:
+            self.state, self.goal = (int(cell) for cell in self.np_random.choice(free, 2, replace=False))
+            (i, j), (k, m) = divmod(self.state, self.size), divmod(self.goal, self.size)
+            if abs(i - k) + abs(j - m) >= 4:
+                return
 
     def step(self, action: int) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Replace the action with probability `slips`. Success ends the episode."""
@@ -259,6 +263,6 @@ def open_and_push() -> Callable[[Observation], int]:
 
 TASKS = (
     Task("BoxGrid-v0", "discrete", "open", BoxGrid, 40, push_box),
-    Task("FourRooms-v0", "discrete", "open", FourRooms, 55, walk),
+    Task("FourRooms-v0", "discrete", "open", FourRooms, 60, walk),
     Task("KeyDoorBox-v0", "discrete", "open", KeyDoorBox, 60, open_and_push, 40_000, "box, key and door must be learned"),
 )
