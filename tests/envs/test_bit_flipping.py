@@ -116,8 +116,8 @@ def test_every_rule_is_kept(kind, continuous):
     assert {f.level for f in report.findings if f.name != "goal columns"} == {"ok"}, str(report)  # the goal may be an index
     spec = read_spec(env, options)
     assert (spec.max_episode_steps, spec.reward_low, spec.reward_high, spec.env_id) == (3, -1, 0, "BitFlipping-v0")
-    assert reward_function(env) == env.unwrapped.compute_reward
-    assert terminated_function(env) == env.unwrapped.compute_terminated
+    assert reward_function(env).function == env.unwrapped.compute_reward
+    assert terminated_function(env).function == env.unwrapped.compute_terminated
     assert resets_exactly(env)
     check_env(gymnasium.make("BitFlipping-v0", render_mode="rgb_array", **options).unwrapped)
 

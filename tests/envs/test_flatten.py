@@ -84,7 +84,7 @@ def test_further_keys_follow_the_observation_in_their_order():
     assert observation["observation"] in env.observation_space["observation"]
     assert set(observation) == {"observation", "achieved_goal", "desired_goal"}
     assert env.observation_space["desired_goal"] == Line().observation_space["desired_goal"]
-    assert reward_function(env) == env.unwrapped.compute_reward
+    assert reward_function(env).function == env.unwrapped.compute_reward
     with pytest.raises(OptionError, match="no observation 'speed', only"):
         make_goal_env(Fuelled, observation_keys=("speed",))
 

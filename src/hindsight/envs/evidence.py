@@ -13,8 +13,10 @@ import numpy as np
 
 from ..errors import InputError
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from .goal_functions import GoalFunction, find_reward, find_terminated, read_success, sample_goals
+from .call_forms import GoalFunction
+from .goal_functions import find_reward, find_terminated, read_success
 from .random_play import Environment, RandomEpisode, play_actions, random_actions
+from .sample_goals import sample_goals
 
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
 MAX_STEPS = 150  # of each of them

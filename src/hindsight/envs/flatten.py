@@ -11,7 +11,8 @@ from gymnasium import spaces
 
 from ..errors import OptionError
 from ..records import OBSERVATION_KEYS, Array
-from .goal_functions import GoalFunction, own_function, row_by_row
+from .call_forms import CallForm, Function, GoalFunction
+from .goal_functions import own_function
 from .random_play import Environment, name_of
 
 PLAIN = (spaces.Box, spaces.Discrete, spaces.MultiBinary)  # spaces that need no flattening
@@ -38,7 +39,7 @@ class FlattenGoalEnv(gymnasium.ObservationWrapper[Any, Any, Any]):
         if not all(isinstance(self._parts[key], PLAIN) for key in OBSERVATION_KEYS[1:]):
             for name in ("compute_reward", "compute_terminated"):
                 if function := own_function(env, name):
-                    setattr(self, name, self._with_flat_goals(function))
+                    setattr(self, name, self._with_flat_goals(function, name))
 
     def observation(self, observation: Mapping[str, Any]) -> dict[str, Any]:
         """Return the observation with flat parts."""
@@ -59,12 +60,12 @@ class FlattenGoalEnv(gymnasium.ObservationWrapper[Any, Any, Any]):
         low, high = (np.concatenate([getattr(each, name) for each in flat]) for name in ("low", "high"))
         return spaces.Box(low, high, dtype=low.dtype.type)
 
-    def _with_flat_goals(self, function: GoalFunction) -> GoalFunction:
+    def _with_flat_goals(self, function: Function, name: str) -> GoalFunction:
         """Return a function of flat goals that calls one of nested goals."""
         achieved_space, desired_space = (self._parts[key] for key in OBSERVATION_KEYS[1:])
 
         def call(achieved: Array, desired: Array, info: Any) -> Any:
             return function(spaces.unflatten(achieved_space, achieved), spaces.unflatten(desired_space, desired), info)
 
-        call_batch = row_by_row(call)
-        return lambda achieved, desired, info: (call_batch if np.ndim(achieved) > 1 else call)(achieved, desired, info)
+        space: Any = self.observation_space
+        return GoalFunction(call, name, space["desired_goal"].shape, CallForm("single"))

@@ -17,10 +17,11 @@ from gymnasium import wrappers
 from ..errors import GoalEnvError, HindsightError, OptionError
 from ..records import GoalSpec
 from .flatten import FlattenGoalEnv
-from .goal_functions import find_reward, own_function, sample_goals
+from .goal_functions import find_reward, own_function
 from .ids import make_by_id
 from .random_play import Environment, name_of, play_actions, random_actions
 from .rendering import prepare_rendering, render_once
+from .sample_goals import sample_goals
 
 EnvSource = str | Callable[..., Environment] | Environment
 KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor rewards
@@ -141,7 +142,7 @@ def _reward_range(env: Environment) -> tuple[float, float]:
     try:
         samples = sample_goals(env)
         reward, _ = find_reward(env, samples)
-        rewards = np.asarray(reward(samples.achieved.copy(), samples.desired.copy(), samples.info), np.float64)
+        rewards = np.asarray(reward(samples.achieved, samples.desired, samples.info), np.float64)
     except Exception:  # it rejects made-up goals; `reward_function` reports other errors
         return -np.inf, np.inf
     values = np.unique(rewards + 0.0)  # -0.0 becomes 0.0

@@ -111,6 +111,8 @@ def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, inf
     """Return what a function of the environment returns, (B,) numbers. Raises GoalEnvError if that cannot be used."""
     try:
         values = np.asarray(function(achieved, goal, info))
+    except GoalEnvError:  # it names the call
+        raise
     except Exception as problem:
         if "read-only" in str(problem):
             raise GoalEnvError(f"{name} must not write into its arguments ({problem}). Let it work on copies.") from problem
