@@ -185,8 +185,10 @@ def test_evaluation_uses_the_same_unseen_episodes_each_time(model):
     assert first == second
     assert len({o.seed for o in first.outcomes}) == 6
     assert model.evaluate(6, seed=1) != first
-    with pytest.raises(OptionError, match="at least 1"):
+    with pytest.raises(OptionError, match="episodes must be a whole number of at least 1"):
         model.evaluate(0)
+    with pytest.raises(OptionError, match="seed must be a whole number of at least 0"):
+        model.evaluate(1, seed=-1)
 
 
 def test_the_recipe_is_chosen_by_the_id_and_overridden_by_options():

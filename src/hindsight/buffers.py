@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 
 from .envs.check import check_goal_env
 from .envs.goal_env import read_spec
-from .envs.goal_functions import reward_function, terminated_function
+from .envs.goal_functions import reward_function, success_function, terminated_function
 from .envs.random_play import name_of
 from .errors import GoalEnvError, OptionError, UnknownNameError
 from .options import ReplayOptions
@@ -41,7 +41,7 @@ def make_buffer(
     an episode, and which entries of info the reward needs. Call it before `env.reset()`: the play moves the environment.
     Errors that the play shows are warnings, and so is a task in which no success was seen.
     capacity, options, seed, discount, subgoals: as for HindsightBuffer.
-    success_reward: reward of a success. None: the higher one if there are two rewards, else 0.
+    success_reward: reward of a success. None: compute_success of `env` decides, else the higher of two rewards, else 0.
     episode_length: usual number of steps per episode. None: the time limit.
     Raises GoalEnvError if `env` is not a goal environment, and OptionError for options that do not fit it.
     """
@@ -51,8 +51,10 @@ def make_buffer(
     spec = read_spec(single)
     compute_terminated = terminated_function(single)
     options = _with_findings(options, single, compute_terminated is not None, bool(subgoals))
+    compute_success = None
     if success_reward is None:
         success_reward = spec.reward_high if np.isfinite(spec.reward_high) else 0.0
+        compute_success = success_function(single) if options.relabel_terminated == "success" else None
     return HindsightBuffer(
         capacity,
         single.observation_space,
@@ -63,6 +65,7 @@ def make_buffer(
         seed=seed,
         options=options,
         compute_terminated=compute_terminated,
+        compute_success=compute_success,
         success_reward=success_reward,
         episode_length=spec.max_episode_steps if episode_length is None else episode_length,
         discount=discount,
@@ -94,7 +97,7 @@ def _with_findings(options: ReplayOptions, env: Any, has_termination: bool, has_
     Errors of the check are warnings here. has_termination: whether compute_terminated of the environment is used.
     has_subgoals: then no extra reward can be added.
     """
-    report = check_goal_env(env)
+    report = check_goal_env(env, reward=options.reward)
     for finding in report.of("error"):
         if finding.name not in NOT_FOR_BUFFERS and not (finding.name == "reward values" and options.extra_reward):
             _warn(f"check of {report.env}: {finding.name}: {finding.sentence}.")

@@ -311,6 +311,8 @@ def add_check(parser: Parser) -> None:
     _add_env_options(parser, "arguments of the environment, as in n_bits=30")
     parser.add_argument("--info-keys", nargs="+", default=(), metavar="NAME", help="entries of info that the reward needs")
     parser.number("--max-episode-steps", "a time limit; 0: that of the environment", 0)
+    rewards = "recompute: check with the rewards of compute_reward, whatever step returns (step)"
+    parser.add_argument("--reward", choices=("step", "recompute"), help=rewards)
 
 
 def check(arguments: Namespace) -> int:
@@ -328,6 +330,7 @@ def check(arguments: Namespace) -> int:
         recipe.options.get("symmetries", ()),
         info_keys=arguments.info_keys,
         max_episode_steps=arguments.max_episode_steps or None,
+        reward=arguments.reward or recipe.options.get("reward", "step"),
     )
     say(str(result))
     return int(not result.ok)

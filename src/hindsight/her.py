@@ -157,10 +157,11 @@ class HER:
     def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
         """Return the success rate, its interval and the return of `episodes` episodes without exploration.
 
-        seed: determines the episodes. Training uses others; with the default, so does the choice of the best policy.
+        seed: at least 0. Training uses other episodes; with the default, so does the choice of the best policy.
         The result is also written to the run folder that `learn` wrote last, if it is still open.
         """
         whole_number("episodes", episodes, 1)
+        whole_number("seed", seed, 0)
         evaluation = Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
         if self._folder is not None:
             self._folder.add_evaluation(self.trainer, evaluation)

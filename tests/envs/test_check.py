@@ -157,7 +157,7 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             ),
             "info keys",
             "ok",
-            r"compute_reward needs toll. .* your own buffer needs info_keys=\('toll',\)",
+            r"compute_reward reads toll. .* your own buffer needs info_keys=\('toll',\)",
         ),
         (
             changed(
@@ -267,7 +267,7 @@ def test_an_unseeded_goal_is_named():
     [
         (("weight",), "error", "no numeric entry 'weight' at every step. It has: is_success, toll"),
         (("is_success",), "error", "needs toll too"),
-        (("toll",), "ok", "needs toll"),
+        (("toll",), "ok", "reads toll"),
     ],
 )
 def test_given_info_keys_are_checked(info_keys, level, sentence):
@@ -490,3 +490,62 @@ def test_an_episode_longer_than_its_limit_is_an_error():
     level, sentence = finding(Endless(), "time limit")
     assert level == "error"
     assert sentence.startswith("an episode continued after 3 steps")
+
+
+@pytest.mark.parametrize(
+    ("reward", "compute", "sentence"),
+    [
+        (
+            lambda self, o, info: -1.0,
+            lambda self, a, d, info: -np.ones(a.shape[:-1]),
+            "compute_reward\\(x, x\\) is -1, as is",
+        ),
+        (
+            lambda self, o, info: float(self.compute_reward(o["achieved_goal"], self.goal, info)),
+            lambda self, a, d, info: np.abs(a - d)[..., 0] * 0.1 - 20,
+            "compute_reward\\(x, x\\) is -20 for an achieved goal x, but .* for another desired goal",
+        ),
+    ],
+    ids=["never a success", "the wrong sign"],
+)
+def test_a_reward_that_is_not_highest_for_the_achieved_goal_is_a_warning(reward, compute, sentence):
+    env = changed(info=lambda self, o: {"is_success": False}, reward=reward, compute_reward=compute)
+    level, found = finding(env, "reward inputs")
+    assert level == "warning"
+    assert_matches(sentence, found)
+
+
+class Unsettable(Hidden):
+    """Its observation holds the goal, also as a difference, and columns that equal the achieved goal."""
+
+    def observe(self):
+        here, goal = np.full(2, self.place, np.float32), self.goal
+        seen = np.concatenate((here[:1], goal, (goal - here)[:1], here[1:], [1.0, 90.0], (here - goal)[1:]))
+        return {"observation": np.float32(seen), "achieved_goal": here, "desired_goal": goal.astype(np.float64)}
+
+    def __init__(self):
+        super().__init__()
+        box = spaces.Box(-200, 200, (8,), np.float32)
+        self.observation_space = spaces.Dict({**self.observation_space.spaces, "observation": box})
+
+
+def test_a_goal_in_the_observation_is_found_by_its_values_where_it_cannot_be_set():
+    report = check_goal_env(Unsettable())
+    assert report.facts.goal_columns == (1, 2, 3, 7)
+    assert report.facts.settings()["hidden_observation"][0] == (1, 2, 3, 7)
+
+
+def test_entries_of_info_that_are_read_are_kept_though_they_change_no_reward_that_was_seen():
+    env = changed(
+        info=lambda self, o: {**Line.info(self, o), "crash": False},
+        compute_reward=lambda self, a, d, info: near(a, d) - 1.0 - 100.0 * info.get("crash", False),
+    )
+    assert check_goal_env(env).facts.info_keys == ("crash",)
+    assert check_goal_env(env, info_keys=()).ok
+
+
+def test_a_success_function_that_disagrees_with_the_info_is_an_error():
+    env = changed(compute_success=lambda self, a, d: np.linalg.norm(a - d, axis=-1) < 0.8)
+    level, sentence = finding(env, "success")
+    assert level == "error"
+    assert_matches("compute_success disagrees with the info in [1-9]", sentence)

@@ -134,3 +134,13 @@ def test_environments_without_the_three_keys_are_errors():
     env.observation_space = spaces.Dict({"observation": env.observation_space["observation"]})
     with pytest.raises(OptionError, match="no observation 'achieved_goal'"):
         FlattenGoalEnv(env)
+
+
+def test_actions_that_cannot_be_used_need_another_wrapper():
+    env = Line()
+    env.action_space = spaces.Tuple((env.action_space, spaces.Discrete(2)))
+    for each in (env, FlattenGoalEnv(env)):
+        with pytest.raises(
+            GoalEnvError, match=r"the action space, got a Tuple space\. Convert its actions in a gymnasium\."
+        ):
+            make_goal_env(each)

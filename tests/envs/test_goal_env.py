@@ -236,3 +236,8 @@ def test_wrappers_inside_a_registered_environment_belong_to_it():
         assert read_spec(gymnasium.make("Shaped-v0")).env_id == "Shaped-v0"
     finally:
         del gymnasium.registry["Shaped-v0"]
+
+
+def test_a_vector_environment_is_refused_with_the_advice_to_pass_one():
+    with pytest.raises(OptionError, match="Pass one environment, its id, or a function that makes one"):
+        make_goal_env(gymnasium.make_vec("PointReach-v0", num_envs=2))

@@ -104,5 +104,6 @@ def test_a_data_set_is_not_overwritten_and_needs_a_version(env):
     write_episodes("demo/point-v0", env, [episode(env)], "a test")
     with pytest.raises(FileError, match="already"):
         write_episodes("demo/point-v0", env, [episode(env)], "a test")
-    with pytest.raises(OptionError, match="as in fetch/pick-v0"):
-        write_episodes("demo/point", env, [episode(env)], "a test")
+    for name in ("demo/point", "h/push-v0"):
+        with pytest.raises(OptionError, match=r"as in fetch/pick-v0.* at least two characters before the slash"):
+            write_episodes(name, env, [episode(env)], "a test")

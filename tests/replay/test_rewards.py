@@ -48,6 +48,27 @@ def test_near_misses_are_worth_more_than_far_ones():
     assert steps.next_achieved_goal.tolist() == seen.tolist()
 
 
+def test_a_near_miss_that_compute_reward_cannot_answer_for_has_the_reward_of_its_sample():
+    """Rewards are known for goals in steps of a half. Achieved are 1, 2 and 3: half and a quarter of the way to 5."""
+
+    def by_table(achieved, goal, info):
+        if (achieved * 2 % 1).any():
+            raise KeyError("not on the grid")
+        return (np.abs(achieved - goal)[:, 0] < 1.5) - 1.0
+
+    steps = three_steps()
+    steps.goal[:] = 5.0
+    steps.reward[:] = -1.0
+    recompute(steps, transform_of(by_table, halvings=3))  # differences: 4 2 1 0.5; 3 1.5 - -; 2 1 0.5 -
+    assert steps.reward.tolist() == [-0.5, -1.0, -0.5]
+
+
+def test_all_samples_are_recomputed_if_the_step_had_other_rewards():
+    steps = three_steps()
+    recompute(steps, transform_of(minus_distance, recomputes_all=True))
+    assert steps.reward.tolist() == [-2.0, -1.0, 0.0]
+
+
 def test_what_compute_reward_leaves_out_stays_with_near_misses():
     steps = three_steps()
     steps.reward[:] = [-2.0, -1.5, 0.5]  # compute_reward gives -2, -1 and 0 for the goal 3

@@ -166,12 +166,15 @@ def test_an_id_from_a_file_never_imports_a_module():
             environment_id(replace(model.spec, env_id=None))
 
 
-def test_success_terminates_only_if_its_reward_is_known():
+def test_success_terminates_only_if_a_function_or_the_reward_shows_it(monkeypatch):
     with her(relabel_terminated="success") as model:
         model.trainer  # noqa: B018
         model.close()
         model._assembly.spec = replace(model.spec, reward_high=float("inf"))
-        with pytest.raises(OptionError, match="needs a reward of two values"):
+        buffer, _ = model._assembly.buffers(model.agent.policy_spec)
+        assert buffer._functions[2].name == "compute_success"
+        monkeypatch.setattr("hindsight.training.assemble.success_function", lambda env: None)
+        with pytest.raises(OptionError, match=r"needs a reward of two values, success_reward, or an .*compute_success"):
             model._assembly.buffers(model.agent.policy_spec)
 
 

@@ -204,7 +204,7 @@ def _spec(recipe: Recipe, entry: Entry, options: Mapping[str, Any]) -> GoalSpec 
         return None
     try:
         arguments, keys = recipe.environment_arguments(options), options.get("observation_keys", ())
-        with closing(make_goal_env(entry.environment, None, arguments, keys)) as env:
+        with closing(make_goal_env(entry.environment, None, arguments, keys, options.get("reward", "step"))) as env:
             return read_spec(env)
     except (MissingExtraError, GoalEnvError):
         return None

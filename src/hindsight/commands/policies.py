@@ -67,8 +67,9 @@ def play(run: Path, env: str | None, *, episodes: int, seed: int, video_path: Pa
     with HER.load(run, env) as model:
         name = env or environment_id(model.spec)
         rollout = model.settings.rollout
+        arguments = rollout.env_arguments, rollout.observation_keys
         mode = _render_mode(name, rollout.env_arguments, in_window=video_path is None and has_display())
-        with closing(make_goal_env(name, mode, rollout.env_arguments, rollout.observation_keys)) as environment:
+        with closing(make_goal_env(name, mode, *arguments, model.settings.replay.reward)) as environment:
             beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
             video = VideoFile(video_path or beside, environment) if mode == "rgb_array" else None
             results = []

@@ -135,6 +135,46 @@ class GoalFunction:
         )
 
 
+class RecordedInfo(dict[str, Any]):
+    """An info that records which of its entries are read."""
+
+    def __init__(self, info: Mapping[str, Any], read: set[str]) -> None:
+        super().__init__(info)
+        self.read = read
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.read.add(str(key))
+        return super().__contains__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return an entry, and record it."""
+        self.read.add(key)
+        return super().get(key, default)
+
+
+def entries_read(function: Function, achieved: Array, desired: Array, info: Info) -> set[str]:
+    """Return the entries of info that a function reads for one goal.
+
+    achieved, desired: (1, ...). info: (N, ...) arrays.
+    """
+    for form in SINGLE_FORMS:
+        read: set[str] = set()
+        rows = [RecordedInfo(row, read) for row in info_rows(info, 1)]
+        batch = RecordedInfo({key: values[:1] for key, values in info.items()}, read)
+        passed = rows[0] if form.goals == "single" else rows if form.lists_info else batch
+        at: Any = 0 if form.goals == "single" else slice(None)
+        try:
+            function(achieved[at].copy(), desired[at].copy(), passed)
+        except Exception:  # as in the trial of the function, one form must work
+            continue
+        return read
+    return set()
+
+
 def describe(problem: Exception) -> str:
     """Return the error of a function, with its class unless it is ours."""
     return str(problem) if isinstance(problem, GoalEnvError) else f"{type(problem).__name__}: {problem}"

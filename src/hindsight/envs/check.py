@@ -16,7 +16,10 @@ import numpy as np
 from gymnasium.wrappers import TimeLimit
 
 from ..errors import GoalEnvError, MissingExtraError, OptionError
+from ..options import ReplayOptions
+from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array
+from ..records.guarded_reward import GuardedReward
 from ..records.symmetries import Symmetries
 from .evidence import MAX_STEPS, SEEDS, Evidence, gather_evidence, is_close
 from .facts import EnvironmentFacts, facts_of, hideable_columns
@@ -26,6 +29,7 @@ from .random_play import Environment, name_of, play_actions, random_actions, ran
 
 BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
+RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
 Check = Callable[[Evidence], tuple[str, str]]  # returns a level and a sentence that names its evidence
 
 
@@ -92,6 +96,7 @@ def check_goal_env(
     *,
     info_keys: Sequence[str] = (),
     max_episode_steps: int | None = None,
+    reward: RewardSource = "step",
 ) -> CheckReport:
     """Return what an environment does right and wrong.
 
@@ -101,9 +106,11 @@ def check_goal_env(
     env, env_options: as for `make_goal_env`. An environment that exists is reset; reset it again before the next step.
     symmetries: to check too, on rewards only; see `hindsight.records.symmetries`. Wrong ones are an error in the report.
     info_keys: entries of info that compute_reward needs, as you know it. max_episode_steps: a time limit besides its own.
+    reward: "recompute": the rewards of steps are those of compute_reward, whatever `step` returns.
     Raises only OptionError and MissingExtraError, for a wrong `env` or `env_options`. Everything that the environment does
     wrong is in the report.
     """
+    recomputes = ReplayOptions(reward=reward).reward == "recompute"
     try:
         made = make_goal_env(env, None, env_options)
     except (OptionError, MissingExtraError):
@@ -114,15 +121,15 @@ def check_goal_env(
     limited: Environment = TimeLimit(made, max_episode_steps) if max_episode_steps else made
     try:
         with random_state_kept(made):
-            return _check(limited, symmetries, info_keys)
+            return _check(limited, symmetries, info_keys, recomputes)
     finally:
         if made is not env:
             close_env(made)
 
 
-def _check(env: Environment, symmetries: Sequence[str], info_keys: Sequence[str]) -> CheckReport:
+def _check(env: Environment, symmetries: Sequence[str], info_keys: Sequence[str], recomputes_rewards: bool) -> CheckReport:
     try:
-        evidence = gather_evidence(env, read_spec(env))
+        evidence = gather_evidence(env, read_spec(env), recomputes_rewards)
     except GoalEnvError as problem:
         return CheckReport(name_of(env), (Finding("error", "first episodes", str(problem)),))
     findings = [_run(name, functools.partial(check, evidence)) for name, check in CHECKS.items()]
@@ -215,8 +222,10 @@ def _misfit(value: Array, space: Any) -> str:
 
 def check_batches(evidence: Evidence) -> tuple[str, str]:
     """compute_reward should accept N goals at once."""
-    fault = evidence.reward_fault
-    return ("warning", fault) if fault else ("ok", "a batch of goals has the same finite rewards as single goals")
+    if evidence.reward_fault:
+        return "warning", evidence.reward_fault
+    form = str(evidence.reward.form)
+    return "ok", f"a batch of goals has the same finite rewards as single goals{f'; {form}' if form else ''}"
 
 
 def check_reward_speed(evidence: Evidence, clock: Callable[[], float] = time.process_time) -> tuple[str, str]:
@@ -248,14 +257,15 @@ def check_reward_values(evidence: Evidence) -> tuple[str, str]:
     if evidence.has_extra_reward:
         kept = "`train`, HER and make_buffer add it to relabelled rewards too; other buffers need extra_reward=True"
         return "ok", sentence + kept
-    return "error", sentence + "Let step return what compute_reward returns"
+    return "error", f"{sentence}Let step return what compute_reward returns, or {RECOMPUTE}"
 
 
 def check_reward_timing(evidence: Evidence) -> tuple[str, str]:
     """The reward must belong to the state after the step, not to the one before it."""
     if shift := evidence.reward_shift:
         state = {-1: "the state before the step", 1: "the state after the next step"}[shift]
-        return "error", f"the rewards are those of {state}. Return compute_reward of the achieved_goal that step returns"
+        fix = f"Return compute_reward of the achieved_goal that step returns, or {RECOMPUTE}"
+        return "error", f"the rewards are those of {state}. {fix}"
     at, before = (evidence.rewards_at(shift) for shift in (0, -1))
     n_different = int((~is_close(at, before)).sum())
     if n_different:
@@ -264,10 +274,10 @@ def check_reward_timing(evidence: Evidence) -> tuple[str, str]:
 
 
 def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
-    """compute_reward must depend on its arguments only."""
-    achieved, _, info = evidence.random[0].goals()
+    """compute_reward must depend on its arguments only, and must be highest for a goal that is achieved."""
+    achieved, desired, info = evidence.random[0].goals()
     highest = evidence.spec.reward_high
-    same = np.asarray(evidence.reward(achieved, achieved.copy(), info), np.float64)
+    same = evidence.reward(achieved, achieved.copy(), info)
     success, rewards = evidence.is_success, evidence.rewards
     if 0 < success.sum() < len(success) and rewards[success].max() < rewards[~success].min():
         return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
@@ -276,21 +286,33 @@ def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
             f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
             f"must use the desired_goal that it is given, not the environment's own"
         )
+    others = np.stack([evidence.reward(achieved, goal, info) for goal in (desired, np.roll(achieved, 1, axis=0))])
+    if (is_worse := (others > same) & ~is_close(others, same)).any():
+        goal, i = np.argwhere(is_worse)[0]
+        return "warning", (
+            f"compute_reward(x, x) is {same[i]:g} for an achieved goal x, but {others[goal, i]:g} for another desired goal "
+            f"of the same step. It should be highest for the goal that is achieved, since goals are relabelled with it"
+        )
+    if is_close(others, same).all() and not success.any():
+        return "warning", (
+            f"compute_reward(x, x) is {same[0]:g}, as is the reward of every other goal that was tried, and no step was a "
+            f"success. If so, no relabelled goal is ever a success: compute_reward(x, x) should be the highest reward"
+        )
     return "ok", f"{len(same)} rewards depend on the desired_goal that is given"
 
 
 def check_info_keys(evidence: Evidence, given: Sequence[str]) -> tuple[str, str]:
     """The entries of info that compute_reward reads must be kept with each step. Without given keys, those are kept."""
-    needed, numeric = evidence.info_keys, evidence.random[0].goals()[2]
+    numeric = evidence.random[0].goals()[2]
     if unknown := [key for key in given if key not in numeric]:
         return "error", f"info has no numeric entry {unknown[0]!r} at every step. It has: {', '.join(numeric) or 'none'}"
-    if given and (missing := [key for key in needed if key not in given]):
+    if given and (missing := [key for key in evidence.needed_keys if key not in given]):
         return "error", f"compute_reward needs {', '.join(missing)} too"
-    if not needed:
+    if not (needed := evidence.info_keys):
         return "ok", f"{len(evidence.random[0])} rewards are the same without info"
     return (
         "ok",
-        f"compute_reward needs {', '.join(needed)}. `train` and HER keep it; your own buffer needs info_keys={needed}",
+        f"compute_reward reads {', '.join(needed)}. `train` and HER keep it; your own buffer needs info_keys={needed}",
     )
 
 
@@ -302,6 +324,10 @@ def check_success(evidence: Evidence) -> tuple[str, str]:
         first = success.index(None)
         keys = sorted(infos[first])
         return "error", f"the info of {evidence.step_name(first)} needs is_success or success, but has only {keys}"
+    if evidence.success_fault:
+        return "warning", evidence.success_fault
+    if evidence.success and (n_other := int((evidence.values(evidence.success) != np.asarray(success)).sum())):
+        return "error", f"compute_success disagrees with the info in {n_other} of {len(success)} steps. Return the same"
     n_wrong = int((np.asarray(success) != (evidence.rewards == highest)).sum())
     if n_wrong and np.isfinite(highest):
         return "warning", f"success and the reward {highest:g} disagree in {n_wrong} of {len(success)} steps"
@@ -356,7 +382,10 @@ def check_goal_columns(evidence: Evidence) -> tuple[str, str]:
     """The observation should not depend on the desired goal, because relabelling changes the goal only."""
     columns = evidence.goal_columns
     if columns is None:
-        return "not seen", "no two episodes differ in the goal alone, so a goal in the observation would not show"
+        return "not seen", (
+            "no column equals the desired goal; whether one changes with it in another way does not show, because no two "
+            "episodes differ in the goal alone"
+        )
     if not columns:
         return "ok", "no column of the observation changes with the desired goal"
     fix = "`train` and HER hide them from the networks" if hideable_columns(evidence) else "Leave them out"
@@ -381,12 +410,16 @@ def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str
     """
     group = Symmetries(symmetries, evidence.spec)
     n_wrong = n_rewards = 0
+    ask = GuardedReward(evidence.reward)
     for achieved, desired, info in (episode.goals() for episode in evidence.random):
         for goal in (desired, np.roll(achieved, 1, axis=0)):
-            rewards = np.asarray(evidence.reward(achieved, goal, info))
+            rewards = evidence.reward(achieved, goal, info)
             for element in range(1, len(group)):
                 other = [group.transformed("goal", values, element) for values in (achieved, goal)]
-                n_wrong += int((~np.isclose(np.asarray(evidence.reward(other[0], other[1], info)), rewards)).sum())
+                found = ask(other[0], other[1], info)
+                if found is None:
+                    return "not seen", "compute_reward cannot answer for transformed goals"
+                n_wrong += int((~np.isclose(found, rewards)).sum())
                 n_rewards += len(rewards)
     if n_wrong:
         return "error", f"{n_wrong} of {n_rewards} rewards differ for transformed goals. Correct or remove the symmetries"

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from .call_forms import GoalFunction
-from .goal_functions import find_reward, find_terminated, read_success
+from .call_forms import GoalFunction, entries_read
+from .goal_columns import columns_with_goals
+from .goal_functions import find_reward, find_success, find_terminated, read_success
 from .random_play import Environment, RandomEpisode, play_actions, random_actions
 from .sample_goals import sample_goals
 
@@ -86,7 +87,8 @@ class Evidence:
     """What was seen of an environment.
 
     random: episodes of random actions. replay: the first steps of the first one, played again.
-    reward, terminated: the functions of N goals. reward_fault, terminated_fault: what is wrong with the environment's own.
+    reward, terminated, success: the functions of N goals. reward_fault, terminated_fault, success_fault: what is wrong with
+        the environment's own.
     goal_setter: how goals were set in the search for a success; None: they cannot be set.
     search: the episodes of that search.
     """
@@ -99,6 +101,8 @@ class Evidence:
     reward_fault: str
     terminated: GoalFunction | None
     terminated_fault: str
+    success: GoalFunction | None
+    success_fault: str
     goal_setter: GoalSetter | None = None
     search: list[RandomEpisode] = field(default_factory=list)
 
@@ -185,7 +189,7 @@ class Evidence:
         return bool(((self.values(self.terminated) == self.is_terminated) | is_other).all())
 
     @functools.cached_property
-    def info_keys(self) -> tuple[str, ...]:
+    def needed_keys(self) -> tuple[str, ...]:
         """The entries of info without which compute_reward fails or returns another reward."""
         achieved, desired, info = self.random[0].goals()
         rewards = self.reward(achieved, desired, info)
@@ -198,8 +202,23 @@ class Evidence:
         return tuple(filter(is_needed, info))
 
     @functools.cached_property
+    def info_keys(self) -> tuple[str, ...]:
+        """The entries of info that compute_reward needs or reads: some change a reward so rarely that it is not seen."""
+        achieved, desired, info = self.random[0].goals()
+        used = {*self.needed_keys, *entries_read(self.reward.function, achieved[:1], desired[:1], info)}
+        return tuple(key for key in info if key in used)
+
+    @functools.cached_property
     def goal_columns(self) -> tuple[int, ...] | None:
-        """Entries of the observation that change with the desired goal alone; None if that cannot be tried."""
+        """Entries of the observation that change with the desired goal alone, or that equal it in every step.
+
+        None if no goal can be set and no entry equals the goal.
+        """
+        changing, equal = self._columns_that_change(), columns_with_goals(self.episodes)
+        return None if changing is None and not equal else tuple(sorted({*(changing or ()), *equal}))
+
+    def _columns_that_change(self) -> tuple[int, ...] | None:
+        """Return the entries that change if another goal is set; None if that cannot be tried."""
         goals = [episode.observations["desired_goal"][0] for episode in self.random]
         if self.goal_setter is None or not self.resets_are_exact:
             return None
@@ -226,13 +245,19 @@ def is_close(first: Array, second: Array) -> Array:
     return np.isclose(first, second, rtol=1e-5, atol=1e-6)
 
 
-def gather_evidence(env: Environment, spec: GoalSpec) -> Evidence:
-    """Play the environment. Raises GoalEnvError if it fails, or if its reward cannot be used."""
+def gather_evidence(env: Environment, spec: GoalSpec, recomputes_rewards: bool = False) -> Evidence:
+    """Play the environment. Raises GoalEnvError if it fails, or if its reward cannot be used.
+
+    recomputes_rewards: the rewards of steps are those of compute_reward, whatever `step` returns.
+    """
     samples = sample_goals(env)
     episodes = [_play(env, seed, MAX_STEPS) for seed in SEEDS]
     replay = _play(env, SEEDS[0], REPLAYED_STEPS)
-    evidence = Evidence(env, spec, episodes, replay, *find_reward(env, samples), *find_terminated(env, samples))
+    functions = *find_reward(env, samples), *find_terminated(env, samples), *find_success(env, samples)
+    evidence = Evidence(env, spec, episodes, replay, *functions)
     _search_success(evidence)
+    for episode in (*evidence.episodes, replay) if recomputes_rewards else ():
+        episode.rewards[:] = evidence.reward(*episode.goals()).tolist()
     return evidence
 
 

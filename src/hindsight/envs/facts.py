@@ -20,8 +20,9 @@ class EnvironmentFacts:
         nothing was seen.
     info_keys: entries of info that compute_reward needs.
     exact_resets: whether a reset with the same seed gives the same observations.
-    goal_columns: columns of the observation that change with the desired goal, to hide from the networks.
+    goal_columns: columns of the observation that hold the desired goal or change with it, to hide from the networks.
     largest_goal: the largest number in float64 goals; 0 for other goals.
+    needs_float64: whether compute_reward fails for goals that were rounded to float32.
     n_extra_rewards: steps whose reward has a part that compute_reward leaves out; 0 if it is another error.
     """
 
@@ -31,15 +32,18 @@ class EnvironmentFacts:
     exact_resets: bool
     goal_columns: tuple[int, ...]
     largest_goal: float
+    needs_float64: bool
     n_extra_rewards: int
 
     def settings(self) -> dict[str, tuple[Any, str]]:
         """Return the options of a run that follow from the facts: name -> (value, reason)."""
         ends = "end" if self.terminates_on_success else "do not end"
-        dtype = "float64" if self.largest_goal > LARGEST_GOAL else None
+        dtype = "float64" if self.largest_goal > LARGEST_GOAL or self.needs_float64 else None
+        too_coarse = f"goals of up to {self.largest_goal:g} are too large for float32"
+        not_found = "compute_reward fails for goals that were rounded to float32"
         added = f"in {self.n_extra_rewards} steps the reward has a part that compute_reward leaves out"
         found = {
-            "dtype": (dtype, f"goals of up to {self.largest_goal:g} are too large for float32"),
+            "dtype": (dtype, not_found if self.needs_float64 else too_coarse),
             "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
             "extra_reward": (self.n_extra_rewards > 0, added),
             "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
@@ -54,7 +58,8 @@ class EnvironmentFacts:
 def facts_of(evidence: Evidence) -> EnvironmentFacts:
     """Return what the evidence says about an environment."""
     spec, terminates, is_right = evidence.spec, evidence.terminates_on_success, evidence.has_right_termination
-    needs_rule = terminates and not is_right and np.isfinite(spec.reward_high)
+    shows_success = np.isfinite(spec.reward_high) or evidence.success is not None
+    needs_rule = terminates and not is_right and shows_success
     return EnvironmentFacts(
         terminates_on_success=terminates,
         relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
@@ -62,6 +67,7 @@ def facts_of(evidence: Evidence) -> EnvironmentFacts:
         exact_resets=evidence.resets_are_exact,
         goal_columns=hideable_columns(evidence),
         largest_goal=_largest_goal(evidence),
+        needs_float64=evidence.reward.needs_float64,
         n_extra_rewards=len(evidence.other_rewards) if evidence.has_extra_reward else 0,
     )
 

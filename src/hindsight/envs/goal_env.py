@@ -13,19 +13,24 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import wrappers
+from gymnasium.vector import VectorEnv
 
 from ..errors import GoalEnvError, HindsightError, OptionError
+from ..options import ReplayOptions
+from ..options.replay import RewardSource
 from ..records import GoalSpec
 from .flatten import FlattenGoalEnv
 from .goal_functions import find_reward, own_function
 from .ids import make_by_id
 from .random_play import Environment, name_of, play_actions, random_actions
+from .recomputed_reward import RecomputedReward
 from .rendering import prepare_rendering, render_once
 from .sample_goals import sample_goals
 
 EnvSource = str | Callable[..., Environment] | Environment
 KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor rewards
     FlattenGoalEnv,  # its keys are an option of the run
+    RecomputedReward,  # so is this
     wrappers.HumanRendering,
     wrappers.OrderEnforcing,
     wrappers.PassiveEnvChecker,
@@ -42,6 +47,7 @@ def make_goal_env(
     render_mode: str | None = None,
     env_options: Mapping[str, Any] | None = None,
     observation_keys: Sequence[str] = (),
+    reward: RewardSource = "step",
 ) -> Environment:
     """Return a goal environment.
 
@@ -50,14 +56,17 @@ def make_goal_env(
         frame, so that a machine that cannot render fails here.
     env_options: keyword arguments of the id's constructor, or of the function.
     observation_keys: further keys of the observation to append to it.
+    reward: "recompute" replaces the rewards of `step` by those of compute_reward.
     Raises UnknownNameError for an unknown or retired id, MissingExtraError for a missing package (with the line that
     installs it), GoalEnvError for what is not a goal environment, OptionError for wrong arguments.
     """
+    recomputes = ReplayOptions(reward=reward).reward == "recompute"
     prepare_rendering(render_mode)
     made = _make(env, render_mode, dict(env_options or {}))
     try:
         wrapped = FlattenGoalEnv(made, observation_keys) if observation_keys else made
         require_goals(wrapped)
+        wrapped = RecomputedReward(wrapped) if recomputes else wrapped
         if render_mode is not None and made.render_mode != render_mode:
             raise OptionError(f"render_mode must be {render_mode!r}, but {name_of(made)} has {made.render_mode!r}.")
         if render_mode == "rgb_array":
@@ -77,6 +86,11 @@ def _make(env: EnvSource, render_mode: str | None, options: dict[str, Any]) -> E
         if options:
             raise OptionError(f"env_options {sorted(options)} need an id or a function, got an environment that exists.")
         return env
+    if isinstance(env, VectorEnv):
+        raise OptionError(
+            f"An environment must be a single one, got the vector environment {env!r}. Pass one environment, its id, or a "
+            f"function that makes one: `workers` plays in parallel. make_buffer accepts vector environments."
+        )
     if not callable(env):
         raise OptionError(f"An environment must be an id, a function that makes one, or a gymnasium.Env, got {env!r}.")
     if render_mode is not None and "render_mode" in inspect.signature(env).parameters:

@@ -73,7 +73,10 @@ def check_new(name: str) -> None:
     try:
         minari.dataset.minari_dataset.parse_dataset_id(name)
     except (ValueError, TypeError):  # TypeError: without a version
-        raise OptionError(f"The name of a data set must be written as in fetch/pick-v0, got {name!r}.") from None
+        raise OptionError(
+            f"The name of a data set must be written as in fetch/pick-v0, got {name!r}. Minari requires at least two "
+            f"characters before the slash."
+        ) from None
     if minari.storage.get_dataset_path(name).exists():
         raise FileError(f"There is a data set {name!r} already. Give another name, or remove it: minari delete {name}")
 

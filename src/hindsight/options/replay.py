@@ -16,6 +16,7 @@ from .relabel import Relabel, Strategy, her_probability
 
 RelabelAt = Literal["sample", "episode_end"]
 RelabelTerminated = Literal["success", "keep", "never"]
+RewardSource = Literal["step", "recompute"]
 FloatType = Literal["float32", "float64"]
 StrategyFunction = Callable[[Array, Array, Array, Array], Array]
 
@@ -41,6 +42,9 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
         description="`terminated` of relabelled samples: success (at success), keep (as stored), never; "
         "None: compute_terminated, or keep",
     )
+    reward: RewardSource = Field(
+        "step", description="rewards of original goals: those of step, or of compute_reward (recompute)"
+    )
     extra_reward: bool = Field(
         False,
         description="add the part of the reward that compute_reward leaves out, such as a crash penalty, to every goal",
@@ -65,6 +69,14 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
             raise OptionError(
                 f"`n_sampled_goal` is {self.n_sampled_goal}, but the fractions {self.goal_strategy} already say how many "
                 f"goals are relabelled. Give one of them."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_reward(self) -> Self:
+        if self.extra_reward and self.reward == "recompute":
+            raise OptionError(
+                "`extra_reward` adds what compute_reward leaves out, and reward='recompute' drops it. Give one of them."
             )
         return self
 

@@ -19,6 +19,7 @@ from .definitions import wilson_interval as wilson_interval
 Array = npt.NDArray[Any]
 Record = TypeVar("Record")
 OBSERVATION_KEYS = ("observation", "achieved_goal", "desired_goal")
+ACTION_SPACE = "the action space"  # its name in errors
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,9 +81,12 @@ class ArraySpec:
         if isinstance(space, spaces.MultiDiscrete):
             low, high = space.start.ravel(), (space.start + space.nvec - 1).ravel()
             return cls(space.shape, "int64", tuple(low.astype(float).tolist()), tuple(high.astype(float).tolist()))
+        fix = "Wrap the environment in hindsight.envs.flatten.FlattenGoalEnv."
+        if name == ACTION_SPACE:  # how several actions become one is a choice of its author
+            fix = "Convert its actions in a gymnasium.ActionWrapper whose action_space is one of these."
         raise GoalEnvError(
             f"Expected a Box, Discrete, MultiBinary or MultiDiscrete space for {name}, got a {type(space).__name__} space. "
-            f"Wrap the environment in hindsight.envs.flatten.FlattenGoalEnv."
+            f"{fix}"
         )
 
 
@@ -127,7 +131,7 @@ class GoalSpec:
                 f"achieved_goal has shape {achieved.shape} and desired_goal {desired.shape}, but they must be the same: "
                 f"relabelling replaces a desired goal by an achieved goal."
             )
-        action = ArraySpec.from_space(action_space, "the action space")
+        action = ArraySpec.from_space(action_space, ACTION_SPACE)
         low, high = map(float, reward_range)
         return cls(arrays["observation"], desired, action, max_episode_steps, low, high, env_id)
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import FileError, InputError, OptionError
 from ..options import Relabel, ReplayOptions
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
+from ..records.guarded_reward import GuardedReward
 from ..records.symmetries import Symmetries
 from ..storage import as_path, load_arrays, save_arrays
 from .open_episodes import OpenEpisodes
@@ -219,7 +220,7 @@ class HindsightBuffer:
         """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
 
         Achieved means: the reward is as good as at the goal, and that is better than the worst reward for other goals.
-        None if no sample is relabelled, if the reward needs info, or if no goal of the batch is rewarded.
+        None if no sample is relabelled, if the reward needs info or does not know the goals, or if none is rewarded.
         """
         if self.options.info_keys or not batch.is_relabelled.any():
             return None
@@ -393,9 +394,12 @@ def compile_kernels(symmetries: bool) -> None:
 
 def _achieved_fraction(compute_reward: RewardFunction, batch: Batch) -> float | None:
     """Return how many of the relabelled goals were achieved before their step, None if none is rewarded."""
-    here = batch.is_relabelled
+    here, ask = batch.is_relabelled, GuardedReward(compute_reward)
     achieved, goal = batch.achieved_goal[here], batch.goal[here]
-    before, at_goal = (np.asarray(compute_reward(place, goal, {})) for place in (achieved, goal))
-    others = np.asarray(compute_reward(batch.achieved_goal, np.roll(batch.goal, 1, axis=0), {}))
-    is_rewarded = at_goal > min(before.min(), at_goal.min(), others.min())
+    pairs = (achieved, goal), (goal, goal), (achieved, np.roll(goal, 1, axis=0))
+    rewards = [found for pair in pairs if (found := ask(*pair, {})) is not None]
+    if len(rewards) < len(pairs):
+        return None
+    before, at_goal, _ = rewards
+    is_rewarded = at_goal > np.min(rewards)
     return float(np.mean((before >= at_goal) & is_rewarded)) if is_rewarded.any() else None

@@ -15,6 +15,7 @@ from numba.core.dispatcher import Dispatcher
 from ..errors import GoalEnvError, OptionError
 from ..options import ReplayOptions
 from ..records import Array, Batch
+from ..records.guarded_reward import GuardedReward
 from ..records.subgoals import TASK, Subgoal, count_subgoals, is_chain, of_first, parse_subgoals
 from ..records.symmetries import Symmetries
 from .kernels import compiled, gather, row_layout, write_rewards
@@ -42,6 +43,7 @@ class RewardTransform:
 
     desired_goals: those of all rows. extra_reward: whether the part of a reward that compute_reward leaves out, such as a
         penalty for a crash, is added under every goal; else it is lost where samples are relabelled.
+    recomputes_all: whether samples with their own goal get the reward of compute_reward too, instead of the stored one.
     """
 
     def __init__(
@@ -51,11 +53,13 @@ class RewardTransform:
         desired_goals: Array,
         extra_reward: bool = False,
         halvings: int = 0,
+        recomputes_all: bool = False,
     ) -> None:
         if not callable(compute_reward):
             raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
         self.compute_reward, self.termination = compute_reward, termination
         self._desired_goals, self._extra_reward, self._halvings = desired_goals, extra_reward, halvings
+        self._recomputes_all, self._ask = recomputes_all, GuardedReward(compute_reward)
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Overwrite reward and terminated where relabelled. The functions get read-only views.
@@ -67,11 +71,9 @@ class RewardTransform:
         if self._extra_reward:
             own_goal = read_only(self._desired_goals[batch.row])
             reward = recomputed + batch.reward - _call(self.compute_reward, "compute_reward", achieved, own_goal, info)
-        is_written = batch.is_relabelled
+        is_written = np.ones_like(batch.is_relabelled) if self._recomputes_all else batch.is_relabelled
         if self._halvings:
-            reward = np.where(batch.is_relabelled, reward, batch.reward) + self._near_misses(
-                recomputed, achieved, goal, info
-            )
+            reward = np.where(is_written, reward, batch.reward) + self._near_misses(recomputed, achieved, goal, info)
             is_written = np.ones_like(is_written)
         if not write_rewards(reward, batch.reward, is_written):
             raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
@@ -79,12 +81,22 @@ class RewardTransform:
             self._terminate(batch, achieved, goal, info, recomputed)
 
     def _near_misses(self, reward: Array, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
-        """Return what nearer achieved goals add to the rewards, (B,), so that the sum is the mean of all."""
+        """Return what nearer achieved goals add to the rewards, (B,), so that the sum is the mean of all.
+
+        Where compute_reward cannot answer for a nearer goal, the reward of the sample stands for it.
+        """
         total = reward.astype(np.float64)
         for k in range(1, self._halvings + 1):
             nearer = read_only((goal + (achieved - goal) * 0.5**k).astype(achieved.dtype))
-            total += _call(self.compute_reward, "compute_reward", nearer, goal, info)
+            rewards = self._ask(nearer, goal, info)
+            total += self._ask_each(nearer, goal, info, reward) if rewards is None else rewards
         return np.asarray(total / (1 + self._halvings) - reward)
+
+    def _ask_each(self, nearer: Array, goal: Array, info: dict[str, Array], reward: Array) -> Array:
+        """Return the rewards of goals that are asked for one by one, (B,), and `reward` where there is no answer."""
+        parts = (slice(i, i + 1) for i in range(len(goal)))
+        answers = [self._ask(nearer[part], goal[part], {k: v[part] for k, v in info.items()}) for part in parts]
+        return np.array([own if answer is None else answer[0] for own, answer in zip(reward, answers, strict=True)])
 
     def _terminate(self, batch: Batch, achieved: Array, goal: Array, info: dict[str, Array], reward: Array) -> None:
         """Overwrite terminated where relabelled. reward: without extra reward, which does not decide success.
@@ -201,7 +213,12 @@ def make_returns(
 ) -> Transform:
     """Return the transform that recomputes the rewards of samples of `timeline`: of one step, or of n_steps."""
     rewards = RewardTransform(
-        compute_reward, termination, timeline.rows["desired_goal"], options.extra_reward, options.reward_halvings
+        compute_reward,
+        termination,
+        timeline.rows["desired_goal"],
+        options.extra_reward,
+        options.reward_halvings,
+        options.reward == "recompute",
     )
     return rewards if options.n_steps == 1 else NStepReturn(timeline, rewards, options.n_steps, discount)
 

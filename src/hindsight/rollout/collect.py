@@ -15,6 +15,7 @@ from ..envs.goal_env import close_env, make_goal_env, resets_exactly
 from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
+from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array, Episode
 from ..records.waypoints import Waypoints
 from .probing import ProbingActor
@@ -39,6 +40,7 @@ class RolloutSetup:
     remake_environment: make a new environment for every episode; None: if a reset does not equal a new one.
     env_arguments: keyword arguments of `environment`.
     observation_keys: further keys of the observation to append to it.
+    reward: "recompute": the rewards are those of compute_reward, not of `step`.
     """
 
     environment: str | Callable[[], Environment] | None
@@ -48,6 +50,7 @@ class RolloutSetup:
     remake_environment: bool | None = False
     env_arguments: Mapping[str, Any] = field(default_factory=dict)
     observation_keys: tuple[str, ...] = ()
+    reward: RewardSource = "step"
 
     def make(self) -> Environment:
         """Return a new environment. Raises GoalEnvError if `environment` is None."""
@@ -55,7 +58,7 @@ class RolloutSetup:
             raise GoalEnvError(
                 "A new environment is needed, but none can be made. Pass an id or a function, not an object."
             )
-        return make_goal_env(self.environment, None, self.env_arguments, self.observation_keys)
+        return make_goal_env(self.environment, None, self.env_arguments, self.observation_keys, self.reward)
 
 
 @dataclass(frozen=True, eq=False)

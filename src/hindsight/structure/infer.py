@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..records import ArraySpec, Episode, GoalSpec
+from ..records.guarded_reward import RewardOf
 from .chain import MIN_MOVED, count_moved, find_chain, measure_chain
 from .columns import (
     GoalCopies,
@@ -34,7 +35,7 @@ from .relevance import find_relevant_columns
 from .rest import measure_rest
 from .rewards import measure_rewards
 from .steps import HELD_OUT, Steps
-from .success import RewardOf, count_halvings, find_success_distance, ignores_exchange
+from .success import count_halvings, find_success_distance, ignores_exchange
 from .symmetries import Symmetry, SymmetryFinder
 from .units import Units, find_units
 from .workspace import find_workspace

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from ..records import Array, Episode
+from ..records.guarded_reward import GuardedReward, RewardOf
 
-RewardOf = Callable[[Array, Array, dict[str, Array]], Any]
 MOST_GOALS = 32
 FARTHEST = 8.0  # in standard deviations of the goals
 HALVINGS = 16  # of the interval that the distance lies in
@@ -18,26 +17,34 @@ MOST_NEAR_MISSES = 6  # halvings of the difference between start and goal
 
 
 def ignores_exchange(compute_reward: RewardOf, episodes: Sequence[Episode], size: int) -> bool:
-    """Return whether rewards stay the same if two objects exchange their places and goals. size: numbers of a place."""
+    """Return whether rewards stay the same if two objects exchange their places and goals. size: numbers of a place.
+
+    False if the reward cannot answer for such goals.
+    """
     rng, goal, info = np.random.default_rng(0), *_last_goals(episodes)
     order = np.roll(np.arange(goal.shape[1]).reshape(-1, size), 1, axis=0).ravel()
     distance = find_success_distance(compute_reward, episodes) or float(np.linalg.norm(goal.std(0)))
     achieved = (goal + rng.normal(size=goal.shape) * distance / np.sqrt(goal.shape[1])).astype(goal.dtype)
-    rewards = [np.asarray(compute_reward(a, g, info)) for a, g in ((achieved, goal), (achieved[:, order], goal[:, order]))]
-    return np.allclose(rewards[0], rewards[1])
+    ask = GuardedReward(compute_reward)
+    before, after = ask(achieved, goal, info), ask(achieved[:, order], goal[:, order], info)
+    return before is not None and after is not None and np.allclose(before, after)
 
 
 def count_halvings(compute_reward: RewardOf, episodes: Sequence[Episode]) -> int:
     """Return how often the difference between start and goal must be halved until most starts are successes.
 
-    0 if most starts are successes, or if they never become one, as with dense rewards.
+    0 if most starts are successes, or if they never become one, as with dense rewards, and if the reward cannot answer for
+    goals between start and goal.
     """
     achieved, goal = (np.stack([np.asarray(g[0]) for g in goals]) for goals in zip(*map(_goals, episodes), strict=True))
     info = {key: np.stack([each.info[key][0] for each in episodes]) for key in episodes[0].info}
-    success = np.asarray(compute_reward(goal, goal, info))
+    ask = GuardedReward(compute_reward)
+    success = ask(goal, goal, info)
     for k in range(MOST_NEAR_MISSES + 1):
-        nearer = (goal + (achieved - goal) * 0.5**k).astype(goal.dtype)
-        if (np.asarray(compute_reward(nearer, goal, info)) == success).mean() > MOST_STARTS:
+        rewards = ask((goal + (achieved - goal) * 0.5**k).astype(goal.dtype), goal, info)
+        if success is None or rewards is None:
+            return 0
+        if (rewards == success).mean() > MOST_STARTS:
             return k
     return 0
 
@@ -55,24 +62,29 @@ def _last_goals(episodes: Sequence[Episode]) -> tuple[Array, dict[str, Array]]:
 def find_success_distance(compute_reward: RewardOf, episodes: Sequence[Episode]) -> float | None:
     """Return the largest distance, along single numbers of the goal, at which the reward is still that of a success.
 
-    None if the reward has more than two values or has one value everywhere, or if the distance differs between goals or
-    numbers by more than a tenth.
+    None if the reward has more than two values or has one value everywhere, if the distance differs between goals or
+    numbers by more than a tenth, or if the reward cannot answer for such goals.
     """
     goal, info = _last_goals(episodes)
+    ask = GuardedReward(compute_reward)
     farthest = FARTHEST * float(np.linalg.norm(goal.std(0)))
 
     def rewards(distance: Array) -> Array:
-        """distance: (goals, numbers). Returns rewards where one number after another is so far away, the same shape."""
+        """distance: (goals, numbers). Returns rewards where one number after another is so far away, the same shape.
+
+        NaN without an answer.
+        """
         columns = []
         for k in range(goal.shape[1]):
             achieved = goal.copy()
             achieved[:, k] += distance[:, k]
-            columns.append(np.asarray(compute_reward(achieved, goal, info), np.float64))
+            found = ask(achieved, goal, info)
+            columns.append(np.full(len(goal), np.nan) if found is None else found)
         return np.stack(columns, 1)
 
     low, high = np.zeros(goal.shape), np.full(goal.shape, farthest)
     success, failure = rewards(low), rewards(high)
-    if np.ptp(success) or np.ptp(failure) or not success[0, 0] > failure[0, 0]:
+    if np.ptp(success) != 0 or np.ptp(failure) != 0 or not success[0, 0] > failure[0, 0]:  # NaN differs from 0
         return None
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -17,10 +17,10 @@ from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
 from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec
-from ..envs.goal_functions import reward_function, terminated_function
+from ..envs.goal_functions import reward_function, success_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
-from ..options import STRUCTURE, ReplayOptions, RolloutOptions, Settings
+from ..options import STRUCTURE, ReplayOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Episode, GoalSpec
@@ -125,7 +125,7 @@ class Assembly:
         name, replay = self.settings.training.demonstrations, self.settings.replay
         assert name is not None, "the options say so"
         episodes = read_episodes(name, self.spec, replay.info_keys)
-        if not replay.extra_reward:
+        if not replay.extra_reward and replay.reward == "step":
             warn_of_other_rewards(name, episodes, reward_function(self.environment))
         return episodes
 
@@ -138,9 +138,12 @@ class Assembly:
         settings, environment = self.settings, self.environment
         given, highest = settings.training.success_reward, self.spec.reward_high
         least = given if given is not None else highest if np.isfinite(highest) else None
-        if settings.replay.relabel_terminated == "success" and least is None:
+        is_success_rule = replay.relabel_terminated == "success"
+        compute_success = success_function(environment) if is_success_rule and given is None else None
+        if is_success_rule and least is None and compute_success is None:
             raise OptionError(
-                "relabel_terminated='success' needs a reward of two values, or success_reward. Choose 'keep' or 'never'"
+                "relabel_terminated='success' needs a reward of two values, success_reward, or an environment with "
+                "compute_success. Choose 'keep' or 'never'"
             )
         return HindsightBuffer(
             capacity,
@@ -150,6 +153,7 @@ class Assembly:
             seed=self._seed(stream),
             options=replay,
             compute_terminated=terminated_function(environment),
+            compute_success=compute_success,
             success_reward=0.0 if least is None else least,
             episode_length=episode_length,
             discount=settings.agent_options.discount,
@@ -193,6 +197,7 @@ class Assembly:
             maker is not None and rollout.remake_environment,
             rollout.env_arguments,
             rollout.observation_keys,
+            self.settings.replay.reward,
         )
         if rollout.workers == "auto":
             spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
@@ -228,7 +233,7 @@ class Assembly:
         return environment_id(self.spec) if self._env is None else self._env
 
     def _make(self) -> GoalEnv:
-        made = _make_environment(self._given, self.settings.rollout)
+        made = _make_environment(self._given, self.settings)
         found = read_spec(made)
         difference = self.spec.difference(found)
         if not difference and found.max_episode_steps != self.spec.max_episode_steps:
@@ -263,7 +268,8 @@ def assemble(
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
-    environment = make_goal_env(env, None, arguments, options.get("observation_keys", ()))
+    reward = options.get("reward", (chosen.options if chosen else {}).get("reward", "step"))
+    environment = make_goal_env(env, None, arguments, options.get("observation_keys", ()), reward)
     if env_id and ":" in env_id:
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
@@ -331,7 +337,7 @@ def _together(checked: Observed, found: Observed) -> dict[str, tuple[Any, str]]:
 def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:
     """Check an environment with the options that say what it needs. Raises GoalEnvError if there is an error."""
     known = (recipe.options if recipe else {}) | dict(options)
-    needs = {name: known[name] for name in ("max_episode_steps", "info_keys") if name in known}
+    needs = {name: known[name] for name in ("max_episode_steps", "info_keys", "reward") if name in known}
     report = check_goal_env(environment, **needs)
     if not report.ok:
         raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")
@@ -357,7 +363,7 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
     settings = Settings.from_json(saved.settings.to_json(), **options)
     if env is None:
         return Assembly(None, None, saved.spec, settings)
-    environment = _make_environment(env, settings.rollout)
+    environment = _make_environment(env, settings)
     with _closed_on_error(environment, env):
         if difference := saved.spec.difference(read_spec(environment)):
             raise FileError(f"the policy does not fit the environment: {difference}")
@@ -382,8 +388,9 @@ def _closed_on_error(environment: GoalEnv, given: Environment) -> Iterator[None]
         raise
 
 
-def _make_environment(env: Environment, rollout: RolloutOptions) -> GoalEnv:
-    return make_goal_env(env, None, rollout.env_arguments, rollout.observation_keys)
+def _make_environment(env: Environment, settings: Settings) -> GoalEnv:
+    rollout = settings.rollout
+    return make_goal_env(env, None, rollout.env_arguments, rollout.observation_keys, settings.replay.reward)
 
 
 def environment_id(spec: GoalSpec) -> str:
