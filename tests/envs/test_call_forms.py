@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from line_env import Line, near
 
+from hindsight import HER
 from hindsight.envs.call_forms import CallForm, GoalFunction
 from hindsight.envs.goal_functions import reward_function, success_function, terminated_function
 from hindsight.errors import GoalEnvError
@@ -151,6 +152,29 @@ def test_goals_in_a_table_are_tried_with_those_of_the_environment_only(dtype, ne
     assert reward.needs_float64 == needs_float64
     goals = np.stack([PLACES, PLACES], 1).astype(dtype)
     assert reward(goals[[0, 1]], goals[[0, 2]], {}).tolist() == [0, -1]
+
+
+class PlainForOne(Line):
+    """Its functions return a plain number for a batch of one."""
+
+    def terminates(self, observation):
+        return bool(near(observation["achieved_goal"], self.goal))
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return plain_for_one(achieved_goal, desired_goal, info)
+
+    def compute_terminated(self, achieved_goal, desired_goal, info):
+        ended = np.atleast_1d(near(achieved_goal, desired_goal))
+        return bool(ended[0]) if ended.size == 1 else ended
+
+
+@pytest.mark.parametrize("structure", ["inferred", "none"])
+@pytest.mark.parametrize("kind", [Table, PlainForOne])
+@pytest.mark.filterwarnings("ignore:check of", "ignore:compute_reward of Table is wrong for a batch")
+def test_a_run_ends_by_itself_whatever_form_the_functions_have(kind, structure):
+    options = {"hidden": (8,), "random_steps": 30, "batch_size": 1, "updates_per_step": 1.0, "structure": structure}
+    with HER(lambda: gymnasium.wrappers.TimeLimit(kind(), 10), agent="td3", **options) as model:
+        assert model.learn(200).num_timesteps >= 200
 
 
 @pytest.mark.parametrize(
