@@ -37,7 +37,7 @@ def test_the_task_and_the_rules_of_a_simulator(env_id, shapes, limit, rewards):
     spec = read_spec(env)
     assert (spec.observation.shape, spec.goal.shape, spec.action.shape) == tuple((n,) for n in shapes)
     assert (spec.max_episode_steps, spec.reward_low, spec.reward_high, spec.env_id) == (limit, *rewards, env_id)
-    assert reward_function(env) == env.unwrapped.compute_reward
+    assert reward_function(env).function == env.unwrapped.compute_reward
     assert terminated_function(env) is None
     report = check_goal_env(env)
     assert {f.level for f in report.findings} <= {"ok", "not seen"}, str(report)
