@@ -52,11 +52,15 @@ def test_options_that_exclude_each_other_are_refused(options, message):
         ReplayOptions(**options)
 
 
-def test_a_function_becomes_its_name_and_is_not_read_back():
+def test_a_function_becomes_its_name_which_is_read_back_but_cannot_be_called():
     data = ReplayOptions(strategy=next_rows).to_dict()
-    assert data["strategy"].endswith("next_rows")
-    with pytest.raises(OptionError, match="`strategy` must be"):
-        ReplayOptions(**data)
+    assert data["strategy"] == "function test_replay_options.next_rows"
+    again = ReplayOptions(**data)
+    assert again.to_dict() == data
+    with pytest.raises(OptionError, match=r"was the function test_replay_options.next_rows.*Give it again"):
+        again.strategy()
+    with pytest.raises(OptionError, match=r"`strategy` must be .*, got 'soon'. .* Or it must be callable.$"):
+        ReplayOptions(strategy="soon")
 
 
 def test_the_schedule_sets_the_last_entry_that_is_due():

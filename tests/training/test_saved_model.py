@@ -1,12 +1,15 @@
 import io
 import json
+from functools import partial
 
 import numpy as np
 import pytest
-from short_runs import her
+from short_runs import her, same_bytes, short
 
+from hindsight import HER
 from hindsight.errors import FileError, OptionError
 from hindsight.storage import load_arrays, save_arrays
+from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import KIND, SavedModel, refuse_other_settings
 
 
@@ -89,3 +92,46 @@ def test_every_other_setting_is_named():
     with pytest.raises(OptionError, match=r"agent was 'td3' and is now 'sac'; tau was 0.1 and is now 0.2$"):
         refuse_other_settings(found, wanted, frozenset({"steps"}))
     refuse_other_settings(json.loads(json.dumps(wanted)), wanted, frozenset())
+
+
+def last(row, steps_done, steps_left, u):
+    """A strategy of the user: the last row of the episode."""
+    return row + steps_left
+
+
+STRATEGIES = pytest.mark.parametrize("strategy", [last, partial(last), lambda *rows: last(*rows)])
+
+
+@STRATEGIES
+def test_a_policy_that_was_trained_with_a_function_as_strategy_acts_without_it_and_learns_with_it(tmp_path, strategy):
+    with her(strategy=strategy) as model:
+        model.learn(40)
+        model.save(tmp_path / "policy")
+        success = model.evaluate(3)
+    with HER.load(tmp_path / "policy", short) as loaded:
+        assert loaded.evaluate(3) == success
+        loaded.save(tmp_path / "again")
+        with pytest.raises(
+            OptionError, match=r"`strategy` of the run was the function .*HER.load.path, strategy=my_strategy"
+        ):
+            loaded.learn(10)
+    with HER.load(tmp_path / "again", short, strategy=strategy) as loaded:
+        assert loaded.learn(40).trainer.buffer.strategy is strategy
+
+
+@STRATEGIES
+def test_a_run_with_a_function_as_strategy_resumes_with_the_function(tmp_path, strategy):
+    with her(strategy=strategy) as model:
+        model.learn(40, folder=tmp_path)
+        state = model.agent.state_dict()
+    assert SavedModel.read(tmp_path).settings.replay.strategy.name.startswith(("test_saved_model.", "functools."))
+    with (
+        her() as other,
+        RunFolder(tmp_path, other.settings, other.spec) as folder,
+        pytest.raises(OptionError, match=r"strategy was 'function .*No file holds a function: give the option strategy"),
+    ):
+        folder.resume(other.trainer)
+    with her(strategy=strategy) as other, RunFolder(tmp_path, other.settings, other.spec) as folder:
+        folder.resume(other.trainer)
+        assert same_bytes(other.agent.state_dict(), state)
+        other.trainer.learn_from_next_job()

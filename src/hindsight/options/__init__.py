@@ -13,6 +13,7 @@ from .agent import QRDQNOptions as QRDQNOptions
 from .agent import SACOptions as SACOptions
 from .agent import TD3Options as TD3Options
 from .agent import TQCOptions as TQCOptions
+from .record import FUNCTION as FUNCTION
 from .record import OptionField as OptionField
 from .record import OptionRecord as OptionRecord
 from .record import named_values as named_values

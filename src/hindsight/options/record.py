@@ -21,6 +21,7 @@ from .messages import option_error
 LONGEST_REPR = 250  # characters
 Fraction = Annotated[float, Ge(0), Le(1)]
 Rate = Annotated[float, Gt(0), Le(1)]
+FUNCTION = "function "  # stands before the name of a function, which is what files hold of it
 
 
 class OptionRecord(BaseModel):
@@ -123,4 +124,7 @@ def _as_plain(value: Any) -> Any:
     """Return an option's value as JSON has it: a record and a function become text."""
     if isinstance(value, OptionRecord):
         return str(value)
-    return f"{value.__module__}.{value.__qualname__}" if callable(value) else value
+    if not callable(value):
+        return value
+    named = value if hasattr(value, "__qualname__") else type(value)  # a partial or an object with __call__ has no name
+    return f"{FUNCTION}{named.__module__}.{named.__qualname__}"

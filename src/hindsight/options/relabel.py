@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, NoReturn, Self, get_args
 
 from pydantic import Field, model_validator
 
 from ..errors import OptionError
-from .record import Fraction, OptionRecord, named_values
+from .record import FUNCTION, Fraction, OptionRecord, named_values
 
 Strategy = Literal["future", "final", "episode", "random"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -58,6 +58,27 @@ class Relabel(OptionRecord, title="Relabelling"):
         """The strategy that alone has a fraction, "future" if none has one, None if several have or `desired` has."""
         used = [name for name, fraction in self.fractions().items() if fraction] or [STRATEGIES[0]]
         return used[0] if len(used) == 1 and used[0] in STRATEGIES else None
+
+
+class UnavailableFunction(OptionRecord, title="Relabelling"):
+    """Stands for the function that a run had as `strategy`. Files hold its name alone, which suffices for acting."""
+
+    name: str
+
+    def __call__(self, *rows: Any) -> NoReturn:
+        """Raise OptionError, which says how to give the function again."""
+        raise OptionError(
+            f"The `strategy` of the run was the {self}. No file holds a function, and learning needs it. Give it again, as "
+            f"in HER.load(path, strategy=my_strategy)."
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> UnavailableFunction | None:
+        """Return the function that was written as "function NAME"; None for other text."""
+        return cls(name=text.removeprefix(FUNCTION)) if text.startswith(FUNCTION) else None
+
+    def __str__(self) -> str:
+        return f"{FUNCTION}{self.name}"
 
 
 def her_probability(strategy: Any, n_sampled_goal: int | None) -> float:

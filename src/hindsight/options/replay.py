@@ -12,7 +12,7 @@ from ..errors import OptionError
 from ..records import Array
 from .bounds import Halvings, NStepReturn, SampledGoals
 from .record import Fraction, OptionRecord
-from .relabel import Relabel, Strategy, her_probability
+from .relabel import Relabel, Strategy, UnavailableFunction, her_probability
 
 RelabelAt = Literal["sample", "episode_end"]
 RelabelTerminated = Literal["success", "keep", "never"]
@@ -56,8 +56,10 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
 
     @field_validator("strategy", mode="before")
     @classmethod
-    def _mixture_from_text(cls, value: Any) -> Any:
-        return Relabel.parse(value) if isinstance(value, str) and "=" in value else value
+    def _from_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return UnavailableFunction.parse(value) or (Relabel.parse(value) if "=" in value else value)
 
     @model_validator(mode="after")
     def _one_source_of_goals(self) -> Self:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError, OptionError, UnknownNameError, nearest
-from ..options.relabel import STRATEGIES, Relabel
+from ..options.relabel import STRATEGIES, Relabel, UnavailableFunction
 from ..records import Array
 
 RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
@@ -94,6 +94,8 @@ def refuse_goal_rows(goal_row: Array, is_held: Array) -> None:
 
 def check_strategy(strategy: Strategy) -> Strategy:
     """Return `strategy` if it is a known name, a Relabel or a function. Raises UnknownNameError or OptionError."""
+    if isinstance(strategy, UnavailableFunction):
+        strategy()  # raises now, not at the first sample
     if callable(strategy) or isinstance(strategy, Relabel) or strategy in STRATEGIES:
         return strategy
     choice = f"one of {', '.join(STRATEGIES)}, a Relabel, or a function (rows, steps_done, steps_left, u) -> goal rows"

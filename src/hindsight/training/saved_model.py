@@ -13,7 +13,7 @@ import numpy as np
 from ..agents import Agent
 from ..agents.policy import Policy, PolicySpec, PolicyWeights
 from ..errors import FileError, OptionError
-from ..options import Settings
+from ..options import FUNCTION, Settings
 from ..records import Array, GoalSpec
 from ..storage import load_arrays, save_arrays
 from .counts import Counts
@@ -104,6 +104,9 @@ def refuse_other_settings(found: Mapping[str, Any], wanted: Mapping[str, Any], f
     """Raise OptionError, naming every option in which two settings (as JSON) differ, apart from those in `free`."""
     pairs = {"agent": (found.get("agent"), wanted["agent"])}
     pairs |= {name: (found["options"].get(name), value) for name, value in wanted["options"].items() if name not in free}
-    differences = [f"{name} was {before!r} and is now {now!r}" for name, (before, now) in pairs.items() if before != now]
+    pairs = {name: values for name, values in pairs.items() if values[0] != values[1]}
+    differences = [f"{name} was {before!r} and is now {now!r}" for name, (before, now) in pairs.items()]
     if differences:
-        raise OptionError(f"a run goes on with the settings that it began with, but {'; '.join(differences)}")
+        functions = [name for name, (before, _) in pairs.items() if str(before).startswith(FUNCTION)]
+        hint = f". No file holds a function: give the option {functions[0]} again, in Python" if functions else ""
+        raise OptionError(f"a run goes on with the settings that it began with, but {'; '.join(differences)}{hint}")
