@@ -142,11 +142,13 @@ def train(arguments: Namespace) -> int:
     started = time.perf_counter()
     from .commands.arguments import COMMAND_DEFAULTS, given_options, take_environment
     from .commands.modules import find_modules_here
-    from .recipes.files import save_recipe
+    from .recipes.files import require_toml, save_recipe
     from .trackers import refuse_missing
     from .training.compiling import loops_compiling
 
     environment, given = take_environment(arguments), given_options(arguments)
+    if arguments.save_recipe:
+        require_toml(arguments.save_recipe)  # now, not after the run
     defaults: dict[str, Any] = {name: value for name, value in COMMAND_DEFAULTS.items() if name not in given}
     trackers = [name for name in ("tensorboard", "wandb") if getattr(arguments, name)]
     refuse_missing(trackers)
@@ -157,9 +159,11 @@ def train(arguments: Namespace) -> int:
 
         made = HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given, **defaults)
     with made as model:
+        status = Training(model, environment, arguments.folder, arguments.resume, trackers, started, defaults).run()
         if arguments.save_recipe:
             save_recipe(model.settings, arguments.save_recipe)
-        return Training(model, environment, arguments.folder, arguments.resume, trackers, started, defaults).run()
+            print(f"recipe: {arguments.save_recipe}")
+        return status
 
 
 def _add_episodes(parser: Parser, episodes: int, seed: int = UNSEEN_SEED) -> None:

@@ -287,8 +287,8 @@ def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
         report.warn()
     if saved is not None and found_nothing_yet(saved):
         warnings.warn(
-            "The model was saved before its run had found the structure of the task. It goes on with structure='none'. "
-            "A new run looks for it.",
+            "The model was saved before its run had found the structure of the task. It goes on without. A new run "
+            "looks for it.",
             UserWarning,
             stacklevel=3,
         )

@@ -9,6 +9,8 @@ from gymnasium import spaces
 from hindsight import HER, PointReach
 from hindsight.cli import main
 from hindsight.commands.train import Training, folder_name, stop_signals
+from hindsight.commands.terminal import TrainDisplay
+from hindsight.recipes import load_recipe
 
 
 def test_an_environment_as_the_name_of_a_folder():
@@ -66,3 +68,49 @@ def test_warnings_of_the_check_are_written_to_the_run_folder(tmp_path):
     (sentence,) = json.loads((tmp_path / "settings.json").read_text())["check"]
     assert sentence.startswith("spaces: ")
     assert "Not used: fuel" in sentence
+
+
+RUN = ["train", "PointReach-v0", "--recipe", "default", "--hidden", "8", "--batch-size", "8", "--random-steps", "200"]
+RUN += ["--updates-per-step", "0.05", "--eval-every", "0", "--workers", "0"]
+
+
+@pytest.mark.parametrize(("steps", "structure"), [("300", "inferred"), ("300", "none")])
+def test_the_recipe_that_a_run_writes_at_its_end_holds_what_it_found(tmp_path, monkeypatch, capsys, steps, structure):
+    monkeypatch.chdir(tmp_path)
+    options = ["--steps", steps, "--structure", structure, "--save-recipe", "mine.toml"]
+    assert main([*RUN, *options]) == 0
+    settings = json.loads(next(tmp_path.glob("runs/PointReach-v0/td3-seed0-1/settings.json")).read_text())
+    options = load_recipe("mine.toml").options
+    assert options["structure"] == structure
+    assert ("hidden_goal" in settings["reasons"]) == (structure == "inferred")
+    assert options["hidden_goal"] == settings["options"]["hidden_goal"] == ([0, 1] if structure == "inferred" else [])
+    capsys.readouterr()
+    assert main(["train", "PointReach-v0", "--recipe", "mine.toml", "--workers", "0"]) == 0
+    printed = capsys.readouterr().out
+    assert f"recipe 'mine' ({structure})" in printed
+    assert "options change" not in printed
+    assert "not found" not in printed
+    again = json.loads(next(tmp_path.glob("runs/PointReach-v0/td3-seed0-2/settings.json")).read_text())
+    assert again["options"] == settings["options"]
+
+
+@pytest.mark.usefixtures("default_signal_handlers")
+def test_a_run_that_is_stopped_writes_its_recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(TrainDisplay, "show", lambda *event: os.kill(os.getpid(), signal.SIGINT))
+    assert main([*RUN, "--steps", "300", "--save-recipe", "mine.toml"]) == 130
+    assert load_recipe("mine.toml").complete
+
+
+def test_a_recipe_with_another_suffix_is_refused_before_the_run(tmp_path, capsys):
+    assert main([*RUN, "--save-recipe", str(tmp_path / "mine.json")]) == 1
+    assert "must end in .toml" in capsys.readouterr().err
+    assert not (tmp_path / "mine.json").exists()
+
+
+def test_the_first_lines_say_what_is_declared_and_what_is_not_used(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([*RUN, "--steps", "300", "--hidden-observation", "2", "--no-hidden-goal"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "recipe 'default' (hidden_observation declared, the rest inferred: nothing found yet)" in printed
+    assert "not used: hidden_goal = (0, 1), since you set hidden_goal = ()" in printed

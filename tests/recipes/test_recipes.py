@@ -1,9 +1,12 @@
+import numpy as np
 import pytest
+from gymnasium import spaces
 
 from hindsight.errors import FileError, OptionError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS
 from hindsight.recipes import find_recipe, load_recipe, recipe_names
 from hindsight.recipes.files import save_recipe
+from hindsight.records import GoalSpec
 from hindsight.training.settings import resolve_settings
 
 
@@ -45,8 +48,9 @@ def test_a_file_is_laid_over_the_default_recipe(tmp_path):
     recipe = load_recipe(str(path))
     assert (recipe.name, recipe.agent, recipe.discrete_agent, recipe.automatic) == ("mine", "sac", None, True)
     base = load_recipe("default")
-    assert recipe.options_for("sac") == base.options_for("sac") | {"tau": 0.25}
-    assert recipe.options_for("ddpg") == base.options_for("ddpg") | {"tau": 0.5}
+    for agent, tau in (("sac", 0.25), ("ddpg", 0.5)):
+        general = {name: value for name, value in base.options_for(agent).items() if name != "structure"}
+        assert recipe.options_for(agent) == general | {"tau": tau}
 
 
 def test_a_file_that_is_not_automatic_stands_alone(tmp_path):
@@ -77,6 +81,61 @@ def test_a_file_that_is_no_recipe_is_refused(tmp_path, content, message):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(FileError, match="There is no recipe file"):
         load_recipe(str(tmp_path / "absent.toml"))
+
+
+BOX = spaces.Box(-np.inf, np.inf, (3,), np.float64)
+SEEN = spaces.Dict(observation=spaces.Box(-1, 1, (10,)), achieved_goal=BOX, desired_goal=BOX)
+SPEC = GoalSpec.from_spaces(SEEN, spaces.Box(-1, 1, (4,)), 50)
+FOUND = {
+    "symmetries": (("o0=-o0 g0=-g0 a0=-a0",), "a mirror of axis 0 holds"),
+    "hidden_observation": ((0, 3), "columns 1, 2 predict the moves"),
+    "action_l2": (0.2, "a subgoal leads to the first contact"),
+    "relabel_schedule": (("2500: future=0.35,desired=0.15",), "hits must become exact"),
+}
+CHECKED = {"relabel_terminated": ("keep", "successes do not end"), "remake_environment": (False, "resets are exact")}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "given", "found"),
+    [
+        ("default", {}, FOUND),
+        ("default", {"hidden_observation": (1,)}, FOUND),
+        ("default", {"structure": "none"}, {}),
+        ("parking", {}, {}),
+        ("plappert2018", {}, {}),
+        ("fetch_reach", {"agent": "tqc"}, {}),
+    ],
+)
+def test_a_saved_recipe_resolves_to_the_same_settings_whatever_is_found_then(tmp_path, recipe, given, found):
+    agent, given = given.get("agent"), {name: value for name, value in given.items() if name != "agent"}
+    settings = resolve_settings(load_recipe(recipe), SPEC, agent, given, found, CHECKED)
+    save_recipe(settings, tmp_path / "mine.toml")
+    other = {"noise": (0.7, "found"), "subgoals": (("near",), "found"), "relabel_terminated": ("success", "found")}
+    again = resolve_settings(load_recipe(str(tmp_path / "mine.toml")), SPEC, None, {}, other, other)
+    assert again == settings
+    assert (again.variant, again.reasons) == (settings.variant, {})
+
+
+def test_a_saved_recipe_says_why_options_have_their_values(tmp_path):
+    settings = resolve_settings(load_recipe("default"), SPEC, None, {}, FOUND, CHECKED)
+    save_recipe(settings, tmp_path / "mine.toml")
+    text = (tmp_path / "mine.toml").read_text()
+    assert '# a mirror of axis 0 holds\nsymmetries = ["o0=-o0 g0=-g0 a0=-a0"]\n' in text
+    assert 'structure = "inferred"\n' in text
+
+
+def test_nothing_is_inferred_with_a_complete_recipe(tmp_path):
+    save_recipe(resolve_settings(load_recipe("default"), SPEC, None, {}), tmp_path / "mine.toml")
+    with pytest.raises(OptionError, match="has all options of a run, so nothing is inferred"):
+        resolve_settings(load_recipe(str(tmp_path / "mine.toml")), SPEC, None, {"structure": "inferred"})
+    plain = resolve_settings(load_recipe(str(tmp_path / "mine.toml")), SPEC, None, {"structure": "none"})
+    assert plain.variant == "none"
+
+
+def test_a_recipe_cannot_hold_a_function(tmp_path):
+    settings = resolve_settings(load_recipe("default"), SPEC, None, {"strategy": lambda *rows: rows[0]})
+    with pytest.raises(OptionError, match="cannot hold the function test_recipes"):
+        save_recipe(settings, tmp_path / "mine.toml")
 
 
 def test_saved_settings_are_a_recipe_that_gives_them_again(tmp_path):

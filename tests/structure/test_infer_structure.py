@@ -5,6 +5,7 @@ import pytest
 from pusher import COLUMNS, RADIUS, SPEC, Pusher, play, repeated_random_actions
 
 from hindsight.errors import InputError
+from hindsight.options import STRUCTURE
 from hindsight.records import ArraySpec, Episode, GoalSpec
 from hindsight.records.subgoals import parse_subgoals
 from hindsight.records.symmetries import Symmetries
@@ -108,6 +109,17 @@ def test_the_centre_of_a_mirror_is_exact_for_the_size_of_the_task_wherever_it_li
         assert float(mirrored[3:].removesuffix(f"-g{axis}")) / 2 == pytest.approx(centre, abs=1e-3)
 
 
+def test_symmetries_must_hold_for_all_columns_that_the_networks_see(inferred):
+    _, episodes, probing = inferred
+    (noise,) = COLUMNS["noise"]
+    shown = infer_structure(episodes, SPEC, probing, hidden=())
+    assert (shown.unclear, shown.symmetries) == ((noise,), ())
+    assert "no symmetries: it is uncertain how a mirror changes columns 8" in explain_missing(shown)
+    few = infer_structure(episodes, SPEC, probing, hidden=(*COLUMNS["velocity"], noise))
+    assert [symmetry.holds for symmetry in few.symmetries] == [True] * 3
+    assert not any(f"o{column}=" in symmetry.text for symmetry in few.symmetries for column in COLUMNS["velocity"])
+
+
 def test_a_mirror_that_fails_only_beyond_the_goals_holds():
     structure = structure_of(world=Walled(0))[0]
     assert [symmetry.holds for symmetry in structure.symmetries] == [True, True, True]
@@ -200,7 +212,7 @@ def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred
     structure = infer_structure(play(Pusher(0, scale=scale), 40, repeated_random_actions(1)), SPEC)
     assert structure.has_object
     assert structure.contact is None
-    assert not [finding for finding in structure.findings() if finding.is_structure]
+    assert not structure.options().keys() & set(STRUCTURE)
     (sentence,) = explain_missing(structure)
     assert "uncertain in which units columns 0, 1, 6, 7 show places" in sentence
 

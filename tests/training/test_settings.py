@@ -6,7 +6,7 @@ from gymnasium import spaces
 
 from hindsight.errors import OptionError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS, STRUCTURE, Settings
-from hindsight.recipes import Recipe, load_recipe
+from hindsight.recipes import Recipe, load_recipe, recipe_names
 from hindsight.records import GoalSpec
 from hindsight.training.settings import resolve_settings
 
@@ -14,6 +14,8 @@ PLAIN = Recipe(name="plain", options={"tau": 0.25, "steps": 7})
 GOAL = spaces.Box(-np.inf, np.inf, (3,), np.float64)
 SEEN = spaces.Dict(observation=spaces.Box(-1, 1, (10,)), achieved_goal=GOAL, desired_goal=GOAL)
 SPEC = GoalSpec.from_spaces(SEEN, spaces.Box(-1, 1, (4,)), 50)
+MIRROR = "o0=-o0 g0=-g0 a0=-a0"
+REACH = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.1 switch_distance=0.2"
 DISCRETE = GoalSpec.from_spaces(SEEN, spaces.Discrete(4), 50)
 
 
@@ -135,7 +137,12 @@ def test_a_structure_that_nothing_declares_is_not_declared():
         ("parking", {"structure": "inferred"}, "inferred"),
         ("fetch_reach", {}, "none"),
         ("default", {}, "inferred"),
-        ("default", {"symmetries": ("o0=-o0 g0=-g0 a0=-a0",)}, "declared"),
+        ("default", {"symmetries": (MIRROR,)}, "declared"),
+        ("default", {"symmetries": (MIRROR,), "structure": "declared"}, "declared"),
+        ("plappert2018", {}, "none"),
+        ("plappert2018", {"symmetries": (MIRROR,)}, "declared"),
+        ("plappert2018", {"structure": "inferred"}, "inferred"),
+        ("fetch_reach", {"symmetries": (MIRROR,)}, "declared"),
     ],
 )
 def test_the_variant_names_where_the_structure_comes_from(recipe, given, variant):
@@ -145,6 +152,72 @@ def test_the_variant_names_where_the_structure_comes_from(recipe, given, variant
         assert not any(settings.flat()[name] for name in STRUCTURE)
 
 
+@pytest.mark.parametrize("recipe", recipe_names())
+def test_a_recipe_infers_only_if_it_says_so(recipe):
+    settings = resolve_settings(load_recipe(recipe), SPEC, None, {})
+    assert (settings.training.structure == "inferred") == (recipe == "default")
+
+
+@pytest.mark.parametrize(
+    ("options", "variant"),
+    [
+        ("tau = 0.5", "none"),
+        ("hidden_observation = [1, 4]", "declared"),
+        ('structure = "inferred"', "inferred"),
+        ('structure = "none"', "none"),
+    ],
+)
+@pytest.mark.parametrize("head", ["", "automatic = false\n"])
+def test_an_own_recipe_infers_only_if_it_says_so_itself(tmp_path, head, options, variant):
+    path = tmp_path / "mine.toml"
+    path.write_text(f"{head}[options]\n{options}\n")
+    settings = resolve_settings(load_recipe(str(path)), SPEC, None, {})
+    assert settings.training.structure == settings.variant == variant
+
+
+def test_an_option_that_the_user_gives_overrules_one_finding_and_leaves_the_others():
+    found = {"hidden_observation": ((0, 1, 3, 4), "found"), "symmetries": ((MIRROR,), "found"), "noise": (0.5, "found")}
+    given = {"hidden_observation": [1, 4]}
+    settings = resolve_settings(load_recipe("default"), SPEC, None, given, found)
+    assert settings.training.structure == "inferred"
+    assert settings.agent_options.hidden_observation == (1, 4)
+    assert (settings.replay.symmetries, settings.agent_options.noise) == ((MIRROR,), 0.5)
+    assert settings.not_used == ("hidden_observation = (0, 1, 3, 4), since you set hidden_observation = (1, 4)",)
+    assert (settings.variant, settings.declared) == ("declared", {"hidden_observation"})
+    assert Settings.from_json(json.loads(json.dumps(settings.to_json()))).variant == "declared"
+
+
+def test_a_finding_that_the_user_switches_off_leaves_the_others():
+    found = {"hidden_observation": ((0, 1), "found"), "symmetries": ((MIRROR,), "found")}
+    settings = resolve_settings(load_recipe("default"), SPEC, None, {"symmetries": ()}, found)
+    assert (settings.variant, settings.replay.symmetries) == ("inferred", ())
+    assert settings.agent_options.hidden_observation == (0, 1)
+    assert settings.not_used == (f"symmetries = {(MIRROR,)}, since you set symmetries = ()",)
+
+
+def test_a_recipe_that_infers_may_declare_some(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(f'[options]\nstructure = "inferred"\nsymmetries = ["{MIRROR}"]\n')
+    found = {"hidden_observation": ((0, 1), "found"), "symmetries": (("o1=-o1",), "found")}
+    settings = resolve_settings(load_recipe(str(path)), SPEC, None, {}, found)
+    assert (settings.training.structure, settings.declared) == ("inferred", {"symmetries"})
+    assert (settings.replay.symmetries, settings.agent_options.hidden_observation) == ((MIRROR,), (0, 1))
+    others = resolve_settings(load_recipe(str(path)), SPEC, None, {"structure": "none"})
+    assert (others.variant, others.replay.symmetries) == ("none", ())
+
+
+def test_no_structure_beside_an_option_that_declares_some_is_refused():
+    with pytest.raises(OptionError, match="uses no structure, but symmetries declares some"):
+        resolve_settings(load_recipe("default"), SPEC, None, {"structure": "none", "symmetries": (MIRROR,)})
+
+
+def test_a_recipe_that_says_declared_must_declare_something(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[options]\nstructure = "declared"\n')
+    with pytest.raises(OptionError, match="needs an option that declares it"):
+        resolve_settings(load_recipe(str(path)), SPEC, None, {})
+
+
 def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones():
     observed = {"action_l2": (0.7, "found"), "symmetries": (("o0=-o0 a0=-a0",), "found"), "noise": (0.5, "found")}
     inferred = resolve_settings(load_recipe("default"), SPEC, None, {"noise": 0.3}, observed)
@@ -152,14 +225,20 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
     assert (inferred.agent_options.action_l2, inferred.agent_options.noise) == (0.7, 0.3)
     assert inferred.reasons["action_l2"] == "found"
     assert "noise" not in inferred.reasons
-    without = resolve_settings(load_recipe("default"), SPEC, None, {"structure": "none"}, observed)
-    assert (without.replay.symmetries, without.agent_options.action_l2) == ((), 0.7)
-    holding = {"hidden_observation": ((1,), "these columns hold the goal")}
-    shown = resolve_settings(load_recipe("default"), SPEC, None, {"structure": "none"}, holding)
-    assert shown.agent_options.hidden_observation == (1,)
     tuned = resolve_settings(load_recipe("parking"), SPEC, None, {}, observed)
     assert tuned.agent_options.action_l2 == 0.01
     assert len(tuned.replay.symmetries) == 2
+
+
+def test_columns_that_hold_the_goal_are_hidden_wherever_the_structure_comes_from():
+    checked = {"hidden_observation": ((1,), "these columns hold the goal")}
+    for structure in ("none", "inferred"):
+        settings = resolve_settings(load_recipe("default"), SPEC, None, {"structure": structure}, {}, checked)
+        assert settings.agent_options.hidden_observation == (1,)
+    found = {"hidden_observation": ((0, 1, 3), "found")}
+    settings = resolve_settings(load_recipe("default"), SPEC, None, {}, found, checked)
+    assert settings.agent_options.hidden_observation == (0, 1, 3)
+    assert settings.reasons["hidden_observation"] == "found; these columns hold the goal"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +251,10 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
         ({"relabel": "future=1"}, {"relabel", "relabel_schedule"}),
         ({"exploration_decay": 0.5, "exploration_decay_start": 9}, {"exploration_decay", "exploration_decay_start"}),
         ({"n_target_critics": 2}, {"n_critics"}),
-        ({"goal_features": "none"}, {"hidden_goal"}),
+        ({"goal_features": "none"}, {"hidden_goal", "hidden_observation"}),
+        ({"highest_achieved": ()}, {"lowest_achieved", "highest_achieved"}),
+        ({"subgoals": (REACH,)}, {"subgoals", "n_waypoints"}),
+        ({"n_waypoints": 10}, {"subgoals", "n_waypoints"}),
         ({"extra_reward": True}, {"subgoals"}),
         ({"relabel_at": "episode_end"}, {"subgoals", "relabel_schedule"}),
         ({"n_steps": 3}, {"subgoals"}),
@@ -181,6 +263,10 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
 )
 def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left_out):
     values = {
+        "lowest_achieved": (0.0, 0.0, 0.0),
+        "highest_achieved": (1.0, 1.0, 1.0),
+        "n_waypoints": 400,
+        "hidden_observation": (7,),
         "energy_priority": True,
         "energy_cap": 0.1,
         "relabel": "future=0.6,desired=0.2",

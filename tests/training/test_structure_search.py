@@ -13,6 +13,7 @@ from hindsight import HER
 from hindsight.commands.train import Training
 from hindsight.errors import OptionError
 from hindsight.options import Settings
+from hindsight.recipes.files import save_recipe
 from hindsight.rollout.collect import play_episode
 from hindsight.structure import Finding
 from hindsight.structure.symmetries import Symmetry
@@ -77,17 +78,78 @@ def test_the_episodes_of_the_search_are_stored_and_their_updates_are_made_up_for
     assert counts.updates == pytest.approx(0.05 * counts.env_steps, abs=3)
 
 
+def test_training_from_the_recipe_of_a_run_does_not_search_again(inferred, tmp_path):
+    save_recipe(inferred.settings, tmp_path / "push.toml")
+    with HER(Push, recipe=tmp_path / "push.toml", check=False) as model:
+        assert model.settings == inferred.settings
+        assert model.trainer.search is None
+        model.trainer.learn_from_next_job()
+
+
+def test_columns_that_the_user_hides_stay_hidden_and_the_search_finds_the_rest(inferred):
+    with train(3_000, hidden_observation=(4,)) as model:
+        settings = model.settings
+        assert settings.agent_options.hidden_observation == (4,)
+        assert settings.agent_options.subgoals == inferred.settings.agent_options.subgoals
+        assert settings.replay.energy_priority
+
+
+@pytest.mark.parametrize(
+    ("options", "decided"),
+    [
+        ({}, None),
+        ({"hidden_observation": (1, 4)}, (1, 4)),
+        ({"hidden_observation": ()}, ()),
+        ({"goal_features": "none"}, ()),
+        ({"symmetries": ()}, None),
+    ],
+)
+def test_the_search_tests_symmetries_with_the_columns_that_the_networks_see(monkeypatch, options, decided):
+    seen = []
+    with HER(Push, check=False, **FAST, **options) as model:
+        monkeypatch.setattr(structure_search, "infer_structure", lambda *episodes, **known: seen.append(known["hidden"]))
+        model.trainer.search._infer([])
+    assert seen == [decided]
+
+
+SAME = "reach achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.3"
+OTHER = "reach achieved=1,0 goal=2,3 tolerance=0.1 switch_distance=0.3"  # x is compared with y
+MIRROR = "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0"
+
+
+@pytest.mark.parametrize(
+    ("given", "observed", "lost"),
+    [
+        ({"subgoals": (OTHER,)}, {"symmetries": (MIRROR,)}, "symmetries"),
+        ({"symmetries": ("o0=-o0 g0=-g0 a0=-a0",)}, {"subgoals": (SAME,)}, "subgoals"),
+        ({"subgoals": (SAME,)}, {"n_waypoints": 9}, "n_waypoints"),
+        ({"n_steps": 3}, {"subgoals": (SAME,)}, "subgoals"),
+        ({"lowest_achieved": ()}, {"lowest_achieved": (0.0, 0.0), "highest_achieved": (1.0, 1.0)}, "highest_achieved"),
+    ],
+)
+def test_what_contradicts_a_given_option_is_not_used_and_the_run_goes_on(given, observed, lost):
+    with HER(Push, check=False, **FAST, **given) as model:
+        search, before = model.trainer.search, model.settings.flat()
+        found = {name: (value, "found") for name, value in observed.items()} | {"noise": (0.3, "found")}
+        search._adopt(model.trainer, found)
+        assert model.settings.flat() == before | {"noise": 0.3}
+        assert search.not_used[-1].startswith(f"{lost} = ")
+        model.trainer.learn_from_next_job()
+
+
 def test_what_the_user_gives_stays():
     with train(1_500, noise=0.05, energy_priority=False, energy_cap=None, energy_remaining=False) as model:
         assert model.settings.agent_options.noise == 0.05
         assert not model.settings.replay.energy_priority
 
 
-def test_without_structure_only_hyperparameters_are_chosen():
-    with train(300, structure="none") as model:
-        assert model.settings.variant == "none"
-        assert model.settings.agent_options.subgoals == ()
-        assert model.settings.replay.energy_priority
+def test_without_structure_nothing_that_a_search_would_find_is_used():
+    with HER(Push, check=False, **FAST, structure="none") as model:
+        before = model.settings
+        model.learn(600)
+        assert before.variant == "none"
+        assert model.settings == before
+        assert not model.settings.replay.energy_priority
 
 
 def test_a_search_whose_first_episodes_were_evicted_ends():
@@ -97,15 +159,15 @@ def test_a_search_whose_first_episodes_were_evicted_ends():
 
 
 def test_beta_reaches_1_at_the_end_of_learn_although_the_agent_is_replaced():
-    with train(300, structure="none") as model:
-        assert model.settings.replay.energy_priority
+    with HER("PointReach-v0", recipe="default", **FAST) as model:
+        agent = model.agent
+        model.learn(300)
+        assert model.agent is not agent
         assert model.trainer.updates.last_step == 300
 
 
-def test_later_looks_change_nothing_without_a_contact_or_without_a_search_for_structure(inferred, monkeypatch):
+def test_later_looks_change_nothing_without_a_contact(inferred, monkeypatch):
     rebuilt = []
-    with train(300, structure="none") as plain:
-        assert plain.trainer.search.state.next_at is None
     search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
     monkeypatch.setattr(inferred.trainer, "rebuild", lambda *parts: rebuilt.append(parts))
     seeking = episodes[search.state.random_episodes :][: search.state.probing_episodes]
@@ -214,13 +276,18 @@ class LongEpisodes(DenseReach):
         return observation, reward, False, self.steps >= 3_000, info
 
 
-@pytest.mark.parametrize("structure", ["inferred", "none"])
 @pytest.mark.parametrize("random_steps", [50, 1_200])
-def test_learning_begins_after_the_random_steps_however_long_episodes_are(random_steps, structure):
-    with HER(LongEpisodes, check=False, **FAST | {"random_steps": random_steps, "structure": structure}) as model:
+def test_learning_begins_after_the_random_steps_however_long_episodes_are(random_steps):
+    with HER(LongEpisodes, check=False, **FAST | {"random_steps": random_steps}) as model:
         while model.trainer.search.is_warm_up:
             model.trainer.learn_from_next_job()
         assert model.trainer.counts.env_steps == max(random_steps, 600)  # three episodes of 200 steps, or of 400
+        model.trainer.learn_from_next_job()
+        assert model.trainer.counts.updates > 0
+
+
+def test_without_structure_learning_begins_after_the_first_episode_however_long_it_is():
+    with HER(LongEpisodes, check=False, **FAST | {"random_steps": 50, "structure": "none"}) as model:
         model.trainer.learn_from_next_job()
         assert model.trainer.counts.updates > 0
 
@@ -242,9 +309,11 @@ def test_columns_that_hold_the_goal_stay_hidden_whatever_is_found():
         assert model.settings.reasons["hidden_observation"].startswith("found; these columns change with the desired goal")
 
 
-def test_a_declared_structure_needs_no_search():
-    with HER(Push, check=False, **FAST, hidden_observation=(6,)) as model:
-        assert (model.settings.variant, model.trainer.search) == ("declared", None)
+@pytest.mark.parametrize("structure", ["declared", "none"])
+def test_a_structure_that_is_not_inferred_needs_no_search(structure):
+    options = {"hidden_observation": (3,)} if structure == "declared" else {}
+    with HER("PointReach-v0", recipe="default", **FAST, structure=structure, relabel_terminated="keep", **options) as model:
+        assert (model.settings.variant, model.trainer.search) == (structure, None)
 
 
 def test_an_easy_task_does_not_wait():
@@ -339,7 +408,7 @@ def test_a_run_that_ends_in_the_search_says_so_and_its_policy_goes_on_without(tm
     assert "without an update, since the run was still looking for the structure of the task" in capsys.readouterr().out
     with HER.load(tmp_path, Push) as loaded:
         assert loaded.settings.variant == "none"
-        with pytest.warns(UserWarning, match=r"before its run had found the structure.*structure='none'"):
+        with pytest.warns(UserWarning, match=r"before its run had found the structure.*goes on without"):
             loaded.learn(20)
     with pytest.raises(OptionError, match="needs a new run"):
         HER.load(tmp_path, Push, structure="inferred")

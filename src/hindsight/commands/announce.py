@@ -16,6 +16,11 @@ def chosen_lines(settings: Settings) -> Iterator[str]:
     yield from _by_reason((f"{name} = {format_value(options[name])}", why) for name, why in chosen)
 
 
+def not_used_lines(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield what was found, but contradicts other options. sentences: `Settings.not_used`."""
+    yield from (f"  not used: {sentence}" for sentence in sentences)
+
+
 def change_lines(event: OptionsChanged) -> Iterator[str]:
     """Yield the options that changed, and why the agent was replaced if it was."""
     if event.changes:

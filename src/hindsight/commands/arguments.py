@@ -97,7 +97,7 @@ def _add_own_others(parser: Any) -> None:
     """Add what fewer people use."""
     parser.add_argument("--no-check", action="store_true", help="do not check the environment first")
     parser.add_argument("--wandb", action="store_true", help="also send metrics to Weights & Biases")
-    parser.add_argument("--save-recipe", type=Path, metavar="FILE", help="write the settings as a recipe (.toml)")
+    parser.add_argument("--save-recipe", type=Path, metavar="FILE", help="at the end write all options as a recipe (.toml)")
 
 
 def _add_option(parser: Any, option: OptionField, help_text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 from rich.console import Console
@@ -16,7 +16,7 @@ from ..options import TrainingOptions
 from ..report.text import duration
 from ..training.evaluate import Outcome
 from ..training.events import EvaluationFinished, Event, JobFinished
-from .announce import change_lines
+from .announce import change_lines, not_used_lines
 from .lines import say, wrapped
 
 if TYPE_CHECKING:  # it imports torch
@@ -87,13 +87,17 @@ class Display:
 
 
 class TrainDisplay:
-    """Shows the events of a training run on a display."""
+    """Shows the events of a training run on a display.
 
-    def __init__(self, display: Display, options: TrainingOptions) -> None:
+    not_used: sentences about found options that are not used, which the user was told before.
+    """
+
+    def __init__(self, display: Display, options: TrainingOptions, not_used: Collection[str] = ()) -> None:
         self._display, self._options, self._is_learning = display, options, False
         self._evaluated = 0  # episodes of the evaluation under way
         self._training, self._evaluation = "", ""
         self._missing: list[str] = []  # what the search for structure did not find
+        self._not_used = not_used
 
     def show(self, trainer: Trainer, event: Event) -> None:
         """Show an event."""
@@ -116,10 +120,14 @@ class TrainDisplay:
         self._display.show(done, "  ".join(part for part in (*parts, self._time_left(done)) if part))
 
     def _show_changes(self, trainer: Trainer, event: JobFinished) -> None:
-        """Print the options that changed, and what the search for structure did not find, if that is new."""
+        """Print the options that changed, and what the search for structure did not find or use, if that is new."""
         for change in event.changes:
             for line in change_lines(change):
                 self._display.print(line)
+        if trainer.search:
+            for line in not_used_lines(each for each in trainer.search.not_used if each not in self._not_used):
+                self._display.print(line)
+            self._not_used = trainer.search.not_used
         if trainer.search and trainer.search.missing != self._missing:
             self._missing = trainer.search.missing
             for sentence in self._missing:

@@ -22,7 +22,7 @@ from ..report.write import LiveReport
 from ..trackers import Trackers
 from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
-from .announce import chosen_lines
+from .announce import chosen_lines, not_used_lines
 from .lines import say, say_command
 from .terminal import Display, TrainDisplay, console_of
 
@@ -114,7 +114,7 @@ class Training:
             Display(settings.training.steps, console_of(sys.stdout)) as live,
         ):
             folder.listeners.append(tracking.log)
-            display = TrainDisplay(live, settings.training)
+            display = TrainDisplay(live, settings.training, self._not_used)
             trainer.counts.start_seconds += time.perf_counter() - self._started
             for event in trainer.run(settings.training.steps):
                 folder.listen(trainer, event)
@@ -139,19 +139,24 @@ class Training:
                 return base / f"{stem}-{number}"
         raise AssertionError("numbers do not end")
 
+    @property
+    def _not_used(self) -> tuple[str, ...]:
+        """What was found so far, but contradicts other options, in sentences."""
+        return self.trainer.search.not_used if self.trainer.search else self.model.settings.not_used
+
     def _announce(self, continues: bool) -> None:
         settings = self.model.settings
         name = environment_name(self.model.spec.env_id, settings.rollout.env_options)
         say(
             f"{'resuming' if continues else 'training'} {name} with {settings.agent}, recipe {settings.recipe!r} "
-            f"({_structure_text(settings)}), seed {settings.training.seed}, in {self.path}"
+            f"({_structure_text(settings, self.trainer.search is not None)}), seed {settings.training.seed}, in {self.path}"
         )
         for finding in (*self._findings("warning"), *self._findings("not seen")):
             say(f"  {finding.level}: {finding.name}: {finding.sentence}")
         if self.trainer.demonstrations:
             facts = self.trainer.demonstrations.facts
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
-        for line in chosen_lines(settings):
+        for line in (*chosen_lines(settings), *not_used_lines(self._not_used)):
             say(line)
         workers, cores = settings.rollout.workers, usable_cores()
         if workers != "auto" and workers >= cores > 1:
@@ -184,11 +189,17 @@ class Training:
         return f"random_steps is {random_steps:,}"
 
 
-def _structure_text(settings: Settings) -> str:
-    """Return where the structure of the task comes from; of an inferred one, also whether any was found so far."""
-    flat = settings.flat()
-    is_empty = settings.variant == "inferred" and not any(flat.get(name) for name in STRUCTURE)
-    return "inferred: nothing found yet" if is_empty else settings.variant
+def _structure_text(settings: Settings, searches: bool) -> str:
+    """Return where the structure of the task comes from, with what is declared where the rest is inferred.
+
+    searches: whether the run looks for structure. The text then says whether any was found so far.
+    """
+    if settings.training.structure != "inferred":
+        return settings.variant
+    declared, flat = sorted(settings.declared), settings.flat()
+    text = f"{', '.join(declared)} declared, the rest inferred" if declared else "inferred"
+    is_empty = not any(flat.get(name) for name in STRUCTURE if name not in declared)
+    return f"{text}: nothing found yet" if searches and is_empty else text
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import UnknownNameError, nearest
@@ -24,10 +24,13 @@ class Settings:
     from_recipe: the values that the recipe sets, those among them that the user overrides included.
     reasons: by option, why the automatic settings chose its value; only for values that are in use.
     given: names of the options that the user gave.
+    declared: names of the options by which a person says some of the structure, where the program infers the rest.
+    not_used: what was found, but is not used, with the reason, in sentences.
+    Settings are equal if their agent and all options are, wherever the values come from.
     """
 
     agent: str
-    recipe: str
+    recipe: str = field(compare=False)
     agent_options: AgentOptions
     replay: ReplayOptions
     rollout: RolloutOptions
@@ -35,11 +38,15 @@ class Settings:
     from_recipe: Mapping[str, Any] = field(default_factory=dict, compare=False)
     reasons: Mapping[str, str] = field(default_factory=dict, compare=False)
     given: frozenset[str] = field(default=frozenset(), compare=False)
+    declared: frozenset[str] = field(default=frozenset(), compare=False)
+    not_used: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def variant(self) -> str:
-        """Where the structure of the task comes from: "none", "inferred" or "declared"."""
+        """Where the structure of the task comes from: "none", "inferred", or "declared" (at least some)."""
         flat = self.flat()
+        if self.declared:
+            return "declared"
         return self.training.structure or ("declared" if any(flat.get(name) for name in STRUCTURE) else "none")
 
     def __repr__(self) -> str:
@@ -64,12 +71,14 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""
-        return {"agent": self.agent, "recipe": self.recipe, "variant": self.variant, "options": self.flat()}
+        facts = {"agent": self.agent, "recipe": self.recipe, "variant": self.variant, "declared": sorted(self.declared)}
+        return facts | {"options": self.flat()}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], **overrides: Any) -> Settings:
         """Return the settings that `to_json` wrote, with `overrides` by option name on top."""
-        return build_settings(str(data["agent"]), str(data["recipe"]), dict(data["options"]) | overrides)
+        settings = build_settings(str(data["agent"]), str(data["recipe"]), dict(data["options"]) | overrides)
+        return replace(settings, declared=frozenset(map(str, data.get("declared", ()))))
 
 
 def run_options(agent: str) -> dict[str, OptionField]:

@@ -30,7 +30,7 @@ class RunOptions(OptionRecord, title="Run"):
     structure: StructureSource | None = Field(
         None,
         description="the structure of the task: none, inferred from its steps, or declared by the recipe or by options; "
-        "None: declared where it is, else inferred",
+        "None: as the recipe says; if it does not, declared where options declare some, else none",
     )
 
 

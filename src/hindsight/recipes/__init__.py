@@ -18,6 +18,8 @@ _KEYS = (
     "discrete_agent",
     "automatic",
     "general",
+    "complete",
+    "declared",
     "options",
 )  # in a file; all others are tables of agents
 
@@ -30,7 +32,9 @@ class Recipe(OptionRecord):
     options: for every agent that has them; agent_options: by agent, above `options`.
     automatic: options that it leaves open are chosen from the task (see `recipes.fit`).
     general: its options suit tasks of any kind, so what is chosen from the task is above them.
-    base: the recipe whose options hold where this one says nothing.
+    complete: it has all options of a run, so nothing is chosen from the task, and nothing is looked for.
+    declared: of a complete recipe with an inferred structure: the options that a person declared.
+    base: the recipe whose options hold where this one says nothing. Where the structure comes from, a recipe says itself.
     """
 
     name: str
@@ -41,6 +45,8 @@ class Recipe(OptionRecord):
     discrete_agent: str | None = None
     automatic: bool = False
     general: bool = False
+    complete: bool = False
+    declared: tuple[str, ...] = ()
     base: Recipe | None = None
 
     def fits(self, environment_id: str) -> bool:
@@ -55,7 +61,8 @@ class Recipe(OptionRecord):
         """Return the options for `agent` that suit tasks of any kind: those of the base, or its own if it is general."""
         if self.general:
             return self.options | self.agent_options.get(agent, {})
-        return self.base.general_options(agent) if self.base else {}
+        base = self.base.general_options(agent) if self.base else {}
+        return {name: value for name, value in base.items() if name != "structure"}
 
     def tuned_options(self, agent: str) -> dict[str, Any]:
         """Return the options for `agent` that were tuned: `options`, then the agent's own."""

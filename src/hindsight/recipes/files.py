@@ -11,13 +11,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..errors import FileError, UnknownNameError, nearest
-from ..options import Settings, run_options
+from ..errors import FileError, OptionError, UnknownNameError, nearest
+from ..options import FUNCTION, Settings
 from ..storage import save_bytes
 
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
-_OF_ONE_RUN = ("seed", "structure", "workers", "engine", "ray_address", "env_module")
+_OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
 
 
 def names_in(folder: Traversable) -> list[str]:
@@ -47,11 +47,17 @@ def read_toml(kind: str, name_or_path: str, folder: Traversable) -> tuple[str, d
 
 
 def save_recipe(settings: Settings, path: Path) -> None:
-    """Write settings as a recipe: every option that differs from its default. Raises FileError for another suffix."""
-    options, values = run_options(settings.agent), settings.flat()
-    changed = {name: value for name, value in values.items() if value not in (None, options[name].default)}
-    kept = {name: value for name, value in changed.items() if name not in _OF_ONE_RUN}
-    write_recipe(path, f"{settings.recipe}, as resolved for a run", {"agent": settings.agent, "automatic": False}, kept)
+    """Write settings as a recipe with all options that are not None, which their default is otherwise.
+
+    Raises FileError for another suffix than .toml, and OptionError for a function as strategy.
+    """
+    options = {name: value for name, value in settings.flat().items() if value is not None and name not in _OF_ONE_RUN}
+    if str(options["strategy"]).startswith(FUNCTION):
+        raise OptionError(f"A recipe cannot hold the {options['strategy']}, which is the strategy of this run.")
+    head = {"agent": settings.agent, "automatic": False, "complete": True, "declared": sorted(settings.declared)}
+    write_recipe(
+        path, f"All options of a run, which began with the recipe {settings.recipe}", head, options, settings.reasons
+    )
 
 
 def write_recipe(

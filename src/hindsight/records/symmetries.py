@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import OptionError
 from . import Array, ArraySpec, Episode, GoalSpec
 from .affine import NUMBER
+from .subgoals import Subgoal
 
 LARGEST_ORDER = 64  # elements of a group; generators that exceed it never return to the identity
 PARTS = {"o": "observation", "g": "goal", "a": "action"}
@@ -92,6 +93,23 @@ class Symmetries:
                 name: self.transformed(part, getattr(episode, name), element) for name, part in _PART_OF_ARRAY.items()
             }
             yield replace(episode, **arrays)
+
+
+def differing_columns(symmetries: Symmetries, subgoal: Subgoal) -> tuple[int, ...] | None:
+    """Return columns of a subgoal that the symmetries do not transform as they transform goals; None if there are none."""
+    observation, goal = symmetries.maps["observation"], symmetries.maps["goal"]
+    numbers = np.array(subgoal.numbers or range(goal.source.shape[1]))
+    source, factor, offset = (part[:, numbers] for part in (goal.source, goal.factor, goal.offset))
+    place = (source[..., None] == numbers).argmax(-1)  # in `numbers`
+    stays = np.array_equal(numbers[place], source)
+    for part in (subgoal.achieved, subgoal.goal):
+        at, scale, start = part.index, np.array(part.factor), np.array(part.offset)
+        is_same = stays and np.array_equal(observation.source[:, at], at[place])
+        is_same &= np.allclose(scale * observation.factor[:, at], factor * scale[place])
+        transformed = scale * observation.offset[:, at] + start
+        if not (is_same and np.allclose(transformed, factor * start[place] + offset)):
+            return part.columns
+    return None
 
 
 def _require_flat_floats(name: str, array: ArraySpec) -> None:

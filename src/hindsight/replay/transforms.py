@@ -17,7 +17,7 @@ from ..options import ReplayOptions
 from ..records import Array, Batch
 from ..records.guarded_reward import GuardedReward
 from ..records.subgoals import TASK, Subgoal, count_subgoals, is_chain, of_first, parse_subgoals
-from ..records.symmetries import Symmetries
+from ..records.symmetries import Symmetries, differing_columns
 from .kernels import compiled, gather, row_layout, write_rewards
 from .rows import BatchMemory, Draw, as_bytes, read_only
 from .sampler import RandomNumbers, Transform
@@ -304,19 +304,9 @@ class SubgoalTransform:
 
 def _refuse_other_symmetry(subgoal: Subgoal, symmetries: Symmetries) -> None:
     """Raise OptionError unless the symmetries transform the columns of `subgoal` as they transform goals."""
-    observation, goal = symmetries.maps["observation"], symmetries.maps["goal"]
-    numbers = np.array(subgoal.numbers or range(goal.source.shape[1]))
-    source, factor, offset = (part[:, numbers] for part in (goal.source, goal.factor, goal.offset))
-    place = (source[..., None] == numbers).argmax(-1)  # in `numbers`
-    stays = np.array_equal(numbers[place], source)
-    for part in (subgoal.achieved, subgoal.goal):
-        at, scale, start = part.index, np.array(part.factor), np.array(part.offset)
-        is_same = stays and np.array_equal(observation.source[:, at], at[place])
-        is_same &= np.allclose(scale * observation.factor[:, at], factor * scale[place])
-        transformed = scale * observation.offset[:, at] + start
-        if not (is_same and np.allclose(transformed, factor * start[place] + offset)):
-            which = f"the columns {part.columns} of the subgoal {subgoal.name}"
-            raise OptionError(f"The symmetries must transform {which} as they transform goals.")
+    if (columns := differing_columns(symmetries, subgoal)) is not None:
+        which = f"the columns {columns} of the subgoal {subgoal.name}"
+        raise OptionError(f"The symmetries must transform {which} as they transform goals.")
 
 
 class SymmetryTransform:

@@ -32,15 +32,11 @@ GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to whic
 
 @dataclass(frozen=True)
 class Finding:
-    """One option that the steps support: its name, its value and the evidence in one sentence.
-
-    is_structure: whether it says something of the task; if not, it is a hyperparameter that suits such tasks.
-    """
+    """One option that the steps support: its name, its value and the evidence in one sentence."""
 
     option: str
     value: Any
     evidence: str
-    is_structure: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,19 +94,19 @@ class Structure:
         measured = self.rest if self.rest.is_object else self.inertia
         options = measured.options()
         scaled = self.scale.options(options.get("action_l2", ACTION_L2))
-        yield from (Finding(*option, measured.evidence(), False) for option in options.items() if option[0] not in scaled)
-        yield from (Finding(*option, self.scale.evidence(), False) for option in scaled.items())
+        yield from (Finding(*option, measured.evidence()) for option in options.items() if option[0] not in scaled)
+        yield from (Finding(*option, self.scale.evidence()) for option in scaled.items())
         if self.chain is not None and self.time_limit is not None:
-            yield Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit), False)
+            yield Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit))
 
     def _without_object(self) -> Iterator[Finding]:
         if self.rest.is_object:
             return
         horizon, limit = self.inertia.horizon(self.time_limit, self.scale.is_dense), self.time_limit
         evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
-        yield from (Finding(*option, evidence, False) for option in horizon.items())
+        yield from (Finding(*option, evidence) for option in horizon.items())
         waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
-        yield from (Finding(*option, self.inertia.evidence(), False) for option in waypoints.items())
+        yield from (Finding(*option, self.inertia.evidence()) for option in waypoints.items())
         yield from self._near_misses()
         if self.effort is not None:
             yield from (Finding(*option, self.effort.evidence()) for option in self.effort.options().items())
@@ -132,7 +128,7 @@ class Structure:
             yield Finding("action_l2", self._scaled_action_l2(GUIDED_ACTION_L2), why)
         else:
             why = f"the object must be hit, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-            yield from (Finding(*option, why, False) for option in self._options_of_hits().items())
+            yield from (Finding(*option, why) for option in self._options_of_hits().items())
         missing = missing_differences(self.contact, self.differences)
         if missing:
             yield Finding("column_differences", missing, "no columns hold these differences")
@@ -151,8 +147,8 @@ class Structure:
                 f"{n} numbers must be right at once; {self.halvings} halvings of the difference make most starts a success"
             )
             scaled = float(f"{self._scaled_action_l2(ACTION_L2) / (1 + self.halvings):.2g}")
-            yield Finding("reward_halvings", self.halvings, why, False)
-            yield Finding("action_l2", scaled, why, False)
+            yield Finding("reward_halvings", self.halvings, why)
+            yield Finding("action_l2", scaled, why)
 
     def _options_of_hits(self) -> dict[str, Any]:
         """Return hyperparameters for an object that must leave the tool. A few exact steps decide."""

@@ -48,6 +48,7 @@ def infer_structure(
     shown: Sequence[int] = (),
     compute_reward: RewardOf | None = None,
     known: Sequence[str] = (),
+    hidden: Sequence[int] | None = None,
 ) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
@@ -56,6 +57,8 @@ def infer_structure(
     along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is placed, and
     how far from a success most starts are.
     known: mirrors that held before, of a task without an object.
+    hidden: columns that the networks do not see, if that is decided. Symmetries must then hold for all others. None: those
+        that turn out to be needless.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     _check(episodes, spec)
@@ -90,7 +93,7 @@ def infer_structure(
     )
     if contact is None or not probing:
         return found
-    return _with_probing(found, contact, episodes, probing, shown, compute_reward)
+    return _with_probing(found, contact, episodes, probing, shown, compute_reward, hidden)
 
 
 def _with_probing(
@@ -100,6 +103,7 @@ def _with_probing(
     probing: Sequence[Episode],
     shown: Sequence[int],
     compute_reward: RewardOf | None,
+    hidden: Sequence[int] | None,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
     steps, objects, chain = Steps.from_episodes(probing), found.objects, found.chain
@@ -109,10 +113,10 @@ def _with_probing(
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing]))
     found = replace(found, workspace=find_workspace(everything, steps, objects))
     if chain is None:
-        return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown)
+        return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown, hidden)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes)
     chain = measure_chain(everything, chain, distance)
-    found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown)
+    found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown, hidden)
     is_same = compute_reward is not None and ignores_exchange(compute_reward, episodes, len(objects[0]))
     return found if is_same else replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
 
@@ -124,7 +128,9 @@ def _find_mirrors(
     return MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find(known)
 
 
-def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Sequence[int]) -> Structure:
+def _with_contact(
+    found: Structure, contact: Contact, steps: Steps, shown: Sequence[int], hidden: Sequence[int] | None
+) -> Structure:
     """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     live = [c for c in range(steps.n_columns) if c not in found.constant]
@@ -134,11 +140,13 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, shown: Seque
     if relevance.error > relevance.error_all:
         clear, relevance = live, find_relevant_columns(steps, contact.axes, gaps, live)
     visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
+    if hidden is not None:
+        visible = [c for c in live if c not in hidden]
     finder = SymmetryFinder(steps, visible, contact, controlled, found.units)
     symmetries = tuple(finder.find())
     may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.thing}]
-    hidden = _hidden_columns(may_hide, visible, contact, symmetries)
-    found = replace(found, contact=contact, relevance=relevance, hidden=hidden)
+    needless = _hidden_columns(may_hide, visible, contact, symmetries)
+    found = replace(found, contact=contact, relevance=relevance, hidden=needless)
     return replace(found, symmetries=symmetries, unclear=finder.unclear)
 
 

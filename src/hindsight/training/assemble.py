@@ -169,13 +169,14 @@ class Assembly:
 
     def search(self) -> StructureSearch | None:
         """Return what finds the structure of the task during the run; None if nothing is left to be found."""
-        training = self.settings.training
-        if self._resolve is None or training.structure == "declared" or not is_flat(self.spec):
+        if self._resolve is None or not is_flat(self.spec):
+            return None
+        is_open = self.settings.replay.relabel_terminated is None and terminated_function(self.environment) is None
+        if self.settings.training.structure != "inferred" and not is_open:
             return None
         from ..replay.transforms import with_info
         from .structure_search import StructureSearch
 
-        is_open = self.settings.replay.relabel_terminated is None and terminated_function(self.environment) is None
         compute_reward = with_info(reward_function(self.environment), self.settings.replay.info_keys)
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild, is_open, compute_reward)
 
@@ -275,11 +276,11 @@ def assemble(
     with _closed_on_error(environment, env):
         spec = read_spec(environment, arguments)
         report = _check(environment, chosen, options) if check else None
-        observed = _observed(report, can_remake=not isinstance(env, gymnasium.Env))
+        checked = _observed(report, can_remake=not isinstance(env, gymnasium.Env))
         final = chosen or _recipe_of(environment, spec, arguments)
 
         def resolve(found: Observed) -> Settings:
-            return resolve_settings(final, spec, agent, options, _together(observed, found))
+            return resolve_settings(final, spec, agent, options, found, checked)
 
         settings = resolve({})
         if settings.rollout.env_arguments != arguments:
@@ -287,7 +288,7 @@ def assemble(
                 f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment "
                 f"was made with {arguments}. Give them: HER(env, env_options=(...))"
             )
-        assembly = Assembly(env, environment, spec, settings, resolve)
+        assembly = Assembly(env, environment, spec, settings, None if final.complete else resolve)
         assembly.check_report = report
         return assembly
 
@@ -321,19 +322,6 @@ def _observed(report: CheckReport | None, can_remake: bool) -> Observed:
     return found
 
 
-def _together(checked: Observed, found: Observed) -> dict[str, tuple[Any, str]]:
-    """Return the options of the check and those found during the run. Columns that hold the goal stay hidden.
-
-    They predict how a trained policy moves the object, but relabelling does not change them.
-    """
-    together = {**checked, **found}
-    name = "hidden_observation"
-    if name in checked and name in found:
-        columns = tuple(sorted({*checked[name][0], *found[name][0]}))
-        together[name] = columns, f"{found[name][1]}; {checked[name][1]}"
-    return together
-
-
 def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:
     """Check an environment with the options that say what it needs. Raises GoalEnvError if there is an error."""
     known = (recipe.options if recipe else {}) | dict(options)
@@ -359,7 +347,7 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
     if options.get("structure") == "inferred":
         raise OptionError("structure='inferred' needs a new run. A loaded model keeps the structure that it has")
     if found_nothing_yet(saved):
-        options = {"structure": "none"} | dict(options)
+        options = {"structure": "declared" if saved.settings.declared else "none"} | dict(options)
     settings = Settings.from_json(saved.settings.to_json(), **options)
     if env is None:
         return Assembly(None, None, saved.spec, settings)
@@ -373,8 +361,8 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
 def found_nothing_yet(saved: SavedModel) -> bool:
     """Return whether the run of a model was still looking for the structure of its task."""
     settings = saved.settings
-    found = any(settings.flat().get(name) for name in STRUCTURE)
-    return settings.variant == "inferred" and not found and not saved.facts.get("updates")
+    found = any(settings.flat().get(name) for name in STRUCTURE if name not in settings.declared)
+    return settings.training.structure == "inferred" and not found and not saved.facts.get("updates")
 
 
 @contextmanager

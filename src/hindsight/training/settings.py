@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +12,20 @@ from ..recipes import Recipe
 from ..recipes.fit import Choice, fit
 from ..records import GoalSpec
 from ..structure import is_flat
+from .contradictions import Chosen, without_contradictions
 
 Observed = Mapping[str, tuple[Any, str]]
 NOTHING: Observed = {}
-CHECKED = {"hidden_observation"}  # a check hides columns that hold the goal, wherever the structure comes from
 ARGUMENTS = ("agent", "recipe", "check")  # of `HER`: names that may be meant where an option is unknown
 
 
 def resolve_settings(
-    recipe: Recipe, spec: GoalSpec | None, agent: str | None, given: Mapping[str, Any], observed: Observed = NOTHING
+    recipe: Recipe,
+    spec: GoalSpec | None,
+    agent: str | None,
+    given: Mapping[str, Any],
+    found: Observed = NOTHING,
+    checked: Observed = NOTHING,
 ) -> Settings:
     """Return the settings of a run.
 
@@ -28,84 +33,112 @@ def resolve_settings(
     spec: None for a preview without the environment, in which these options have their defaults.
     agent: the recipe's for the kind of actions unless given.
     given: option names and values of the user, above all others.
-    observed: values and reasons found by playing the environment, for options that the recipe leaves open.
+    found, checked: values and reasons of the search for structure and of the check of the environment. They hold for
+        options that neither the user nor a tuned recipe sets. What contradicts those that they set is left out.
     Raises UnknownNameError and OptionError for names and values that are not valid.
     """
     agent = agent or recipe.agent_for(is_discrete=spec is not None and spec.action.n_values is not None)
     known = run_options(agent)
     refuse_unknown(given, [*known, *ARGUMENTS], f"agent {agent!r}")
     _check_names(recipe)
-    choices = _choices(recipe, spec, given.get("max_episode_steps"))
-    tuned = recipe.tuned_options(agent)
-    structure = _structure(recipe.options_for(agent), given, spec)
-    left_out = set(STRUCTURE) if structure != "declared" else set()
-    tuned = {name: value for name, value in tuned.items() if name not in left_out}
-    left_out = set(STRUCTURE) - CHECKED if structure != "inferred" else set()
-    chosen = {choice.option: (choice.value, choice.reason) for choice in choices}
-    chosen |= {name: found for name, found in observed.items() if name in known and name not in left_out}
-    displaced = _displaced({**tuned, **given}, has_extra_reward="extra_reward" in chosen)
-    chosen = {name: choice for name, choice in chosen.items() if name not in displaced}
+    structure = _structure(recipe, agent, given, spec)
+    tuned = _tuned(recipe, agent, structure)
+    above = {**tuned, **given}
+    observed = {} if recipe.complete else {**checked, **found}
+    chosen = {choice.option: (choice.value, choice.reason) for choice in _choices(recipe, spec, given)} | observed
+    chosen, dropped = without_contradictions({name: chosen[name] for name in chosen if name in known}, above, spec)
+    if not recipe.complete:
+        _hide_goals(chosen, checked)
     from_recipe = recipe.general_options(agent) | {name: value for name, (value, _) in chosen.items()} | tuned
     from_recipe = {name: value for name, value in from_recipe.items() if name in known}
     settings = build_settings(agent, recipe.name, from_recipe | dict(given) | {"structure": structure})
-    reasons = {name: why for name, (_, why) in chosen.items() if name in known and name not in {**tuned, **given}}
-    return replace(settings, from_recipe=from_recipe, reasons=reasons, given=frozenset(given))
+    declared = recipe.declared if recipe.complete else [name for name in STRUCTURE if above.get(name)]
+    return replace(
+        settings,
+        from_recipe=from_recipe,
+        reasons={name: why for name, (_, why) in chosen.items() if name not in above},
+        given=frozenset(given),
+        declared=frozenset(declared if structure == "inferred" else ()),
+        not_used=tuple(_not_used(observed, dropped, tuned, given)),
+    )
 
 
-def _structure(recipe: Mapping[str, Any], given: Mapping[str, Any], spec: GoalSpec | None) -> StructureSource:
-    """Return where the structure of the task comes from, if neither the user nor the recipe says so.
+def _structure(recipe: Recipe, agent: str, given: Mapping[str, Any], spec: GoalSpec | None) -> StructureSource:
+    """Return where the structure of the task comes from: the user says it, else the recipe.
 
-    It is declared if an option declares some of it. It is not inferred if the user took away what the recipe declares, nor
-    from images, bits and indices. Raises OptionError if the user wants to infer it there, or says that it is
-    declared where it is not.
+    If neither does, it is declared if options declare some, and there is none otherwise. The same holds for the default
+    recipe and images, bits and indices, from which nothing is inferred.
+    Raises OptionError if what the user or a tuned recipe says does not fit the options or the task.
     """
-    source: StructureSource | None = given.get("structure", recipe.get("structure"))
-    can_infer = spec is None or is_flat(spec)
-    if source == "inferred" and not can_infer:
+    own = recipe.options_for(agent)
+    declared = [name for name in STRUCTURE if {**own, **given}.get(name)]
+    said: StructureSource | None = given.get("structure") or own.get("structure")
+    is_users = bool(given.get("structure"))
+    if said == "inferred":
+        if spec is None or is_flat(spec):
+            _refuse_complete(recipe, is_users)
+            return said
+        if is_users or not recipe.general:
+            raise OptionError(
+                "structure='inferred' needs an observation, goals and actions that are flat arrays of floats. Leave it out."
+            )
+    by_user = [name for name in declared if given.get(name)]
+    if said == "none" and is_users and by_user:
         raise OptionError(
-            "structure='inferred' needs an observation, goals and actions that are flat arrays of floats. Leave it out."
+            f"structure='none' uses no structure, but {', '.join(by_user)} declares some. Leave out one of them."
         )
-    is_declared = any({**recipe, **given}.get(name) for name in STRUCTURE)
-    if source == "declared" and not is_declared:
+    if said == "declared" and not declared and (is_users or not any(own.get(name) for name in STRUCTURE)):
         raise OptionError(f"structure='declared' needs an option that declares it: {', '.join(STRUCTURE)}. Leave it out.")
-    if source is not None:
-        return source
-    if is_declared:
-        return "declared"
-    is_taken_away = any(recipe.get(name) for name in STRUCTURE)
-    return "inferred" if spec is not None and can_infer and not is_taken_away else "none"
+    if said == "none" and not by_user:
+        return said
+    return "declared" if declared else "none"
 
 
-def _displaced(above: Mapping[str, Any], has_extra_reward: bool) -> set[str]:
-    """Return the options that are not chosen from the task, because they contradict options above them.
+def _refuse_complete(recipe: Recipe, is_users: bool) -> None:
+    if is_users and recipe.complete:
+        raise OptionError(
+            f"The recipe {recipe.name!r} has all options of a run, so nothing is inferred. Leave out structure or recipe."
+        )
 
-    above: the options of a tuned recipe and of the user. has_extra_reward: whether `extra_reward` is chosen from the task.
+
+def _tuned(recipe: Recipe, agent: str, structure: StructureSource) -> dict[str, Any]:
+    """Return the tuned options of a recipe. What they declare counts only if the structure is that of the recipe."""
+    tuned = recipe.tuned_options(agent)
+    if structure == "declared" or structure == tuned.get("structure") == "inferred":
+        return tuned
+    return {name: value for name, value in tuned.items() if name not in STRUCTURE}
+
+
+def _hide_goals(chosen: Chosen, checked: Observed) -> None:
+    """Add the columns that hold the goal to those that are hidden.
+
+    They predict how a trained policy moves the object, but relabelling does not change them.
     """
-    displaced: set[str] = {"extra_reward"} if above.get("subgoals") else set()
-    extra_reward = above.get("extra_reward", has_extra_reward and not displaced)
-    if above.get("prioritized"):
-        displaced |= {"energy_priority", "energy_cap", "energy_remaining"}
-    if not above.get("energy_priority", True):
-        displaced |= {"energy_cap", "energy_remaining"}
-    if above.get("strategy", "future") != "future" or above.get("n_sampled_goal") is not None:
-        displaced |= {"relabel", "relabel_schedule"}
-    if "relabel" in above or above.get("relabel_at", "sample") != "sample":
-        displaced.add("relabel_schedule")
-    if {"exploration_decay", "exploration_decay_start"} & set(above):
-        displaced |= {"exploration_decay", "exploration_decay_start"}
-    if above.get("goal_features", "relative") != "relative":
-        displaced.add("hidden_goal")
-    if above.get("n_target_critics") is not None:
-        displaced.add("n_critics")
-    if extra_reward or above.get("relabel_at", "sample") != "sample" or above.get("n_steps", 1) != 1:
-        displaced.add("subgoals")
-    return displaced
+    name = "hidden_observation"
+    if name in checked:
+        columns, why = checked[name]
+        others, reason = chosen.get(name, ((), why))
+        chosen[name] = tuple(sorted({*columns, *others})), why if reason == why else f"{reason}; {why}"
 
 
-def _choices(recipe: Recipe, spec: GoalSpec | None, limit: Any) -> tuple[Choice, ...]:
-    """Return what is chosen from the task. limit: the user's own time limit, or None."""
+def _not_used(observed: Observed, dropped: Observed, tuned: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one sentence for each value that was found by playing, but is not used."""
+    above = {**tuned, **given}
+    for name, (value, _) in observed.items():
+        if name in above:
+            own = tuple(above[name]) if isinstance(above[name], list) else above[name]
+            if own != value:
+                yield f"{name} = {value}, since {'you set' if name in given else 'the recipe sets'} {name} = {own}"
+        elif name in dropped:
+            lost, why = dropped[name]
+            yield f"{name} = {lost}, since {why}"
+
+
+def _choices(recipe: Recipe, spec: GoalSpec | None, given: Mapping[str, Any]) -> tuple[Choice, ...]:
+    """Return what is chosen from the task. given: the options of the user, whose time limit counts."""
     if spec is None or not recipe.automatic:
         return ()
+    limit = given.get("max_episode_steps")
     return fit(replace(spec, max_episode_steps=limit) if isinstance(limit, int) else spec)
 
 

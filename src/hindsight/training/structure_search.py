@@ -125,7 +125,9 @@ class StructureSearch:
     resolve: returns the settings of the run with the options that were found.
     build: returns an agent (the given one, or a new one), a buffer and the demonstrations, if there are any, for settings.
     looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
-    findings: what the last inference found. missing: what it did not find, and why, in sentences.
+    is_used: whether structure is looked for. If not, episodes only show how successes end them.
+    findings: what the last inference found. missing: what it did not find, and why, in sentences. not_used: what it found
+        that contradicts other options, in sentences.
     """
 
     def __init__(
@@ -137,11 +139,12 @@ class StructureSearch:
         looks_for_endings: bool = False,
         compute_reward: RewardFunction | None = None,
     ) -> None:
-        self._random_steps = settings.training.random_steps
-        self.state = SearchState(next_at=self._random_steps)
+        self._random_steps, self._hidden = settings.training.random_steps, _decided_columns(settings)
+        self.is_used = settings.training.structure == "inferred"
+        self.state = SearchState(next_at=self._random_steps) if self.is_used else SearchState("learning", None)
         self.findings: list[Finding] = []
         self.missing: list[str] = []
-        self.is_used = settings.training.structure == "inferred"
+        self.not_used = settings.not_used
         self._looks_for_endings = looks_for_endings
         self._spec, self._resolve, self._build, self._compute_reward = spec, resolve, build, compute_reward
 
@@ -192,14 +195,15 @@ class StructureSearch:
         """Go on from the state of a checkpoint, before the trainer's own state is restored."""
         self.state = SearchState.from_json(data)
         settings = self._settings(self.state.observed)
+        self.not_used = settings.not_used
         if settings != run.settings:
             run.rebuild(*self._build(settings, None), settings)
 
     def _look_for_contact(self, run: Run, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
-        if not (self.is_used and found.rest.is_object):  # whether columns show an object may need more episodes
-            if self.is_used and self._may_be_too_strong(found):
+        if not found.rest.is_object:  # whether columns show an object may need more episodes
+            if self._may_be_too_strong(found):
                 self._compare_scales(run, episodes)
             else:
                 self._learn(run, found)
@@ -240,7 +244,10 @@ class StructureSearch:
         """Infer the structure from the random episodes, and from those after them as episodes that seek contact."""
         first = self.state.random_episodes
         stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
-        return infer_structure(episodes[:first], self._spec, episodes[first:stop], shown, self._compute_reward)
+        seeking = episodes[first:stop]
+        return infer_structure(
+            episodes[:first], self._spec, seeking, shown, compute_reward=self._compute_reward, hidden=self._hidden
+        )
 
     def _learn(self, run: Run, found: Structure) -> None:
         """Learn with what was found; if that is no contact at a later look, with what was found before."""
@@ -250,7 +257,7 @@ class StructureSearch:
             self._take(run, found)
 
     def _schedule(self, run: Run) -> None:
-        steps = [step for step in REFINE_AT if self.is_used and (step >= AGAIN_FROM or not self.state.random_episodes)]
+        steps = [step for step in REFINE_AT if step >= AGAIN_FROM or not self.state.random_episodes]
         self.state.next_at = next((step for step in steps if step > run.counts.env_steps), None)
 
     def _refine(self, run: Run, episodes: Sequence[Episode]) -> None:
@@ -263,7 +270,7 @@ class StructureSearch:
         if self.state.found_endings and self.state.endings.is_clear and is_poor:
             self._take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
-        may_be_stuck = len(self.state.observed.get("subgoals", ((), ""))[0]) <= 1
+        may_be_stuck = len(run.settings.flat().get("subgoals", ())) <= 1
         if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.success.has_none:
             self.state.ends_early = False  # the way to the goals may lead through places without any goal or start
         if self.state.random_episodes:
@@ -313,9 +320,8 @@ class StructureSearch:
         self.state.observed = others | {each.option: (each.value, each.evidence) for each in self.findings}
 
     def _take(self, run: Run, found: Structure) -> None:
-        used = [each for each in found.findings() if self.is_used or not each.is_structure]
-        self.findings = list({each.option: each for each in used}.values())
-        self.missing = explain_missing(found) if self.is_used else []
+        self.findings = list({each.option: each for each in found.findings()}.values())
+        self.missing = explain_missing(found)
         self._adopt(run, {each.option: (each.value, each.evidence) for each in self.findings})
 
     def _settings(self, observed: Observed) -> Settings:
@@ -336,7 +342,7 @@ class StructureSearch:
                 run.rebuild(*self._build(settings, run.agent), settings)
             else:
                 return
-        self.state.observed = observed
+        self.state.observed, self.not_used = observed, settings.not_used
 
     def _may_replace_agent(self, run: Run) -> bool:
         """Whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve."""
@@ -364,6 +370,15 @@ def _why_new(run: Run, settings: Settings) -> str:
 def _has_not_learned(run: Run) -> bool:
     """Whether the agent has made no update, apart from those from demonstrations alone."""
     return run.counts.updates == run.counts.offline_updates
+
+
+def _decided_columns(settings: Settings) -> tuple[int, ...] | None:
+    """Return the columns that the networks do not see, if options decide it; None if the search does."""
+    options = settings.agent_options
+    if options.goal_features != "relative":
+        return ()
+    is_open = settings.source("hidden_observation") in ("task", "default")
+    return None if is_open else options.hidden_observation
 
 
 def _tuples(value: Any) -> Any:
