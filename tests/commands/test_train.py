@@ -8,8 +8,8 @@ from gymnasium import spaces
 
 from hindsight import HER, PointReach
 from hindsight.cli import main
-from hindsight.commands.train import Training, folder_name, stop_signals
 from hindsight.commands.terminal import TrainDisplay
+from hindsight.commands.train import Training, folder_name, stop_signals
 from hindsight.recipes import load_recipe
 
 
