@@ -210,6 +210,22 @@ def test_an_unknown_autoreset_mode_is_refused(autoreset, n_envs, message):
         make_buffer(autoreset=autoreset, n_envs=n_envs)
 
 
+def test_slices_of_one_array_that_have_no_byte_in_common_are_stored():
+    """Recorded data (episodes, steps, size): the steps of one array lie between each other in memory."""
+    recorded = {key: np.zeros((2, 4, space.shape[0]), np.float32) for key, space in OBSERVATION_SPACE.items()}
+    for values in recorded.values():
+        values += np.arange(4, dtype=np.float32)[:, None]
+    buffer = make_buffer(n_envs=2)
+    for t in range(3):
+        before, after = ({key: values[:, u] for key, values in recorded.items()} for u in (t, t + 1))
+        buffer.add(before, np.zeros((2, 1), np.float32), np.zeros(2), after, np.zeros(2, bool), np.full(2, t == 2))
+    assert len(buffer) == 6
+    overlapping = np.zeros((2, 3), np.float32)
+    before, after = (seen(1, t) | {"observation": overlapping.reshape(-1)[t : t + 2]} for t in (0, 1))
+    with pytest.raises(InputError, match="must not share memory"):
+        make_buffer().add(before, np.float32([0]), 0.0, after, False, False, {})
+
+
 def test_same_step_without_the_final_observation_is_refused():
     buffer = make_buffer(n_envs=2, autoreset="same_step")
     with pytest.raises(MissingKeyError, match="no final_obs for environment 1"):

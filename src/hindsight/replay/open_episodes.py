@@ -15,6 +15,7 @@ from .rows import INFO_PREFIX, Fields, as_bytes, select_observation, whole_numbe
 from .timeline import Timeline, free_memory, zero_rows
 
 SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
+OVERLAP_WORK = 10_000  # candidate solutions of NumPy's search for a common byte; slices need fewer than ten
 FIRST_ROOM = 64  # rows per environment at first, doubled when an episode needs more
 DISABLED, NEXT_STEP, SAME_STEP = AUTORESET_MODES = ("disabled", "next_step", "same_step")
 
@@ -241,8 +242,16 @@ def _fields_of(before: Array, after: Array, truncated: Array, timeline: Timeline
 def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
     """Raise InputError if an observation is in the memory of its next_observation: then both show the same step."""
     for key, one, other in zip(OBSERVATION_KEYS[:2], before, after, strict=False):
-        if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and np.may_share_memory(one, other):
+        if isinstance(one, np.ndarray) and isinstance(other, np.ndarray) and _overlap(one, other):
             raise InputError(f"{key} of observation and next_observation must not share memory. Copy before env.step().")
+
+
+def _overlap(one: Array, other: Array) -> bool:
+    """Return whether two arrays have a byte in common. Slices of one array may lie between each other without one."""
+    try:
+        return np.shares_memory(one, other, max_work=OVERLAP_WORK)
+    except np.exceptions.TooHardError:  # strides that no slice of an ordinary array has
+        return True
 
 
 def _infos(info: Any) -> Sequence[Mapping[str, Any]]:
