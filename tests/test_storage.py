@@ -212,14 +212,17 @@ def test_only_an_object_is_a_json_file(tmp_path):
 
 def test_lines_are_appended_and_torn_ones_are_skipped_and_counted(tmp_path):
     path = tmp_path / "lines.jsonl"
-    assert storage.read_lines(path) == ([], 0)
+    assert list(storage.read_lines(path)) == []
     storage.append_text(path, storage.json_lines([{"n": 1}, {"n": 2.5}]))
     with path.open("a") as file:
         file.write('{"n": 3, "me')  # a process was killed here
     storage.append_text(path, storage.json_lines([{"n": 4}]))
     with path.open("ab") as file:
         file.write(b'[1]\n{"n": NaN}\n\xff\n')
-    assert storage.read_lines(path) == ([{"n": 1}, {"n": 2.5}, {"n": 4}], 4)
+    records = [record for _, record in storage.read_lines(path)]
+    assert records == [{"n": 1}, {"n": 2.5}, None, {"n": 4}, None, None, None]
+    places = [place for place, _ in storage.read_lines(path)]
+    assert list(storage.read_lines(path, [places[3], places[0]])) == [(places[3], {"n": 4}), (0, {"n": 1})]
 
 
 def test_a_failed_append_leaves_the_file_as_it_was(tmp_path):

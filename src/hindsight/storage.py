@@ -4,6 +4,7 @@ One format holds buffers, checkpoints and policies: a safetensors file. Its head
 {"format", "kind", "data", "sha256"}. Metrics, evaluations and episodes are lines of JSON.
 
 JSON is strict. A number that is not finite is written as null.
+Sizes are checked before anything is read: a file of somebody else may have any size.
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ import numpy as np
 import safetensors
 
 from .errors import FileError, OptionError
+from .memory import free_memory
 from .records import Array
 
 FORMAT = 1
 _DTYPES = {"b1": "BOOL", "u1": "U8", "i1": "I8", "u2": "U16", "i2": "I16", "f2": "F16"} | {
     f"{kind}{size}": f"{kind.upper()}{8 * size}" for size in (4, 8) for kind in "uif"
 }
-_LARGEST_JSON = 64 << 20  # bytes
+_LARGEST_JSON = 16 << 20  # bytes
+_LARGEST_HEADER = 64 << 20  # bytes; a checkpoint has the evaluations so far in it
+_LARGEST_LINES = 4 << 30  # bytes of a file of JSON lines: with the default options, the records of 10^9 steps
+_LONGEST_LINE = 16 << 20  # bytes; an evaluation episode of a task with images as goals has about 1 MB
 
 
 def save_arrays(
@@ -138,26 +143,51 @@ def parse_json(text: str | bytes, place: str) -> Any:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file. Raises FileError if it is missing, too large or not an object."""
-    if not path.is_file() or path.stat().st_size > _LARGEST_JSON:
-        raise FileError(f"{path} is missing, or has more than {_LARGEST_JSON >> 20} MB")
-    data = parse_json(path.read_bytes(), str(path))
+    data = parse_json(read_bytes(path, _LARGEST_JSON), str(path))
     if not isinstance(data, dict):
         raise FileError(f"{path} holds a {type(data).__name__}, expected a JSON object")
     return data
 
 
-def read_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the records of a file of JSON lines, and how many lines were skipped because they hold no JSON object.
+def read_bytes(path: Path, most: int) -> bytes:
+    """Return the content of a file. Raises FileError if it is missing or has more than `most` bytes."""
+    if not path.is_file():
+        raise FileError(f"There is no file {path}")
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise FileError(f"{path} has more than {most / 1e6:.0f} MB: it is damaged, or not ours")
+    return content
 
-    A missing file has no records. A line is torn if the process was killed, or the disk was full, while it was written.
+
+def read_lines(path: Path, places: Iterable[int] | None = None) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Yield the first byte and the record of lines of a file of JSON lines; None for a line without a JSON object.
+
+    places: the first bytes of the lines; None: all lines in their order.
+    A missing file has no lines. A line is torn if the process was killed, or the disk was full, while it was written.
+    One line is in memory at a time. Raises FileError if the file has more than 4 GB.
     """
-    records, torn = [], 0
-    for line in path.read_bytes().splitlines() if path.is_file() else ():
-        try:
-            records.append(dict(parse_json(line, str(path))))
-        except (FileError, TypeError, ValueError):
-            torn += 1
-    return records, torn
+    if not path.is_file():
+        return
+    if path.stat().st_size > _LARGEST_LINES:
+        raise FileError(f"{path} has more than {_LARGEST_LINES >> 30} GB: it is damaged, or not ours")
+    with path.open("rb") as file:
+        for place in iter(file.tell, -1) if places is None else places:
+            file.seek(place)
+            line, is_whole = file.readline(_LONGEST_LINE), True
+            if not line:
+                return
+            while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                line, is_whole = file.readline(_LONGEST_LINE), False
+            yield place, _parse_line(line, path) if is_whole else None
+
+
+def _parse_line(line: bytes, path: Path) -> dict[str, Any] | None:
+    try:
+        record = parse_json(line, str(path))
+    except FileError:
+        return None
+    return record if isinstance(record, dict) else None
 
 
 def json_lines(records: Iterable[Mapping[str, Any]]) -> str:
@@ -165,14 +195,19 @@ def json_lines(records: Iterable[Mapping[str, Any]]) -> str:
     return "".join(f"{json_text(record)}\n" for record in records)
 
 
-def csv_text(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return records as CSV with a column for every name that occurs, "" without records."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(dict.fromkeys(name for record in records for name in record)), lineterminator="\n")
-    if records:
-        writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
+def write_csv(path: Path, names: Sequence[str], records: Iterable[Mapping[str, Any]]) -> None:
+    """Write records as CSV, atomically. names: of the columns; a record may lack some. Without records there is no line."""
+
+    def put(file: BinaryIO) -> None:
+        text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
+        writer = csv.DictWriter(text, names, lineterminator="\n")
+        for number, record in enumerate(records):
+            if number == 0:
+                writer.writeheader()
+            writer.writerow(record)
+        text.detach()
+
+    save_file(path, put)
 
 
 def append_text(path: Path, lines: str) -> None:
@@ -211,6 +246,10 @@ def _write_tensors(file: BinaryIO, arrays: Mapping[str, Array], header: Mapping[
         offset += array.nbytes
     text = json.dumps(entries).encode()
     text += b" " * (-len(text) % 8)
+    if len(text) > _LARGEST_HEADER:
+        raise FileError(
+            f"The header has {len(text) / 1e6:.0f} MB, at most {_LARGEST_HEADER / 1e6:.0f} MB can be read again"
+        )
     file.write(len(text).to_bytes(8, "little") + text)
     for _, array in by_alignment:
         file.write(_bytes_of(array))
@@ -231,6 +270,7 @@ def _digest(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
 
 def _load(path: str, kind: str, place: str) -> tuple[dict[str, Array], dict[str, Any]]:
     try:
+        _check_sizes(Path(path), place)
         with safetensors.safe_open(path, framework="np") as file:
             header = _parse_header((file.metadata() or {}).get("hindsight", "{}"), kind, place)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -245,11 +285,26 @@ def _load(path: str, kind: str, place: str) -> tuple[dict[str, Array], dict[str,
     return arrays, header["data"]
 
 
+def _check_sizes(path: Path, place: str) -> None:
+    """Raise FileError for a file whose header or arrays are too large to be read."""
+    size, free = path.stat().st_size, free_memory()
+    if not path.is_file():
+        raise OSError("it is no file")
+    if size > free:
+        raise FileError(f"{place} has {size / 1e9:.1f} GB, but {free / 1e9:.1f} GB of memory are free. End other programs")
+    with path.open("rb") as file:
+        header = int.from_bytes(file.read(8), "little")
+    if header > _LARGEST_HEADER:
+        raise FileError(f"{place} is damaged: its header would have {header:,} bytes, at most {_LARGEST_HEADER:,} are read")
+
+
 def _parse_header(text: str, kind: str, place: str) -> dict[str, Any]:
     header = parse_json(text, place)
     found = (header.get("kind"), header.get("format")) if isinstance(header, dict) else (None, None)
     if found != (kind, FORMAT) or not isinstance(header.get("data"), dict):
-        raise FileError(f"{place} holds a {found[0]!r} of format {found[1]!r}, expected a {kind!r} of format {FORMAT}")
+        raise FileError(
+            f"{place} holds a {found[0]!r:.50} of format {found[1]!r:.50}, expected a {kind!r} of format {FORMAT}"
+        )
     return dict(header)
 
 

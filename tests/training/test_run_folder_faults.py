@@ -116,7 +116,7 @@ def test_lines_that_could_not_be_written_are_written_later_also_by_a_resumed_run
         train(again, folder, 60)
         folder.finish(again.trainer)
     steps = [
-        [record["env_steps"] for record in storage.read_lines(tmp_path / place / name)[0]] for place in ("whole", "run")
+        [record["env_steps"] for _, record in storage.read_lines(tmp_path / place / name)] for place in ("whole", "run")
     ]
     assert steps[0] == steps[1]
 
@@ -155,8 +155,9 @@ def test_torn_lines_do_not_keep_a_run_from_going_on(model, tmp_path):
         folder.resume(model.trainer)
         train(model, folder, 60)
         folder.finish(model.trainer)
-    records, torn = storage.read_lines(path)
-    assert torn > 0
+    lines = [record for _, record in storage.read_lines(path)]
+    records = [record for record in lines if record is not None]
+    assert len(records) < len(lines)
     assert records[-1]["env_steps"] == 60
     assert len((tmp_path / "progress.csv").read_text().splitlines()) == len(records) + 1
 
@@ -168,7 +169,7 @@ def test_the_table_holds_every_record_that_can_be_read(model, tmp_path):
     with folder_of(model, tmp_path) as folder:
         folder._write_table()
     head, first, *_ = (tmp_path / "progress.csv").read_text().splitlines()
-    assert ",?," in head
+    assert head.endswith(",?")
     assert first.startswith("many,")
 
 
@@ -181,7 +182,7 @@ def test_numbers_that_are_not_finite_end_nothing(model, tmp_path):
         folder.listen(trainer, evaluated(trainer, 0.5, math.nan))
         trainer.meter.add("mine", math.inf)
         folder.finish(trainer)
-    [record] = storage.read_lines(tmp_path / "metrics.jsonl")[0]
+    [(_, record)] = storage.read_lines(tmp_path / "metrics.jsonl")
     assert (record["mine"], record["test/return_mean"], record["test/success_rate"]) == (None, None, 0.5)
     assert SavedModel.read(tmp_path).facts["return_mean"] is None
     with folder_of(model, tmp_path) as folder:
@@ -236,7 +237,7 @@ def test_a_damaged_checkpoint_is_replaced_by_the_one_before_and_that_is_said(mod
         [notice] = folder.notices
         assert PREVIOUS in notice
         assert "SHA-256" in notice
-        assert storage.read_lines(tmp_path / "metrics.jsonl")[0][-1]["env_steps"] == 40
+        assert [record["env_steps"] for _, record in storage.read_lines(tmp_path / "metrics.jsonl")][-1] == 40
         train(again, folder, 60)
         assert same_bytes(trainer_state(again.trainer)[0], expected)
         flip(tmp_path / PREVIOUS)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, InputError, MissingKeyError, OptionError
+from ..memory import free_memory
 from ..records import OBSERVATION_KEYS, Array
 from .kernels import ENDED, FRESH, NEEDS_CARE, OPEN, REFUSED, add_steps, float_table, open_layout
 from .rows import INFO_PREFIX, Fields, as_bytes, select_observation, whole_number
-from .timeline import Timeline, free_memory, zero_rows
+from .timeline import Timeline, zero_rows
 
 SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
 OVERLAP_WORK = 10_000  # candidate solutions of NumPy's search for a common byte; slices need fewer than ten
@@ -249,7 +250,7 @@ def _refuse_shared_memory(before: Sequence[Any], after: Sequence[Any]) -> None:
 def _overlap(one: Array, other: Array) -> bool:
     """Return whether two arrays have a byte in common. Slices of one array may lie between each other without one."""
     try:
-        return np.shares_memory(one, other, max_work=OVERLAP_WORK)
+        return np.shares_memory(one, other, max_work=OVERLAP_WORK)  # type: ignore[arg-type]  # NumPy's stubs know two values
     except np.exceptions.TooHardError:  # strides that no slice of an ordinary array has
         return True
 

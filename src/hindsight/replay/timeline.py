@@ -7,16 +7,14 @@ needs no mask, no scan and no table of episodes.
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
+from ..memory import free_memory
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from ..records.definitions import LARGEST_GOAL
 from .kernels import finish_rows, float_table, row_layout
@@ -27,11 +25,6 @@ USUAL_EPISODE_LENGTH = 20  # steps, assumed without episode_length: each episode
 MAX_WRAPS = 2**31  # beyond it, write positions would overflow
 ALWAYS_ALLOWED = 64 << 20  # bytes, for which the limits of memory are not read
 PRECISE = (np.array([-LARGEST_GOAL]), np.array([LARGEST_GOAL]))  # goals that float32 stores precisely enough
-MEMORY = "/proc/meminfo"
-CGROUPS = (  # versions 2 and 1: files of the limit and of the statistics, and the name of what cannot be given back there
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.stat", "anon "),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.stat", "total_rss "),
-)
 
 
 class Timeline:
@@ -338,23 +331,3 @@ def zero_rows(length: int, row: np.dtype[Any]) -> Array:
         sizes = f"The rows take {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB of memory are free"
         raise OptionError(f"{sizes}. Lower capacity or n_envs, or end other programs.")
     return np.zeros(length, row)
-
-
-def free_memory() -> int:
-    """Return the bytes that this process may still use: of the machine, and of its cgroup, as far as they are known."""
-    free = [sys.maxsize]
-    if (available := _read_number(MEMORY, "MemAvailable:")) is not None:
-        free.append(available * 1024)
-    for limit, statistics, used in CGROUPS:
-        most = _read_number(limit, "")
-        if most is not None:
-            free.append(most - (_read_number(statistics, used) or 0))
-    return max(0, min(free))
-
-
-def _read_number(path: str, name: str) -> int | None:
-    """Return the number after a name at the start of a line, None if there is none. Limits may be the word "max"."""
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = Path(path).read_text().splitlines()
-        return int(next(line for line in lines if line.startswith(name)).removeprefix(name).split()[0])
-    return None

@@ -9,9 +9,8 @@ import numpy as np
 
 from ..records import Array
 from .figures import Plot, rounded
-from .run import EpisodeFacts, Run
+from .run import GOAL_NUMBERS, EpisodeFacts, Run
 
-GOAL_NUMBERS = 3  # of each goal, the first ones, are drawn: episodes.jsonl has no more
 MAX_EPISODES = 4000  # of evaluation, and of training, on a map
 MIN_SHOWN = 50  # evaluation episodes, the latest ones
 JITTER = 0.16  # range of the jitter of whole numbers, below 2 * 0.1

@@ -132,8 +132,8 @@ def _goal_section(run: Run) -> Section:
     if maps:
         text += f" Shown: the evaluation at the slider, and earlier ones until there are {MIN_SHOWN} evaluation episodes."
         text += " Grey: training episodes up to there."
-    if len(run.evaluated) > MAX_EPISODES:
-        text += f" The maps have {MAX_EPISODES:,} of {len(run.evaluated):,} evaluation episodes, evenly spaced."
+    if run.n_evaluated > MAX_EPISODES:
+        text += f" The maps have {MAX_EPISODES:,} of {run.n_evaluated:,} evaluation episodes, evenly spaced."
     return Section("goals", "Where does it succeed?", text, maps)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
 from ..records import Array
@@ -17,7 +19,10 @@ from ..storage import read_json, read_lines
 from .statistics import finite_points
 
 NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
-GROWING = ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl", "changes.jsonl")
+GOAL_NUMBERS = 3  # of each goal, the first ones, are kept: episodes.jsonl has no more
+MOST_EPISODES = 100_000  # that are kept of evaluation, and of training: the maps of goals have 4,000
+MOST_CHANGES = 100_000  # of options
+MOST_NUMBERS = 100_000_000  # of metrics, 8 bytes each; with 50 metrics, records of 2 * 10^9 steps
 T = TypeVar("T")
 
 
@@ -81,13 +86,23 @@ class RunSettings(_Parsed):
     reasons: Mapping[str, str] = {}
 
 
+def _first_numbers(goal: Any) -> Any:
+    return goal[:GOAL_NUMBERS] if isinstance(goal, list) else goal
+
+
+Goal = Annotated[tuple[float | None, ...], BeforeValidator(_first_numbers)]
+
+
 class EpisodeFacts(_Parsed):
-    """A line of evaluations.jsonl or episodes.jsonl. env_steps: steps of the run at its evaluation, or at its end."""
+    """A line of evaluations.jsonl or episodes.jsonl. Of the goals, the first numbers.
+
+    env_steps: steps of the run at its evaluation, or at its end.
+    """
 
     env_steps: FiniteFloat
     success: bool | None = None
-    desired_goal: tuple[float | None, ...]
-    final_goal: tuple[float | None, ...] | None = None
+    desired_goal: Goal
+    final_goal: Goal | None = None
     final_distance: float | None = None
 
 
@@ -114,7 +129,8 @@ class Run:
     """The content of a run folder.
 
     metrics: name -> (records,) float64, ordered by environment steps. NaN if a record lacks the name.
-    evaluated, trained: episodes, oldest first.
+    evaluated, trained: episodes, oldest first; of more than MOST_EPISODES some, evenly spaced.
+    n_evaluated: number of all evaluation episodes.
     changes: of the options during the run, oldest first.
     ended: "solved", "steps" (all steps are done) or "stopped"; "" if the run has not ended or was killed.
     damaged_lines: file name -> number of lines that could not be read.
@@ -125,6 +141,7 @@ class Run:
     metrics: Mapping[str, Array]
     evaluated: Sequence[EpisodeFacts] = ()
     trained: Sequence[EpisodeFacts] = ()
+    n_evaluated: int = 0
     changes: Sequence[ChangeFacts] = ()
     ended: str = ""
     damaged_lines: Mapping[str, int] = field(default_factory=dict)
@@ -193,45 +210,106 @@ def read_run(path: Path) -> Run:
     place = path / "settings.json"
     if not place.is_file():
         raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight train` wrote.")
-    settings = _validated(read_json(place), RunSettings, place)
-    lines = {name: read_lines(path / name) for name in GROWING}
+    settings = _validated(read_json(place), TypeAdapter(RunSettings), place)
+    metrics, damaged_metrics = _columns(path / "metrics.jsonl")
+    evaluated, n_evaluated, damaged_evaluations = _episodes(path / "evaluations.jsonl")
+    trained, _, damaged_episodes = _episodes(path / "episodes.jsonl")
+    changes, damaged_changes = _changes(path / "changes.jsonl")
+    damaged = {
+        "metrics.jsonl": damaged_metrics,
+        "evaluations.jsonl": damaged_evaluations,
+        "episodes.jsonl": damaged_episodes,
+        "changes.jsonl": damaged_changes,
+    }
     ending = path / "ended.json"
     return Run(
         path,
         settings,
-        _columns(path / "metrics.jsonl", lines["metrics.jsonl"][0]),
-        _episodes(path / "evaluations.jsonl", lines["evaluations.jsonl"][0]),
-        _episodes(path / "episodes.jsonl", lines["episodes.jsonl"][0]),
-        _validated(lines["changes.jsonl"][0], list[ChangeFacts], path / "changes.jsonl"),
-        str(_validated(read_json(ending), dict[str, Any], ending).get("why")) if ending.is_file() else "",
-        {name: damaged for name, (_, damaged) in lines.items() if damaged},
+        metrics,
+        evaluated,
+        trained,
+        n_evaluated,
+        changes,
+        str(_validated(read_json(ending), TypeAdapter(dict[str, Any]), ending).get("why")) if ending.is_file() else "",
+        {name: count for name, count in damaged.items() if count},
     )
 
 
-def _validated(data: Any, form: type[T], place: Path) -> T:
-    """Return data in the given form. Raises FileError that names the file and the field."""
+def _validated(data: Any, form: TypeAdapter[T], place: Path | str) -> T:
+    """Return data in the given form. Raises FileError that names the place and the field."""
     try:
-        return TypeAdapter(form).validate_python(data)
+        return form.validate_python(data)
     except ValidationError as problem:
         error = problem.errors(include_url=False)[0]
         name = ".".join(map(str, error["loc"])) or "the content"
         raise FileError(f"{place}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
 
 
-def _columns(place: Path, records: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
-    """Return every name that any record has as a column, by steps: an asynchronous evaluation is recorded late."""
-    numbers = _validated(records, list[dict[str, float | None]], place)
-    steps = np.array([record.get("env_steps") for record in numbers], np.float64)
-    if not np.isfinite(steps).all():
-        raise FileError(f"{place}: a record has no `env_steps`. {NOT_OURS}")
-    numbers = [numbers[row] for row in np.argsort(steps, kind="stable")]
-    names = dict.fromkeys(name for record in numbers for name in record)
-    return {name: np.array([record.get(name) for record in numbers], np.float64) for name in names}
+def _records(place: Path, form: TypeAdapter[T]) -> Iterator[T | None]:
+    """Yield the records of a file of JSON lines in the given form, None for a line that is damaged."""
+    for number, (_, record) in enumerate(read_lines(place), 1):
+        yield None if record is None else _validated(record, form, f"{place}, line {number}")
 
 
-def _episodes(place: Path, records: Sequence[Mapping[str, Any]]) -> list[EpisodeFacts]:
-    episodes = _validated(records, list[EpisodeFacts], place)
-    sizes = {len(goal) for episode in episodes for goal in (episode.desired_goal, episode.final_goal) if goal is not None}
-    if len(sizes) > 1:
-        raise FileError(f"{place}: goals have different sizes, {sizes}. {NOT_OURS}")
-    return sorted(episodes, key=lambda episode: episode.env_steps)
+def _columns(place: Path) -> tuple[dict[str, Array], int]:
+    """Return every name that any record has as a column, by steps, and the number of damaged lines.
+
+    An asynchronous evaluation is recorded late. Raises FileError for more than MOST_NUMBERS.
+    """
+    columns: dict[str, array[float]] = {}
+    n_records = n_damaged = 0
+    for record in _records(place, TypeAdapter(dict[str, float | None])):
+        if record is None:
+            n_damaged += 1
+            continue
+        if not math.isfinite(_number(record.get("env_steps"))):
+            raise FileError(f"{place}: a record has no `env_steps`. {NOT_OURS}")
+        for name, value in record.items():
+            column = columns.setdefault(name, array("d"))
+            column.extend([math.nan] * (n_records - len(column)))
+            column.append(_number(value))
+        n_records += 1
+        if n_records * len(columns) > MOST_NUMBERS:
+            raise FileError(f"{place} has {len(columns):,} metrics in {n_records:,} records: too many for a report.")
+    order = np.argsort(columns.get("env_steps", ()), kind="stable")
+    for column in columns.values():
+        column.extend([math.nan] * (n_records - len(column)))
+    return {name: np.asarray(column)[order] for name, column in columns.items()}, n_damaged
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _episodes(place: Path) -> tuple[list[EpisodeFacts], int, int]:
+    """Return at most MOST_EPISODES episodes, evenly spaced, the number of all, and the number of damaged lines."""
+    kept: list[EpisodeFacts] = []
+    sizes: set[int] = set()
+    total = n_damaged = 0
+    every = 1  # each so many-th episode is kept
+    for episode in _records(place, TypeAdapter(EpisodeFacts)):
+        if episode is None:
+            n_damaged += 1
+            continue
+        sizes |= {len(goal) for goal in (episode.desired_goal, episode.final_goal) if goal is not None}
+        if len(sizes) > 1:
+            raise FileError(f"{place}: goals have different sizes, {sizes}. {NOT_OURS}")
+        if total % every == 0:
+            kept.append(episode)
+        total += 1
+        if len(kept) > MOST_EPISODES:
+            kept, every = kept[::2], 2 * every
+    return sorted(kept, key=lambda episode: episode.env_steps), total, n_damaged
+
+
+def _changes(place: Path) -> tuple[list[ChangeFacts], int]:
+    """Return the changes of options, and the number of damaged lines. Raises FileError for more than MOST_CHANGES."""
+    changes, n_damaged = [], 0
+    for change in _records(place, TypeAdapter(ChangeFacts)):
+        if change is None:
+            n_damaged += 1
+        else:
+            changes.append(change)
+        if len(changes) > MOST_CHANGES:
+            raise FileError(f"{place} has more than {MOST_CHANGES:,} changes. {NOT_OURS}")
+    return changes, n_damaged

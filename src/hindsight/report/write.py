@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MissingExtraError, RunFolderError
-from ..storage import csv_text, save_bytes
+from ..storage import save_bytes, write_csv
 from .comparison import comparison_page, comparison_text
 from .page import Page, link, run_page
 from .run import Run, find_runs, read_run, readable_path
@@ -66,7 +66,7 @@ def write_results(name: str, runs: Sequence[Run], folder: Path, failures: Sequen
     failures: one line for each run that failed.
     """
     lines = [result_of(run) | {"folder": readable_path(run.path.relative_to(folder))} for run in runs]
-    _write_text(folder / "results.csv", csv_text(lines))
+    write_csv(folder / "results.csv", list(lines[0]) if lines else [], lines)
     parts = [f"# {name}"]
     if runs:
         parts.append(f"```text\n{comparison_text(runs)}\n```")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from ..errors import FileError
 from ..records import Episode
 from ..rollout.workers import FAULTS
-from ..storage import csv_text
+from ..storage import read_lines, write_csv
 from .counts import Counts
 from .evaluate import Evaluation
 from .events import OptionsChanged
@@ -19,6 +22,7 @@ from .events import OptionsChanged
 FAULT_METRICS = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
 SECONDS = ("start_seconds", "collect_seconds", "update_seconds", "evaluate_seconds", "write_seconds")
 GOAL_NUMBERS = 3  # of each goal, as many are written per training episode: enough for a map
+MOST_CELLS = 100_000_000  # of the table; with 50 metrics, records of 2 * 10^9 steps
 RECENT_EVALUATIONS = 10  # eval/mean_success_rate is their mean
 
 
@@ -59,15 +63,31 @@ class Meter:
         return means
 
 
-def table_text(records: Sequence[Mapping[str, Any]]) -> str:
-    """Return records as CSV in the order of their steps, with a column for every metric that occurs."""
-    return csv_text(sorted(records, key=_steps))  # an evaluation is recorded late
+def write_table(metrics: Path, table: Path) -> None:
+    """Write the records of a file of JSON lines as CSV, in the order of their steps, with a column for every metric.
+
+    The records are read twice, and never all in memory: a long run has many.
+    Raises FileError if the table would have more than MOST_CELLS.
+    """
+    names: dict[str, None] = {}
+    steps, places = array("d"), array("q")
+    for place, record in read_lines(metrics):
+        if record is not None:
+            names |= dict.fromkeys(record)
+            steps.append(_steps(record))
+            places.append(place)
+        if len(names) * len(steps) > MOST_CELLS:
+            raise FileError(f"{metrics} has {len(names):,} metrics in {len(steps):,} records: too many for a table")
+    order = np.asarray(places)[np.argsort(steps, kind="stable")]  # an evaluation is recorded late
+    write_csv(table, list(names), (record for _, record in read_lines(metrics, order.tolist()) if record is not None))
 
 
 def _steps(record: Mapping[str, Any]) -> float:
     """Return the environment steps of a record, 0 for a damaged one."""
-    steps = record.get("env_steps")
-    return steps if isinstance(steps, int | float) else 0
+    try:
+        return float(record.get("env_steps", 0))
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
 
 
 def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:

@@ -25,7 +25,7 @@ from .events import EvaluationFinished, Event, JobFinished, Snapshot
 from .explain import explain
 from .line_files import CHANGES, EPISODES, EVALUATIONS, GROWING, METRICS, LineFiles
 from .machine import machine_facts
-from .metrics import change_record, count_metrics, episode_records, evaluation_metrics, table_text
+from .metrics import change_record, count_metrics, episode_records, evaluation_metrics, write_table
 from .saved_model import SavedModel, refuse_other_settings
 from .trainer import Trainer
 
@@ -164,7 +164,7 @@ class RunFolder:
         env_steps = {"env_steps": event.snapshot.counts.env_steps}
         outcomes = [env_steps | asdict(outcome) for outcome in event.evaluation.outcomes]
         self._attempt(lambda: self._lines.append(EVALUATIONS, outcomes))
-        self._attempt(self._write_table)
+        self._write_table()
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         """Write everything from which the run goes on to the same bytes, and the policy as it is now."""
@@ -268,8 +268,7 @@ class RunFolder:
         self._lines.append(METRICS, [record])
 
     def _write_table(self) -> None:
-        records, _ = storage.read_lines(self.path / METRICS)
-        storage.save_bytes(self.path / TABLE, table_text(records).encode("utf-8", "replace"))
+        self._attempt(lambda: write_table(self.path / METRICS, self.path / TABLE))
 
     def _save_policies(self, trainer: Trainer, event: EvaluationFinished) -> None:
         keep, snapshot = self.settings.training.keep_every, event.snapshot
