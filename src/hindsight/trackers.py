@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from .errors import MissingExtraError
-from .storage import save_bytes
+from .storage import read_bytes, save_bytes
+
+LONGEST_ID = 1_000  # bytes
 
 
 class TensorBoard:
@@ -52,7 +54,7 @@ class WeightsAndBiases:
         if not (step and place.exists()):
             save_bytes(place, uuid.uuid4().hex[:12].encode())
         settings = wandb.Settings(silent=True, init_timeout=30)
-        project, identity = settings.project or "hindsight", place.read_text(encoding="utf-8")
+        project, identity = settings.project or "hindsight", read_bytes(place, LONGEST_ID).decode("utf-8")
         self._run: Any = wandb.init(
             project=project,
             id=identity,

@@ -7,21 +7,23 @@ tuples by declaration, and reports every fault at once. attrs stops at the first
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from ..errors import OptionError
 from .messages import option_error
+from .toml import parse_toml
 
 LONGEST_REPR = 250  # characters
 Fraction = Annotated[float, Ge(0), Le(1)]
 Rate = Annotated[float, Gt(0), Le(1)]
 FUNCTION = "function "  # stands before the name of a function, which is what files hold of it
+MOST_ENTRIES = 10_000  # of an option, which a file of somebody else may name
+LONGEST_TEXT = 100_000  # characters of an option or an entry
 
 
 class OptionRecord(BaseModel):
@@ -41,9 +43,14 @@ class OptionRecord(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _plain_value(cls, value: Any) -> Any:
+    def _plain_value(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, np.generic):
             return value.item()
+        entries = value if isinstance(value, list | tuple) else (value,)
+        if len(entries) > MOST_ENTRIES or any(isinstance(entry, str) and len(entry) > LONGEST_TEXT for entry in entries):
+            raise OptionError(
+                f"`{info.field_name}` may have {MOST_ENTRIES:,} entries of {LONGEST_TEXT:,} characters, got more."
+            )
         return tuple(value) if isinstance(value, list) else value
 
     def replace(self, **changes: Any) -> Self:
@@ -100,8 +107,8 @@ def named_values(option: str, entries: Sequence[str]) -> dict[str, Any]:
     for entry in entries:
         name = entry.partition("=")[0].strip()
         try:
-            read = tomllib.loads(entry)
-        except (ValueError, RecursionError):  # a TOMLDecodeError, or a number or a nesting beyond Python's limits
+            read = parse_toml(entry)
+        except ValueError:
             read = {}
         if list(read) != [name]:
             raise OptionError(

@@ -14,6 +14,7 @@ from .replay import ReplayOptions
 from .rollout import RolloutOptions
 from .training import TrainingOptions
 
+MOST_NAMED = 20  # unknown options for which similar names are looked for
 STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences")  # options that say it
 
 
@@ -102,7 +103,10 @@ def build_settings(agent: str, recipe: str, values: Mapping[str, Any]) -> Settin
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str], place: str) -> None:
     """Raise UnknownNameError that lists the names that are not known. place: where they were given."""
-    messages = [unknown_option(name, known, place) for name in names if name not in known]
+    unknown = [name for name in names if name not in known]
+    messages = [unknown_option(name, known, place) for name in unknown[:MOST_NAMED]]
+    if len(unknown) > MOST_NAMED:
+        messages.append(f"{len(unknown) - MOST_NAMED:,} other names are unknown too.")
     if messages:
         raise UnknownNameError("\n  ".join(messages))
 

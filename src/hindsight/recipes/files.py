@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -13,10 +12,12 @@ from typing import Any
 
 from ..errors import FileError, OptionError, UnknownNameError, nearest
 from ..options import FUNCTION, Settings
-from ..storage import save_bytes
+from ..options.toml import parse_toml
+from ..storage import read_bytes, save_bytes
 
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
+LARGEST = 1 << 20  # bytes of a recipe or a suite; the built-in ones have at most 4,000
 _OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
 
 
@@ -41,8 +42,8 @@ def read_toml(kind: str, name_or_path: str, folder: Traversable) -> tuple[str, d
             f"{', '.join(names_in(folder))}. The path of an own file ends in .toml."
         )
     try:
-        return place.stem, tomllib.loads(text)
-    except (RecursionError, ValueError) as problem:
+        return place.stem, parse_toml(text)
+    except ValueError as problem:
         raise FileError(f"{place} is not valid TOML: {problem}") from None
 
 
@@ -90,6 +91,6 @@ def _read(kind: str, path: Path) -> str:
     if not path.is_file():
         raise FileError(f"There is no {kind} file {path}.")
     try:
-        return path.read_text(encoding="utf-8")
+        return read_bytes(path, LARGEST).decode("utf-8")
     except UnicodeDecodeError as problem:
         raise FileError(f"{path} is not UTF-8 text: {problem}") from None

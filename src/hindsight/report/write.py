@@ -21,6 +21,7 @@ from .verdict import best_evaluation, solved_at_step
 
 RUN_PAGE, COMPARISON_PAGE, SCRIPT_NAME = "report.html", "comparison.html", "plotly.min.js"
 VIDEO_SUFFIXES = (".mp4", ".webp", ".gif")  # the first suffix that is found decides
+LARGEST_VIDEO = 64 << 20  # bytes of one that is put into a page; a larger one is linked
 MIN_INTERVAL = 10.0  # seconds between two pages of a run that is training
 MAX_TIME_FRACTION = 0.02  # of the time of a run that its pages may take
 REFRESH = 30  # seconds after which a browser loads the page of a run that is training again
@@ -151,9 +152,9 @@ def _write_page(page: Page, target: Path, standalone: bool = False) -> Path:
 
 
 def _video_url(folder: Path, standalone: bool) -> str:
-    """Return the URL of the video of a run, "" without one. The URL for a standalone page contains the video."""
+    """Return the URL of the video of a run, "" without one. The URL for a standalone page contains the video, if it is small enough."""
     videos = [video for suffix in VIDEO_SUFFIXES for video in sorted(folder.glob(f"*{suffix}"))]
-    if not videos or not standalone:
+    if not videos or not standalone or videos[0].stat().st_size > LARGEST_VIDEO:
         return link(videos[0].name) if videos else ""
     content, video = base64.b64encode(videos[0].read_bytes()).decode(), videos[0]
     return f"data:{mimetypes.guess_type(video.name)[0] or 'image/webp'};base64,{content}"
