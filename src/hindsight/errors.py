@@ -11,6 +11,8 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
+LONGEST_NAME = 200  # characters of a name whose nearest names are looked for; a file of somebody else may have any
+
 
 class HindsightError(Exception):
     """Base class of every error that this library raises on purpose."""
@@ -98,6 +100,8 @@ def origin(problem: BaseException) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the most similar names as the end of a sentence: " Did you mean 'a' or 'b'?", or "" if none is similar."""
+    if len(name) > LONGEST_NAME:
+        return ""
     known = list(known)
     lowered = {k.lower(): k for k in known}
     close = [lowered[k] for k in difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]

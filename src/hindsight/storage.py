@@ -286,7 +286,7 @@ def _load(path: str, kind: str, place: str) -> tuple[dict[str, Array], dict[str,
 
 
 def _check_sizes(path: Path, place: str) -> None:
-    """Raise FileError for a file whose header or arrays are too large to be read."""
+    """Raise FileError for a file larger than the free memory, OSError and ValueError for what is no file of ours."""
     size, free = path.stat().st_size, free_memory()
     if not path.is_file():
         raise OSError("it is no file")
@@ -295,7 +295,7 @@ def _check_sizes(path: Path, place: str) -> None:
     with path.open("rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if header > _LARGEST_HEADER:
-        raise FileError(f"{place} is damaged: its header would have {header:,} bytes, at most {_LARGEST_HEADER:,} are read")
+        raise ValueError(f"its header would have {header:,} bytes, at most {_LARGEST_HEADER:,} are read")
 
 
 def _parse_header(text: str, kind: str, place: str) -> dict[str, Any]:

@@ -40,13 +40,13 @@ class Block:
 
     source: the array that the columns come from.
     size: number of columns.
-    visible: the columns of the source that the networks see, None for all.
+    columns: of the source: all of them, those that the networks see, or a list.
     """
 
     feature: Feature
     source: Source
     size: int
-    visible: Columns | None = None
+    columns: Columns | Literal["all", "visible"] = "all"
 
 
 def feature_of(array: ArraySpec) -> Feature:
@@ -94,9 +94,9 @@ class Layout:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """Return the blocks of the input in their order; empty ones are left out."""
-        observation = _block(self.observation, "observation", self.visible["observation"])
-        goal = _block(self.goal, "goal", self.visible["goal"])
+        """Return the blocks of the input in their order; empty ones are left out. This allocates nothing of their size."""
+        observation = _block(self.observation, "observation", self._hidden["observation"])
+        goal = _block(self.goal, "goal", self._hidden["goal"])
         agreement = (len(self._digit_values) or self.goal.size) if self.options.goal_features == "agreement" else 0
         blocks = (
             observation,
@@ -125,13 +125,16 @@ class Layout:
     @cached_property
     def visible(self) -> dict[str, Array | None]:
         """Return the columns of observation and goal that the networks see, None for all."""
-        hidden = {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
-        if self.options.goal_features != "relative":
-            return dict.fromkeys(hidden)
         return {
             name: np.setdiff1d(np.arange(getattr(self, name).size), columns) if columns else None
-            for name, columns in hidden.items()
+            for name, columns in self._hidden.items()
         }
+
+    @property
+    def _hidden(self) -> dict[str, Columns]:
+        is_relative = self.options.goal_features == "relative"
+        hidden = {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
+        return {name: columns if is_relative else () for name, columns in hidden.items()}
 
     def encoding(self, channels: tuple[int, ...], n_others: int = 0) -> ImageEncoding | None:
         """Return the shapes of the convolutions, None if the input has no images.
@@ -243,10 +246,10 @@ def _check_hidden(name: str, hidden: Columns, array: ArraySpec) -> None:
         raise OptionError(f"hidden_{name} is {hidden}. Expected numeric columns of the {name}, below {array.size}.")
 
 
-def _block(array: ArraySpec, source: Source, visible: Array | None) -> Block:
-    if visible is None:
+def _block(array: ArraySpec, source: Source, hidden: Columns) -> Block:
+    if not hidden:
         return Block(feature_of(array), source, array.n_values or array.size)
-    return Block(feature_of(array), source, len(visible), tuple(visible.tolist()))
+    return Block(feature_of(array), source, array.size - len(set(hidden)), "visible")
 
 
 def _visible(array: ArraySpec, values: Any, visible: Array | None, xp: Any) -> Any:
@@ -349,9 +352,16 @@ class Normalizer:
     def _statistics(self, block: Block, feature: Feature) -> tuple[Array | float, Array | float]:
         if feature in FIXED_MEAN_AND_SCALE:
             return FIXED_MEAN_AND_SCALE[feature]
-        moments, visible = self.moments[block.source], slice(None) if block.visible is None else list(block.visible)
+        moments, columns = self.moments[block.source], block.columns
+        at = (
+            slice(None)
+            if columns == "all"
+            else self.layout.visible[block.source]
+            if columns == "visible"
+            else list(columns)
+        )
         scale = 1.0 / np.maximum(moments.standard_deviation(), self.layout.options.normalizer_eps)
-        return moments.mean[visible], scale[visible]
+        return moments.mean[at], scale[at]
 
     def _arrays(self) -> dict[str, Array]:
         return {

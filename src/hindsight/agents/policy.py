@@ -135,6 +135,25 @@ class PolicySpec:
         """Return the length of the flat weight vector: the convolutions first, then the layers."""
         return count_weights(self.layer_sizes) + (self.encoding.n_weights if self.encoding else 0)
 
+    def check(self, weights: PolicyWeights) -> None:
+        """Raise InputError if weights do not fit.
+
+        The inputs are compared first, and nothing is allocated before: a file of somebody else may name any sizes.
+        """
+        n_inputs = self.layout.size
+        _require_vector("input_mean", weights.input_mean, n_inputs)
+        _require_vector("input_scale", weights.input_scale, n_inputs)
+        _require_vector("flat", weights.flat, self.n_weights)
+        n, places, table = self.options.n_waypoints, weights.places, weights.next_place
+        is_table = table.shape == (n, n) and bool(((table >= GOAL) & (table < n)).all())
+        if n and (places.shape != (n, self.task.goal.size) or not is_table):
+            raise InputError(f"Expected {n} places and a table of their numbers, got {places.shape} and {table.shape}.")
+
+
+def _require_vector(name: str, array: Array, size: int) -> None:
+    if array.shape != (size,) or array.dtype != np.float32:
+        raise InputError(f"Expected shape ({size},) and float32 for `{name}`, got {array.shape} {array.dtype}.")
+
 
 def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
     if action.n_values is None and np.dtype(action.dtype).kind != "f":
@@ -145,7 +164,7 @@ def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
         space = f"Discrete({action.n_values})" if action.n_values else f"a Box of shape {action.shape}"
         fitting = DISCRETE_AGENTS if action.n_values else CONTINUOUS_AGENTS
         raise GoalEnvError(f"This agent cannot act in {space}. Use one of {', '.join(fitting)}.")
-    low, high = action.bounds()
+    low, high = np.asarray(action.low), np.asarray(action.high)
     if kind != "discrete" and (not action.is_bounded or not (low < high).all()):
         raise GoalEnvError(
             f"Expected finite action bounds, the lower below the upper, got {action.low} to {action.high}. "
@@ -240,30 +259,14 @@ class Policy:
 
     def load(self, weights: PolicyWeights) -> None:
         """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
-        n_inputs = self.spec.layout.size
-        expected = {"flat": self.spec.n_weights, "input_mean": n_inputs, "input_scale": n_inputs}
-        for name, size in expected.items():
-            array = getattr(weights, name)
-            if array.shape != (size,) or array.dtype != np.float32:
-                raise InputError(f"Expected shape ({size},) and float32 for `{name}`, got {array.shape} {array.dtype}.")
-        self._waypoints = self._waypoints_of(weights)
+        self.spec.check(weights)
+        n = self.spec.options.n_waypoints
+        self._waypoints = Waypoints(weights.places, weights.next_place) if n else None
         n_layer_weights = count_weights(self.spec.layer_sizes)
         views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
         self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
         self._convolutions = convolution_views(weights.flat, self._encoding.sizes) if self._encoding else []
         self._mean, self._scale = weights.input_mean, weights.input_scale
-
-    def _waypoints_of(self, weights: PolicyWeights) -> Waypoints | None:
-        n, places, table = self.spec.options.n_waypoints, weights.places, weights.next_place
-        if not n:
-            return None
-        if (
-            places.shape != (n, self.spec.task.goal.size)
-            or table.shape != (n, n)
-            or not ((table >= GOAL) & (table < n)).all()
-        ):
-            raise InputError(f"Expected {n} places and a table of their numbers, got {places.shape} and {table.shape}.")
-        return Waypoints(places, table)
 
     def act(
         self,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from pydantic import FailFast, TypeAdapter
 
 from ..errors import FileError, GoalEnvError, InputError
 from .definitions import first_solved as first_solved
@@ -18,8 +20,13 @@ from .definitions import wilson_interval as wilson_interval
 
 Array = npt.NDArray[Any]
 Record = TypeVar("Record")
+Bounds = Annotated[tuple[float, ...], FailFast()]  # a malformed file may have many
 OBSERVATION_KEYS = ("observation", "achieved_goal", "desired_goal")
 ACTION_SPACE = "the action space"  # its name in errors
+LARGEST_ARRAY = 2**31  # elements: NumPy's limit for the record of a step, in bytes
+MOST_AXES = 32
+LONGEST_NAME = 1_000  # characters of the id of an environment
+LONGEST_RECORD = 1_000_000  # characters of a record in a file
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,14 +39,17 @@ class ArraySpec:
     n_values: number of values of a Discrete space (the first one is `low`), None for other spaces.
     """
 
-    shape: tuple[int, ...]
+    shape: Annotated[tuple[int, ...], FailFast()]
     dtype: str
-    low: tuple[float, ...] = (-np.inf,)
-    high: tuple[float, ...] = (np.inf,)
+    low: Bounds = (-np.inf,)
+    high: Bounds = (np.inf,)
     n_values: int | None = None
 
     def __post_init__(self) -> None:
-        np.dtype(self.dtype)  # raises TypeError for a name that is no dtype
+        if len(self.dtype) > 20 or np.dtype(self.dtype).kind not in "biuf":  # np.dtype may take long for a long text
+            raise ValueError(f"Expected a dtype of numbers, got {self.dtype!r:.20}.")
+        if len(self.shape) > MOST_AXES or max(self.shape, default=0) > LARGEST_ARRAY or self.size > LARGEST_ARRAY:
+            raise ValueError(f"Expected at most {MOST_AXES} axes and {LARGEST_ARRAY:,} elements, got {self.shape!s:.50}.")
         if min(self.shape, default=0) < 0 or len(self.low) != len(self.high) or len(self.low) not in (1, self.size):
             raise ValueError(f"Expected bounds for shape {self.shape}, got {len(self.low)} and {len(self.high)} numbers.")
         if self.n_values is not None and (self.shape or self.n_values < 1):
@@ -108,6 +118,10 @@ class GoalSpec:
     reward_high: float = np.inf
     env_id: str | None = None
 
+    def __post_init__(self) -> None:
+        if len(self.env_id or "") > LONGEST_NAME:
+            raise ValueError(f"An id has at most {LONGEST_NAME:,} characters, got {len(self.env_id or ''):,}.")
+
     @classmethod
     def from_spaces(
         cls,
@@ -142,7 +156,7 @@ class GoalSpec:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> GoalSpec:
         """Return the spec that `to_json` wrote. Raises FileError if something is missing or malformed."""
-        return read_record(cls, data, "task")
+        return read_record(cls, data, "task", longest=sys.maxsize)
 
     def difference(self, other: GoalSpec) -> str:
         """Return what differs in shapes, numbers of values or action bounds, in words; "" if a policy of one fits both."""
@@ -254,11 +268,15 @@ _ALL_FIELDS = tuple(f.name for f in fields(Batch))
 BATCH_FIELDS = tuple(f.name for f in fields(Batch) if f.default is MISSING)  # the fields that are never None
 
 
-def read_record(record_class: type[Record], data: Mapping[str, Any], name: str) -> Record:
-    """Return the dataclass that `to_json` wrote, validated by pydantic. Raises FileError if `data` is malformed."""
-    from pydantic import TypeAdapter  # only files need it
+def read_record(record_class: type[Record], data: Mapping[str, Any], name: str, longest: int = LONGEST_RECORD) -> Record:
+    """Return the dataclass that `to_json` wrote, validated by pydantic. Raises FileError if `data` is malformed.
 
+    longest: characters of `data` as text at most: pydantic needs about 1 kB for each wrong value. A class whose sequences
+        fail at the first one needs no limit.
+    """
     try:
+        if len(str(data)) > longest:
+            raise ValueError(f"it has more than {longest:,} characters")
         return TypeAdapter(record_class).validate_python(data)
     except (TypeError, ValueError, SyntaxError) as problem:  # NumPy parses the name of a dtype
         raise FileError(

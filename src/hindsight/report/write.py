@@ -152,7 +152,7 @@ def _write_page(page: Page, target: Path, standalone: bool = False) -> Path:
 
 
 def _video_url(folder: Path, standalone: bool) -> str:
-    """Return the URL of the video of a run, "" without one. The URL for a standalone page contains the video, if it is small enough."""
+    """Return the URL of the video of a run, "" without one. The URL for a standalone page contains a small video."""
     videos = [video for suffix in VIDEO_SUFFIXES for video in sorted(folder.glob(f"*{suffix}"))]
     if not videos or not standalone or videos[0].stat().st_size > LARGEST_VIDEO:
         return link(videos[0].name) if videos else ""

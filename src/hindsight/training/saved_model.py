@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..agents import Agent
-from ..agents.policy import Policy, PolicySpec, PolicyWeights
+from ..agents.policy import PolicySpec, PolicyWeights
 from ..errors import FileError, OptionError
 from ..options import FUNCTION, Settings
 from ..records import Array, GoalSpec
@@ -79,7 +79,7 @@ class SavedModel:
                 {k[6:]: v for k, v in arrays.items() if k.startswith("agent/")},
                 dict(data["facts"]),
             )
-            Policy(saved.policy).load(saved.weights)
+            saved.policy.check(saved.weights)
             Counts.from_facts(saved.facts)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as problem:
             raise FileError(f"{path_or_file} is malformed ({problem}): it is damaged, or not ours") from None
