@@ -11,7 +11,7 @@ from torch import Tensor
 from ..options import ChoiceOptions, DQNOptions, QRDQNOptions
 from ..records import GoalSpec
 from . import losses
-from .networks import Adam, TargetUpdate, allocate, choose_device, combine_outputs, critic_architecture
+from .networks import Adam, TargetUpdate, allocate, architectures, choose_device, combine_outputs
 from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
 
@@ -39,7 +39,7 @@ class DQN:
         self._shape = (self.policy_spec.n_actions, n_quantiles)
         self._dueling = losses.dueling_matrix(self._shape[0]).to(device) if dueling else None
         self._actor_matrix = losses.quantile_mean_matrix(*self._shape).to(device) if n_quantiles > 1 else self._dueling
-        critic = critic_architecture(self.policy_spec, self._shape[0] * n_quantiles + dueling)
+        [critic] = architectures(self.policy_spec)
         self.weights, (self.critic,) = allocate([critic], device)
         self.target_weights, (self.target_critic,) = allocate([critic], device)
         self.critic.initialize(self.generator)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import OptionError
+from ..options import ActorCriticOptions, DQNOptions, QRDQNOptions, TQCOptions
 from .images import ImageEncoding, convolution_views
 from .policy import LAYER_NORM_EPS, PolicySpec, count_weights, layer_views
 
@@ -206,6 +207,16 @@ def critic_architecture(spec: PolicySpec, n_outputs: int, n_members: int = 1) ->
     encoding = spec.layout.encoding(options.image_channels, action_size)
     n_inputs = encoding.output_size if encoding else spec.layout.size + action_size
     return Architecture((n_inputs, *options.hidden, n_outputs), n_members, options.critic_layer_norm, encoding)
+
+
+def architectures(spec: PolicySpec) -> list[Architecture]:
+    """Return the architectures of an agent's networks: actor and critics, or the one network of an agent that chooses."""
+    options = spec.options
+    n_quantiles = options.n_quantiles if isinstance(options, QRDQNOptions | TQCOptions) else 1
+    if isinstance(options, ActorCriticOptions):
+        return [actor_architecture(spec), critic_architecture(spec, n_quantiles, options.n_critics)]
+    is_dueling = isinstance(options, DQNOptions) and options.dueling
+    return [critic_architecture(spec, spec.n_actions * n_quantiles + is_dueling)]
 
 
 def choose_device(name: str) -> torch.device:

@@ -16,7 +16,7 @@ from ..options import SACOptions, TQCOptions
 from ..records import GoalSpec
 from . import losses
 from .cloning import clone
-from .networks import Adam, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
+from .networks import Adam, TargetUpdate, allocate, architectures, choose_device
 from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
 
@@ -24,7 +24,6 @@ from .preprocessor import Preprocessor, Transitions
 class SAC:
     """Critics learn quantiles of return plus entropy. The actor, a squashed Gaussian, maximizes their minimum or mean.
 
-    n_quantiles: outputs of each critic; 1 for SAC.
     critic_loss: of the critics' outputs.
     next_value: maps the target critics' outputs (E, B, N) to samples of the next value, (B, K).
     actor_value: maps the critics' outputs to the value that the actor maximizes, (B, 1), and its gradient.
@@ -38,7 +37,6 @@ class SAC:
         options: SACOptions,
         seed: int,
         *,
-        n_quantiles: int,
         critic_loss: losses.Loss,
         next_value: Callable[[Tensor], Tensor],
         actor_value: Callable[[Tensor], tuple[Tensor, Tensor]],
@@ -52,8 +50,7 @@ class SAC:
         self.value_range = losses.value_range(spec, options)
         self.target_entropy = -float(spec.action.size) if options.target_entropy is None else options.target_entropy
 
-        actor = actor_architecture(self.policy_spec)
-        critics = critic_architecture(self.policy_spec, n_quantiles, options.n_critics)
+        actor, critics = architectures(self.policy_spec)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.target_weights, (self.target_critics,) = allocate([critics], device)
         self.actor.initialize(self.generator, last_layer_scale=0.1)
@@ -131,7 +128,6 @@ def make_sac(spec: GoalSpec, options: SACOptions, seed: int) -> SAC:
         spec,
         options,
         seed,
-        n_quantiles=1,
         critic_loss=losses.squared_loss,
         next_value=partial(torch.amin, dim=0),
         actor_value=losses.min_value if options.n_target_critics is None else losses.mean_value,
@@ -144,7 +140,6 @@ def make_tqc(spec: GoalSpec, options: TQCOptions, seed: int) -> SAC:
         spec,
         options,
         seed,
-        n_quantiles=options.n_quantiles,
         critic_loss=losses.quantile_huber_loss,
         next_value=partial(losses.truncated_quantiles, n_dropped=options.top_quantiles_to_drop_per_net),
         actor_value=losses.mean_value,

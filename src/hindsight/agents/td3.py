@@ -12,7 +12,7 @@ from ..options import ActorCriticOptions, DDPGOptions, TD3Options
 from ..records import GoalSpec
 from . import losses
 from .cloning import clone
-from .networks import Adam, Network, TargetUpdate, actor_architecture, allocate, choose_device, critic_architecture
+from .networks import Adam, Network, TargetUpdate, allocate, architectures, choose_device
 from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
 
@@ -44,8 +44,7 @@ class TD3:
         self.generator = torch.Generator(device).manual_seed(seed)
         self.value_range = losses.value_range(spec, options)
 
-        actor = actor_architecture(self.policy_spec)
-        critics = critic_architecture(self.policy_spec, 1, options.n_critics)
+        actor, critics = architectures(self.policy_spec)
         self.weights, (self.actor, self.critics) = allocate([actor, critics], device)
         self.target_weights, (self.target_actor, self.target_critics) = allocate([actor, critics], device)
         self._actor_critics = Network(critics, self.critics.flat, actor_critics)
