@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
+LONGEST_MESSAGE = 4_000  # characters
 LONGEST_NAME = 200  # characters of a name whose nearest names are looked for; a file of somebody else may have any
 
 
@@ -63,7 +64,13 @@ class MissingExtraError(HindsightError, ImportError):
 
 
 class FileError(HindsightError, ValueError):
-    """A file is damaged, was written by other software or another version, or does not fit where it is loaded."""
+    """A file is damaged, was written by other software or another version, or does not fit where it is loaded.
+
+    A long message is cut: text of the file may be in it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]} ...")
 
 
 class RunFolderError(HindsightError, OSError):

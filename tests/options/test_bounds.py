@@ -1,6 +1,6 @@
 import pytest
 
-from hindsight.errors import OptionError
+from hindsight.errors import OptionError, UnknownNameError
 from hindsight.options import AGENT_OPTIONS, build_settings, run_options
 
 HUGE = 10**6  # of what is allocated or repeated for each
@@ -74,3 +74,23 @@ def test_every_whole_number_is_in_the_table():
     options = {name: option for agent in AGENT_OPTIONS for name, option in run_options(agent).items()}
     whole = {name for name, option in options.items() if "int" in str(option.type).replace("interval", "")}
     assert whole - WITHOUT_BOUND == TOO_MUCH.keys() - {"job_timeout", "updates_per_step"}
+
+
+def test_every_list_and_every_text_has_a_bounded_length():
+    lists = {
+        name
+        for agent in AGENT_OPTIONS
+        for name, option in run_options(agent).items()
+        if str(option.type).startswith("tuple")
+    }
+    for name in lists:
+        with pytest.raises(OptionError, match=f"`{name}` must have at most .* items") as caught:
+            build_settings(agent_with(name), "mine", {name: ("x",) * HUGE})
+        assert len(str(caught.value)) < 400
+    with pytest.raises(OptionError, match="at most 100000 characters"):
+        build_settings("td3", "mine", {"subgoals": ("x" * 100_001,)})
+
+
+def test_only_some_of_many_unknown_options_are_named():
+    with pytest.raises(UnknownNameError, match="9,980 other names are unknown too"):
+        build_settings("td3", "mine", {f"x{number}": 1 for number in range(10_000)})

@@ -545,6 +545,6 @@ def test_a_kept_agent_does_not_see_the_stored_episodes_again(monkeypatch):
         trainer, seen = model.trainer, []
         stored = len(trainer.buffer.timeline.episodes())
         monkeypatch.setattr(trainer.agent, "observe", seen.append)
-        trainer.rebuild(*trainer.search._build(trainer.settings, trainer.agent), trainer.settings)
+        trainer.rebuild(*trainer.search._build(trainer.settings, trainer.agent, None), trainer.settings)
         assert len(trainer.buffer.timeline.episodes()) == stored > 0
         assert not seen

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..errors import OptionError, UnknownNameError, nearest
+from ..errors import FileError, OptionError, UnknownNameError, nearest
 from ..options import AGENT_OPTIONS
 from .agent import Agent
 
@@ -13,22 +14,37 @@ __all__ = ["AGENT_NAMES", "Agent", "make_agent"]
 
 if TYPE_CHECKING:
     from ..options import AgentOptions
-    from ..records import GoalSpec
+    from ..records import Array, GoalSpec
 
 AGENT_NAMES = tuple(AGENT_OPTIONS)
 MODULES = {"dqn": "dqn", "qrdqn": "dqn", "ddpg": "td3", "td3": "td3", "sac": "sac", "tqc": "sac"}
 
 
-def make_agent(name: str, spec: GoalSpec, options: AgentOptions, seed: int) -> Agent:
+def make_agent(
+    name: str, spec: GoalSpec, options: AgentOptions, seed: int, stored: Mapping[str, Array] | None = None
+) -> Agent:
     """Return an agent for a task.
 
     name: one of AGENT_NAMES; UnknownNameError for any other.
     options: a record of the agent's own type, such as TD3Options; OptionError for any other.
     seed: of the initial weights and of all random numbers in updates.
+    stored: the state that it will take. FileError if its weights have another size, before memory is allocated.
     """
     if name not in AGENT_OPTIONS:
         raise UnknownNameError(f"There is no agent {name!r}. Choose {', '.join(AGENT_NAMES)}.{nearest(name, AGENT_NAMES)}")
     if type(options) is not AGENT_OPTIONS[name]:
         raise OptionError(f"The agent {name!r} needs {AGENT_OPTIONS[name].__name__}, got {type(options).__name__}.")
+    if stored is not None:
+        _check_size(stored, spec, options)
     make_algorithm = getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), f"make_{name}")
     return Agent(make_algorithm(spec, options, seed), options.policy_ema)
+
+
+def _check_size(stored: Mapping[str, Array], spec: GoalSpec, options: AgentOptions) -> None:
+    from .networks import architectures
+    from .policy import PolicySpec
+
+    n_weights = sum(architecture.n_weights for architecture in architectures(PolicySpec(spec, options)))
+    if "weights" not in stored or stored["weights"].shape != (n_weights,):
+        found = stored["weights"].shape if "weights" in stored else "none"
+        raise FileError(f"The agent has {n_weights:,} weights, but those that are stored have the shape {found}.")

@@ -8,7 +8,19 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, model_validator
 
 from ..errors import OptionError
-from .bounds import MOST_LAYERS, BatchesPerUpdate, Channels, Critics, LayerSize, PositiveSteps, Quantiles, Steps, Waypoints
+from .bounds import (
+    MOST_LAYERS,
+    BatchesPerUpdate,
+    Channels,
+    Columns,
+    Critics,
+    LayerSize,
+    PositiveSteps,
+    Quantiles,
+    Steps,
+    Texts,
+    Waypoints,
+)
 from .record import Fraction, OptionRecord, Rate
 
 GoalFeatures = Literal["none", "relative", "agreement"]
@@ -66,9 +78,9 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
     normalizer_eps: PositiveFloat = Field(1e-2, description="smallest standard deviation that values are divided by")
     observe_achieved_goal: bool = Field(False, description="networks see achieved_goal besides observation and goal")
     goal_features: GoalFeatures = Field("none", description="also input: goal - achieved_goal, or equal entries")
-    hidden_observation: tuple[NonNegativeInt, ...] = Field((), description="observation columns hidden from networks")
-    hidden_goal: tuple[NonNegativeInt, ...] = Field((), description="goal columns hidden from the networks")
-    column_differences: tuple[str, ...] = Field((), description="differences of columns as inputs, as in 6-0")
+    hidden_observation: Columns = Field((), description="observation columns hidden from networks")
+    hidden_goal: Columns = Field((), description="goal columns hidden from the networks")
+    column_differences: Texts = Field((), description="differences of columns as inputs, as in 6-0")
 
 
 class WaypointOptions(OptionRecord, title="Waypoints"):
@@ -127,7 +139,7 @@ class NoiseOptions(OptionRecord, title="Exploration"):
 class SubgoalOptions(OptionRecord, title="Subgoals"):
     """Subgoals of relay HER (Luo et al. 2023)."""
 
-    subgoals: tuple[str, ...] = Field(
+    subgoals: Texts = Field(
         (),
         description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"; of several '
         'objects each ends with such as "numbers=0,1,2 placed=0.05"',

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MaxLen
 
 Steps = Annotated[int, Ge(0), Le(10**12)]  # a simulator that takes a microsecond per step needs twelve days for so many
 PositiveSteps = Annotated[int, Ge(1), Le(10**12)]
@@ -31,3 +31,7 @@ Channels = Annotated[int, Ge(1), Le(1_024)]  # of a convolution; large image net
 MOST_LAYERS = 16  # of each kind; deeper networks need skip connections, which these do not have
 Critics = Annotated[int, Ge(1), Le(100)]  # each is two networks; published ensembles have 10
 Quantiles = Annotated[int, Ge(1), Le(1_000)]  # the loss compares each with each; published agents have 25 to 200
+MOST_ENTRIES = 10_000  # of other lists; a task with more columns that are named one by one is not known
+Texts = Annotated[tuple[str, ...], MaxLen(MOST_ENTRIES)]
+Columns = Annotated[tuple[Annotated[int, Ge(0)], ...], MaxLen(MOST_ENTRIES)]
+Numbers = Annotated[tuple[float, ...], MaxLen(MOST_ENTRIES)]

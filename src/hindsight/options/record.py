@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, MaxLen
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from ..errors import OptionError
@@ -22,8 +22,7 @@ LONGEST_REPR = 250  # characters
 Fraction = Annotated[float, Ge(0), Le(1)]
 Rate = Annotated[float, Gt(0), Le(1)]
 FUNCTION = "function "  # stands before the name of a function, which is what files hold of it
-MOST_ENTRIES = 10_000  # of an option, which a file of somebody else may name
-LONGEST_TEXT = 100_000  # characters of an option or an entry
+LONGEST_TEXT = 100_000  # characters; a file of somebody else may have more
 
 
 class OptionRecord(BaseModel):
@@ -33,7 +32,14 @@ class OptionRecord(BaseModel):
     one. Unknown names, NaN and infinity are refused. Raises OptionError, or UnknownNameError for an unknown name.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        str_max_length=LONGEST_TEXT,
+        defer_build=True,
+    )
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -46,11 +52,10 @@ class OptionRecord(BaseModel):
     def _plain_value(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, np.generic):
             return value.item()
-        entries = value if isinstance(value, list | tuple) else (value,)
-        if len(entries) > MOST_ENTRIES or any(isinstance(entry, str) and len(entry) > LONGEST_TEXT for entry in entries):
-            raise OptionError(
-                f"`{info.field_name}` may have {MOST_ENTRIES:,} entries of {LONGEST_TEXT:,} characters, got more."
-            )
+        limits = cls.model_fields[str(info.field_name)].metadata
+        most = next((limit.max_length for limit in limits if isinstance(limit, MaxLen)), None)
+        if most is not None and isinstance(value, list | tuple) and len(value) > most:  # pydantic would look at each item
+            raise OptionError(f"`{info.field_name}` must have at most {most} items, got {len(value)}.")
         return tuple(value) if isinstance(value, list) else value
 
     def replace(self, **changes: Any) -> Self:

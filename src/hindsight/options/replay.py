@@ -10,7 +10,7 @@ from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from ..errors import OptionError
 from ..records import Array
-from .bounds import Halvings, NStepReturn, SampledGoals
+from .bounds import Halvings, NStepReturn, SampledGoals, Texts
 from .record import Fraction, OptionRecord
 from .relabel import Relabel, Strategy, UnavailableFunction, her_probability
 
@@ -33,7 +33,7 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     relabel: str = Field(
         "", description="fractions of the batch by source, instead of strategy and n_sampled_goal: future=0.5,desired=0.3"
     )
-    relabel_schedule: tuple[str, ...] = Field(
+    relabel_schedule: Texts = Field(
         (), description='later fractions by environment steps, as in "100000: future=0.35,desired=0.15"'
     )
     relabel_at: RelabelAt = Field("sample", description="when goals are relabelled: at sampling, or once after the episode")
@@ -52,7 +52,7 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     reward_halvings: Halvings = Field(
         0, description="also reward near misses: the mean with rewards for 1/2, 1/4, ... of the difference to the goal"
     )
-    info_keys: tuple[str, ...] = Field((), description="numeric entries of info that compute_reward needs")
+    info_keys: Texts = Field((), description="numeric entries of info that compute_reward needs")
 
     @field_validator("strategy", mode="before")
     @classmethod
@@ -127,7 +127,7 @@ class SamplingOptions(OptionRecord, title="Sampling"):
     energy_priority: bool = Field(False, description="sample by how far the achieved goal moved (Zhao and Tresp 2018)")
     energy_cap: PositiveFloat | None = Field(None, description="with energy_priority: largest distance that counts")
     energy_remaining: bool = Field(False, description="with energy_priority: count the distance still to come")
-    symmetries: tuple[str, ...] = Field(
+    symmetries: Texts = Field(
         (), description='rotations and mirrors under which the task is the same, as in "o0=-o0 g0=-g0 a0=-a0"'
     )
 

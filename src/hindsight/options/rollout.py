@@ -8,7 +8,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
 from ..errors import OptionError
-from .bounds import EpisodesPerJob, PolicyLag, PositiveSteps, Workers
+from .bounds import EpisodesPerJob, Numbers, PolicyLag, PositiveSteps, Texts, Workers
 from .record import Fraction, OptionRecord, named_values
 
 WEEK = 604_800.0  # seconds
@@ -17,10 +17,10 @@ WEEK = 604_800.0  # seconds
 class EnvironmentOptions(OptionRecord, title="Environment"):
     """How the environment is made."""
 
-    env_options: tuple[str, ...] = Field(
+    env_options: Texts = Field(
         (), description="keyword arguments of the environment in TOML, as in n_bits=30 or 'reward_type=\"dense\"'"
     )
-    observation_keys: tuple[str, ...] = Field((), description="further keys of the observation, appended to it")
+    observation_keys: Texts = Field((), description="further keys of the observation, appended to it")
     env_module: str | None = Field(None, description="module that registers the environment; dock of dock:Dock-v0")
     max_episode_steps: PositiveSteps | None = Field(None, description="time limit; needed if the environment has none")
     remake_environment: bool | None = Field(None, description="new environment per episode; None: if resets are inexact")
@@ -67,10 +67,10 @@ class WorkspaceOptions(OptionRecord, title="Workspace"):
     training_episode_steps: PositiveSteps | None = Field(
         None, description="training episodes end after so many steps; None: at the time limit, as evaluations do"
     )
-    lowest_achieved: tuple[float, ...] = Field(
+    lowest_achieved: Numbers = Field(
         (), description="training episodes end once a number of the achieved goal is below these; empty: they do not"
     )
-    highest_achieved: tuple[float, ...] = Field((), description="the same above these")
+    highest_achieved: Numbers = Field((), description="the same above these")
 
     @model_validator(mode="after")
     def _both_ends(self) -> Self:

@@ -30,6 +30,7 @@ from ..errors import OptionError
 from . import Array, GoalSpec
 from .affine import AffineColumns
 
+MOST_SUBGOALS = 100  # each is an input of the networks, and is looked at in each step
 TASK = 0  # the number that stands for the task's own goal; subgoals count from 1
 _EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
 _TEXT = re.compile(
@@ -106,6 +107,8 @@ class Subgoal:
 
 def parse_subgoals(texts: Sequence[str], spec: GoalSpec) -> tuple[Subgoal, ...]:
     """Return the subgoals of a task. Raises OptionError if the task lacks the columns or its goals have another size."""
+    if len(texts) > MOST_SUBGOALS:
+        raise OptionError(f"Expected at most {MOST_SUBGOALS} subgoals, got {len(texts)}. Leave some out.")
     subgoals = tuple(Subgoal.parse(text) for text in texts)
     if subgoals and (len(spec.observation.shape) != 1 or len(spec.goal.shape) != 1):
         shapes = f"{spec.observation.shape} and {spec.goal.shape}"

@@ -65,6 +65,10 @@ class Symmetries:
 
     def __init__(self, generators: Sequence[str], spec: GoalSpec) -> None:
         arrays = {"observation": spec.observation, "goal": spec.goal, "action": spec.action}
+        if len(generators) > LARGEST_ORDER:
+            raise OptionError(
+                f"Expected at most {LARGEST_ORDER} symmetries, got {len(generators)}. Leave out those that follow."
+            )
         if generators:
             for name, array in arrays.items():
                 _require_flat_floats(name, array)

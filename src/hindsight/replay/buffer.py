@@ -366,7 +366,11 @@ def _saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strat
         options = options.replace(strategy=strategy)
     if data["n_envs"] != len(arrays["open_steps"]):
         raise FileError(f"n_envs is {data['n_envs']}, but the file has {len(arrays['open_steps'])} open episodes.")
-    spaces = {"observation_space": GoalSpec.from_json(data["spec"]), "action_space": None}
+    spec = GoalSpec.from_json(data["spec"])
+    row = row_dtype(spec, options.info_keys, data["dtype"], count_stored_goals(options))
+    if arrays["open_rows"].nbytes < row.itemsize:  # each environment has a row there: nothing larger is allocated
+        raise FileError(f"A row of its task takes {row.itemsize:,} bytes, but its rows are smaller.")
+    spaces = {"observation_space": spec, "action_space": None}
     return {name: data[name] for name in SAVED_ARGUMENTS} | spaces | {"options": options}
 
 

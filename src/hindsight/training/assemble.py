@@ -23,7 +23,7 @@ from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import STRUCTURE, ReplayOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
-from ..records import Episode, GoalSpec
+from ..records import Array, Episode, GoalSpec
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
@@ -84,13 +84,13 @@ class Assembly:
             self._training = self._make()
         return self._training
 
-    def agent(self) -> Agent:
-        """Return a new agent. Raises MissingExtraError if torch is missing."""
+    def agent(self, stored: Mapping[str, Array] | None = None) -> Agent:
+        """Return a new agent. Raises MissingExtraError if torch is missing. stored: as for `make_agent`."""
         spec = self.spec
         if self.settings.replay.extra_reward:  # compute_reward, from which the range was read, is not the whole reward
             spec = replace(spec, reward_low=-np.inf, reward_high=np.inf)
         try:
-            return make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(_AGENT_STREAM))
+            return make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(_AGENT_STREAM), stored)
         except ModuleNotFoundError as problem:
             raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
 
@@ -180,10 +180,15 @@ class Assembly:
         compute_reward = with_info(reward_function(self.environment), self.settings.replay.info_keys)
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild, is_open, compute_reward)
 
-    def _rebuild(self, settings: Settings, agent: Agent | None) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
-        """Return the agent, or a new one, and buffers with other settings, which are those of the run from now on."""
+    def _rebuild(
+        self, settings: Settings, agent: Agent | None, stored: Mapping[str, Array] | None
+    ) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
+        """Return the agent, or a new one, and buffers with other settings, which are those of the run from now on.
+
+        stored: the state that a new agent will take.
+        """
         self.settings = settings
-        agent = agent or self.agent()
+        agent = agent or self.agent(stored)
         return agent, *self.buffers(agent.policy_spec)
 
     def source(self, policy: PolicySpec) -> Source:

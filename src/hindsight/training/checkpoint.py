@@ -80,15 +80,16 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         pending = _snapshot(data["evaluation"], _part(arrays, "evaluation/"))
         seed = trainer.settings.training.seed
         jobs = [_job(seed, record, _part(arrays, f"job/{i}/")) for i, record in enumerate(data["jobs"])]
+        agent = _part(arrays, "agent/")
         if trainer.search is not None:
-            trainer.search.restore(trainer, data["search"])
-        trainer.agent.load_state_dict(_part(arrays, "agent/"))
+            trainer.search.restore(trainer, data["search"], agent)
+        trainer.agent.load_state_dict(agent)
         trainer.buffer.load_state_dict(_part(arrays, "buffer/"), data["buffer"])
         if trainer.demonstrations:
             trainer.demonstrations.buffer.load_state_dict(_part(arrays, "demonstrations/"), data["demonstrations"])
     except FileError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as problem:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
     is_warm_up = trainer.search is not None and trainer.search.is_warm_up  # its updates are made up for later
     if counts.owed_updates >= trainer.agent.batches_per_update and not is_warm_up:

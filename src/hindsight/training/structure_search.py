@@ -12,8 +12,11 @@ from typing import Any, Literal, Protocol
 
 from ..agents import Agent
 from ..agents.policy import Exploration
+from ..errors import FileError
 from ..options import Settings
-from ..records import Episode, GoalSpec, read_record
+from ..options.rollout import EnvironmentOptions, WorkerOptions
+from ..options.training import DemonstrationOptions, FileOptions
+from ..records import Array, Episode, GoalSpec, read_record
 from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
@@ -49,8 +52,15 @@ POOR = 0.2  # success rate; an agent below it has little to lose, but may be stu
 MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
 ENDS_EARLY = ("lowest_achieved", "highest_achieved", "training_episode_steps")
 TRY_LONGER_AT = 10_000  # environment steps without any success, after which training episodes end at their time limit only
+# Options that say where the run gets its episodes and puts its files. No search finds them:
+FIXED = frozenset(
+    name
+    for record in (EnvironmentOptions, WorkerOptions, FileOptions, DemonstrationOptions)
+    for name in record.model_fields
+)
+Stored = Mapping[str, Array] | None
 Resolve = Callable[[Observed], Settings]
-Build = Callable[[Settings, Agent | None], tuple[Agent, HindsightBuffer, Demonstrations | None]]
+Build = Callable[[Settings, Agent | None, Stored], tuple[Agent, HindsightBuffer, Demonstrations | None]]
 Phase = Literal["random", "scaling", "probing", "learning"]
 
 
@@ -114,6 +124,8 @@ class SearchState:
     def from_json(cls, data: Mapping[str, Any]) -> SearchState:
         """Return the state whose `asdict` was stored. Raises FileError if it is malformed."""
         state = read_record(cls, data, "search for structure")
+        if fixed := FIXED & {*state.observed, *state.found_endings}:
+            raise FileError(f"The search for structure found {sorted(fixed)}, which no search does. The file is not ours.")
         state.observed = {name: (_tuples(value), why) for name, (value, why) in state.observed.items()}
         return state
 
@@ -123,7 +135,8 @@ class StructureSearch:
 
     spec: the task.
     resolve: returns the settings of the run with the options that were found.
-    build: returns an agent (the given one, or a new one), a buffer and the demonstrations, if there are any, for settings.
+    build: returns an agent (the given one, or a new one that will take a stored state), a buffer and the demonstrations, if
+        there are any, for settings.
     looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
     is_used: whether structure is looked for. If not, episodes only show how successes end them.
     findings: what the last inference found. missing: what it did not find, and why, in sentences. not_used: what it found
@@ -191,13 +204,13 @@ class StructureSearch:
         else:
             self._refine(run, episodes)
 
-    def restore(self, run: Run, data: Mapping[str, Any]) -> None:
-        """Go on from the state of a checkpoint, before the trainer's own state is restored."""
+    def restore(self, run: Run, data: Mapping[str, Any], stored: Stored) -> None:
+        """Go on from the state of a checkpoint, before the trainer's own state is restored. stored: that of the agent."""
         self.state = SearchState.from_json(data)
         settings = self._settings(self.state.observed)
         self.not_used = settings.not_used
         if settings != run.settings:
-            run.rebuild(*self._build(settings, None), settings)
+            run.rebuild(*self._build(settings, None, stored), settings)
 
     def _look_for_contact(self, run: Run, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
@@ -339,7 +352,7 @@ class StructureSearch:
             if self._may_replace_agent(run):
                 self._replace_agent(run, settings)
             elif settings.agent_options == run.settings.agent_options:
-                run.rebuild(*self._build(settings, run.agent), settings)
+                run.rebuild(*self._build(settings, run.agent, None), settings)
             else:
                 return
         self.state.observed, self.not_used = observed, settings.not_used
@@ -350,7 +363,7 @@ class StructureSearch:
 
     def _replace_agent(self, run: Run, settings: Settings) -> None:
         """Go on with a new agent, which makes up for the updates of the one before it."""
-        parts = self._build(settings, None)
+        parts = self._build(settings, None, None)
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.counts.owed_updates += catch_up
         run.counts.catch_up_updates += catch_up
