@@ -225,6 +225,16 @@ def test_lines_are_appended_and_torn_ones_are_skipped_and_counted(tmp_path):
     assert list(storage.read_lines(path, [places[3], places[0]])) == [(places[3], {"n": 4}), (0, {"n": 1})]
 
 
+def test_a_line_that_is_too_long_counts_as_torn_and_is_never_whole_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "_LONGEST_LINE", 16)
+    path = tmp_path / "lines.jsonl"
+    for length in (6, 7, 8, 23, 24, 40):
+        path.write_text(f'{{"n": 1}}\n{{"x": "{"a" * length}"}}\n{{"n": 2}}\n')
+        first, middle, last = (record for _, record in storage.read_lines(path))
+        assert (first, last) == ({"n": 1}, {"n": 2})
+        assert (middle is None) == (length > 6)  # with the end of the line, 16 bytes
+
+
 def test_a_failed_append_leaves_the_file_as_it_was(tmp_path):
     path = tmp_path / "lines.jsonl"
     storage.append_text(path, storage.json_lines([{"n": 1}]))

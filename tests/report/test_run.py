@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from run_files import change_settings, write_run
 
+import hindsight.report.run as run_module
 from hindsight.errors import FileError, RunFolderError
 from hindsight.report.run import find_runs, read_run, readable_path
 from hindsight.report.write import write_report
@@ -61,6 +62,24 @@ def test_damaged_lines_are_skipped_and_counted(tmp_path):
     run = read_run(path)
     assert run.damaged_lines == {"metrics.jsonl": 3, "evaluations.jsonl": 3, "episodes.jsonl": 3}
     assert (len(run.column("env_steps")), len(run.evaluated), len(run.trained)) == (4, 40, 4)
+
+
+def test_of_many_episodes_some_are_kept_evenly_spaced_and_all_are_counted(tmp_path, monkeypatch):
+    path = write_run(tmp_path / "a", rates=(0.5,) * 10)
+    monkeypatch.setattr(run_module, "MOST_EPISODES", 30)
+    run = read_run(path)
+    assert (len(run.evaluated), run.n_evaluated) == (25, 100)
+    assert [episode.desired_goal[0] for episode in run.evaluated[:5]] == [0.0, 0.4, 0.8, 0.2, 0.6]
+
+
+@pytest.mark.parametrize(("name", "value"), [("MOST_NUMBERS", 20), ("MOST_CHANGES", 1)])
+def test_more_than_a_report_can_hold_is_refused(tmp_path, monkeypatch, name, value):
+    path = write_run(tmp_path / "a")
+    change = {"env_steps": 1, "seconds": 1.0}
+    (path / "changes.jsonl").write_text(2 * f"{json.dumps(change)}\n")
+    monkeypatch.setattr(run_module, name, value)
+    with pytest.raises(FileError, match=r"too many for a report|more than 1 changes"):
+        read_run(path)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from short_runs import SMALL, her, same_bytes, short
 
 from hindsight import HER, storage
 from hindsight.errors import FileError, HindsightError, RunFolderError
+from hindsight.training import metrics
 from hindsight.training.checkpoint import trainer_state
 from hindsight.training.evaluate import Evaluation, Outcome
 from hindsight.training.events import Snapshot
@@ -171,6 +172,14 @@ def test_the_table_holds_every_record_that_can_be_read(model, tmp_path):
     head, first, *_ = (tmp_path / "progress.csv").read_text().splitlines()
     assert head.endswith(",?")
     assert first.startswith("many,")
+
+
+def test_a_table_that_would_be_too_large_does_not_end_the_run(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(metrics, "MOST_CELLS", 10)
+    with pytest.warns(RuntimeWarning, match="too many for a table"):
+        run(model, tmp_path, 40)
+    with folder_of(model, tmp_path) as folder, pytest.warns(RuntimeWarning, match="too many for a table"):
+        folder.resume(model.trainer)
 
 
 def test_numbers_that_are_not_finite_end_nothing(model, tmp_path):
