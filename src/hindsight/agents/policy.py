@@ -136,13 +136,9 @@ class PolicySpec:
         return count_weights(self.layer_sizes) + (self.encoding.n_weights if self.encoding else 0)
 
     def check(self, weights: PolicyWeights) -> None:
-        """Raise InputError if weights do not fit.
-
-        The inputs are compared first, and nothing is allocated before: a file of somebody else may name any sizes.
-        """
-        n_inputs = self.layout.size
-        _require_vector("input_mean", weights.input_mean, n_inputs)
-        _require_vector("input_scale", weights.input_scale, n_inputs)
+        """Raise InputError if weights do not fit. Nothing is allocated before: the spec of a file may name any sizes."""
+        for name in ("input_mean", "input_scale"):
+            _require_vector(name, getattr(weights, name), self.layout.size)
         _require_vector("flat", weights.flat, self.n_weights)
         n, places, table = self.options.n_waypoints, weights.places, weights.next_place
         is_table = table.shape == (n, n) and bool(((table >= GOAL) & (table < n)).all())
@@ -260,8 +256,7 @@ class Policy:
     def load(self, weights: PolicyWeights) -> None:
         """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
         self.spec.check(weights)
-        n = self.spec.options.n_waypoints
-        self._waypoints = Waypoints(weights.places, weights.next_place) if n else None
+        self._waypoints = Waypoints(weights.places, weights.next_place) if self.spec.options.n_waypoints else None
         n_layer_weights = count_weights(self.spec.layer_sizes)
         views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
         self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
