@@ -323,6 +323,7 @@ def test_an_error_of_the_environment_leaves_a_checkpoint(tmp_path, hindsight):
     assert crashed.status == 1
     assert "the cable came off" in crashed.error
     assert "crash.py:7: if Crash.steps > 400: raise" in crashed.error
+    assert "checkpoint.safetensors, after 200 steps. `hindsight train` with the same environment" in crashed.error
     assert weights_of(tmp_path / "run")
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import resource
+import threading
 
 import numpy as np
 import pytest
@@ -48,6 +49,19 @@ def test_an_open_file_holds_the_same_bytes(tmp_path):
     assert file.getvalue() == (tmp_path / "saved").read_bytes()
     file.seek(0)
     assert_equal(storage.load_arrays(file, "test")[0])
+
+
+def test_two_threads_save_to_one_path(tmp_path):
+    def save_within(file):
+        thread = threading.Thread(target=save, args=(tmp_path / "saved",))
+        thread.start()
+        thread.join()
+        assert (tmp_path / "saved").exists()
+        file.write(b"last")
+
+    storage.save_file(tmp_path / "saved", save_within)
+    assert (tmp_path / "saved").read_bytes() == b"last"
+    assert os.listdir(tmp_path) == ["saved"]
 
 
 def test_arrays_that_are_not_contiguous_are_saved(tmp_path):

@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"hindsight: {missing_extra(words[0], problem)}", file=sys.stderr)
         return 1
     except (HindsightError, OSError) as problem:
-        print(f"hindsight: {problem}{origin(problem)}", file=sys.stderr)
+        notes = getattr(problem, "__notes__", ())
+        print(f"hindsight: {problem}{origin(problem)}", *notes, sep="\n", file=sys.stderr)
         return 2 if isinstance(problem, UnknownNameError) else 1
 
 

@@ -77,6 +77,10 @@ class RunFolderError(HindsightError, OSError):
     """A run folder is used by another process, already holds a run, or holds none."""
 
 
+class InUseError(HindsightError, RuntimeError):
+    """Another thread is using an object that serves one thread at a time."""
+
+
 class CollectError(HindsightError, RuntimeError):
     """An episode could not be collected: the environment or its process failed."""
 

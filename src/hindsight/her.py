@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from signal import Signals
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 
 import numpy as np
@@ -17,15 +19,17 @@ from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
 from .errors import HindsightError, OptionError, RunFolderError
 from .options import Settings
-from .records import Array, GoalSpec
+from .records import Array, Episode, GoalSpec
 from .replay.rows import true_or_false, whole_number
 from .rollout.workers import Source
 from .storage import as_path
 from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet
 from .training.counts import Counts
 from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
-from .training.events import JobFinished
+from .training.events import EpisodesStored
+from .training.one_thread import OneThread
 from .training.saved_model import SavedModel
+from .training.stop_signals import interrupts_held_back
 
 if TYPE_CHECKING:  # torch is imported when training begins
     from .training.run_folder import RunFolder
@@ -70,6 +74,7 @@ class HER:
         self._policy: Policy | None = None
         self._policy_version: tuple[int, int] | None = None  # episodes and updates when the policy was loaded
         self._steps_before = 0
+        self._one_thread = OneThread()
         self._rng = np.random.default_rng(self.settings.training.seed)
 
     def learn(
@@ -88,34 +93,25 @@ class HER:
         log_interval: print a line every `log_interval` episodes.
         reset_num_timesteps: count `num_timesteps` from 0 again. False: continue the count, also that of a loaded model.
         folder: write settings, metrics, checkpoints and policies there, as `hindsight train` does. It must be new, or the
-            one that this model wrote last. An error or Ctrl-C writes a checkpoint, unless it interrupts storing or updates.
+            one that this model wrote last. After an error or Ctrl-C it holds a checkpoint and the latest policy.
+        Ctrl-C stops at the end of the job, and raises KeyboardInterrupt then. A second one raises it at once.
         Evaluations are made by callbacks or `hindsight train`: eval_every and solved_at have no effect here. `beta` of
         prioritized replay reaches 1 at the end of this call, or at `steps` if you gave it.
-        Raises OptionError unless total_timesteps is a whole number of at least 0.
+        Raises OptionError unless total_timesteps is a whole number of at least 0, and InUseError while another thread is in
+        `learn`, `evaluate` or `save` of this model.
         """
         whole_number("total_timesteps", total_timesteps, 0)
-        if self._trainer is None:
-            _warn(self.check_report, self._saved)
-        trainer = self.trainer
-        files = self._open_folder(as_path("folder", folder)) if folder is not None else None
-        callbacks = _as_callbacks(callback, log_interval)
-        if true_or_false("reset_num_timesteps", reset_num_timesteps):
-            self._steps_before = trainer.counts.env_steps
-        until, goes_on = trainer.counts.env_steps + total_timesteps, True
-        trainer.updates.last_step = self.settings.training.steps if "steps" in self.settings.given else until
-        try:
-            trainer.learn_offline()
-            while goes_on and trainer.counts.env_steps < until:
-                episodes = trainer.learn_from_next_job()
-                view = View.take(self, episodes)
-                for each in callbacks:
-                    goes_on = each(view) is not False and goes_on
-                finished = JobFinished(episodes, changes=trainer.take_changes())
-                if files:
-                    files.listen(trainer, finished)
-        finally:
-            if files:
-                files.finish(trainer)
+        callbacks, path = _as_callbacks(callback, log_interval), None if folder is None else as_path("folder", folder)
+        with self._one_thread.calls("learn"), interrupts_held_back() as interrupts:
+            if self._trainer is None:
+                _warn(self.check_report, self._saved)
+            trainer, files = self.trainer, None if path is None else self._open_folder(path)
+            if true_or_false("reset_num_timesteps", reset_num_timesteps):
+                self._steps_before = trainer.counts.env_steps
+            until = trainer.counts.env_steps + total_timesteps
+            trainer.updates.last_step = self.settings.training.steps if "steps" in self.settings.given else until
+            with files.ending(trainer) if files else nullcontext():
+                _learn(self, until, callbacks, files, interrupts)
         return self
 
     def predict(
@@ -159,17 +155,23 @@ class HER:
 
         seed: at least 0. Training uses other episodes; with the default, so does the choice of the best policy.
         The result is also written to the run folder that `learn` wrote last, if it is still open.
+        Raises InUseError as `learn` does.
         """
         whole_number("episodes", episodes, 1)
         whole_number("seed", seed, 0)
-        evaluation = Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
-        if self._folder is not None:
-            self._folder.add_evaluation(self.trainer, evaluation)
+        with self._one_thread.calls("evaluate"):
+            evaluation = Evaluation(tuple(evaluate(self.source, self.weights, seed, range(episodes))))
+            if self._folder is not None:
+                self._folder.add_evaluation(self.trainer, evaluation)
         return evaluation
 
     def save(self, path_or_file: str | Path | BinaryIO) -> None:
-        """Write everything but the replay buffer to a file, atomically, or to an open binary file."""
-        self.saved_model().write(path_or_file)
+        """Write everything but the replay buffer to a file, atomically, or to an open binary file.
+
+        Raises InUseError as `learn` does.
+        """
+        with self._one_thread.calls("save"):
+            self.saved_model().write(path_or_file)
 
     @classmethod
     def load(cls, path_or_file: str | Path | BinaryIO, env: Environment | None = None, **overrides: Any) -> Self:
@@ -279,6 +281,24 @@ class HER:
                 self._folder.close()
             self._folder = folder
         return self._folder
+
+
+def _learn(
+    model: HER, until: int, callbacks: Sequence[Callback], files: RunFolder | None, interrupts: Sequence[Signals]
+) -> None:
+    """Train until `until` environment steps, until a callback returns False, or until there are interrupts."""
+    trainer, episodes, goes_on = model.trainer, list[Episode](), True
+    for event in trainer.learn(until):
+        if isinstance(event, EpisodesStored):
+            episodes = event.episodes
+        elif episodes:
+            view = View.take(model, episodes)
+            for each in callbacks:
+                goes_on = each(view) is not False and goes_on
+        if files:
+            files.listen(trainer, event)
+        if interrupts or not goes_on:
+            return
 
 
 def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:

@@ -18,6 +18,7 @@ import math
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,7 +104,7 @@ def save_file(path: Path, put: Callable[[BinaryIO], Any], previous: Path | None 
     previous: where the file that stands at the path is kept; None replaces it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.tmp-{os.getpid()}")
+    fresh = path.with_name(f"{path.name}.tmp-{os.getpid()}-{threading.get_native_id()}")  # threads may save at once
     try:
         with _named_errors(fresh), fresh.open("wb") as file:
             put(file)

@@ -36,15 +36,15 @@ def run(display, clock):
     trainer = SimpleNamespace(counts=Counts(env_steps=10, updates=1), meter=Meter(), search=None)
     shown = TrainDisplay(display, OPTIONS)
     with display:
-        shown.show(trainer, JobFinished([]))
+        shown.show(trainer, JobFinished())
         clock.now = 4.0
         trainer.counts = replace(trainer.counts, env_steps=1010, updates=3000)
         trainer.meter.add("train/success_rate", 0.5)
-        shown.show(trainer, JobFinished([]))
+        shown.show(trainer, JobFinished())
         clock.now = 6.0
         shown.show(trainer, OUTCOMES[0])
         shown.show(trainer, finished(trainer))
-        shown.show(trainer, JobFinished([]))
+        shown.show(trainer, JobFinished())
 
 
 def test_a_log_gets_plain_lines(capsys):
@@ -97,7 +97,7 @@ def test_the_time_left_has_no_condition_if_the_run_cannot_be_solved(capsys):
     clock = Clock()
     shown = TrainDisplay(Display(2000, Console(), clock, -1.0), OPTIONS.replace(solved_evaluations=0))
     for clock.now, steps in ((0.0, 10), (5.0, 1005)):
-        shown.show(SimpleNamespace(counts=Counts(env_steps=steps, updates=1), meter=Meter(), search=None), JobFinished([]))
+        shown.show(SimpleNamespace(counts=Counts(env_steps=steps, updates=1), meter=Meter(), search=None), JobFinished())
     assert capsys.readouterr().out.splitlines()[-1] == "1,005/2,000 steps  1 updates  about 5 s left at this speed"
 
 

@@ -20,7 +20,9 @@ from hindsight.report.comparison import comparison_text
 from hindsight.report.page import run_page
 from hindsight.report.run import read_run
 from hindsight.training.checkpoint import trainer_state
-from hindsight.training.run_folder import CHECKPOINT, METRICS, PREVIOUS, SETTINGS, RunFolder, read_ending
+from hindsight.training.checkpoint_files import CHECKPOINT, PREVIOUS
+from hindsight.training.line_files import METRICS
+from hindsight.training.run_folder import SETTINGS, RunFolder, read_ending
 from hindsight.training.saved_model import SavedModel
 from hindsight.training.settings import resolve_settings
 

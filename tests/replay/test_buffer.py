@@ -1,7 +1,10 @@
 import copy
 import json
 import math
+import os
 import pickle
+import signal
+import sys
 import threading
 from dataclasses import replace
 
@@ -307,6 +310,57 @@ def test_two_threads_get_whole_batches():
         thread.join()
     assert len(faults) > 10
     assert not any(faults)
+
+
+def child_of_fork(act):
+    """Fork, call `act` in the child, and return how the child ended: 0 if `act` returned. It has ten seconds."""
+    child = os.fork()
+    if not child:
+        signal.alarm(10)
+        try:
+            act()
+        finally:
+            os._exit(0 if sys.exception() is None else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_process_forked_while_another_thread_samples_can_use_the_buffer():
+    """A thread is within `sample` when the process forks. Another one lets it go on a little later."""
+    is_sampling, may_go_on = threading.Event(), threading.Event()
+
+    def slow_reward(achieved_goal, goal, info):
+        is_sampling.set()
+        may_go_on.wait()
+        return compute_reward(achieved_goal, goal, info)
+
+    buffer = buffer_of(50, OBSERVATION_SPACE, ACTION_SPACE, slow_reward)
+    buffer.add_episode(make_episode(1, 3))
+    sampling, waking = threading.Thread(target=buffer.sample, args=(4,)), threading.Timer(0.2, may_go_on.set)
+    sampling.start()
+    is_sampling.wait()
+    waking.start()
+    try:
+        assert child_of_fork(lambda: buffer.sample(4)) == 0
+    finally:
+        sampling.join()
+    assert len(buffer.sample(4)) == 4
+
+
+@pytest.mark.filterwarnings("ignore:This process.*multi-threaded:DeprecationWarning")
+def test_a_process_may_fork_within_a_call_of_the_buffer():
+    ended = []
+
+    def forking_reward(achieved_goal, goal, info):
+        if not ended:
+            ended.append(None)
+            ended[0] = child_of_fork(lambda: buffer.sample(4))
+        return compute_reward(achieved_goal, goal, info)
+
+    buffer = buffer_of(50, OBSERVATION_SPACE, ACTION_SPACE, forking_reward)
+    buffer.add_episode(make_episode(1, 3))
+    buffer.sample(4)
+    assert ended == [0]
 
 
 def test_n_sampled_goal_is_saved_beside_a_mixture(tmp_path):

@@ -4,9 +4,10 @@ import pytest
 
 from hindsight import HER, PointReach
 from hindsight.errors import FileError, OptionError
+from hindsight.training.checkpoint_files import CHECKPOINT
 from hindsight.training.evaluate import Evaluation, Outcome
 from hindsight.training.events import EvaluationFinished, JobFinished, Snapshot
-from hindsight.training.run_folder import CHECKPOINT, ENDING, Ending, RunFolder, read_ending
+from hindsight.training.run_folder import ENDING, Ending, RunFolder, read_ending
 from hindsight.training.saved_model import SavedModel
 
 OPTIONS = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
@@ -86,7 +87,8 @@ def test_checkpoints_come_every_so_many_steps(tmp_path):
             folder.begin()
             seen = []
             for _ in range(4):
-                folder.listen(model.trainer, JobFinished(model.trainer.learn_from_next_job()))
+                model.trainer.learn_from_next_job()
+                folder.listen(model.trainer, JobFinished())
                 seen.append((tmp_path / CHECKPOINT).exists())
         assert seen == [False, False, True, True]
 

@@ -1,9 +1,11 @@
 """A run folder under a full disk, kills, damaged files, links and numbers that are not finite."""
 
+import contextlib
 import json
 import math
 import os
 import shutil
+import subprocess
 
 import pytest
 from short_runs import SMALL, her, same_bytes, short
@@ -12,9 +14,10 @@ from hindsight import HER, storage
 from hindsight.errors import FileError, HindsightError, RunFolderError
 from hindsight.training import metrics
 from hindsight.training.checkpoint import trainer_state
+from hindsight.training.checkpoint_files import CHECKPOINT, PREVIOUS
 from hindsight.training.evaluate import Evaluation, Outcome
 from hindsight.training.events import Snapshot
-from hindsight.training.run_folder import CHECKPOINT, PREVIOUS, RunFolder
+from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import SavedModel
 
 
@@ -132,6 +135,47 @@ def test_a_run_without_its_last_lines_ends_with_an_error(model, tmp_path, monkey
         with pytest.raises(OSError, match="No space left"), pytest.warns(RuntimeWarning):
             folder.finish(model.trainer)
     assert not (tmp_path / "ended.json").exists()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A real disk of 1 MB. Only root may mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def fill(path):
+    """Write a file until the disk is full."""
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while file.write(b"\0" * 4096):
+            pass
+
+
+@pytest.mark.filterwarnings("ignore:.*No space left.*Training goes on:RuntimeWarning")
+def test_a_disk_that_is_really_full_ends_the_run_with_the_checkpoint_to_go_on_from(small_disk):
+    def fill_disk(view):
+        if view.num_timesteps == 50:
+            fill(small_disk / "large")
+
+    path = small_disk / "my run"
+    with her(checkpoint_every=30) as model:
+        with pytest.raises(RunFolderError) as caught:
+            model.learn(80, callback=fill_disk, folder=path)
+        message = str(caught.value)
+        assert "not written ([Errno 28] No space left on device" in message
+        assert f"The last good checkpoint is {path}/checkpoint.safetensors, after 30 steps" in message
+        assert f"--folder '{path}' and --resume goes on from it" in message
+        expected = model.agent.state_dict()
+    (small_disk / "large").unlink()
+    with her(checkpoint_every=30) as again, folder_of(again, path) as folder:
+        folder.resume(again.trainer)
+        assert same_bytes(again.learn(50).agent.state_dict(), expected)
+        folder.finish(again.trainer)
 
 
 @pytest.mark.parametrize("function", ["truncate", "unlink"])
@@ -301,18 +345,19 @@ def test_learn_leaves_a_checkpoint_when_it_is_interrupted(tmp_path, problem):
             assert same_bytes(trainer_state(other.trainer)[0], state)
 
 
-@pytest.mark.parametrize("problem", [KeyboardInterrupt, HindsightError])
-def test_learn_saves_no_checkpoint_of_a_job_that_was_interrupted(tmp_path, monkeypatch, problem):
+def test_learn_saves_no_checkpoint_of_an_update_that_was_interrupted(tmp_path, monkeypatch):
     def updates(batch):
         if model.trainer.counts.env_steps == 50:
-            raise problem("now")
+            made(batch)
+            raise MemoryError("now")
         return made(batch)
 
     with her(checkpoint_every=30) as model:
         made = model.agent.updates
         monkeypatch.setattr(model.agent, "updates", updates)
-        with pytest.raises(problem):
+        with pytest.raises(MemoryError) as caught:
             model.learn(100, folder=tmp_path / "run")
+        assert "checkpoint.safetensors, after 30 steps" in caught.value.__notes__[0]
         assert not (tmp_path / "run" / "ended.json").exists()
         model.close()
         with her(checkpoint_every=30) as other, folder_of(other, tmp_path / "run") as folder, her() as whole:

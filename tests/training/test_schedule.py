@@ -120,7 +120,8 @@ def test_guided_and_random_episodes_do_not_count_in_the_success_without_guidance
         [episode] = trainer.learn_from_next_job()
         assert trainer.success.successes == []  # its actions are random
         for success, is_unguided in ((True, False), (True, True), (False, True)):
-            trainer._store(replace(episode, success=success, is_unguided=is_unguided))
+            played = [replace(episode, success=success, is_unguided=is_unguided)]
+            trainer.storing.store(played, trainer.counts, trainer.meter, trainer.success)
         assert trainer.success.successes == [True, False]
 
 

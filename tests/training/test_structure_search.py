@@ -529,7 +529,7 @@ def test_options_that_a_killed_process_found_after_its_checkpoint_are_not_in_the
         before, trainer = model.settings, model.trainer
         lines = (tmp_path / "changes.jsonl").read_text()
         trainer.search._replace_agent(trainer, Settings.from_json(before.to_json(), noise=0.07))
-        model._folder.listen(trainer, JobFinished([], changes=trainer.take_changes()))
+        model._folder.listen(trainer, JobFinished(changes=trainer.take_changes()))
         assert json.loads((tmp_path / "settings.json").read_text())["options"]["noise"] == 0.07
     with HER("PointReach-v0", recipe="default", **options) as other:
         with RunFolder(tmp_path, other.settings, other.spec) as folder:

@@ -6,7 +6,7 @@ import pytest
 from short_runs import her, short
 
 from hindsight.errors import HindsightError
-from hindsight.training.trainer import REFUSED_IN_A_ROW
+from hindsight.training.episode_store import REFUSED_IN_A_ROW
 
 
 class Broken(gymnasium.Wrapper):
@@ -52,7 +52,7 @@ def test_all_episodes_of_the_last_job_are_counted_before_the_run_ends():
             with pytest.raises(HindsightError, match=f"refused {times * (REFUSED_IN_A_ROW + 5)} episodes in a row"):
                 model.learn(1000)
             assert model.trainer.counts.episodes == times * (REFUSED_IN_A_ROW + 5)
-            assert not model.trainer.is_between_jobs
+            assert model.trainer.is_resumable
 
 
 def test_a_solved_task_is_not_trained_on():

@@ -30,10 +30,11 @@ from ..storage import read_json
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
 from ..training.settings import resolve_settings
+from ..training.stop_signals import STOPPING, held_back
 from .lines import say
 from .modules import find_modules_here
 from .terminal import progress
-from .train import folder_name, stop_signals
+from .train import folder_name
 
 MAX_SEEDS = 1_000
 POLL_SECONDS = 0.1  # between two looks at the child processes
@@ -128,7 +129,7 @@ class Benchmark:
             f"{self.suite.name}: {len(planned)} runs, {len(planned) - len(waiting)} finished, in {self.folder}", flush=True
         )
         failures = []
-        with stop_signals() as received:
+        with held_back(STOPPING) as received:
             ended = progress(_run_all(waiting, jobs, received), len(waiting), "runs")
             for count, (run, status) in enumerate(ended, 1):
                 text = _outcome(run, status)

@@ -9,7 +9,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ..envs.check import Finding
@@ -22,12 +22,12 @@ from ..report.write import LiveReport
 from ..trackers import Trackers
 from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
+from ..training.stop_signals import STOPPING, held_back
 from .announce import chosen_lines, not_used_lines
 from .lines import say, say_command
 from .terminal import Display, TrainDisplay, console_of
 
 MAX_NAME_LENGTH = 100  # of a folder's name
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # Ctrl-C, kill, closed terminal, SLURM
 
 
 def folder_name(environment: str, env_options: Sequence[str] = ()) -> str:
@@ -72,12 +72,11 @@ class Training:
         with RunFolder(self.path, settings, spec, warnings, demonstrations, self._command_defaults) as folder:
             self._begin(folder)
             report = LiveReport(self.path)
-            with stop_signals() as received:
+            with held_back(STOPPING) as received:
                 try:
-                    self._loop(folder, report, received)
-                finally:  # after an error too; inside a job `finish` writes nothing, and the last checkpoint stays
-                    if self.trainer.agent.is_finite():
-                        folder.finish(self.trainer)
+                    with folder.ending(self.trainer):
+                        self._loop(folder, report, received)
+                finally:
                     page = report.finish()
         if received:
             steps = self.trainer.counts.env_steps
@@ -200,24 +199,3 @@ def _structure_text(settings: Settings, searches: bool) -> str:
     text = f"{', '.join(declared)} declared, the rest inferred" if declared else "inferred"
     is_empty = not any(flat.get(name) for name in STRUCTURE if name not in declared)
     return f"{text}: nothing found yet" if searches and is_empty else text
-
-
-@contextlib.contextmanager
-def stop_signals() -> Iterator[list[signal.Signals]]:
-    """Collect the signals that ask a run to stop. The second signal of a kind ends the process at once.
-
-    Signals that are ignored stay ignored: nohup ignores SIGHUP.
-    """
-    received: list[signal.Signals] = []
-
-    def remember(number: int, frame: object) -> None:
-        received.append(signal.Signals(number))
-        signal.signal(number, signal.SIG_DFL)
-
-    heeded = [number for number in _STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, remember) for number in heeded}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
 from ..records.guarded_reward import GuardedReward
 from ..records.symmetries import Symmetries
 from ..storage import as_path, load_arrays, save_arrays
+from .fork_lock import ForkLocks
 from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
 from .rows import check_stored, fraction_of_one, row_dtype, whole_number
@@ -52,7 +52,7 @@ class HindsightBuffer:
     discount: per step, for n-step returns.
     subgoals: see `hindsight.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
     Raises OptionError, UnknownNameError and GoalEnvError.
-    timeline, open_episodes, symmetries: the finished and the open episodes and the symmetry group, to be read.
+    timeline, open_episodes, symmetries, random: finished and open episodes, symmetry group and random state, to be read.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class HindsightBuffer:
         self._success_reward, self._discount = success_reward, fraction_of_one("discount", discount)
         self._returns = partial(make_returns, self.compute_reward, termination, options, self._discount)
         self._subgoals = check_subgoals(subgoals, options)
-        n_goals = count_stored_goals(options)
+        n_goals, self.random = count_stored_goals(options), RandomNumbers(seed)
         timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, options.dtype, n_goals)
         self.open_episodes = OpenEpisodes(timeline, n_envs, autoreset)
         timeline.priorities = make_priorities(len(timeline.rows), options)
-        rows = RowSampler(timeline, RandomNumbers(seed), timeline.priorities)
+        rows = RowSampler(timeline, self.random, timeline.priorities)
         if n_goals:
             timeline.draw_goals = StoredGoals(rows, self._strategy).draw
         goals = GoalSampler(rows, self._strategy, options.n_sampled_goal, options.relabel_at == "episode_end")
@@ -97,7 +97,7 @@ class HindsightBuffer:
         augmentations = make_augmentations(timeline, self._subgoals, options, success_reward, self.symmetries)
         weights = [self._weights] if options.prioritized else []
         self._sampler = Sampler(rows, goals, [self._returns(timeline), *augmentations, *weights], self._extras)
-        self._lock = threading.RLock()
+        self._lock = ForkLocks.make()
 
     def __len__(self) -> int:
         """Number of transitions that can be sampled: those of finished episodes."""
@@ -212,7 +212,7 @@ class HindsightBuffer:
         """
         with self._lock:
             batch_size, timeline = whole_number("batch_size", batch_size, 1), self.open_episodes.as_truncated()
-            rows = RowSampler(timeline, self._sampler.rng)
+            rows = RowSampler(timeline, self.random)
             goals = GoalSampler(rows, self._strategy, self.options.n_sampled_goal)
             return Sampler(rows, goals, [self._returns(timeline)], self._extras).sample((batch_size,))
 
@@ -232,7 +232,7 @@ class HindsightBuffer:
         Large arrays are views: write or copy them before the buffer changes.
         """
         with self._lock:
-            arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self._sampler.rng.state.copy()}
+            arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self.random.state.copy()}
             return arrays, _describe(self)
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
@@ -335,7 +335,7 @@ def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapp
         raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
     timeline.load(arrays)
     open_episodes.load(arrays)
-    buffer._sampler.rng.state[:] = arrays["random_state"]
+    buffer.random.state[:] = arrays["random_state"]
     buffer.beta = beta
     if strategy is not None and buffer.options.relabel_at == "sample":
         buffer.strategy = strategy

@@ -9,7 +9,8 @@ rows is live, most proposals would be rejected. Then rows are drawn from the lis
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import accumulate, count
 from typing import Protocol
 
@@ -50,6 +51,16 @@ class RandomNumbers:
         u.reshape(-1, batch_size)[:] += np.arange(batch_size)
         u *= 1 / batch_size
         return u
+
+    @contextmanager
+    def restored_on_error(self) -> Iterator[None]:
+        """Bring the state back if the block raises, so that what was drawn in it can be drawn again."""
+        before = self.state.copy()
+        try:
+            yield
+        except BaseException:
+            self.state[:] = before
+            raise
 
     def memory(self, count: int) -> Array:
         """Return memory for at least `count` numbers."""

@@ -187,9 +187,13 @@ class Assembly:
 
         stored: the state that a new agent will take.
         """
-        self.settings = settings
-        agent = agent or self.agent(stored)
-        return agent, *self.buffers(agent.policy_spec)
+        before, self.settings = self.settings, settings
+        try:
+            agent = agent or self.agent(stored)
+            return agent, *self.buffers(agent.policy_spec)
+        except BaseException:
+            self.settings = before
+            raise
 
     def source(self, policy: PolicySpec) -> Source:
         """Return a new source of episodes: this process, workers, or both."""

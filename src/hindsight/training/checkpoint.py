@@ -17,6 +17,7 @@ from ..rollout.collect import TRAINING, Job
 from .counts import Counts
 from .events import Snapshot
 from .metrics import Meter
+from .structure_search import MOST_CATCHING_UP
 from .trainer import Trainer
 from .unguided import read_successes
 
@@ -91,15 +92,21 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
-    is_warm_up = trainer.search is not None and trainer.search.is_warm_up  # its updates are made up for later
-    if counts.owed_updates >= trainer.agent.batches_per_update and not is_warm_up:
+    if counts.owed_updates > _most_owed(trainer, counts):
         raise FileError(f"the checkpoint owes {counts.owed_updates} updates: it is damaged, or not ours")
     trainer.counts, trainer.meter = counts, meter
     trainer.success.successes = success.successes
     trainer.evaluator.history, trainer.evaluator.pending = history, pending
-    trainer.is_between_jobs = True
     trainer.take_changes()  # the run has told of them before the checkpoint
     trainer.rollouts.resubmit(trainer.source, jobs)
+
+
+def _most_owed(trainer: Trainer, counts: Counts) -> float:
+    """Return how many updates a run can owe after so many steps: all in the warm-up, else those of an unfinished job."""
+    if not counts.unfinished_steps and not (trainer.search is not None and trainer.search.is_warm_up):
+        return trainer.agent.batches_per_update
+    per_step = trainer.settings.training.updates_per_step
+    return trainer.agent.batches_per_update + per_step * counts.env_steps + max(MOST_CATCHING_UP, counts.offline_updates)
 
 
 def _job(run_seed: int, record: Mapping[str, Any], weights: dict[str, Array]) -> Job:

@@ -16,7 +16,9 @@ class Counts:
     stale_episodes: episodes dropped because their weights were older than `policy_lag` jobs.
     lost_workers: worker processes that were replaced.
     foreign_answers, duplicate_answers, truncated_answers: answers of workers that were dropped. Their jobs were run again.
-    finished_jobs: jobs with stored episodes; also the version of the weights.
+    finished_jobs: jobs with stored episodes and all updates that they were owed; also the version of the weights.
+    unfinished_steps: environment steps of the job that is stored but not finished; 0: there is none.
+    is_searched: whether the search for the structure of the task has taken account of that job.
     submitted_episodes: the number of the next training episode.
     offline_updates: updates from demonstrations alone, before the first step; they are updates too.
     catch_up_updates: with which new agents make up for those of the agents that they replaced; they are updates too.
@@ -38,6 +40,8 @@ class Counts:
     duplicate_answers: int = 0
     truncated_answers: int = 0
     finished_jobs: int = 0
+    unfinished_steps: int = 0
+    is_searched: bool = False
     submitted_episodes: int = 0
     offline_updates: int = 0
     catch_up_updates: int = 0

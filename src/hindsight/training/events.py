@@ -66,14 +66,20 @@ class OptionsChanged:
 
 
 @dataclass(frozen=True)
+class EpisodesStored:
+    """The episodes of a job are stored. Its updates follow."""
+
+    episodes: list[Episode]
+
+
+@dataclass(frozen=True)
 class JobFinished:
-    """The episodes of a job are stored, and the updates that were due are done.
+    """The updates that were due after the last job are made.
 
     evaluation_follows: whether an evaluation is due now.
     changes: of the options of the run, in their order, after the episodes and before the updates.
     """
 
-    episodes: list[Episode]
     evaluation_follows: bool = False
     changes: tuple[OptionsChanged, ...] = ()
 
@@ -91,4 +97,4 @@ class EvaluationFinished:
     snapshot: Snapshot = field(repr=False)
 
 
-Event = JobFinished | Outcome | EvaluationFinished
+Event = EpisodesStored | JobFinished | Outcome | EvaluationFinished

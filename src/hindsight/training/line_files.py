@@ -24,8 +24,9 @@ class LineFiles:
 
     def append(self, name: str, records: Iterable[Mapping[str, Any]]) -> None:
         """Add records to a file. Raises OSError if that fails."""
-        self.unsaved[name] = self.unsaved.get(name, "") + storage.json_lines(records)
-        self.write(name)
+        if lines := storage.json_lines(records):
+            self.unsaved[name] = self.unsaved.get(name, "") + lines
+            self.write(name)
 
     def write(self, *names: str) -> None:
         """Write the lines that are still to be written, of all files without `names`."""

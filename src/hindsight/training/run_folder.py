@@ -8,33 +8,33 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from .. import storage
-from ..errors import FileError, RunFolderError
+from ..errors import FileError, HindsightError, RunFolderError
 from ..options import Settings
 from ..records import GoalSpec
-from .checkpoint import restore_trainer, trainer_state
+from .checkpoint_files import CHECKPOINT, PREVIOUS, CheckpointFiles, FileState
 from .demonstrations import Demonstrations
 from .evaluate import Evaluation
-from .events import EvaluationFinished, Event, JobFinished, Snapshot
+from .events import EpisodesStored, EvaluationFinished, Event, JobFinished, Snapshot
 from .explain import explain
 from .line_files import CHANGES, EPISODES, EVALUATIONS, GROWING, METRICS, LineFiles
 from .machine import machine_facts
 from .metrics import change_record, count_metrics, episode_records, evaluation_metrics, write_table
+from .policy_files import PolicyFiles
 from .saved_model import SavedModel, refuse_other_settings
 from .trainer import Trainer
 
 # Options that may change on resume:
 FREE_ON_RESUME = frozenset({"steps", "workers", "engine", "ray_address", "checkpoint_every", "env_module"})
 SETTINGS, ENDING, TABLE = "settings.json", "ended.json", "progress.csv"
-CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 WRITTEN = (SETTINGS, ENDING, TABLE, CHECKPOINT, PREVIOUS, *GROWING, "lock", "policies")
-KIND = "checkpoint"
 
 
 class Ending(NamedTuple):
@@ -70,7 +70,8 @@ class RunFolder:
         self.notices: list[str] = []
         self._logged_at = self._checkpoint_at = 0
         self._history: list[dict[str, float]] = []  # evaluations of `HER.evaluate`
-        self._unsaved: dict[str, SavedModel] = {}  # policies that are still to be written, by their names
+        self.checkpoints = CheckpointFiles(path)
+        self._policies = PolicyFiles(path)
         self._lines = LineFiles(path)
         path.mkdir(parents=True, exist_ok=True)
         if links := [name for name in WRITTEN if (path / name).is_symlink()]:
@@ -121,13 +122,16 @@ class RunFolder:
             self.begin()
             return
         self._refuse_another_run(trainer)
-        sizes: Mapping[str, int] = {}
-        if any((self.path / name).exists() for name in (CHECKPOINT, PREVIOUS)):
-            sizes = self._load_checkpoint(trainer)
+        files = FileState(0, {}, {})
+        if self.checkpoints.exist:
+            files, notices = self.checkpoints.load(trainer)
+            self.notices += notices
         else:
             self._set_aside()
+        self._logged_at, self._checkpoint_at = files.logged_at, trainer.counts.env_steps
         (self.path / ENDING).unlink(missing_ok=True)
-        self._lines.truncate(sizes)
+        self._lines.truncate(files.sizes)
+        self._lines.unsaved = {name: files.unsaved_lines[name] for name in GROWING if name in files.unsaved_lines}
         self._write_table()
         self._take_settings(trainer)  # those of the checkpoint: the process that was killed may have found others since
 
@@ -135,12 +139,12 @@ class RunFolder:
         """Write what an event needs. If the disk fails, warn and train on: the next write may succeed."""
         if trainer.settings is not self.settings:
             self._attempt(lambda: self._take_settings(trainer))
-        if isinstance(event, JobFinished):
-            options, now = self.settings.training, trainer.counts.env_steps
+        options, now = self.settings.training, trainer.counts.env_steps
+        if isinstance(event, EpisodesStored):
             records = episode_records(event.episodes, now)
             self._attempt(lambda: self._lines.append(EPISODES, records))
-            if event.changes:
-                self._attempt(lambda: self._lines.append(CHANGES, map(change_record, event.changes)))
+        elif isinstance(event, JobFinished):
+            self._attempt(lambda: self._lines.append(CHANGES, map(change_record, event.changes)))
             if not event.evaluation_follows and now // options.log_every > self._logged_at // options.log_every:
                 self._attempt(lambda: self._log(trainer))
             every = options.checkpoint_every
@@ -169,29 +173,54 @@ class RunFolder:
     def save_checkpoint(self, trainer: Trainer) -> None:
         """Write everything from which the run goes on to the same bytes, and the policy as it is now."""
         self._attempt(self._lines.write)
-        arrays, state = trainer_state(trainer)
-        sizes = self._lines.sizes()
         self._checkpoint_at = trainer.counts.env_steps
-        data = {"trainer": state, "logged_at": self._logged_at, "sizes": sizes, "unsaved_lines": self._lines.unsaved}
-        storage.save_arrays(self.path / CHECKPOINT, KIND, arrays, data, previous=self.path / PREVIOUS)
+        self.checkpoints.save(trainer, FileState(self._logged_at, self._lines.sizes(), self._lines.unsaved))
         if trainer.evaluator.evaluated_at != trainer.counts.env_steps:  # else the evaluation wrote this policy
             facts = trainer.counts.facts()
-            self._unsaved["latest"] = SavedModel.take(trainer.agent, self.settings, self.spec, facts)
-        self._write_policies()
+            self._policies.write(["latest"], SavedModel.take(trainer.agent, self.settings, self.spec, facts))
+        self._policies.write_unsaved()
+
+    @contextmanager
+    def ending(self, trainer: Trainer) -> Iterator[None]:
+        """Call `finish` when the block ends. If it ends with an error, add a note to it that says how the run goes on."""
+        try:
+            yield
+        except BaseException as problem:
+            try:
+                self.finish(trainer)
+                problem.add_note(self.checkpoints.how_to_go_on())
+            except (HindsightError, OSError) as second:
+                problem.add_note(str(second))
+            raise
+        self.finish(trainer)
 
     def finish(self, trainer: Trainer) -> None:
         """Write the last checkpoint, a record of what is not logged yet, and why the run ended.
 
-        If an error or Ctrl-C interrupted a job, write nothing: the run can be resumed from its last checkpoint.
+        If the run cannot be resumed from its state, write nothing: its last checkpoint stays.
+        Raises RunFolderError if the disk fails.
         """
-        if not trainer.is_between_jobs:
+        if not trainer.is_resumable:
             return
+        try:
+            self._finish(trainer)
+        except OSError as problem:
+            raise RunFolderError(
+                f"The last files of the run were not written ({problem}). If the disk is full, make room on it. "
+                f"{self.checkpoints.how_to_go_on()}"
+            ) from problem
+
+    def _finish(self, trainer: Trainer) -> None:
+        if trainer.settings is not self.settings:  # they changed in the job that an error interrupted
+            self._take_settings(trainer)
+        self._attempt(lambda: self._lines.append(CHANGES, map(change_record, trainer.take_changes())))
         self.save_checkpoint(trainer)
-        steps = trainer.counts.env_steps
-        if steps > self._logged_at:
+        counts = trainer.counts
+        if counts.env_steps > self._logged_at:
             self._log(trainer)
         self._lines.write()
         self._write_table()
+        steps = counts.env_steps - counts.unfinished_steps
         why = "solved" if trainer.is_solved else "steps" if steps >= self.settings.training.steps else "stopped"
         storage.save_bytes(self.path / ENDING, storage.json_text(Ending(why, steps)._asdict()).encode())
 
@@ -215,25 +244,6 @@ class RunFolder:
             raise FileError(f"The demonstrations of {self.path} were {before} and are now {self.demonstrations}.")
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
             raise FileError(f"{self.path} holds a run on another task: {difference}")
-
-    def _load_checkpoint(self, trainer: Trainer) -> dict[str, int]:
-        """Restore the trainer and return the sizes of the growing files. If the checkpoint is damaged, use the previous."""
-        problems = []
-        for name in (CHECKPOINT, PREVIOUS):
-            try:
-                arrays, data = storage.load_arrays(self.path / name, KIND)
-                restore_trainer(trainer, arrays, data.get("trainer", {}))
-                self._logged_at = int(data["logged_at"])
-                sizes = {name: max(0, int(size)) for name, size in data["sizes"].items()}
-                unsaved = data.get("unsaved_lines", {})
-                self._lines.unsaved = {name: str(unsaved[name]) for name in GROWING if name in unsaved}
-            except (FileError, KeyError, TypeError, ValueError, AttributeError) as problem:
-                problems.append(str(problem))
-                continue
-            self._checkpoint_at = trainer.counts.env_steps
-            self.notices += [f"The run goes on from {name}, because {problem}." for problem in problems]
-            return sizes
-        raise FileError("; ".join(problems))
 
     def _set_aside(self) -> None:
         """Move the files of a run without a checkpoint into a new folder, so that the run begins again."""
@@ -276,14 +286,7 @@ class RunFolder:
         names += [f"{snapshot.counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []
         facts = snapshot.counts.facts() | event.evaluation.to_json()
         model = SavedModel(self.settings, self.spec, snapshot.weights, snapshot.agent_state, facts)
-        self._unsaved |= dict.fromkeys(names, model)
-        self._write_policies()
-
-    def _write_policies(self) -> None:
-        """Write the policies that are still to be written. One that fails is tried again with the next."""
-        for name in list(self._unsaved):
-            self._unsaved[name].write(self.path / "policies" / f"{name}.safetensors")
-            del self._unsaved[name]
+        self._policies.write(names, model)
 
     def __enter__(self) -> Self:
         return self

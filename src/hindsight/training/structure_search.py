@@ -6,6 +6,7 @@ training begins.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -178,11 +179,22 @@ class StructureSearch:
         is_repeated = episode % 2 and self.state.next_at != self._random_steps
         return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
 
-    def after_job(self, run: Run, episodes: Sequence[Episode]) -> None:
-        """Infer the structure if it is due, and rebuild the run if that changes its options. episodes: those of the job."""
-        state, steps = self.state, run.counts.env_steps
+    def observe(self, episodes: Sequence[Episode]) -> None:
+        """Take note of how the episodes of a job ended."""
         for episode in episodes if self._looks_for_endings else ():
-            state.endings.add(episode)
+            self.state.endings.add(episode)
+
+    def after_job(self, run: Run) -> None:
+        """Infer the structure if due, and rebuild the run if that changes its options. Can be repeated after an error."""
+        before = copy.deepcopy(self.state)
+        try:
+            self._look(run)
+        except BaseException:
+            self.state = before
+            raise
+
+    def _look(self, run: Run) -> None:
+        state, steps = self.state, run.counts.env_steps
         if state.endings.is_clear and not state.found_endings and not self.is_warm_up:
             self._take_endings()
             self._adopt(run, state.observed)
@@ -364,10 +376,10 @@ class StructureSearch:
     def _replace_agent(self, run: Run, settings: Settings) -> None:
         """Go on with a new agent, which makes up for the updates of the one before it."""
         parts = self._build(settings, None, None)
+        run.rebuild(*parts, settings, _why_new(run, settings))
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.counts.owed_updates += catch_up
         run.counts.catch_up_updates += catch_up
-        run.rebuild(*parts, settings, _why_new(run, settings))
 
 
 def _why_new(run: Run, settings: Settings) -> str:

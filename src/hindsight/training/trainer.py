@@ -7,15 +7,15 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 
 from ..agents import Agent
-from ..errors import HindsightError, InputError
 from ..options import Settings
 from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
 from .counts import Counts
 from .demonstrations import Demonstrations
+from .episode_store import EpisodeStore, observe
 from .evaluator import Evaluator
-from .events import Event, JobFinished, OptionsChanged
+from .events import EpisodesStored, Event, JobFinished, OptionsChanged
 from .metrics import Meter
 from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
@@ -23,7 +23,6 @@ from .unguided import UnguidedSuccess
 from .updates import UpdateLoop
 from .waypoints import is_planning_due, plan_waypoints
 
-REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
 OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time
 
 
@@ -38,8 +37,10 @@ class Trainer:
     demonstrations: recorded episodes to learn from as well, or None.
     search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
     success: of the agent in its unguided training episodes.
-    is_between_jobs: whether every job is either complete (stored, observed and followed by its updates) or not stored at
-        all. Otherwise an error or Ctrl-C interrupted a job, and a run cannot be resumed from this state.
+
+    A job has two parts. `store_next_job` stores its episodes and counts the updates that they are owed. `finish_job` makes
+    the updates, and takes off each one that is made. The state between two updates is complete: an error of the environment
+    or of its reward function leaves a state from which a run resumes to the bytes that it would have had without the error.
     """
 
     def __init__(
@@ -54,14 +55,22 @@ class Trainer:
     ) -> None:
         self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
         self.counts, self.demonstrations, self.search = counts, demonstrations, search
-        self.is_between_jobs = True
         self._changes: list[OptionsChanged] = []  # since the last event
         self.meter, self.success = Meter(), UnguidedSuccess()
         self.rollouts = RolloutSchedule(agent, settings, self.success, search)
         self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
+        self.storing = self._episode_store(agent, buffer, settings)
         self.evaluator = Evaluator(agent, settings)
         if not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
-            self._observe_demonstrations()
+            observe(agent, buffer, demonstrations.episodes if demonstrations else ())
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether a run can be resumed from the state as it is.
+
+        It cannot if the weights are not finite, or if an error interrupted the storing of episodes or an update.
+        """
+        return not self.storing.is_storing and not self.updates.is_updating and self.agent.is_finite()
 
     @property
     def is_solved(self) -> bool:
@@ -92,18 +101,18 @@ class Trainer:
     def _events(self, until: int) -> Generator[Event]:
         evaluator, counts = self.evaluator, self.counts
         try:
-            while self.offline_updates_left > 0:
-                self.learn_offline(OFFLINE_UPDATES)
-                yield JobFinished([])
+            yield from self._offline()
             while not evaluator.is_solved:
-                if evaluator.takes_effect(counts, until):
+                if counts.unfinished_steps:
+                    self.finish_job()
+                    yield JobFinished(evaluator.is_due(counts, until), self.take_changes())
+                    yield from self._timed(evaluator.outcomes(self.source, counts, waits=False))
+                elif evaluator.takes_effect(counts, until):
                     yield from self._timed(evaluator.finish(self.source, counts, until))
                 elif evaluator.is_due(counts, until):
                     evaluator.begin(self.source, counts, self.meter.take_means())
                 elif counts.env_steps < until:
-                    episodes = self.learn_from_next_job()
-                    yield JobFinished(episodes, evaluator.is_due(counts, until), self.take_changes())
-                    yield from self._timed(evaluator.outcomes(self.source, counts, waits=False))
+                    yield EpisodesStored(self.store_next_job())
                 else:
                     return
         finally:
@@ -119,44 +128,71 @@ class Trainer:
                 return
             yield event
 
-    def learn_offline(self, at_most: int | None = None) -> None:
-        """Make the updates from demonstrations alone that are left. at_most: not more than about so many."""
+    def learn(self, until: int) -> Iterator[EpisodesStored | JobFinished]:
+        """Train until `until` environment steps, without evaluations, and yield each event."""
+        yield from self._offline()
+        while True:
+            if self.counts.unfinished_steps:
+                self.finish_job()
+                yield JobFinished(changes=self.take_changes())
+            elif self.counts.env_steps < until:
+                yield EpisodesStored(self.store_next_job())
+            else:
+                return
+
+    def _offline(self) -> Iterator[JobFinished]:
+        while self.offline_updates_left > 0:
+            self.learn_offline(OFFLINE_UPDATES)
+            yield JobFinished()
+
+    def learn_offline(self, at_most: int) -> None:
+        """Make the updates from demonstrations alone that are left, but not more than about `at_most`."""
         started, left = time.perf_counter(), self.offline_updates_left
-        if left <= 0:
-            return
-        self.is_between_jobs = False
-        self.updates.run_offline(min(left, at_most or left), self.counts, self.meter)
-        self.counts.update_seconds += time.perf_counter() - started
-        self.is_between_jobs = True
+        if left > 0:
+            self.updates.run_offline(min(left, at_most), self.counts, self.meter)
+            self.counts.update_seconds += time.perf_counter() - started
 
     def learn_from_next_job(self) -> list[Episode]:
         """Store the episodes of the next job, make the updates that are due, and return the episodes.
 
+        If an error interrupted the job before, that one is finished first.
+        """
+        self.finish_job()
+        episodes = self.store_next_job()
+        self.finish_job()
+        return episodes
+
+    def store_next_job(self) -> list[Episode]:
+        """Wait for the episodes of the next job, store them, and return them."""
+        started, counts = time.perf_counter(), self.counts
+        episodes = self.rollouts.next_episodes(self.source, counts)
+        collected = time.perf_counter()
+        stored = self.storing.store(episodes, counts, self.meter, self.success)
+        if self.search is not None:
+            self.search.observe(stored)
+        counts.collect_seconds += collected - started
+        counts.update_seconds += time.perf_counter() - collected
+        return episodes
+
+    def finish_job(self) -> None:
+        """Make the updates that the last job is owed, if it is not finished. After an error this goes on where it stopped.
+
         Raises HindsightError if the buffer refused too many episodes in a row, or if weights are not finite.
         """
-        started = time.perf_counter()
-        episodes = self.rollouts.next_episodes(self.source, self.counts)
-        collected = time.perf_counter()
-        self.is_between_jobs = False
-        stored = []
-        for episode in episodes:
-            refusal = self._store(episode)
-            if refusal is None:  # NaN would spoil the statistics that normalize the inputs
-                self._observe(episode)
-                stored.append(episode)
-        if (count := self.counts.refused_in_a_row) >= REFUSED_IN_A_ROW:
-            raise HindsightError(f"The buffer refused {count} episodes in a row. The last error: {refusal}") from refusal
-        if self.search is not None:
-            self.search.after_job(self, stored)
-        if is_planning_due(self.counts.env_steps, sum(map(len, episodes))):
+        started, counts, search = time.perf_counter(), self.counts, self.search
+        if not counts.unfinished_steps:
+            return
+        if search is not None and not counts.is_searched:
+            search.after_job(self)
+            counts.is_searched = True
+        if is_planning_due(counts.env_steps, counts.unfinished_steps):
             plan_waypoints(self.agent, self.buffer)
-        if self.search is None or not self.search.is_warm_up:
-            self.updates.run(self.counts, self.meter, self.source.poll)
-        self.counts.finished_jobs += 1
-        self.counts.collect_seconds += collected - started
-        self.counts.update_seconds += time.perf_counter() - collected
-        self.is_between_jobs = True
-        return episodes
+        if search is None or not search.is_warm_up:
+            self.updates.run(counts, self.meter, self.source.poll)
+        counts.finished_jobs += 1
+        counts.unfinished_steps = 0
+        counts.update_seconds += time.perf_counter() - started
+        self.storing.require_valid_episodes(counts)
 
     def take_changes(self) -> tuple[OptionsChanged, ...]:
         """Return the changes of the options since the last call."""
@@ -175,63 +211,33 @@ class Trainer:
 
         why_new: why the agent is a new one.
         """
-        self.rollouts.drop(self.source, self.counts)
-        self.evaluator.drop()
         stored, is_new = self.buffer.timeline.episodes(), agent is not self.agent
-        why = why_new if is_new and self.counts.updates else ""  # an agent without updates had learned nothing
-        self._changes.append(OptionsChanged.between(self.settings, settings, self.counts, why))
-        self.agent, self.buffer, self.demonstrations, self.settings = agent, buffer, demonstrations, settings
         for episode in stored:
             buffer.add_episode(episode)
         if is_new:
-            self.success.clear()
-            self._observe_demonstrations()
-            for episode in stored:
-                self._observe(episode)
+            observe(agent, buffer, demonstrations.episodes if demonstrations else ())
+            observe(agent, buffer, stored)
             plan_waypoints(agent, buffer)
+        self.rollouts.drop(self.source, self.counts)
+        self.evaluator.drop()
+        why = why_new if is_new and self.counts.updates else ""  # an agent without updates had learned nothing
+        self._changes.append(OptionsChanged.between(self.settings, settings, self.counts, why))
+        if is_new:
+            self.success.clear()
+        self.agent, self.buffer, self.demonstrations, self.settings = agent, buffer, demonstrations, settings
         self.source.policy = agent.policy_spec
         self.evaluator.agent = agent
         self.rollouts = RolloutSchedule(agent, settings, self.success, self.search)
         last_step = self.updates.last_step
         self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
         self.updates.last_step = last_step
+        self.storing = self._episode_store(agent, buffer, settings)
 
     def move_to(self, source: Source) -> None:
         """Go on with another source. The jobs in flight are submitted again."""
         self.source = source
         self.rollouts.resubmit(source)
 
-    def _observe_demonstrations(self) -> None:
-        for episode in self.demonstrations.episodes if self.demonstrations else ():
-            self._observe(episode)
-
-    def _observe(self, episode: Episode) -> None:
-        """Add an episode and its images under the symmetries to the statistics that normalize the inputs."""
-        for augmented in self.buffer.symmetries.augmented(episode):
-            self.agent.observe(augmented)
-
-    def _is_success(self, episode: Episode) -> bool:
-        """Whether the goal was met at the end; with waypoints at any step, as repeated random actions lead away again."""
-        has_met_goal = self.settings.agent_options.n_waypoints > 0 and len(set(episode.reward.tolist())) == 2
-        return has_met_goal or bool(episode.success)
-
-    def _store(self, episode: Episode) -> InputError | None:
-        """Add an episode to the buffer and to the counts. Return the error if the buffer refuses it."""
-        counts = self.counts
-        counts.env_steps += len(episode)
-        counts.episodes += 1
-        try:
-            self.buffer.add_episode(episode)
-        except InputError as problem:
-            counts.refused_episodes += 1
-            counts.refused_in_a_row += 1
-            return problem
-        counts.refused_in_a_row = 0
-        self.meter.add_episode(episode)
-        if episode.is_unguided:
-            self.success.add(self._is_success(episode))
-        options = self.settings.training
-        makes_up = self.search is not None and self.search.is_used  # a search of structure makes up for all updates
-        if makes_up or counts.env_steps > options.random_steps:
-            counts.owed_updates += options.updates_per_step * len(episode)
-        return None
+    def _episode_store(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> EpisodeStore:
+        searches = self.search is not None and self.search.is_used  # then all updates are made later
+        return EpisodeStore(agent, buffer, settings, searches)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
 
 import torch
 
@@ -26,6 +25,7 @@ class UpdateLoop:
 
     demonstrations: the source of a part of each batch, if there are any.
     last_step: the environment step at which `beta` reaches 1.
+    is_updating: whether an update is being made. If an error interrupts it, this stays True: the agent is changed in part.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class UpdateLoop:
     ) -> None:
         self.agent, self.buffer, self.settings, self.demonstrations = agent, buffer, settings, demonstrations
         self._batches: Batch | None = None
+        self.is_updating = False
         self.last_step = settings.training.steps
         training = settings.training
         wanted = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
@@ -43,45 +44,57 @@ class UpdateLoop:
         """Make the updates that `counts` owes, and call `poll` in between. A fraction of an update is carried over."""
         batches_each = self.agent.batches_per_update
         due = int(counts.owed_updates // batches_each)
-        metrics: list[dict[str, Any]] = []
         self._follow_schedules(counts.env_steps)
         with _fast_arithmetic(self.settings.training.threads):
             for first in range(0, due, UPDATES_PER_DRAW):
-                metrics += self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each, meter)
+                self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each, counts, meter)
                 poll()
-        meter.add_updates(metrics)
         self._require_finite_weights()
-        counts.updates += due * batches_each
-        counts.owed_updates -= due * batches_each
 
-    def _learn(self, n_batches: int, meter: Meter) -> list[dict[str, Any]]:
-        """Learn from one draw of batches and return the metrics of each update."""
+    def run_offline(self, n_updates: int, counts: Counts, meter: Meter) -> None:
+        """Make at least `n_updates` updates from the demonstrations alone, and at most one draw of batches more."""
+        assert self.demonstrations is not None, "the options say so"
+        n_batches, last = UPDATES_PER_DRAW * self.agent.batches_per_update, counts.offline_updates + n_updates
+        with _fast_arithmetic(self.settings.training.threads):
+            while counts.offline_updates < last:
+                with self.demonstrations.buffer.random.restored_on_error():
+                    batches = self.demonstrations.sample(n_batches, self.settings.training.batch_size)
+                self.is_updating = True
+                self._update(batches, counts, meter)
+                counts.offline_updates += n_batches
+                self.is_updating = False
+        self._require_finite_weights()
+
+    def _learn(self, n_batches: int, counts: Counts, meter: Meter) -> None:
+        """Learn from one draw of batches. If drawing them raises an error, it can be repeated with the same result."""
+        with ExitStack() as stack:
+            for buffer in (self.buffer, *([self.demonstrations.buffer] if self.demonstrations else ())):
+                stack.enter_context(buffer.random.restored_on_error())
+            batches = self._draw(n_batches, meter)
+        self.is_updating = True
+        self._update(batches, counts, meter)
+        counts.owed_updates -= n_batches
+        self.is_updating = False
+
+    def _draw(self, n_batches: int, meter: Meter) -> Batch:
+        """Return batches of the run's own steps and, if there are any, of the demonstrations."""
         reused = self._batches if self._batches is not None and len(self._batches) == n_batches else None
-        batches = self.buffer.sample_many(n_batches, self._own_size, out=reused)
-        self._batches = batches
+        batches = self._batches = self.buffer.sample_many(n_batches, self._own_size, out=reused)
         if _ACHIEVED not in meter.sums:  # once per record, since it recomputes rewards
             fraction = self.buffer.already_achieved_fraction(batches)
             if fraction is not None:
                 meter.add(_ACHIEVED, fraction)
         if self.demonstrations and self._n_demonstrations:
-            batches = self.demonstrations.extend(batches, self._n_demonstrations)
+            return self.demonstrations.extend(batches, self._n_demonstrations)
+        return batches
+
+    def _update(self, batches: Batch, counts: Counts, meter: Meter) -> None:
+        """Update the agent, the priorities, the means and the count of updates."""
         metrics = self.agent.updates(batches)
         priorities = [m.pop("priority")[:, : self._own_size] for m in metrics if "priority" in m]
-        self._set_priorities(self._batches.row, priorities)
-        return metrics
-
-    def run_offline(self, n_updates: int, counts: Counts, meter: Meter) -> None:
-        """Make at least `n_updates` updates from the demonstrations alone, and at most one draw of batches more."""
-        assert self.demonstrations is not None, "the options say so"
-        n_batches, done = UPDATES_PER_DRAW * self.agent.batches_per_update, 0
-        with _fast_arithmetic(self.settings.training.threads):
-            while done < n_updates:
-                batches = self.demonstrations.sample(n_batches, self.settings.training.batch_size)
-                meter.add_updates(self.agent.updates(batches))
-                done += n_batches
-        self._require_finite_weights()
-        counts.updates += done
-        counts.offline_updates += done
+        self._set_priorities(batches.row[:, : self._own_size], priorities)
+        meter.add_updates(metrics)
+        counts.updates += len(batches)
 
     def _follow_schedules(self, env_steps: int) -> None:
         """Set what changes during a run: `beta` rises linearly to 1 at the last step, and the relabelling strategy."""

@@ -1,0 +1,79 @@
+"""The episodes of a run: they are stored, counted, and added to the statistics that normalize the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..agents import Agent
+from ..errors import HindsightError, InputError
+from ..options import Settings
+from ..records import Episode
+from ..replay.buffer import HindsightBuffer
+from .counts import Counts
+from .metrics import Meter
+from .unguided import UnguidedSuccess
+
+REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
+
+
+class EpisodeStore:
+    """Stores the episodes of jobs, and counts the updates that they are owed.
+
+    owes_random_steps: whether updates are owed for the random steps at the beginning too.
+    is_storing: whether episodes are being stored. If an error interrupts that, this stays True: a part of them is stored.
+    """
+
+    def __init__(self, agent: Agent, buffer: HindsightBuffer, settings: Settings, owes_random_steps: bool) -> None:
+        self.agent, self.buffer, self.settings = agent, buffer, settings
+        self.is_storing = False
+        self._owes_random_steps = owes_random_steps
+        self._refusal: InputError | None = None  # the last one of the buffer
+
+    def store(self, episodes: Sequence[Episode], counts: Counts, meter: Meter, success: UnguidedSuccess) -> list[Episode]:
+        """Store the episodes of a job, and return those that the buffer did not refuse."""
+        self.is_storing = True
+        stored = [episode for episode in episodes if self._store(episode, counts)]
+        for episode in stored:
+            meter.add_episode(episode)
+            if episode.is_unguided:
+                success.add(self._is_success(episode))
+        observe(self.agent, self.buffer, stored)  # not the others: NaN would spoil the statistics
+        counts.unfinished_steps, counts.is_searched = sum(map(len, episodes)), False
+        self.is_storing = False
+        return stored
+
+    def require_valid_episodes(self, counts: Counts) -> None:
+        """Raise HindsightError if the buffer refused too many episodes in a row."""
+        if counts.refused_in_a_row >= REFUSED_IN_A_ROW:
+            raise HindsightError(
+                f"The buffer refused {counts.refused_in_a_row} episodes in a row. The last error: {self._refusal}"
+            ) from self._refusal
+
+    def _store(self, episode: Episode, counts: Counts) -> bool:
+        """Add an episode to the buffer and to the counts. Return False if the buffer refuses it."""
+        counts.env_steps += len(episode)
+        counts.episodes += 1
+        try:
+            self.buffer.add_episode(episode)
+        except InputError as problem:
+            counts.refused_episodes += 1
+            counts.refused_in_a_row += 1
+            self._refusal = problem
+            return False
+        counts.refused_in_a_row = 0
+        options = self.settings.training
+        if self._owes_random_steps or counts.env_steps > options.random_steps:
+            counts.owed_updates += options.updates_per_step * len(episode)
+        return True
+
+    def _is_success(self, episode: Episode) -> bool:
+        """Whether the goal was met at the end; with waypoints at any step, as repeated random actions lead away again."""
+        has_met_goal = self.settings.agent_options.n_waypoints > 0 and len(set(episode.reward.tolist())) == 2
+        return has_met_goal or bool(episode.success)
+
+
+def observe(agent: Agent, buffer: HindsightBuffer, episodes: Iterable[Episode]) -> None:
+    """Add episodes and their images under the symmetries of a buffer to the statistics that normalize the inputs."""
+    for episode in episodes:
+        for augmented in buffer.symmetries.augmented(episode):
+            agent.observe(augmented)
