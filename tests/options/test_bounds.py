@@ -17,7 +17,7 @@ TOO_MUCH = {
     "batch_size": HUGE,
     "capacity": ENDLESS,
     "n_steps": HUGE,
-    "n_sampled_goal": HUGE,
+    "n_sampled_goal": ENDLESS,
     "n_waypoints": HUGE,
     "reward_halvings": HUGE,
     "episodes_per_job": HUGE,
@@ -66,7 +66,7 @@ def test_a_number_that_would_take_all_memory_or_never_end_is_refused_at_once(opt
 @pytest.mark.parametrize("option", ["hidden", "image_channels"])
 def test_a_network_has_a_bounded_number_of_layers(option):
     with pytest.raises(OptionError, match=f"`{option}` must have at most 16 items") as caught:
-        build_settings("td3", "mine", {option: (8,) * HUGE})
+        build_settings("td3", "mine", {option: (8,) * 100})
     assert len(str(caught.value)) < 400
 
 

@@ -20,7 +20,7 @@ Capacity = Annotated[int, Ge(1), Le(10**10)]  # 400 GB at least; the buffer also
 BatchSize = Annotated[int, Ge(1), Le(2**17)]  # published agents have up to 2**13
 BatchesPerUpdate = Annotated[int, Ge(1), Le(100)]  # are sampled together
 NStepReturn = Annotated[int, Ge(1), Le(1_000)]  # each sample is gathered so many times
-SampledGoals = Annotated[int, Ge(0), Le(1_000)]  # with relabel_at="episode_end" each stored step has so many goals
+SampledGoals = Annotated[int, Ge(0), Le(10**9)]  # k / (k + 1) is 1 in 32 bits then; stored goals have a lower limit
 Halvings = Annotated[int, Ge(0), Le(20)]  # each is a call of compute_reward; after 20 a millionth of the distance is left
 Waypoints = Annotated[int, Ge(0), Le(1_000)]  # the plan compares each with each
 EvaluationEpisodes = Annotated[int, Ge(1), Le(100_000)]  # training waits for them; so many show the success to within 0.3 %
