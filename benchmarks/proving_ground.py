@@ -105,7 +105,9 @@ def run_ours(task: Task, variant: str, seed: int, folder: Path) -> Line:
     latest = str(folder / "policies" / "latest.safetensors")
     command = ["-m", "hindsight", "evaluate", latest, "--env", f"tasks:{task.name}", "--episodes", str(EPISODES), "--json"]
     evaluation = json.loads(call([*command, "--workers", "0"]))
-    steps = {"env_steps": result["env_steps"], "steps_to_solve": result["steps_to_solve"]}
+    steps = {
+        name: int(result[name]) + int(result["check_steps"]) for name in ("env_steps", "steps_to_solve") if result[name]
+    }
     return steps | {"success": evaluation["success_rate"]}
 
 

@@ -44,7 +44,10 @@ FAMILIES = {  # tasks in the order of their rows
     "bits": ("BitFlipping-*",),
 }
 VARIANTS = ("inferred", "none", "declared", "subgoals", "symmetric", "relative", "plain")  # in the order of the rows
-HEADER = "| task | learner | seeds | solved at steps | last success in % | seconds |\n|---|---|---|---|---|---|\n"
+HEADER = (
+    "| task | learner | seeds | solved at steps | of these, by the check | last success in % | seconds |\n"
+    "|---|---|---|---|---|---|---|\n"
+)
 
 
 def main() -> None:
@@ -94,6 +97,7 @@ def result_of_peer(curves: Sequence[Line], seed: str) -> Line:
         else {"steps_to_solve": curve[solved]["env_steps"], "seconds_to_solve": curve[solved]["seconds"]}
     )
     whole = {"final_success": end["success_rate"], "eval_episodes": end["episodes"], "env_steps": end["env_steps"]}
+    whole["check_steps"] = "0"
     return {"seed": seed, "seconds": end["seconds"]} | whole | times
 
 
@@ -105,13 +109,20 @@ def row_of(task: str, learner: str, runs: Sequence[Line]) -> str:
         last += f" of {runs[0]['eval_episodes']}"
     steps, seconds = "-", summary([float(run["seconds"]) for run in runs]) + ", whole run"
     if len(solved) == len(runs):
-        steps = summary([float(run["steps_to_solve"]) for run in solved])
+        steps = summary([total(run, "steps_to_solve") for run in solved])
         seconds = summary([float(run["seconds_to_solve"]) for run in solved])
     elif solved:
-        steps = f"{len(solved)} of {len(runs)}: " + summary([float(run["steps_to_solve"]) for run in solved])
+        steps = f"{len(solved)} of {len(runs)}: " + summary([total(run, "steps_to_solve") for run in solved])
     else:
-        steps = f"not in {summary([float(run['env_steps']) for run in runs])}"
-    return f"| {task} | {learner} | {', '.join(seeds_of(runs))} | {steps} | {last} | {seconds} |"
+        steps = f"not in {summary([total(run, 'env_steps') for run in runs])}"
+    checks = [run.get("check_steps", "") for run in runs]
+    check = summary([float(number) for number in checks]) if all(checks) else "unknown"
+    return f"| {task} | {learner} | {', '.join(seeds_of(runs))} | {steps} | {check} | {last} | {seconds} |"
+
+
+def total(run: Line, column: str) -> float:
+    """Return steps of training and those of the check before it, which old lines do not have."""
+    return float(run[column]) + float(run.get("check_steps") or 0)
 
 
 def summary(values: Sequence[float]) -> str:

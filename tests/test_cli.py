@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -152,6 +153,21 @@ def test_a_finished_run_resumes_to_itself(run_folder, hindsight):
     assert again.status == 0, again.error
     assert "There is no run to resume" not in again.out
     assert all(before[k].tobytes() == v.tobytes() for k, v in weights_of(run_folder).items())
+
+
+def test_a_solved_run_says_how_to_train_on_and_does(tmp_path, hindsight):
+    arguments = ["train", "BitFlipping-v0", "--env-options", "n_bits=2", "--folder", tmp_path / "run", *SMALL, "--resume"]
+    arguments += ["--random-steps", "20", "--eval-every", "50", "--eval-episodes", "10", "--solved-at", "0.2"]
+    solved = hindsight(*arguments, "--steps", "500", "--solved-evaluations", "1")
+    found = re.search(r"solved at (\d+) environment steps \((\d+) of training, (\d+) of the check\)", solved.out)
+    assert found, solved.out
+    in_all, steps, checked = map(int, found.groups())
+    assert in_all == steps + checked
+    again = hindsight(*arguments, "--steps", "800", "--solved-evaluations", "1")
+    assert "already solved. To train on, add --solved-evaluations 0" in again.out
+    longer = hindsight(*arguments, "--steps", "800")
+    assert longer.status == 0, longer.error
+    assert f"stopped after {800 + checked} environment steps (800 of training, {checked} of the check)" in longer.out
 
 
 def test_a_folder_with_a_run_is_not_written_over(run_folder, hindsight):

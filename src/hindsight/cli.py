@@ -376,7 +376,8 @@ def infer(arguments: Namespace) -> None:
     if arguments.output is not None:
         require_toml(arguments.output)  # now, not after the steps
     find_modules_here(arguments.env)
-    findings, missing = infer_task(arguments.env, arguments.steps, arguments.seed)
+    findings, missing, counts = infer_task(arguments.env, arguments.steps, arguments.seed)
+    say(f"played {counts.env_steps + counts.check_steps:,} environment steps, {counts.check_steps:,} of them by the check")
     for finding in findings:
         say(f"{finding.option}: {finding.value}\n    {finding.evidence}")
     for sentence in missing:

@@ -109,7 +109,7 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
     assert read_ending(run) == Ending("steps", 300)
     output = capsys.readouterr().out
     assert "mine: 1 runs, 0 finished, in " in output
-    assert "PointReach-v0, tiny, td3, seed 4: not solved in 300 steps" in output
+    assert "tiny, td3, seed 4: not solved in 606 environment steps (300 of training, 306 of the check)" in output
     [line] = csv.DictReader((tmp_path / "runs" / "results.csv").read_text().splitlines())
     assert (line["seed"], line["variant"], line["folder"]) == ("4", "declared", "PointReach-v0-tiny/td3-seed4")
     log = (run.parent / "td3-seed4.log").read_text()

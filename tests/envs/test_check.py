@@ -31,7 +31,9 @@ def test_good_environments_have_only_ok_findings():
 
 
 def test_the_report_is_made_for_a_terminal():
-    text = str(check_goal_env("PointReach-v0"))
+    report = check_goal_env("PointReach-v0")
+    text = str(report)
+    assert f"The check played {report.n_steps} environment steps." in text
     assert text.startswith("PointReach-v0\n  ok       spaces             observation (4,) float32")
     assert text.endswith("PointReach-v0 is ready for hindsight: errors 0, warnings 0, not seen 0")
 

@@ -32,10 +32,16 @@ def test_the_table_has_a_row_per_group(runs):
     assert td3["success"] == "100% and 70%"
     assert td3["mean success"] == td3["IQM of success"] == "85.0% [70.0%, 100.0%]"
     assert (sac["mean success"], td3["updates to solve"]) == ("20.0%", "2,000")
-    assert td3["steps to solve"] == "200"
+    assert (td3["steps to solve"], td3["check steps"]) == ("200", "unknown")
     assert td3["time to solve"] == "4 s"
     assert td3["time"] == "6 s"
     assert (sac["success"], sac["steps to solve"]) == ("20%", "-")
+
+
+def test_steps_to_solve_contain_those_of_the_check(tmp_path):
+    run = read_run(write_run(tmp_path / "a", (0.0, 1.0, 1.0), check_steps=[30, 30, 30]))
+    cells = group_runs([run])[0].cells(np.random.default_rng(0))
+    assert (cells["steps to solve"], cells["check steps"]) == ("230", "30")
 
 
 def test_two_values_are_both_listed_and_three_are_summarized():

@@ -82,7 +82,7 @@ def test_a_page_says_of_each_agent_what_is_true_of_it(tmp_path, agent, result):
     page = run_page(read_run(write_run(tmp_path / "a", RATES[result], agent, **columns)))
     levels = {"solved": "good", "good": "partly", "bad": "bad", "stuck": "bad"}
     assert page.verdict.level == levels[result]
-    assert ("Solved at 200 steps" in page.verdict.text) == (result == "solved")
+    assert ("Solved at 200 environment steps of training" in page.verdict.text) == (result == "solved")
     plots = {plot.key: plot for section in page.sections for plot in section.plots}
     assert ("actor_loss" in plots) == (agent not in ("dqn", "qrdqn"))
     has_entropy = agent in ("sac", "tqc")

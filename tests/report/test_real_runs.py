@@ -56,7 +56,7 @@ def test_the_verdict_agrees_with_the_evaluated_episodes(folder):
     is_solved = any(a >= 0.95 and b >= 0.95 for a, b in zip(rates.values(), list(rates.values())[1:], strict=False))
     assert (solved_at_step(read_run(folder)) is not None) == is_solved
     assert (page.verdict.level == "good") == (is_solved and rates[last] >= 0.95)
-    count = f"Last evaluation, at {last:,} steps: {rates[last]:.0%} of {len(by_steps[last])} episodes succeed"
+    count = f"Last evaluation, at {last:,} steps of training: {rates[last]:.0%} of {len(by_steps[last])} episodes succeed"
     assert count in page.verdict.text
     reason = {"solved": "because it was solved", "steps": "after all its steps"}
     why = json.loads((folder / "ended.json").read_text())["why"]
@@ -67,7 +67,8 @@ def test_the_tiles_agree_with_the_last_record(folder):
     tiles, last = {label: value for label, value, _ in run_page(read_run(folder)).tiles}, {}
     for record in metrics(folder):
         last |= record
-    assert tiles["environment steps"] == f"{last['env_steps']:,}"
+    assert last["check_steps"] > 0
+    assert tiles["environment steps"] == f"{last['env_steps'] + last['check_steps']:,}"
     assert tiles["updates"] == f"{last['updates']:,}"
     assert float(tiles["final distance"]) == pytest.approx(last["test/final_distance"], rel=1e-2)
 

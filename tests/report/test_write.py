@@ -188,6 +188,7 @@ def test_a_run_is_a_line_of_the_results(tmp_path):
         "best_success": "1",
         "eval_episodes": "10",
         "env_steps": "400",
+        "check_steps": "",
         "updates": "4000",
         "seconds": "8",
         "version": "0.1",
@@ -200,6 +201,11 @@ def test_a_run_is_a_line_of_the_results(tmp_path):
         "time": "2026-01-02T03:04:05+00:00",
         "folder": "task/td3-seed3",
     }
+
+
+def test_the_steps_of_the_check_are_a_column_of_their_own(tmp_path):
+    record = result_of(read_run(write_run(tmp_path / "a", (0.0, 1.0, 1.0), check_steps=[30, 30, 30])))
+    assert (record["steps_to_solve"], record["env_steps"], record["check_steps"]) == ("200", "300", "30")
 
 
 def test_unknown_results_are_empty(tmp_path):

@@ -47,13 +47,6 @@ def test_remake_environment_makes_a_new_one_for_each_episode(counted):
     assert (counted.made, counted.closed) == (3, 3)
 
 
-@pytest.mark.parametrize(("is_exact", "made"), [(True, 1), (False, 4)])
-def test_environments_are_made_anew_if_resets_are_found_inexact(counted, monkeypatch, is_exact, made):
-    monkeypatch.setattr("hindsight.rollout.collect.resets_exactly", lambda environment: is_exact)
-    Collector(setups.setup(counted, remake_environment=None)).collect(THREE)
-    assert counted.made == made
-
-
 def test_a_given_environment_is_used_and_not_closed(counted):
     collector = Collector(setups.setup(counted), counted())
     episodes = collector.collect(THREE)

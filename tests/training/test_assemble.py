@@ -87,6 +87,51 @@ def test_the_environment_is_closed_if_the_settings_are_refused(counted):
     assert (counted.made, counted.closed) == (1, 1)
 
 
+@pytest.mark.parametrize(("is_exact", "made"), [(True, 1), (False, 3)])
+def test_environments_are_made_anew_if_resets_are_found_inexact(counted, monkeypatch, is_exact, made):
+    monkeypatch.setattr("hindsight.training.assemble.resets_exactly", lambda environment: is_exact)
+    with HER(counted, recipe="point_reach", check=False, **OPTIONS) as model:
+        model.learn(20)  # two episodes
+        assert counted.made == made
+
+
+class Played(PointReach):
+    """Counts its steps, in all environments."""
+
+    steps = 0
+
+    def __init__(self):
+        super().__init__(max_steps=10)
+
+    def step(self, action):
+        Played.steps += 1
+        return super().step(action)
+
+
+@pytest.mark.parametrize("options", [{"check": True}, {"check": False}, {"check": False, "remake_environment": False}])
+def test_every_step_before_training_is_counted(options, monkeypatch):
+    monkeypatch.setattr(Played, "steps", 0)
+    with HER(Played, recipe="point_reach", **OPTIONS, **options) as model:
+        trainer = model.trainer
+        assert trainer.counts.check_steps == Played.steps > 0
+        model.learn(60)
+        assert trainer.counts.check_steps + trainer.counts.env_steps == Played.steps
+        saved = model.saved_model()
+    with HER(Played, saved=saved) as loaded:
+        loaded.learn(20)
+        counts = loaded.trainer.counts
+        assert counts.check_steps + counts.env_steps == Played.steps
+
+
+def test_a_new_agent_costs_no_environment_step(monkeypatch):
+    monkeypatch.setattr(Played, "steps", 0)
+    with HER(Played, recipe="default", check=False, **OPTIONS) as model:
+        model.learn(40)
+        assert model.settings.variant == "inferred"
+        model.trainer.search._replace_agent(model.trainer, model.settings)
+        assert model.trainer.counts.check_steps + model.trainer.counts.env_steps == Played.steps
+
+
 def test_an_environment_that_was_given_stays_open():
     env, closed = short(), []
     env.close = lambda: closed.append(True)

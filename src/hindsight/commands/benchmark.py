@@ -23,7 +23,7 @@ from ..recipes.suite import Entry, Suite
 from ..records import GoalSpec
 from ..report.comparison import comparison_text
 from ..report.run import environment_name, find_runs, read_run
-from ..report.text import duration
+from ..report.text import duration, environment_steps
 from ..report.verdict import solved_at_step
 from ..report.write import write_results
 from ..storage import read_json
@@ -262,5 +262,5 @@ def _outcome(run: PlannedRun, status: int) -> str:
     found = read_run(run.folder)
     seconds, at = duration(found.last("seconds")), solved_at_step(found)
     if at is not None:
-        return f"solved at {at:,.0f} steps, after {duration(found.at(at, 'seconds'))}"
-    return f"not solved in {found.last('env_steps'):,.0f} steps and {seconds}"
+        return f"solved at {environment_steps(at, found.check_steps)}, after {duration(found.at(at, 'seconds'))}"
+    return f"not solved in {environment_steps(found.last('env_steps'), found.check_steps)} and {seconds}"

@@ -8,10 +8,11 @@ from ..errors import InputError
 from ..her import HER
 from ..recipes.files import write_recipe
 from ..structure import Finding
+from ..training.counts import Counts
 
 
-def infer_task(environment: str, steps: int, seed: int) -> tuple[list[Finding], list[str]]:
-    """Play the warm-up of a run, with `steps` random steps at least, and return what it shows, and what not.
+def infer_task(environment: str, steps: int, seed: int) -> tuple[list[Finding], list[str], Counts]:
+    """Play the warm-up of a run, with `steps` random steps at least, and return what it shows, what not, and the counts.
 
     Raises what making and playing the environment raises, and InputError for a task without flat observations.
     """
@@ -21,7 +22,7 @@ def infer_task(environment: str, steps: int, seed: int) -> tuple[list[Finding], 
             raise InputError("Structure is inferred from flat arrays of floats: observations, goals and actions.")
         while trainer.search.is_warm_up:
             trainer.learn_from_next_job()
-        return trainer.search.findings, trainer.search.missing
+        return trainer.search.findings, trainer.search.missing, trainer.counts
 
 
 def save_findings(environment: str, findings: list[Finding], path: Path) -> None:

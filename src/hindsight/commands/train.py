@@ -17,6 +17,7 @@ from ..errors import HindsightError
 from ..her import HER
 from ..options import STRUCTURE, Settings
 from ..report.run import environment_name, read_run
+from ..report.text import environment_steps
 from ..report.verdict import warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
@@ -92,19 +93,23 @@ class Training:
 
     def _begin(self, folder: RunFolder) -> None:
         continues = self.resume and folder.holds_a_run
+        if not self.resume:
+            folder.begin()
+        self._play_once()  # before the counts are those of a checkpoint, which contain it
         if self.resume:
             folder.resume(self.trainer)
-        else:
-            folder.begin()
         if self.resume and not continues:
             say(f"There is no run to resume in {self.path}. A new one begins.")
         self._announce(continues)
         if continues and self.trainer.is_solved:
-            say("The run is already solved. There is nothing to do.")
+            say("The run is already solved. To train on, add --solved-evaluations 0, and --steps N for more steps.")
         for notice in folder.notices:
             say(notice)
+
+    def _play_once(self) -> None:
+        """Play an evaluation episode if there was no check: a task that does not report success fails now, not later."""
         if self.model.settings.training.eval_every and not self.model.check_report:
-            self.model.evaluate(1)  # an environment that does not report success fails now, not after hours
+            self.trainer.counts.check_steps += self.model.evaluate(1).outcomes[0].steps
 
     def _loop(self, folder: RunFolder, report: LiveReport, received: Sequence[signal.Signals]) -> None:
         settings, trainer = self.model.settings, self.trainer
@@ -155,6 +160,7 @@ class Training:
         if self.trainer.demonstrations:
             facts = self.trainer.demonstrations.facts
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
+        say(f"  {self.trainer.counts.check_steps:,} environment steps were played before training, by the check")
         for line in (*chosen_lines(settings), *not_used_lines(self._not_used)):
             say(line)
         workers, cores = settings.rollout.workers, usable_cores()
@@ -163,10 +169,11 @@ class Training:
 
     def _conclude(self) -> None:
         counts, training = self.trainer.counts, self.model.settings.training
-        done = f"stopped after {counts.env_steps:,} steps"
+        done = f"stopped after {environment_steps(counts.env_steps, counts.check_steps)}"
         if self.trainer.is_solved:
-            first = self.trainer.history[-training.solved_evaluations]
-            done = f"solved at {int(first['env_steps']):,} steps, confirmed at {self.trainer.evaluator.evaluated_at:,}"
+            first = self.trainer.history[-training.solved_evaluations]["env_steps"]
+            solved, confirmed = environment_steps(first, counts.check_steps), self.trainer.evaluator.evaluated_at
+            done = f"solved at {solved}, confirmed at {confirmed:,} of training"
         if not counts.updates:
             done += f" without an update, since {self._why_no_update()}"
         say(

@@ -8,7 +8,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium
@@ -26,6 +26,7 @@ from .facts import EnvironmentFacts, facts_of, hideable_columns
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .goal_functions import read_success
 from .random_play import Environment, name_of, play_actions, random_actions, random_state_kept
+from .step_counter import StepCounter
 
 BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
@@ -51,11 +52,13 @@ class CheckReport:
     """The findings about an environment. `str(report)` is a table for a terminal.
 
     facts: None if the environment could not be played, or if one of its functions failed.
+    n_steps: environment steps that the check played.
     """
 
     env: str
     findings: tuple[Finding, ...]
     facts: EnvironmentFacts | None = None
+    n_steps: int = 0
 
     @property
     def ok(self) -> bool:
@@ -78,7 +81,8 @@ class CheckReport:
 
     def __str__(self) -> str:
         lines = [f"  {f.level:<8} {f.name:<18} {f.sentence}" for f in self.findings]
-        return "\n".join([self.env, *lines, self._conclusion])
+        played = f"The check played {self.n_steps:,} environment steps."
+        return "\n".join([self.env, *lines, played, self._conclusion])
 
     def __repr__(self) -> str:
         return f"CheckReport({self._conclusion})"
@@ -118,10 +122,10 @@ def check_goal_env(
     except GoalEnvError as problem:
         name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
         return CheckReport(name, (Finding("error", "environment", str(problem)),))
-    limited: Environment = TimeLimit(made, max_episode_steps) if max_episode_steps else made
+    counter = StepCounter(TimeLimit(made, max_episode_steps) if max_episode_steps else made)
     try:
         with random_state_kept(made):
-            return _check(limited, symmetries, info_keys, recomputes)
+            return replace(_check(counter, symmetries, info_keys, recomputes), n_steps=counter.n_steps)
     finally:
         if made is not env:
             close_env(made)

@@ -26,11 +26,13 @@ from .random_play import Environment, name_of, play_actions, random_actions
 from .recomputed_reward import RecomputedReward
 from .rendering import prepare_rendering, render_once
 from .sample_goals import sample_goals
+from .step_counter import StepCounter
 
 EnvSource = str | Callable[..., Environment] | Environment
 KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor rewards
     FlattenGoalEnv,  # its keys are an option of the run
     RecomputedReward,  # so is this
+    StepCounter,
     wrappers.HumanRendering,
     wrappers.OrderEnforcing,
     wrappers.PassiveEnvChecker,

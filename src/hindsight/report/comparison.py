@@ -27,7 +27,8 @@ TITLES = {"test/success_rate": "Success rate", "test/return_mean": "Return", "tr
 EXPLANATION = (
     "Success is that of the last evaluation of a run. With three seeds or more, numbers are the median (lowest to "
     "highest). Mean and IQM (interquartile mean) are followed by their [95 % interval] from a stratified bootstrap over "
-    "seeds (Agarwal et al. 2021). Times are of collecting and updating."
+    "seeds (Agarwal et al. 2021). Times are of collecting and updating. Steps to solve are environment steps: those of "
+    "training and of the check before it. Those of the check are left out if they are unknown (older versions)."
 )
 CURVES = "Thin: each run. Thick: median of three seeds or more, with their range. Time depends on the load of the machine."
 
@@ -58,6 +59,13 @@ class Group:
         """Return a metric of each solved run, at the evaluation at which it was solved."""
         return [run.at(steps, metric) for run in self.runs if (steps := solved_at_step(run)) is not None]
 
+    def steps_to_solve(self) -> list[float]:
+        """Return the environment steps of each solved run until it was solved, those of the check included if known."""
+        checked = [run.check_steps for run in self.runs if solved_at_step(run) is not None]
+        return [
+            steps + float(np.nan_to_num(check)) for steps, check in zip(self.at_solved("env_steps"), checked, strict=True)
+        ]
+
     def cells(self, rng: np.random.Generator) -> dict[str, str]:
         """Return the row of the group in the table: column -> text. rng: of the bootstrap."""
         rates = self.last("test/success_rate")
@@ -72,7 +80,10 @@ class Group:
             "best": summarized(self.best_success(), "{:.0%}".format),
             "return": summarized(self.last("test/return_mean"), "{:.3g}".format),
             "solved": f"{len(self.at_solved('env_steps'))} of {len(self.runs)}",
-            "steps to solve": summarized(self.at_solved("env_steps"), "{:,.0f}".format),
+            "steps to solve": summarized(self.steps_to_solve(), "{:,.0f}".format),
+            "check steps": summarized(self.last("check_steps"), "{:,.0f}".format)
+            if self.last("check_steps")
+            else "unknown",
             "updates to solve": summarized(self.at_solved("updates"), "{:,.0f}".format),
             "time to solve": summarized(self.at_solved("seconds"), duration),
             "time": summarized(self.last("seconds"), duration),

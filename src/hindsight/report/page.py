@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import numpy as np
 from jinja2 import Template
 
 from ..storage import json_text
@@ -119,11 +120,17 @@ def _tiles(run: Run) -> list[tuple[str, str, str]]:
     tiles = [
         ("success", f"{run.last('test/success_rate'):.0%}", f"95 % interval {interval}, last evaluation"),
         ("final distance", f"{run.last('test/final_distance'):.3g}", "in units of the goal, mean of the last evaluation"),
-        ("environment steps", f"{run.last('env_steps'):,.0f}", f"in {run.last('episodes'):,.0f} episodes"),
+        ("environment steps", f"{run.last('env_steps') + np.nan_to_num(run.check_steps):,.0f}", _steps_text(run)),
         ("updates", f"{run.last('updates'):,.0f}", rate),
         ("time", duration(run.last("seconds")), "of collecting and updating"),
     ]
     return [tile for tile in tiles if "nan" not in tile[1]]
+
+
+def _steps_text(run: Run) -> str:
+    """Return how many of the environment steps are of training and of the check, and in how many episodes training was."""
+    check = "those of the check are unknown" if math.isnan(run.check_steps) else f"{run.check_steps:,.0f} of the check"
+    return f"{run.last('env_steps'):,.0f} of training in {run.last('episodes'):,.0f} episodes; {check}"
 
 
 def _goal_section(run: Run) -> Section:

@@ -171,6 +171,11 @@ class Run:
         known = values[~np.isnan(values)]
         return float(known[-1]) if len(known) else float("nan")
 
+    @property
+    def check_steps(self) -> float:
+        """The environment steps before training, by the check above all. NaN: a version before this number was recorded."""
+        return self.last("check_steps")
+
     def at(self, env_steps: float, name: str) -> float:
         """Return a metric at a number of environment steps, interpolated linearly; NaN if there is none."""
         steps, values = finite_points(self.column("env_steps"), self.column(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 
@@ -20,3 +21,13 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def environment_steps(training: float, check: float) -> str:
+    """Return environment steps such as "703 environment steps (400 of training, 303 of the check)".
+
+    training: those of training. check: those that were played before, NaN if they were not recorded.
+    """
+    if math.isnan(check):
+        return f"{training:,.0f} environment steps of training (those of the check are unknown)"
+    return f"{training + check:,.0f} environment steps ({training:,.0f} of training, {check:,.0f} of the check)"

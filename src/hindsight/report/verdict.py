@@ -14,7 +14,7 @@ from ..records import Array
 from ..records.definitions import first_solved, rank_of_evaluation, return_range
 from .run import Run
 from .statistics import finite_points, mean_window, moving_mean
-from .text import duration
+from .text import duration, environment_steps
 
 Level = Literal["good", "partly", "bad", "unknown"]
 LARGE_FALL = 0.3  # of the success rate below its best: the verdict is "bad"
@@ -45,8 +45,8 @@ def verdict(run: Run) -> Verdict:
     assert best is not None, "there are evaluations"
     level, title = _answer(run, float(rates[-1]), best.success_rate)
     text = (
-        f"Last evaluation, at {steps[-1]:,.0f} steps: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} episodes succeed "
-        f"(95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%})."
+        f"Last evaluation, at {steps[-1]:,.0f} steps of training: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} "
+        f"episodes succeed (95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%})."
     )
     if best.env_steps < steps[-1]:
         text += f" Best evaluation: {best.success_rate:.0%} of {best.episodes:,.0f}, at {best.env_steps:,.0f} steps."
@@ -74,7 +74,7 @@ def best_evaluation(run: Run) -> BestEvaluation | None:
 
 
 def solved_at_step(run: Run) -> float | None:
-    """Return the environment steps at the first of the evaluations that count as solved, None if there are none."""
+    """Return the steps of training at the first of the evaluations that count as solved, None if there are none."""
     steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
     options = run.options
     index = first_solved(rates.tolist(), options.solved_at, max(1, options.solved_evaluations))
@@ -113,8 +113,8 @@ def _when_solved(run: Run) -> str:
     if steps is None:
         return ""
     return (
-        f"Solved at {steps:,.0f} steps, after {duration(run.at(steps, 'seconds'))} of collecting and updating: the first "
-        f"of {count} evaluations in a row with at least {run.options.solved_at:.0%} success. "
+        f"Solved at {environment_steps(steps, run.check_steps)}, after {duration(run.at(steps, 'seconds'))} of collecting "
+        f"and updating: the first of {count} evaluations in a row with at least {run.options.solved_at:.0%} success. "
     )
 
 

@@ -95,6 +95,7 @@ def result_of(run: Run) -> dict[str, Any]:
         "best_success": _short_number(math.nan if best is None else best.success_rate),
         "eval_episodes": _short_number(run.last("test/episodes")),
         "env_steps": _short_number(run.last("env_steps")),
+        "check_steps": _short_number(run.check_steps),
         "updates": _short_number(run.last("updates")),
         "seconds": _short_number(run.last("seconds")),
         "version": machine.get("hindsight-rl", ""),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
-from ..envs.goal_env import close_env, make_goal_env, resets_exactly
+from ..envs.goal_env import close_env, make_goal_env
 from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
@@ -37,7 +37,7 @@ class RolloutSetup:
     policy: the shape of the policy network.
     max_episode_steps: truncate episodes after this many steps; None leaves the limit to the environment.
     info_keys: numeric `info` entries that the reward needs.
-    remake_environment: make a new environment for every episode; None: if a reset does not equal a new one.
+    remake_environment: make a new environment for every episode.
     env_arguments: keyword arguments of `environment`.
     observation_keys: further keys of the observation to append to it.
     reward: "recompute": the rewards are those of compute_reward, not of `step`.
@@ -47,7 +47,7 @@ class RolloutSetup:
     policy: PolicySpec
     max_episode_steps: int | None = None
     info_keys: tuple[str, ...] = ()
-    remake_environment: bool | None = False
+    remake_environment: bool = False
     env_arguments: Mapping[str, Any] = field(default_factory=dict)
     observation_keys: tuple[str, ...] = ()
     reward: RewardSource = "step"
@@ -107,7 +107,6 @@ class Collector:
         self.poll: Callable[[], None] | None = None
         self._given = environment
         self._made: Environment | None = None
-        self._remakes = setup.remake_environment
 
     def prepare(self) -> None:
         """Make the environment before the first job. If that fails, the first job raises the error."""
@@ -144,9 +143,7 @@ class Collector:
 
     def _environment(self) -> Environment:
         """Return the environment for the next episode."""
-        if self._remakes is None:
-            self._remakes = not resets_exactly(self._existing())
-        if not self._remakes:
+        if not self.setup.remake_environment:
             return self._existing()
         self.close()
         self._made = self.setup.make()

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium
 import numpy as np
@@ -16,9 +16,10 @@ import numpy as np
 from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
-from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec
+from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, success_function, terminated_function
 from ..envs.minari_data import read_episodes
+from ..envs.step_counter import StepCounter
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..options import STRUCTURE, ReplayOptions, Settings
 from ..options.old_calls import refuse_old_call
@@ -41,6 +42,7 @@ if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
     from .trainer import Trainer
 
 GoalEnv = gymnasium.Env[Any, Any]
+T = TypeVar("T")
 Environment = str | Callable[..., GoalEnv] | GoalEnv
 MOST_EVALUATORS = 4  # processes of workers="auto": an evaluation of 20 episodes occupies no more
 _AGENT_STREAM, _REPLAY_STREAM, _DEMONSTRATION_STREAM = 3, 4, 6  # of seeds, beside those of rollout.collect and `infer`
@@ -52,6 +54,7 @@ class Assembly:
     env: an id, a function that makes environments, or one environment. None: the id in the spec, when it is needed.
     environment: one that was made from `env` already, for training.
     resolve: returns the settings of a new run with options that were found during the run.
+    check_steps: environment steps that were played before training, to check the environment and to read its task.
     """
 
     def __init__(
@@ -76,6 +79,8 @@ class Assembly:
         self.spec, self.settings, self._resolve = spec, settings, resolve
         self._env, self._training = env, environment
         self.check_report: CheckReport | None = None
+        self.check_steps = 0
+        self._found: dict[Callable[[GoalEnv], Any], Any] = {}
 
     @property
     def environment(self) -> GoalEnv:
@@ -126,7 +131,7 @@ class Assembly:
         assert name is not None, "the options say so"
         episodes = read_episodes(name, self.spec, replay.info_keys)
         if not replay.extra_reward and replay.reward == "step":
-            warn_of_other_rewards(name, episodes, reward_function(self.environment))
+            warn_of_other_rewards(name, episodes, self._find(reward_function))
         return episodes
 
     def _buffer(
@@ -139,7 +144,7 @@ class Assembly:
         given, highest = settings.training.success_reward, self.spec.reward_high
         least = given if given is not None else highest if np.isfinite(highest) else None
         is_success_rule = replay.relabel_terminated == "success"
-        compute_success = success_function(environment) if is_success_rule and given is None else None
+        compute_success = self._find(success_function) if is_success_rule and given is None else None
         if is_success_rule and least is None and compute_success is None:
             raise OptionError(
                 "relabel_terminated='success' needs a reward of two values, success_reward, or an environment with "
@@ -149,10 +154,10 @@ class Assembly:
             capacity,
             environment.observation_space,
             environment.action_space,
-            reward_function(environment),
+            self._find(reward_function),
             seed=self._seed(stream),
             options=replay,
-            compute_terminated=terminated_function(environment),
+            compute_terminated=self._find(terminated_function),
             compute_success=compute_success,
             success_reward=0.0 if least is None else least,
             episode_length=episode_length,
@@ -160,24 +165,35 @@ class Assembly:
             subgoals=policy.subgoals,
         )
 
+    def _find(self, find: Callable[[GoalEnv], T]) -> T:
+        """Return what a function finds by playing the environment. It plays once, and its steps are counted."""
+        if find not in self._found:
+            counter = StepCounter(self.environment)
+            self._found[find] = find(counter)
+            self.check_steps += counter.n_steps
+        found: T = self._found[find]
+        return found
+
     def trainer(self, agent: Agent, source: Source, counts: Counts) -> Trainer:
-        """Return a trainer with a new buffer."""
+        """Return a trainer with a new buffer. The steps that were played before are added to the counts."""
         from .trainer import Trainer  # it imports torch, which acting does not need
 
         buffer, demonstrations = self.buffers(agent.policy_spec)
-        return Trainer(agent, buffer, source, self.settings, counts, demonstrations, self.search())
+        search = self.search()
+        counts.check_steps += self.check_steps
+        return Trainer(agent, buffer, source, self.settings, counts, demonstrations, search)
 
     def search(self) -> StructureSearch | None:
         """Return what finds the structure of the task during the run; None if nothing is left to be found."""
         if self._resolve is None or not is_flat(self.spec):
             return None
-        is_open = self.settings.replay.relabel_terminated is None and terminated_function(self.environment) is None
+        is_open = self.settings.replay.relabel_terminated is None and self._find(terminated_function) is None
         if self.settings.training.structure != "inferred" and not is_open:
             return None
         from ..replay.transforms import with_info
         from .structure_search import StructureSearch
 
-        compute_reward = with_info(reward_function(self.environment), self.settings.replay.info_keys)
+        compute_reward = with_info(self._find(reward_function), self.settings.replay.info_keys)
         return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild, is_open, compute_reward)
 
     def _rebuild(
@@ -204,7 +220,7 @@ class Assembly:
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and rollout.remake_environment,
+            maker is not None and self._remakes_environment,
             rollout.env_arguments,
             rollout.observation_keys,
             self.settings.replay.reward,
@@ -217,6 +233,12 @@ class Assembly:
         is_ray = rollout.engine == "ray"
         pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
         return WorkerSource(pool, rollout.workers, rollout.job_timeout)
+
+    @property
+    def _remakes_environment(self) -> bool:
+        """Whether each episode needs a new environment: as the options say, else if a reset does not equal a new one."""
+        remakes = self.settings.rollout.remake_environment
+        return not self._find(resets_exactly) if remakes is None else remakes
 
     def _with_workers(self, setup: RolloutSetup, workers: int) -> Source:
         """Return this process with workers. They start while this process makes its environment.
@@ -237,6 +259,7 @@ class Assembly:
         if self._training is not None and not isinstance(self._env, gymnasium.Env):
             close_env(self._training)
             self._training = None
+            self._found.clear()
 
     @property
     def _given(self) -> Environment:
@@ -244,7 +267,9 @@ class Assembly:
 
     def _make(self) -> GoalEnv:
         made = _make_environment(self._given, self.settings)
-        found = read_spec(made)
+        counter = StepCounter(made)
+        found = read_spec(counter)
+        self.check_steps += counter.n_steps
         difference = self.spec.difference(found)
         if not difference and found.max_episode_steps != self.spec.max_episode_steps:
             difference = f"{self.spec.max_episode_steps} steps per episode against {found.max_episode_steps}"
@@ -283,7 +308,8 @@ def assemble(
     if env_id and ":" in env_id:
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
-        spec = read_spec(environment, arguments)
+        counter = StepCounter(environment)
+        spec = read_spec(counter, arguments)
         report = _check(environment, chosen, options) if check else None
         checked = _observed(report, can_remake=not isinstance(env, gymnasium.Env))
         final = chosen or _recipe_of(environment, spec, arguments)
@@ -299,6 +325,7 @@ def assemble(
             )
         assembly = Assembly(env, environment, spec, settings, None if final.complete else resolve)
         assembly.check_report = report
+        assembly.check_steps = counter.n_steps + (report.n_steps if report else 0)
         return assembly
 
 
@@ -362,9 +389,12 @@ def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[
         return Assembly(None, None, saved.spec, settings)
     environment = _make_environment(env, settings)
     with _closed_on_error(environment, env):
-        if difference := saved.spec.difference(read_spec(environment)):
+        counter = StepCounter(environment)
+        if difference := saved.spec.difference(read_spec(counter)):
             raise FileError(f"the policy does not fit the environment: {difference}")
-        return Assembly(env, environment, saved.spec, settings)
+        assembly = Assembly(env, environment, saved.spec, settings)
+        assembly.check_steps = counter.n_steps
+        return assembly
 
 
 def found_nothing_yet(saved: SavedModel) -> bool:

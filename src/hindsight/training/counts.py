@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+FACTS = ("env_steps", "check_steps", "episodes", "updates")  # of a policy file
+
 
 @dataclass
 class Counts:
     """How far a run is, and what went wrong. The trainer owns them and counts on.
 
+    env_steps: of training. Schedules and limits go by them.
+    check_steps: environment steps before training, to check the environment and to read its task. A resumed run plays the
+        same ones again, and does not count them again.
     refused_episodes: episodes with values that the buffer does not store, NaN for instance.
     failed_jobs: attempts at a job that ended with an error of the environment. The job was run again.
     stale_episodes: episodes dropped because their weights were older than `policy_lag` jobs.
@@ -29,6 +34,7 @@ class Counts:
     """
 
     env_steps: int = 0
+    check_steps: int = 0
     episodes: int = 0
     updates: int = 0
     refused_episodes: int = 0
@@ -55,8 +61,8 @@ class Counts:
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Counts:
         """Return the counts of a policy file. Its episodes are not played again."""
-        env_steps, episodes, updates = (int(facts.get(name, 0)) for name in ("env_steps", "episodes", "updates"))
-        return cls(env_steps, episodes, updates, submitted_episodes=episodes)
+        known = {name: int(facts.get(name, 0)) for name in FACTS}
+        return cls(**known, submitted_episodes=known["episodes"])
 
     def add_faults(self, faults: Mapping[str, int]) -> None:
         """Add the fault counts of a source, by their names."""
@@ -65,4 +71,4 @@ class Counts:
 
     def facts(self) -> dict[str, Any]:
         """Return how far the run is, for a policy file."""
-        return {"env_steps": self.env_steps, "episodes": self.episodes, "updates": self.updates}
+        return {name: getattr(self, name) for name in FACTS}

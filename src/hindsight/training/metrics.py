@@ -94,6 +94,7 @@ def count_metrics(now: Counts, faults: Counts) -> dict[str, float]:
     """Return the counts as metrics. faults: counts that the fault metrics come from."""
     return {
         "env_steps": now.env_steps,
+        "check_steps": now.check_steps,
         "episodes": now.episodes,
         "train/episode": now.episodes,
         "updates": now.updates,

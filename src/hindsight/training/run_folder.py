@@ -32,7 +32,9 @@ from .saved_model import SavedModel, refuse_other_settings
 from .trainer import Trainer
 
 # Options that may change on resume:
-FREE_ON_RESUME = frozenset({"steps", "workers", "engine", "ray_address", "checkpoint_every", "env_module"})
+FREE_ON_RESUME = frozenset(
+    {"steps", "solved_evaluations", "workers", "engine", "ray_address", "checkpoint_every", "env_module"}
+)
 SETTINGS, ENDING, TABLE = "settings.json", "ended.json", "progress.csv"
 WRITTEN = (SETTINGS, ENDING, TABLE, CHECKPOINT, PREVIOUS, *GROWING, "lock", "policies")
 
