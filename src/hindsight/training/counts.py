@@ -61,8 +61,8 @@ class Counts:
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Counts:
         """Return the counts of a policy file. Its episodes are not played again."""
-        known = {name: int(facts.get(name, 0)) for name in FACTS}
-        return cls(**known, submitted_episodes=known["episodes"])
+        env_steps, check_steps, episodes, updates = (int(facts.get(name, 0)) for name in FACTS)
+        return cls(env_steps, check_steps, episodes, updates, submitted_episodes=episodes)
 
     def add_faults(self, faults: Mapping[str, int]) -> None:
         """Add the fault counts of a source, by their names."""
