@@ -38,7 +38,7 @@ def test_columns_follow_the_observation():
 def test_a_subgoal_may_be_a_pair_of_functions():
     subgoal = "stop achieved=4,5 goal=6,7 tolerance=0.01 switch_distance=0.02"
     options = {"hidden": (8,), "random_steps": 20, "updates_per_step": 1.0, "eval_every": 0, "agent": "ddpg"}
-    with HER(make, subgoals=(subgoal,), **options) as model:
+    with HER(make, subgoals=(subgoal,), structure="declared", **options) as model:
         model.learn(60)
         batch = model.trainer.buffer.sample(64)
         here = batch.subgoal == 1
