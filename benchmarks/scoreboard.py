@@ -6,8 +6,7 @@ RUNS: run folders, or folders that contain run folders, as `hindsight train` and
 The results are added to benchmarks/results/runs.csv, and the evaluations to benchmarks/results/curves.csv. A new line
 replaces the old one of the same task, learner and seed. The lines of other libraries are read from
 benchmarks/results/peers.csv, which benchmarks/peers.py writes. The pictures are written to docs/_static/results, with one
-table for each family of tasks, which docs/results.md includes. Pictures need matplotlib, which the extras panda and parking
-install.
+table for each family of tasks, which docs/results.md includes.
 """
 
 import argparse

@@ -160,7 +160,8 @@ def train(arguments: Namespace) -> int:
 
         made = HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given, **defaults)
     with made as model:
-        status = Training(model, environment, arguments.folder, arguments.resume, trackers, started, defaults).run()
+        folder, resume, name = arguments.folder, arguments.resume, arguments.name
+        status = Training(model, environment, folder, resume, trackers, started, defaults, name).run()
         if arguments.save_recipe:
             save_recipe(model.settings, arguments.save_recipe)
             print(f"recipe: {arguments.save_recipe}")
@@ -233,10 +234,10 @@ def add_report(parser: Parser) -> None:
 
 def report(arguments: Namespace) -> None:
     """Draw runs as a page."""
-    from .report.write import write_report
+    from .report.write import pictures_folder, write_report
 
     page = write_report(arguments.runs, arguments.output, arguments.standalone)
-    print(f"report: {page}")
+    print(f"report: {page}\npictures: {pictures_folder(page)}")
     if arguments.open:
         webbrowser.open(page.resolve().as_uri())
 
@@ -248,10 +249,10 @@ def add_compare(parser: Parser) -> None:
 
 def compare(arguments: Namespace) -> None:
     """Compare runs over their seeds."""
-    from .report.write import write_comparison
+    from .report.write import pictures_folder, write_comparison
 
     text, page = write_comparison(arguments.runs, arguments.output)
-    print(f"{text}\ncurves: {page}")
+    print(f"{text}\ncurves: {page}\npictures: {pictures_folder(page)}")
 
 
 def add_benchmark(parser: Parser) -> None:
@@ -423,8 +424,8 @@ COMMANDS: dict[str, Command] = {
     "train": Command("[ENV]", "train a policy (on FetchReach-v4 if no environment is named)", add_train, train),
     "play": Command("RUN", "show what a policy does", add_play, play),
     "evaluate": Command("RUN", "measure a policy on unseen episodes", add_evaluate, evaluate),
-    "report": Command("RUN...", "draw a run, or compare several, as an HTML page", add_report, report),
-    "compare": Command("RUN...", "compare runs: median and range over seeds", add_compare, compare),
+    "report": Command("RUN...", "draw a run, or compare several, as an HTML page, SVG and PNG", add_report, report),
+    "compare": Command("RUN...", "compare runs over seeds: as text, HTML page, SVG and PNG", add_compare, compare),
     "benchmark": Command("SUITE", "train on every task of a suite with several seeds", add_benchmark, benchmark),
     "export": Command("RUN", "write a policy as ONNX or TorchScript", add_export, export),
     "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, doctor),

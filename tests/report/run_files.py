@@ -34,7 +34,8 @@ def write_run(path, rates=(0.0, 0.5, 1.0, 1.0), agent="td3", seed=0, spec=SPEC, 
     for i, rate in enumerate(rates):
         steps = 100 * (i + 1)
         record = {"env_steps": steps, "episodes": 2 * (i + 1), "updates": 10 * steps, "seconds": 2.0 * (i + 1)}
-        record |= {"collect_seconds": 0.5 * (i + 1), "update_seconds": 1.5 * (i + 1), "train/return": -50.0}
+        record |= {"collect_seconds": 0.5 * (i + 1), "update_seconds": 1.5 * (i + 1)}
+        record |= {"train/return": -50.0, "train/episode_steps": 50}
         record |= {"test/episodes": 10, "test/success_rate": rate, "test/return_mean": -50 * (1 - rate)}
         record |= {"test/return_std": 1.0, "test/success_low": rate / 2, "test/success_high": (1 + rate) / 2}
         record |= {"test/final_distance": 1 - rate, "train/critic_loss": 0.5, "train/q_mean": -5.0}
@@ -56,3 +57,12 @@ def change_settings(path, **changes):
     settings["options"] |= changes.pop("options", {})
     place.write_text(json.dumps(settings | changes))
     return path
+
+
+def write_changes(path, *changes):
+    """Write changes of options: steps, seconds, the name of an option or "", and why a new agent took over or ""."""
+    lines = []
+    for env_steps, seconds, option, new_agent in changes:
+        changed = [{"option": option, "before": 0.1, "value": 0.2, "reason": "the goal rests"}] * bool(option)
+        lines.append({"env_steps": env_steps, "seconds": seconds, "changes": changed, "new_agent": new_agent})
+    (path / "changes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))

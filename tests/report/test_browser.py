@@ -1,11 +1,13 @@
 """The page in a real browser, without a network: every plot is drawn, and the console stays empty."""
 
+import itertools
 import shutil
 import time
 
 import pytest
-from run_files import write_run
+from run_files import change_settings, write_run
 
+from hindsight.report import write
 from hindsight.report.write import write_report
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser test needs selenium: pip install selenium")
@@ -34,7 +36,15 @@ def browser(tmp_path_factory):
     driver.quit()
 
 
-def visit(browser, page):
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch):
+    """They have tests of their own."""
+    monkeypatch.setattr(write, "_with_pictures", lambda page, path: path)
+
+
+def visit(browser, page, width=1200):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(page.resolve().as_uri())
     deadline = time.monotonic() + 60
     while browser.execute_script("return document.body.dataset.drawn") is None:
@@ -53,7 +63,7 @@ def test_every_plot_of_a_run_is_drawn(browser, tmp_path):
     run = write_run(tmp_path / "a", **{"train/goals_already_achieved": [0.1] * 4, "train/actor_loss": [1.0] * 4})
     visit(browser, write_report([run]))
     plots = drawn(browser)
-    assert len(plots) == 9
+    assert len(plots) == 10
     assert all(plots.values()), plots
     assert plots["goals-0-1"] == 40 + 4  # evaluation episodes, and training episodes
     assert browser.find_element("tag name", "h1").text.endswith("100% of the evaluation episodes succeed")
@@ -76,6 +86,45 @@ def test_the_browser_draws_the_numbers_of_the_run(browser, tmp_path):
         "const p = document.getElementById('plot-success-seconds'); return [p.data.at(-1).x, p.layout.xaxis.title.text]"
     )
     assert browser.execute_script(success) == [[30, 60, 90, 120], "minutes of collecting and updating"]
+
+
+LABELS = """
+return [...document.querySelectorAll('.plot')].flatMap(plot => ['.xtick text', '.ytick text'].map(
+    kind => [...plot.querySelectorAll(kind)].map(label => label.getBoundingClientRect())))
+"""
+FILLED = """
+return [...document.querySelectorAll('.plot:not(.map)')].map(plot => {
+    const area = plot.querySelector('.nsewdrag').getBoundingClientRect(), card = plot.getBoundingClientRect();
+    const last = Math.max(...plot.data.flatMap(trace => trace.x).filter(Number.isFinite)), end = plot.layout.xaxis.range[1];
+    return area.width / card.width * last / end;
+})
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_curves_fill_their_cards_and_labels_do_not_overlap(browser, tmp_path, width):
+    columns = {"train/actor_loss": [1.0, 2.0, 3.0, 3.9], "train/q_mean": [-1e-3, -1.0, -2.0, -123.0]}
+    run = write_run(tmp_path / "a", env_steps=[100, 250_000, 480_000, 1_234_567], **columns)
+    visit(browser, write_report([run]), width)
+    assert min(browser.execute_script(FILLED)) > 0.7
+    for boxes in browser.execute_script(LABELS):
+        for one, other in itertools.combinations(boxes, 2):
+            beside = one["right"] <= other["left"] or other["right"] <= one["left"]
+            assert beside or one["bottom"] <= other["top"] or other["bottom"] <= one["top"]
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_tables_of_a_comparison_are_not_cut(browser, tmp_path):
+    runs = []
+    for name in ("subgoals-and-symmetries", "plain"):
+        for seed in range(3):
+            path = write_run(tmp_path / f"{name}-{seed}", (0.0, 0.333 + 0.1 * seed), seed=seed)
+            change_settings(path, name=name, spec={"env_id": "FetchPickAndPlaceDense-v4"}, variant="declared")
+            runs.append(path)
+    visit(browser, write_report(runs), 1280)
+    cut = "return [...document.querySelectorAll('.scroll')].map(box => box.scrollWidth - box.clientWidth)"
+    assert browser.execute_script(cut) == [0, 0]
+    assert browser.find_element("css selector", "figcaption li").text == "subgoals-and-symmetries, td3, declared"
 
 
 def test_options_are_folded(browser, tmp_path):

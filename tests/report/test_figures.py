@@ -1,7 +1,7 @@
 import numpy as np
-from run_files import write_run
+from run_files import change_settings, write_changes, write_run
 
-from hindsight.report.figures import Plot, rounded
+from hindsight.report.figures import Plot, health, learning, rounded
 from hindsight.report.run import read_run
 
 
@@ -20,6 +20,7 @@ def test_a_short_metric_is_one_curve_labelled_with_its_last_value(tmp_path):
         "colour": "blue",
         "width": 2.2,
         "label": "0.123",
+        "dash": "solid",
     }
 
 
@@ -41,3 +42,58 @@ def test_a_band_is_the_outline_of_an_area():
     plot = Plot("key", "Title", "Caption")
     plot.band(np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.1, np.nan]), np.array([1.0, 0.9, 0.8]), "blue")
     assert plot.bands == [{"x": [1, 2, 2, 1], "y": [1.0, 0.9, 0.1, 0.0], "colour": "blue@0.16"}]
+
+
+def plot_of(plots, key):
+    [plot] = [plot for plot in plots if plot.key == key]
+    return plot
+
+
+def test_the_return_of_training_episodes_is_not_drawn_beside_that_of_evaluations(tmp_path):
+    """Episodes that are cut short add up fewer rewards, which looks like success: here 0.5 of the steps are played."""
+    lengths = {"train/return": [-50.0, -25.0, -25.0, -25.0], "train/episode_steps": [50, 25, 25, 25]}
+    path = change_settings(write_run(tmp_path / "a", **lengths), options={"lowest_achieved": [0.0, 0.0]})
+    run = read_run(path)
+    returns = plot_of(learning(run), "return-env_steps")
+    assert [curve["name"] for curve in returns.curves] == ["evaluation"]
+    assert "cut short" in returns.caption
+    plots = health(run)
+    assert [curve["y"] for curve in plot_of(plots, "reward_per_step").curves] == [[-1.0] * 4]
+    steps = plot_of(plots, "episode_steps")
+    assert [curve["y"] for curve in steps.curves] == [[50, 25, 25, 25]]
+    assert steps.caption == "Mean length. Episodes are cut short by the options lowest_achieved."
+
+
+def test_episodes_that_are_all_as_long_have_no_plot_of_their_length(tmp_path):
+    run = read_run(write_run(tmp_path / "a", **{"train/episode_steps": [50] * 4}))
+    assert "episode_steps" not in [plot.key for plot in health(run)]
+
+
+def test_changes_of_options_and_new_agents_are_marked_on_every_curve(tmp_path):
+    path = write_run(tmp_path / "a", **{"train/actor_loss": [1.0] * 4})
+    write_changes(path, (150, 3.0, "noise", ""), (250, 5.0, "noise", "its success was low"))
+    run = read_run(path)
+    options, agent = {"colour": "muted", "dash": "dot"}, {"colour": "red", "dash": "dash"}
+    for plot in (*learning(run), *health(run)):
+        first, second = (150, 250) if plot.x == "env_steps" else (3.0, 5.0)
+        assert {"x": first, **options} in plot.marks, plot.key
+        assert {"x": second, **agent} in plot.marks, plot.key
+        assert {"options change", "a new agent takes over"} <= {entry.name for entry in plot.legend}, plot.key
+
+
+def test_an_axis_is_logarithmic_if_the_values_have_a_wide_range():
+    """A narrow one would have a label at each tenth, which overlap."""
+    plots = [Plot("key", "Title", "", scale="log") for _ in range(3)]
+    for plot, high in zip(plots, (5.0, 500.0, 500.0), strict=True):
+        plot.curve(np.array([1.0, 2.0]), np.array([1.0, high]), "loss", "blue")
+    plots[2].curve(np.array([1.0]), np.array([-1.0]), "below", "blue")
+    assert [plot.is_log for plot in plots] == [False, True, False]
+
+
+def test_the_unit_of_time_suits_the_longest_curve():
+    names = []
+    for longest in (100.0, 1_000.0, 100_000.0):
+        plot = Plot("key", "Title", "", x="seconds")
+        plot.curve(np.array([1.0, longest]), np.array([0.0, 1.0]), "loss", "blue")
+        names.append((plot.unit.size, plot.unit.title.split()[0]))
+    assert names == [(1, "seconds"), (60, "minutes"), (3600, "hours")]

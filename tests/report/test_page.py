@@ -3,7 +3,7 @@ import os
 import re
 
 import pytest
-from run_files import change_settings, write_run
+from run_files import change_settings, write_changes, write_run
 
 from hindsight.report.page import link, run_page
 from hindsight.report.run import read_run
@@ -38,21 +38,41 @@ def test_an_option_of_the_recipe_that_equals_the_default_is_not_listed_as_change
 
 
 def test_tiles_have_units_and_the_options_of_the_run(tmp_path):
-    path = change_settings(write_run(tmp_path / "a"), options={"updates_per_step": 10.0, "random_steps": 200})
+    counts = {"offline_updates": [100] * 4, "catch_up_updates": [0, 0, 900, 900]}
+    path = change_settings(write_run(tmp_path / "a", **counts), options={"updates_per_step": 10.0})
     text = text_of(page_of(path))
     assert "success 100% 95 % interval 50% to 100%, last evaluation" in text
     assert "final distance 0 in units of the goal, mean of the last evaluation" in text
-    assert "updates 4,000 10 per step after 200 steps" in text
+    assert "updates 4,000 10 for each of 300 training steps, 900 with which new agents caught up, 100 from demonstrations" in text
     assert "time 8 s of collecting and updating" in text
+
+
+def test_updates_that_were_not_counted_by_kind_are_not_explained(tmp_path):
+    assert "updates 4,000 time" in text_of(page_of(write_run(tmp_path / "a")))
+
+
+def test_what_changed_and_why_is_in_the_page(tmp_path):
+    path = write_run(tmp_path / "a")
+    assert "What changed, and why?" not in page_of(path)
+    write_changes(path, (150, 3.0, "noise", ""), (250, 5.0, "", "the success in training was low (2%)"))
+    text = text_of(page_of(path))
+    assert "step what changed why 150 noise: 0.1 → 0.2 the goal rests 250 a new agent takes over" in text
+    assert "learns from the stored episodes the success in training was low (2%)" in text
+
+
+def test_options_that_were_found_have_their_reason(tmp_path):
+    facts = {"tau": {"default": 0.005, "source": "task"}}
+    path = change_settings(write_run(tmp_path / "a"), explained=facts, reasons={"tau": "the default of goals that rest"})
+    assert "<td>task (default 0.005): the default of goals that rest</td>" in page_of(path)
 
 
 def test_the_wall_time_is_shown_by_part(tmp_path):
     text = text_of(page_of(write_run(tmp_path / "a")))
-    speeds = "collect 2 s 200 env steps per second update 6 s 667 updates per second"
-    assert f"start not recorded {speeds} evaluate not recorded write not recorded in all 8 s" in text
+    speeds = "collect 2.0 s 200 env steps per second update 6.0 s 667 updates per second"
+    assert f"start not recorded {speeds} evaluate not recorded write not recorded in all 8.0 s" in text
     columns = {"start_seconds": [3.0] * 4, "evaluate_seconds": [1.0, 2.0, 3.0, 4.0], "write_seconds": [0.5] * 4}
     text = text_of(page_of(write_run(tmp_path / "b", **columns)))
-    assert f"start 3 s {speeds} evaluate 4 s write 0.5 s in all 15.5 s" in text
+    assert f"start 3.0 s {speeds} evaluate 4.0 s write 0.5 s in all 15.5 s" in text
 
 
 def test_task_and_machine_are_shown(tmp_path):
@@ -94,7 +114,8 @@ def test_a_page_says_of_each_agent_what_is_true_of_it(tmp_path, agent, result):
 
 
 def test_warnings_and_checks_are_shown(tmp_path):
-    assert "No warnings. Checked, as far as recorded: infinite values" in text_of(page_of(write_run(tmp_path / "a")))
+    text = text_of(page_of(write_run(tmp_path / "a")))
+    assert "No warnings. Checked, as far as recorded: a fall of the success, infinite values" in text
     page = page_of(write_run(tmp_path / "b", failed_jobs=[2] * 4))
     assert "⚠ Warnings The environment or a worker failed 2 times" in text_of(page)
 

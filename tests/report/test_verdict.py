@@ -120,6 +120,15 @@ def test_each_problem_is_a_warning(tmp_path, columns, text):
     assert text in found
 
 
+def test_a_fall_that_the_intervals_show_is_a_warning(tmp_path):
+    """25 % of 100 episodes and then 0 % of 20: the verdict alone would say that little was learnt."""
+    columns = {"test/success_low": [0.0, 0.175, 0.0], "test/success_high": [0.16, 0.343, 0.161]}
+    [found] = warnings_of(run_of(tmp_path, (0.0, 0.25, 0.0), **columns))
+    assert found == ("Success fell to 0% (95 % interval 0% to 16%) from 25% at 200 steps (18% to 34%).")
+    columns["test/success_high"][-1] = 0.18  # the intervals overlap
+    assert warnings_of(read_run(write_run(tmp_path / "other", (0.0, 0.25, 0.05), **columns))) == []
+
+
 def test_problems_that_the_check_found_are_warnings(tmp_path):
     path = change_settings(write_run(tmp_path / "run"), check=["the reward has the wrong sign."])
     assert warnings_of(read_run(path)) == ["`hindsight check`: the reward has the wrong sign."]

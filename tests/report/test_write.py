@@ -17,8 +17,9 @@ SCRIPT = "var Plotly = 'a short script';"
 
 @pytest.fixture(autouse=True)
 def plotly(monkeypatch):
-    """The script itself has a test of its own, in a browser."""
+    """The script and the pictures have tests of their own."""
     monkeypatch.setattr(write, "_plotly_script", lambda: SCRIPT)
+    monkeypatch.setattr(write, "_with_pictures", lambda page, path: path)
 
 
 def plots_in(page):
@@ -40,6 +41,7 @@ def test_a_page_has_every_plot(tmp_path):
         "success-seconds",
         "return-env_steps",
         "return-seconds",
+        "reward_per_step",
         "critic_loss",
         "actor_loss",
         "q",
@@ -66,7 +68,7 @@ def test_every_curve_has_the_numbers_of_the_run(tmp_path):
         }
         assert plots[f"success-{x}"]["bands"][0]["y"] == [0.5, 0.75, 1.0, 1.0, 0.5, 0.5, 0.25, 0.0]
         assert plots[f"success-{x}"]["levels"] == [{"y": 0.95, "text": "solved_at = 95%"}]
-        assert plots[f"success-{x}"]["moments"] == [{"x": values[2], "text": "solved"}]
+        assert plots[f"success-{x}"]["marks"] == [{"x": values[2], "colour": "green", "dash": "dot"}]
         assert curves(f"return-{x}")["evaluation"] == (values, [-50.0, -25.0, 0.0, 0.0])
         half = 1.96 / 10**0.5
         band = plots[f"return-{x}"]["bands"][0]["y"]
@@ -171,11 +173,12 @@ def test_a_run_is_a_line_of_the_results(tmp_path):
     path = write_run(tmp_path / "task" / "td3-seed3", (0.5, 1.0, 0.95, 0.9), seed=3)
     versions = {"hindsight-rl": "0.1", "torch": "2.5", "numpy": "2.0"}
     machine = {"python": "3.11", "cores": 2, "commit": "abc", "versions": versions}
-    change_settings(path, variant="relative", begun="2026-01-02T03:04:05+00:00", machine=machine)
+    change_settings(path, name="mine", variant="relative", begun="2026-01-02T03:04:05+00:00", machine=machine)
     write_results("mine", [read_run(path)], tmp_path, [])
     [line] = csv.DictReader((tmp_path / "results.csv").read_text().splitlines())
     assert line == {
         "environment": "Task-v0",
+        "name": "mine",
         "variant": "relative",
         "agent": "td3",
         "recipe": "mine",

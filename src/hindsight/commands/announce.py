@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..options import Settings
-from ..report.text import format_value
+from ..report.text import by_reason, format_value
 from ..training.events import OptionsChanged
 
 
@@ -13,7 +13,8 @@ def chosen_lines(settings: Settings) -> Iterator[str]:
     """Yield the options that were chosen from the task. What stays off is left out."""
     options = settings.flat()
     chosen = [(name, why) for name, why in settings.reasons.items() if options.get(name, False) is not False]
-    yield from _by_reason((f"{name} = {format_value(options[name])}", why) for name, why in chosen)
+    for text, reason in by_reason((f"{name} = {format_value(options[name])}", why) for name, why in chosen):
+        yield f"  {text}  ({reason})"
 
 
 def not_used_lines(sentences: Iterable[str]) -> Iterator[str]:
@@ -25,17 +26,10 @@ def change_lines(event: OptionsChanged) -> Iterator[str]:
     """Yield the options that changed, and why the agent was replaced if it was."""
     if event.changes:
         yield f"at {event.env_steps:,} steps options change:"
-    yield from _by_reason(
+    changes = [
         (f"{each.option}: {format_value(each.before)} -> {format_value(each.value)}", each.reason) for each in event.changes
-    )
+    ]
+    for text, reason in by_reason(changes):
+        yield f"  {text}  ({reason})"
     if event.new_agent:
         yield f"at {event.env_steps:,} steps a new agent takes over, with the stored episodes: {event.new_agent}"
-
-
-def _by_reason(options: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line for each reason, with the texts of its options."""
-    groups: dict[str, list[str]] = {}
-    for text, reason in options:
-        groups.setdefault(reason, []).append(text)
-    for reason, texts in groups.items():
-        yield f"  {', '.join(texts)}  ({reason})"

@@ -97,6 +97,7 @@ def _add_own_others(parser: Any) -> None:
     """Add what fewer people use."""
     parser.add_argument("--no-check", action="store_true", help="do not check the environment first")
     parser.add_argument("--wandb", action="store_true", help="also send metrics to Weights & Biases")
+    parser.add_argument("--name", metavar="TEXT", default="", help="name of the run in legends and tables (none)")
     parser.add_argument("--save-recipe", type=Path, metavar="FILE", help="at the end write all options as a recipe (.toml)")
 
 

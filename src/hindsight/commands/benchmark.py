@@ -21,11 +21,10 @@ from ..options import Settings
 from ..recipes import Recipe, choose_recipe
 from ..recipes.suite import Entry, Suite
 from ..records import GoalSpec
-from ..report.comparison import comparison_text
 from ..report.run import environment_name, find_runs, read_run
 from ..report.text import duration, environment_steps
 from ..report.verdict import solved_at_step
-from ..report.write import write_results
+from ..report.write import COMPARISON_PAGE, pictures_folder, write_comparison, write_results
 from ..storage import read_json
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
@@ -90,6 +89,7 @@ class PlannedRun:
         entry = self.task.entry
         words = [sys.executable, "-P", "-m", "hindsight", "train", entry.environment, "--seed", str(self.seed)]
         words += ["--folder", str(self.folder), "--resume", "--agent", self.task.settings.agent]
+        words += [f"--name={entry.name}"] if entry.name else []
         words += ["--recipe", entry.recipe] if entry.recipe else []
         return words + [word for name, value in self.task.options.items() for word in _words(name, value)]
 
@@ -148,13 +148,14 @@ class Benchmark:
         endings = {path: read_ending(path) for path in _runs_in(self.folder)}
         runs = [read_run(path) for path, ending in endings.items() if ending and ending.why != "stopped"]
         write_results(self.suite.name, runs, self.folder, failures)
+        pages = []
         if runs:
-            print(comparison_text(runs))
+            text, page = write_comparison([run.path for run in runs], self.folder / COMPARISON_PAGE)
+            pages = [f"curves: {page}", f"pictures: {pictures_folder(page)}"]
+            print(text)
         for line in failures:
-            print(f"failed: {line}")
-        print(
-            f"runs: {self.folder / 'results.csv'}\ntable: {self.folder / 'results.md'}\n  hindsight compare {self.folder}"
-        )
+            say(f"failed: {line}")
+        print(f"runs: {self.folder / 'results.csv'}", f"table: {self.folder / 'results.md'}", *pages, sep="\n")
 
     def _refuse_another_run(self, path: Path, tasks: Sequence[Task]) -> None:
         """Raise RunFolderError if a run in the folder is of no task, OptionError if it has other settings."""

@@ -45,6 +45,7 @@ class Training:
     resume: continue the run in the folder; begin one if there is none.
     trackers: "tensorboard", "wandb" or both.
     command_defaults: options whose value is the default of the command line.
+    name: of the run, for legends and tables; "" without one.
     started: time.perf_counter() when the command started; None: now.
     """
 
@@ -57,8 +58,9 @@ class Training:
         trackers: Sequence[str],
         started: float | None = None,
         command_defaults: Collection[str] = (),
+        name: str = "",
     ) -> None:
-        self._command_defaults = command_defaults
+        self._command_defaults, self._name = command_defaults, name
         self.model, self.environment, self.resume, self.trackers = model, environment, resume, trackers
         self._started = time.perf_counter() if started is None else started
         self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
@@ -70,7 +72,8 @@ class Training:
         warnings = checked.warnings if checked else ["it was skipped"]
         demonstrations = self.trainer.demonstrations
         settings, spec = self.model.settings, self.model.spec
-        with RunFolder(self.path, settings, spec, warnings, demonstrations, self._command_defaults) as folder:
+        defaults, name = self._command_defaults, self._name
+        with RunFolder(self.path, settings, spec, warnings, demonstrations, defaults, name) as folder:
             self._begin(folder)
             report = LiveReport(self.path)
             with held_back(STOPPING) as received:

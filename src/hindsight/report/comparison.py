@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..records import Array
-from .figures import COLOURS, X_NAMES, Plot, Scale, X
+from .figures import COLOURS, X_NAMES, Dash, LegendEntry, Plot, Scale, X
 from .page import Page, RunItem, Section, Table, link
 from .run import Run, readable_path
 from .statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
@@ -30,22 +30,35 @@ EXPLANATION = (
     "seeds (Agarwal et al. 2021). Times are of collecting and updating. Steps to solve are environment steps: those of "
     "training and of the check before it. Those of the check are left out if they are unknown (older versions)."
 )
+DASHES: tuple[Dash, ...] = ("solid", "dash", "dot")  # of the first six groups, of the next, and so on
+SUCCESS = ("seeds", "success", "mean success", "IQM of success", "best", "return")  # columns of the first table
+EFFORT = ("solved", "steps to solve", "updates to solve", "time to solve", "time")  # and of the second
 CURVES = "Thin: each run. Thick: median of three seeds or more, with their range. Time depends on the load of the machine."
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs that differ only in their seed. label: the agent, and options in which the group differs from others of it."""
+    """Runs that differ only in their seed.
+
+    entry: the name that the user gave the runs, "" without one.
+    label: the agent, and options in which the group differs from others of this environment, variant, entry and agent.
+    """
 
     environment: str
     variant: str
+    entry: str
     label: str
     runs: tuple[Run, ...]
 
     @property
+    def curve_name(self) -> str:
+        """The name of the group in the legend of its environment."""
+        return ", ".join(filter(None, (self.entry, self.label, self.variant)))
+
+    @property
     def name(self) -> str:
-        """The label with environment and variant."""
-        return f"{self.label} on {self.environment}, {self.variant}"
+        """The entry, the label, the environment and the variant."""
+        return f"{', '.join(filter(None, (self.entry, self.label)))} on {self.environment}, {self.variant}"
 
     def last(self, metric: str) -> list[float]:
         """Return the latest value of a metric of each run that has it."""
@@ -71,6 +84,7 @@ class Group:
         rates = self.last("test/success_rate")
         return {
             "environment": self.environment,
+            "name": self.entry,
             "variant": self.variant,
             "agent": self.label,
             "seeds": str(len(self.runs)),
@@ -92,15 +106,15 @@ class Group:
 
 def group_runs(runs: Sequence[Run]) -> list[Group]:
     """Return the groups of runs, in the order in which the runs are given."""
-    families: dict[tuple[str, str, str], list[Run]] = {}
+    families: dict[tuple[str, str, str, str], list[Run]] = {}
     for run in runs:
-        families.setdefault((run.environment, run.settings.variant, run.settings.agent), []).append(run)
-    groups: dict[tuple[str, str, str], list[Run]] = {}
-    for (environment, variant, agent), family in families.items():
+        families.setdefault((run.environment, run.settings.variant, run.name, run.settings.agent), []).append(run)
+    groups: dict[tuple[str, str, str, str], list[Run]] = {}
+    for (environment, variant, entry, agent), family in families.items():
         names = [name for name in differing_options(family) if name not in {*NOT_GROUPED_BY, *_found_options(family)}]
         for run in family:
             label = ", ".join([agent, *(f"{name}={_option_text(run, name, family):.30}" for name in names)])
-            groups.setdefault((environment, variant, label), []).append(run)
+            groups.setdefault((environment, variant, entry, label), []).append(run)
     return [Group(*names, tuple(members)) for names, members in groups.items()]
 
 
@@ -122,7 +136,8 @@ def comparison_text(runs: Sequence[Run]) -> str:
     groups, rng, lines = group_runs(runs), np.random.default_rng(BOOTSTRAP_SEED), []
     for group in groups:
         lines.append(group.name)
-        lines += [f"  {title:16}  {cell}" for title, cell in list(group.cells(rng).items())[3:]]
+        cells = group.cells(rng)
+        lines += [f"  {title:16}  {cells[title]}" for title in SUCCESS + EFFORT]
     text = "\n".join([*lines, *success_over_environments(groups, rng)])
     return text.encode("utf-8", "replace").decode()
 
@@ -136,7 +151,7 @@ def success_over_environments(groups: Sequence[Group], rng: np.random.Generator)
     is_unique = len({group.environment for group in groups}) == len(groups)
     for group in groups:
         if rates := group.last("test/success_rate"):
-            selections.setdefault("all" if is_unique else f"{group.label}, {group.variant}", []).append(rates)
+            selections.setdefault("all" if is_unique else group.curve_name, []).append(rates)
     return [
         f"{name}, {sum(map(len, strata))} runs in {len(strata)} environments: IQM of success "
         f"{_interval(strata, interquartile_mean, rng)}"
@@ -158,20 +173,35 @@ def summarized(values: Sequence[float], text: Callable[[float], str]) -> str:
 def comparison_page(runs: Sequence[Run], folder: Path) -> Page:
     """Return the page of several runs. folder: where the page will be, for links to the pages of the runs."""
     groups, rng = group_runs(runs), np.random.default_rng(BOOTSTRAP_SEED)
-    cells = [group.cells(rng) for group in groups]
     text = " ".join([EXPLANATION, *success_over_environments(groups, rng)])
-    sections = [Section("table", "Table", text, tables=[Table(list(cells[0]), [list(row.values()) for row in cells])])]
+    sections = [Section("table", "Table", text, tables=_tables(groups, rng))]
     for number, environment in enumerate(dict.fromkeys(run.environment for run in runs), 1):
         key, chosen = f"curves-{number}", [group for group in groups if group.environment == environment]
         plots = [_plot(chosen, metric, x, key) for metric in TITLES for x in X_NAMES]
-        sections.append(Section(key, environment, CURVES, [plot for plot in plots if plot.curves]))
-    names = [name for name in differing_options(runs) if name not in FREE]
-    rows = [[name, *(_option_text(run, name, runs) for run in runs)] for name in names]
-    differences = Table(("option", *(readable_path(run.path.name) for run in runs)), rows)
-    text = "" if names else "None but the seed."
-    sections.append(Section("differences", "Options that differ", text, tables=[differences] if names else []))
+        sections.append(
+            Section(key, environment, CURVES, [plot for plot in plots if plot.curves], tables=_differences(chosen))
+        )
     sections.append(Section("runs", "The runs", runs=[_run_item(run, folder) for run in runs]))
     return Page("Comparison of runs", f"{len(runs)} runs", ranking(groups), sections)
+
+
+def _tables(groups: Sequence[Group], rng: np.random.Generator) -> list[Table]:
+    """Return the table of success, and that of the effort. Each fits a page."""
+    rows = [group.cells(rng) for group in groups]
+    first = ["environment", *(["name"] if any(group.entry for group in groups) else []), "variant", "agent"]
+    heads = [*first, *SUCCESS], [*first, *EFFORT]
+    return [Table(head, [[row[title] for title in head] for row in rows]) for head in heads]
+
+
+def _differences(groups: Sequence[Group]) -> list[Table]:
+    """Return a table of the options in which the groups of an environment differ, if there are any."""
+    runs = [run for group in groups for run in group.runs]
+    names = [name for name in differing_options(runs) if name not in FREE] if len(groups) > 1 else []
+    rows = [
+        [name, *(" | ".join(dict.fromkeys(_option_text(run, name, runs) for run in group.runs)) for group in groups)]
+        for name in names
+    ]
+    return [Table(("option", *(group.curve_name for group in groups)), rows)] if rows else []
 
 
 def ranking(groups: Sequence[Group]) -> Verdict:
@@ -189,25 +219,28 @@ def ranking(groups: Sequence[Group]) -> Verdict:
 
 def _plot(groups: Sequence[Group], metric: str, x: X, key: str) -> Plot:
     scale: Scale = "fraction" if metric.endswith("rate") else "linear"
-    plot = Plot(f"{key}-{metric.replace('/', '-')}-{x}", f"{TITLES[metric]} against {X_NAMES[x]}", "", x, scale)
-    for group, colour in zip(groups, COLOURS * len(groups), strict=False):
-        _draw_group(plot, group, metric, colour)
+    title, subject = f"{TITLES[metric]} against {X_NAMES[x]}", groups[0].environment
+    plot = Plot(f"{key}-{metric.replace('/', '-')}-{x}", title, "", x, scale, subject=subject)
+    for number, group in enumerate(groups):
+        style = LegendEntry(group.curve_name, COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)])
+        _draw_group(plot, group, metric, style)
     return plot
 
 
-def _draw_group(plot: Plot, group: Group, metric: str, colour: str) -> None:
+def _draw_group(plot: Plot, group: Group, metric: str, style: LegendEntry) -> None:
     """Draw the curve of each run, and against steps the median and the range over three seeds or more."""
+    name, colour, dash = style
     curves = [finite_points(run.column(plot.x), run.column(metric)) for run in group.runs]
     known = [curve for curve in curves if len(curve[0])]
+    if known:
+        plot.legend.append(style)
     has_median = plot.x == "env_steps" and len(known) >= MIN_MEDIAN
     for run, (x, y) in zip(group.runs, curves, strict=True):
-        label = "" if has_median or run is not group.runs[-1] else group.label
-        name = f"{group.label}, {group.variant}, {run.path.name}"
-        plot.curve(x, y, name, f"{colour}@0.35" if has_median else colour, 1.4, label)
+        plot.curve(x, y, f"{name}, {run.path.name}", f"{colour}@0.35" if has_median else colour, 1.4, dash=dash)
     if has_median:
         x, median, low, high = median_curve(known)
         plot.band(x, low, high, colour)
-        plot.curve(x, median, f"{group.label}, {group.variant}, median", colour, 2.6, group.label)
+        plot.curve(x, median, f"{name}, median", colour, 2.6, dash=dash)
 
 
 def _interval(strata: Sequence[Sequence[float]], statistic: Callable[[Array], Array], rng: np.random.Generator) -> str:

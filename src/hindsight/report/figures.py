@@ -1,9 +1,9 @@
-"""Plots of curves as plain data, which the script of the page draws; and the curves of one run."""
+"""Plots of curves as plain data, which the script of the page and matplotlib draw; and the curves of one run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,13 +15,17 @@ from .verdict import possible_returns, solved_at_step
 COLOURS = ("blue", "orange", "green", "pink", "sky", "red")  # Okabe and Ito 2008
 X = Literal["env_steps", "seconds"]  # metric on the x axis
 Scale = Literal["linear", "log", "fraction"]  # of the y axis; "fraction" is in percent
+Dash = Literal["solid", "dash", "dot"]
 
 Z_95 = 1.96  # standard errors above and below a mean: 95 % interval
 MAX_BOUND_DISTANCE = 1.5  # times the height of the curves: a more distant bound would flatten them
+LOG_FROM = 10.0  # times the lowest value that the highest must be, so that a logarithmic axis has two labels
 X_NAMES: dict[X, str] = {"env_steps": "steps", "seconds": "time"}
-SUCCESS = "Blue: evaluations without exploration, with their 95 % interval. Grey: training episodes, with exploration."
-RETURN = "Undiscounted sum of rewards. Blue: evaluations, with the 95 % interval of their mean. Grey: training episodes."
-VALUES = "Discounted return that the critics predict. Blue: training batches. Orange: evaluation episodes."
+RETURN = (
+    "Undiscounted sum of rewards, with the 95 % interval of the mean. Training episodes are not drawn: one that is cut "
+    "short adds up fewer rewards, which is no success."
+)
+VALUES = "Discounted return that the critics predict."
 ENTROPY_VALUES = f"{VALUES} The entropy bonus is included, so that values may exceed the highest possible return."
 HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale, colour, caption
     ("critic_loss", "Critic loss", "log", "orange", "Error of the critics against their targets."),
@@ -35,6 +39,30 @@ HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale
     ),
     ("entropy_coefficient", "Entropy coefficient", "log", "sky", "Weight of the policy's entropy against the reward."),
 )
+CUTS = ("lowest_achieved", "highest_achieved", "training_episode_steps")  # options that end training episodes early
+REWARD_PER_STEP = "Mean reward of a step of the training episodes, with exploration, however long the episodes are."
+
+
+class Unit(NamedTuple):
+    """The unit of an x axis: the numbers of the metric in one, and its title."""
+
+    size: float
+    title: str
+
+
+class LegendEntry(NamedTuple):
+    """A name of the legend, with its colour and its kind of line."""
+
+    name: str
+    colour: str
+    dash: Dash = "solid"
+
+
+MARKS: dict[str, LegendEntry] = {  # vertical lines
+    "solved": LegendEntry("solved", "green", "dot"),
+    "new agent": LegendEntry("a new agent takes over", "red", "dash"),
+    "options": LegendEntry("options change", "muted", "dot"),
+}
 
 
 @dataclass
@@ -43,8 +71,11 @@ class Plot:
 
     x: metric on the x axis. "seconds" are those of collecting and updating.
     bands: areas between two curves.
-    levels, moments: dotted lines at a y or an x, with a text.
+    levels: dotted lines at a y, with a text.
+    marks: vertical lines at an x, each a kind of MARKS.
+    legend: names with their colours.
     goals: data of a map (see goal_maps), empty for curves.
+    subject: what is drawn, if a page has several: an environment.
     """
 
     key: str
@@ -55,15 +86,38 @@ class Plot:
     curves: list[dict[str, Any]] = field(default_factory=list)
     bands: list[dict[str, Any]] = field(default_factory=list)
     levels: list[dict[str, Any]] = field(default_factory=list)
-    moments: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[dict[str, Any]] = field(default_factory=list)
+    legend: list[LegendEntry] = field(default_factory=list)
     goals: dict[str, Any] = field(default_factory=dict)
+    subject: str = ""
 
-    def curve(self, x: Array, y: Array, name: str, colour: str, width: float = 2.2, label: str = "") -> None:
+    @property
+    def unit(self) -> Unit:
+        """The unit of the x axis: steps, or the unit of time that suits the longest curve."""
+        if self.x == "env_steps":
+            return Unit(1, "environment steps")
+        longest = max((x for curve in self.curves for x in curve["x"]), default=0)
+        size, name = (1, "seconds") if longest < 240 else (60, "minutes") if longest < 14400 else (3600, "hours")
+        return Unit(size, f"{name} of collecting and updating")
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the y axis is logarithmic: for a wide range of positive values."""
+        values = [y for curve in self.curves for y in curve["y"]]
+        return self.scale == "log" and max(values) >= LOG_FROM * min(values) > 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what the script of the page needs."""
+        return vars(self) | {"unit": self.unit._asdict(), "is_log": bool(self.curves) and self.is_log}
+
+    def curve(
+        self, x: Array, y: Array, name: str, colour: str, width: float = 2.2, label: str = "", dash: Dash = "solid"
+    ) -> None:
         """Add a curve, if it has a point. width: in pixels. label: text at its end."""
         x, y = thin(*finite_points(x, y))
         points = {"x": rounded(x), "y": rounded(y)}
         if len(x):
-            self.curves.append(points | {"name": name, "colour": colour, "width": width, "label": label})
+            self.curves.append(points | {"name": name, "colour": colour, "width": width, "label": label, "dash": dash})
 
     def metric(self, run: Run, values: Array, name: str, colour: str) -> None:
         """Add a metric: a thin line as recorded, and a thick one of its moving mean, labelled with its last value."""
@@ -87,6 +141,12 @@ class Plot:
         y = np.concatenate((high[rows], low[rows[::-1]]))
         self.bands.append({"x": rounded(x[outline]), "y": rounded(y), "colour": f"{colour}@0.16"})
 
+    def mark(self, x: float, kind: str) -> None:
+        """Add a vertical line."""
+        self.marks.append({"x": x, "colour": MARKS[kind].colour, "dash": MARKS[kind].dash})
+        if MARKS[kind] not in self.legend:
+            self.legend.append(MARKS[kind])
+
 
 def rounded(values: Array) -> list[float | None]:
     """Return numbers with six significant digits for JSON, None for those that are not finite."""
@@ -96,32 +156,47 @@ def rounded(values: Array) -> list[float | None]:
 def learning(run: Run) -> list[Plot]:
     """Return the plots of success and return, each against steps and against time."""
     plots = [_success(run, "env_steps"), _success(run, "seconds"), _return(run, "env_steps"), _return(run, "seconds")]
-    return [plot for plot in plots if plot.curves]
+    return [_with_changes(plot, run) for plot in plots if plot.curves]
 
 
 def health(run: Run) -> list[Plot]:
-    """Return the plots of losses, values, relabelled goals and entropy, as far as they were recorded."""
+    """Return the plots of losses, values, relabelled goals, entropy and training episodes that were recorded."""
     plots = [_values(run)]
     for name, title, scale, colour, caption in HEALTH:
         plots.append(Plot(name, title, caption, scale=scale))
         plots[-1].metric(run, run.column(f"train/{name}"), title.lower(), colour)
-    return [plot for plot in plots if plot.curves]
+    return [_with_changes(plot, run) for plot in (*plots, *_training(run)) if plot.curves]
+
+
+def _training(run: Run) -> list[Plot]:
+    """Return the plots of the rewards of training episodes, and of their steps if these vary."""
+    steps, cuts = run.column("train/episode_steps"), [name for name in CUTS if run.options.to_dict().get(name)]
+    rewards = Plot("reward_per_step", "Reward per training step", REWARD_PER_STEP)
+    rewards.metric(run, run.column("train/return") / np.maximum(steps, 1), "reward per training step", "muted")
+    caption = f"Mean length. Episodes are cut short by the options {', '.join(cuts)}." if cuts else "Mean length."
+    lengths = Plot("episode_steps", "Steps of a training episode", caption)
+    if len(np.unique(steps[np.isfinite(steps)])) > 1:
+        lengths.metric(run, steps, "steps of a training episode", "sky")
+    return [rewards, lengths]
 
 
 def _success(run: Run, x: X) -> Plot:
-    plot = Plot(f"success-{x}", f"Success rate against {X_NAMES[x]}", SUCCESS, x, "fraction")
-    _add_training(plot, run, "train/success_rate")
+    plot = Plot(f"success-{x}", f"Success rate against {X_NAMES[x]}", "", x, "fraction")
+    steps, rates = finite_points(run.column(x), run.column("train/success_rate"))
+    plot.curve(steps, moving_mean(rates, mean_window(len(rates))), "training episodes", "muted", width=1.2)
+    plot.legend.append(LegendEntry("evaluations, with their 95 % interval", "blue"))
+    if len(steps):
+        plot.legend.append(LegendEntry("training episodes, with exploration", "muted"))
     plot.band(run.column(x), run.column("test/success_low"), run.column("test/success_high"), "blue")
     plot.metric(run, run.column("test/success_rate"), "evaluation", "blue")
     plot.levels.append({"y": run.options.solved_at, "text": f"solved_at = {run.options.solved_at:.0%}"})
     if (solved := solved_at_step(run)) is not None:
-        plot.moments.append({"x": run.at(solved, x), "text": "solved"})
+        plot.mark(run.at(solved, x), "solved")
     return plot
 
 
 def _return(run: Run, x: X) -> Plot:
-    plot = Plot(f"return-{x}", f"Return against {X_NAMES[x]}", RETURN, x)
-    _add_training(plot, run, "train/return")
+    plot = Plot(f"return-{x}", f"Return of evaluations against {X_NAMES[x]}", RETURN, x)
     mean = run.column("test/return_mean")
     half = Z_95 * run.column("test/return_std") / np.sqrt(np.maximum(run.column("test/episodes"), 1))
     plot.band(run.column(x), mean - half, mean + half, "blue")
@@ -132,8 +207,13 @@ def _return(run: Run, x: X) -> Plot:
 def _values(run: Run) -> Plot:
     """Return the plot of the predicted returns, with the bounds of possible returns that lie near the curves."""
     plot = Plot("q", "Mean Q", ENTROPY_VALUES if "train/entropy_coefficient" in run.metrics else VALUES)
-    plot.metric(run, run.column("train/q_mean"), "training batches", "blue")
-    plot.metric(run, run.column("test/mean_q"), "evaluation episodes", "orange")
+    for metric, name, colour in (
+        ("train/q_mean", "training batches", "blue"),
+        ("test/mean_q", "evaluation episodes", "orange"),
+    ):
+        if np.isfinite(run.column(metric)).any():
+            plot.metric(run, run.column(metric), name, colour)
+            plot.legend.append(LegendEntry(name, colour))
     values = np.array([y for curve in plot.curves for y in curve["y"]])
     for bound, word in zip(possible_returns(run), ("lowest", "highest"), strict=True):
         if len(values) and np.abs(values - bound).min() <= MAX_BOUND_DISTANCE * np.ptp(values):
@@ -141,7 +221,10 @@ def _values(run: Run) -> Plot:
     return plot
 
 
-def _add_training(plot: Plot, run: Run, name: str) -> None:
-    """Add the moving mean of a metric of training episodes as a thin grey line."""
-    x, y = finite_points(run.column(plot.x), run.column(name))
-    plot.curve(x, moving_mean(y, mean_window(len(y))), "training episodes", "muted", width=1.2)
+def _with_changes(plot: Plot, run: Run) -> Plot:
+    """Mark in a plot where options changed, and where a new agent took over."""
+    for change in run.changes:
+        plot.mark(
+            change.env_steps if plot.x == "env_steps" else change.seconds, "new agent" if change.new_agent else "options"
+        )
+    return plot

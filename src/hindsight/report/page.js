@@ -5,6 +5,9 @@
   const slider = document.getElementById("slider");
   const config = { responsive: true, displayModeBar: false };
   const labelHeight = 0.1; // as a fraction of the height of a plot
+  const labelWidth = 7.5; // pixels of a character of the labels at the ends of curves
+  const leftMargin = 60; // about as wide as Plotly makes it for the labels of the y axis
+  const tickWidth = 50; // pixels that a label of the x axis needs at least
 
   function style(name) {
     return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
@@ -27,26 +30,18 @@
   }
 
   function baseLayout(xTitle, hovermode) {
-    const axis = { gridcolor: style("line"), zeroline: false, linecolor: style("line") };
+    const axis = { gridcolor: style("line"), zeroline: false, linecolor: style("line"), automargin: true };
     const title = { text: xTitle, font: { size: 12, color: style("muted") }, standoff: 6 };
     return {
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 58, r: 66, t: 12, b: 42 },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 12, r: 14, t: 12, b: 42 },
       font: { family: "system-ui, Segoe UI, Roboto, sans-serif", size: 12, color: style("ink") },
       showlegend: false, hovermode, xaxis: { ...axis, title }, yaxis: { ...axis },
       hoverlabel: { bgcolor: style("card"), bordercolor: style("line"), font: { color: style("ink") } },
     };
   }
 
-  // The unit of the x axis: steps, or the unit of time that suits the longest curve.
-  function unitOf(plot) {
-    if (plot.x === "env_steps") return { size: 1, title: "environment steps" };
-    const longest = highest(plot.curves.flatMap((curve) => curve.x));
-    const [size, name] = longest < 240 ? [1, "seconds"] : longest < 14400 ? [60, "minutes"] : [3600, "hours"];
-    return { size, title: `${name} of collecting and updating` };
-  }
-
-  function curveTraces(plot, unit) {
-    const x = (values) => values.map((value) => value / unit.size);
+  function curveTraces(plot) {
+    const x = (values) => values.map((value) => value / plot.unit.size);
     const bands = plot.bands.map((band) => ({
       type: "scatter", mode: "lines", x: x(band.x), y: band.y, fill: "toself", fillcolor: colour(band.colour),
       line: { width: 0 }, hoverinfo: "skip",
@@ -54,14 +49,14 @@
     const format = plot.scale === "fraction" ? ".0%" : ".3~g";
     const curves = plot.curves.map((curve) => ({
       type: "scatter", mode: curve.x.length > 1 ? "lines" : "markers", x: x(curve.x), y: curve.y, name: curve.name,
-      line: { color: colour(curve.colour), width: curve.width }, hovertemplate: `%{y:${format}}`,
+      line: { color: colour(curve.colour), width: curve.width, dash: curve.dash }, hovertemplate: `%{y:${format}}`,
     }));
     return [...bands, ...curves];
   }
 
   // Labels at the ends of curves, moved up so that they do not overlap.
-  function labels(plot, unit) {
-    const onAxis = plot.scale === "log" ? Math.log10 : (value) => value;
+  function labels(plot) {
+    const onAxis = plot.is_log ? Math.log10 : (value) => value;
     const values = [...plot.curves.flatMap((curve) => curve.y), ...plot.levels.map((level) => level.y)].map(onAxis);
     const height = plot.scale === "fraction" ? labelHeight : labelHeight * (highest(values) - lowest(values));
     let before = -Infinity;
@@ -70,30 +65,38 @@
       .map(({ curve, y }) => {
         before = Math.max(y, before + height);
         return {
-          x: curve.x[curve.x.length - 1] / unit.size, y: before, text: curve.label, showarrow: false, xanchor: "left",
+          x: 1, xref: "paper", y: before, text: curve.label, showarrow: false, xanchor: "left",
           yanchor: "middle", xshift: 6, font: { color: colour(curve.colour), size: 12 },
         };
       });
   }
 
+  // The curves fill the plot. The margin on the right has room for the labels, and is small without labels.
   function drawCurves(plot, place) {
-    const unit = unitOf(plot), layout = baseLayout(unit.title, "x unified");
+    const layout = baseLayout(plot.unit.title, "x unified"), ends = labels(plot);
+    const last = highest([...plot.curves.flatMap((curve) => curve.x), ...plot.marks.map((mark) => mark.x)]);
     const line = { color: style("muted"), width: 1, dash: "dot" };
     const note = { showarrow: false, xanchor: "left", font: { color: style("muted"), size: 11 } };
-    Object.assign(layout.xaxis, { tickformat: plot.x === "env_steps" ? "~s" : ",.4~g", rangemode: "tozero" });
+    layout.margin.r += highest([0, ...ends.map((end) => labelWidth * end.text.length)]);
+    Object.assign(layout.xaxis, {
+      tickformat: plot.x === "env_steps" ? "~s" : ",.4~g", range: [0, (last || 1) / plot.unit.size],
+      nticks: Math.max(2, Math.floor((place.clientWidth - leftMargin - layout.margin.r) / tickWidth)),
+    });
     Object.assign(layout.yaxis, { tickformat: plot.scale === "fraction" ? ".0%" : ".3~g", nticks: 6 });
     if (plot.scale === "fraction") layout.yaxis.range = [-0.04, 1.08];
-    if (plot.scale === "log") layout.yaxis.type = "log";
+    if (plot.is_log) Object.assign(layout.yaxis, { type: "log", dtick: 1 });
     layout.shapes = [
       ...plot.levels.map(({ y }) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line })),
-      ...plot.moments.map(({ x }) => ({ type: "line", yref: "paper", y0: 0, y1: 1, x0: x / unit.size, x1: x / unit.size, line })),
+      ...plot.marks.map(({ x, colour: name, dash }) => ({
+        type: "line", yref: "paper", y0: 0, y1: 1, x0: x / plot.unit.size, x1: x / plot.unit.size,
+        line: { color: style(name), width: 1.5, dash },
+      })),
     ];
     layout.annotations = [
-      ...plot.levels.map(({ y, text }) => ({ ...note, xref: "paper", x: 0, y, text, yanchor: "bottom" })),
-      ...plot.moments.map(({ x, text }) => ({ ...note, yref: "paper", y: 1, x: x / unit.size, text, yanchor: "top", xshift: 4 })),
-      ...labels(plot, unit),
+      ...plot.levels.map(({ y, text }) => ({ ...note, xref: "paper", x: 0, xshift: 3, y, text, yanchor: "top" })),
+      ...ends,
     ];
-    return Plotly.react(place, curveTraces(plot, unit), layout, config);
+    return Plotly.react(place, curveTraces(plot), layout, config);
   }
 
   function points(part, name, keep, marker, text) {

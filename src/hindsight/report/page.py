@@ -18,7 +18,7 @@ from ..storage import json_text
 from .figures import Plot, health, learning
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
-from .text import duration, format_value
+from .text import by_reason, duration, format_value
 from .verdict import Verdict, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
@@ -82,7 +82,7 @@ class Page:
     def to_html(self) -> str:
         """Return the page as HTML."""
         html, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.html", "page.js"))
-        plots = json_text([vars(plot) for section in self.sections for plot in section.plots]).replace("<", "\\u003c")
+        plots = json_text([plot.to_json() for section in self.sections for plot in section.plots]).replace("<", "\\u003c")
         return str(Template(html, autoescape=True).render({**vars(self), "plots": plots, "script": script}))
 
 
@@ -91,6 +91,7 @@ def run_page(run: Run, video: str = "") -> Page:
     settings = run.settings
     sections = [
         Section("learning", "Did it learn?", "Drag in a plot to zoom. Double-click to zoom out.", learning(run)),
+        _change_section(run),
         Section("video", "What does it look like?", video=video),
         _goal_section(run),
         Section("health", "Is it healthy?", HEALTH_TEXT, health(run), "small"),
@@ -116,12 +117,11 @@ def link(path: str | Path) -> str:
 def _tiles(run: Run) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the numbers at the top of the page, those that were recorded."""
     interval = f"{run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%}"
-    rate = f"{run.options.updates_per_step:g} per step after {run.options.random_steps:,} steps"
     tiles = [
         ("success", f"{run.last('test/success_rate'):.0%}", f"95 % interval {interval}, last evaluation"),
         ("final distance", f"{run.last('test/final_distance'):.3g}", "in units of the goal, mean of the last evaluation"),
         ("environment steps", f"{run.last('env_steps') + np.nan_to_num(run.check_steps):,.0f}", _steps_text(run)),
-        ("updates", f"{run.last('updates'):,.0f}", rate),
+        ("updates", f"{run.last('updates'):,.0f}", _update_counts(run)),
         ("time", duration(run.last("seconds")), "of collecting and updating"),
     ]
     return [tile for tile in tiles if "nan" not in tile[1]]
@@ -131,6 +131,37 @@ def _steps_text(run: Run) -> str:
     """Return how many of the environment steps are of training and of the check, and in how many episodes training was."""
     check = "those of the check are unknown" if math.isnan(run.check_steps) else f"{run.check_steps:,.0f} of the check"
     return f"{run.last('env_steps'):,.0f} of training in {run.last('episodes'):,.0f} episodes; {check}"
+
+
+def _update_counts(run: Run) -> str:
+    """Return of which the updates consist; "" if that was not recorded."""
+    updates, offline, catch_up = (run.last(name) for name in ("updates", "offline_updates", "catch_up_updates"))
+    regular, rate = updates - offline - catch_up, run.options.updates_per_step
+    if math.isnan(regular) or not rate:
+        return ""
+    parts = [f"{rate:g} for each of {regular / rate:,.0f} training steps"] if regular else []
+    parts += [f"{catch_up:,.0f} with which new agents caught up"] if catch_up else []
+    parts += [f"{offline:,.0f} from demonstrations alone"] if offline else []
+    return ", ".join(parts) or "none yet"
+
+
+def _change_section(run: Run) -> Section:
+    """Return the table of the options that changed during the run, and of new agents, with the reasons."""
+    rows = []
+    for change in run.changes:
+        texts = by_reason(
+            (f"{each.option}: {format_value(each.before)} → {format_value(each.value)}", each.reason)
+            for each in change.changes
+        )
+        texts += [("a new agent takes over, and learns from the stored episodes", change.new_agent)] * bool(
+            change.new_agent
+        )
+        rows += [(f"{change.env_steps:,.0f}", *text) for text in texts]
+    text = (
+        "The program looks for the structure of the task in the steps so far. Vertical lines mark these steps in the plots."
+    )
+    tables = [Table(("step", "what changed", "why"), rows)] if rows else []
+    return Section("changes", "What changed, and why?", text, tables=tables)
 
 
 def _goal_section(run: Run) -> Section:
@@ -150,28 +181,38 @@ def _time_table(run: Run) -> Table:
     for part, count in TIME_PARTS.items():
         seconds = run.last(f"{part}_seconds")
         speed = f"{run.last(count) / seconds:,.0f} {count.replace('_', ' ')} per second" if count and seconds > 0 else ""
-        rows.append((part, "not recorded" if math.isnan(seconds) else duration(seconds), speed))
+        rows.append((part, "not recorded" if math.isnan(seconds) else f"{seconds:,.1f} s", speed))
         total += 0.0 if math.isnan(seconds) else seconds
-    return Table(("part", "time", "speed"), [*rows, ("in all", duration(total), "")])
+    in_words = f" ({duration(total)})" if total >= 120 else ""
+    return Table(("part", "time", "speed"), [*rows, ("in all", f"{total:,.1f} s{in_words}", "")])
 
 
 def _option_section(run: Run) -> Section:
     """Return the options that differ from their default, and all options, folded."""
-    explained, options = run.settings.explained, run.options.to_dict()
-    rows = [_option_row(name, value, explained.get(name, {})) for name, value in options.items()]
+    explained, options, reasons = run.settings.explained, run.options.to_dict(), run.settings.reasons
+    rows = {
+        name: _option_row(name, value, explained.get(name, {}), reasons.get(name, "")) for name, value in options.items()
+    }
     text = (
-        "Options that you chose or that differ from their default, with their source: you, the recipe, the task, "
+        "Options that you chose or that differ from their default, with their source: you, the recipe, the task (and why), "
         "or the default of the command line."
     )
-    changed = Table(COLUMNS, [row for row in rows if "default" in row[2] or row[2].startswith("you")])
-    return Section("options", "Settings", text, tables=[changed], folded=Table(COLUMNS, rows))
+    changed = [row for name, row in rows.items() if _is_changed(options[name], explained.get(name, {}))]
+    return Section(
+        "options", "Settings", text, tables=[Table(COLUMNS, changed)], folded=Table(COLUMNS, list(rows.values()))
+    )
 
 
-def _option_row(name: str, value: Any, facts: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _is_changed(value: Any, facts: Mapping[str, Any]) -> bool:
+    """Return whether an option was given or differs from its default."""
+    return facts.get("source") == "given" or facts.get("default", value) != value
+
+
+def _option_row(name: str, value: Any, facts: Mapping[str, Any], reason: str) -> tuple[str, str, str, str]:
     """Return name, value, source and meaning. The source names the default and the recipe's value if they differ."""
-    source = SOURCES.get(str(facts.get("source")), "")
     others = [f"{key} {format_value(facts[key])}" for key in ("default", "recipe") if facts.get(key, value) != value]
-    return name, format_value(value), f"{source} ({', '.join(others)})" if others else source, str(facts.get("meaning", ""))
+    source = " ".join(filter(None, (SOURCES.get(str(facts.get("source")), ""), f"({', '.join(others)})" if others else "")))
+    return name, format_value(value), f"{source}: {reason}" if reason else source, str(facts.get("meaning", ""))
 
 
 def _task_table(run: Run) -> Table:

@@ -69,12 +69,14 @@ class Machine(_Parsed, extra="allow"):
 class RunSettings(_Parsed):
     """The content of settings.json.
 
+    name: that the user gave the run: of the entry of a suite, for instance.
     explained: meaning, default, source and the recipe's value of each option.
     check: problems of the environment that `hindsight check` found.
     reasons: by option, why the program chose its value.
     """
 
     agent: str
+    name: str = ""
     recipe: str = "default"
     variant: str = "none"
     options: RunOptions
@@ -158,8 +160,13 @@ class Run:
 
     @property
     def title(self) -> str:
-        """Environment, agent and seed."""
-        return f"{self.environment} · {self.settings.agent} · seed {self.options.seed}"
+        """Environment, name, agent and seed."""
+        return " · ".join(filter(None, (self.environment, self.name, self.settings.agent, f"seed {self.options.seed}")))
+
+    @property
+    def name(self) -> str:
+        """The name that the user gave the run, "" without one."""
+        return self.settings.name
 
     def column(self, name: str) -> Array:
         """Return a metric, (records,), NaN if a record lacks it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -14,6 +15,14 @@ def format_value(value: Any) -> str:
     if value is None or value == "":
         return "none"
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def by_reason(texts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return pairs of texts and their reason: those with the same reason are joined by commas."""
+    groups: dict[str, list[str]] = {}
+    for text, reason in texts:
+        groups.setdefault(reason, []).append(text)
+    return [(", ".join(texts), reason) for reason, texts in groups.items()]
 
 
 def duration(seconds: float) -> str:

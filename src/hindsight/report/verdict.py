@@ -90,7 +90,7 @@ def possible_returns(run: Run) -> tuple[float, float]:
 
 def warnings_of(run: Run) -> list[str]:
     """Return a sentence for each problem that the checks find."""
-    return [*_check_metrics(run), *_check_values(run), *_check_failures(run)]
+    return [*_check_fall(run), *_check_metrics(run), *_check_values(run), *_check_failures(run)]
 
 
 def _answer(run: Run, last: float, best: float) -> tuple[Level, str]:
@@ -115,6 +115,19 @@ def _when_solved(run: Run) -> str:
     return (
         f"Solved at {environment_steps(steps, run.check_steps)}, after {duration(run.at(steps, 'seconds'))} of collecting "
         f"and updating: the first of {count} evaluations in a row with at least {run.options.solved_at:.0%} success. "
+    )
+
+
+def _check_fall(run: Run) -> Iterator[str]:
+    """Compare the last evaluation with the one whose 95 % interval has the highest lower bound."""
+    steps, low = finite_points(run.column("env_steps"), run.column("test/success_low"))
+    if not len(low) or run.last("test/success_high") >= low.max():
+        return
+    best = steps[int(low.argmax())]
+    yield (
+        f"Success fell to {run.last('test/success_rate'):.0%} (95 % interval {run.last('test/success_low'):.0%} to "
+        f"{run.last('test/success_high'):.0%}) from {run.at(best, 'test/success_rate'):.0%} at {best:,.0f} steps "
+        f"({low.max():.0%} to {run.at(best, 'test/success_high'):.0%})."
     )
 
 

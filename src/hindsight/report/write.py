@@ -30,6 +30,7 @@ REFRESH = 30  # seconds after which a browser loads the page of a run that is tr
 def write_report(folders: Sequence[Path], target: Path | None = None, standalone: bool = False) -> Path:
     """Write the page of one run, or the page that compares several, and return its path.
 
+    Each curve of the page is also written as SVG and PNG, into the folder that `pictures_folder` names.
     folders: run folders, or folders that contain run folders.
     target: path of the page. The default is report.html in the folder of the run, or comparison.html in the common folder.
     standalone: whether the page contains Plotly's script and the video. If not, they are files in the folder of the page.
@@ -39,7 +40,7 @@ def write_report(folders: Sequence[Path], target: Path | None = None, standalone
     if len(paths) > 1:
         return write_comparison(folders, target, standalone)[1]
     page = run_page(read_run(paths[0]), _video_url(paths[0], standalone))
-    return _write_page(page, target or paths[0] / RUN_PAGE, standalone)
+    return _with_pictures(page, _write_page(page, target or paths[0] / RUN_PAGE, standalone))
 
 
 def write_comparison(folders: Sequence[Path], target: Path | None = None, standalone: bool = False) -> tuple[str, Path]:
@@ -49,7 +50,22 @@ def write_comparison(folders: Sequence[Path], target: Path | None = None, standa
     """
     runs = [read_run(path) for path in _run_folders(folders)]
     target = target or _common_folder(folders) / COMPARISON_PAGE
-    return comparison_text(runs), _write_page(comparison_page(runs, target.parent), target, standalone)
+    page = comparison_page(runs, target.parent)
+    return comparison_text(runs), _with_pictures(page, _write_page(page, target, standalone))
+
+
+def pictures_folder(page: Path) -> Path:
+    """Return the folder of the pictures of a page, beside it."""
+    return page.with_name(f"{page.stem}-pictures")
+
+
+def _with_pictures(page: Page, path: Path) -> Path:
+    """Write the pictures of a page, and return its path."""
+    from .pictures import write_pictures  # it imports matplotlib, which the page of a run that trains does not need
+
+    for section in page.sections:
+        write_pictures(section.plots, pictures_folder(path))
+    return path
 
 
 def _run_folders(folders: Sequence[Path]) -> list[Path]:
@@ -83,6 +99,7 @@ def result_of(run: Run) -> dict[str, Any]:
     steps = math.nan if solved is None else solved
     return {
         "environment": run.environment,
+        "name": run.name,
         "variant": settings.variant,
         "agent": settings.agent,
         "recipe": settings.recipe,

@@ -52,6 +52,7 @@ class RunFolder:
     check: sentences of the check of the environment, for the report.
     demonstrations: what the run learns from as well; their facts are kept beside the settings.
     command_defaults: options whose value is the default of the command line.
+    name: of the run, for legends and tables; "" without one.
     listeners: functions that are called with every record of the metrics.
     notices: what a user should know about the files, one sentence each.
     """
@@ -64,9 +65,10 @@ class RunFolder:
         check: Sequence[str] = (),
         demonstrations: Demonstrations | None = None,
         command_defaults: Collection[str] = (),
+        name: str = "",
     ) -> None:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
-        self._command_defaults = command_defaults
+        self._command_defaults, self._name = command_defaults, name
         self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
@@ -106,7 +108,7 @@ class RunFolder:
 
     def _write_settings(self, begun: str, changed: set[str]) -> None:
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
-        record["begun"] = begun
+        record |= {"name": self._name, "begun": begun}
         record |= {
             "explained": explain(self.settings, self._command_defaults),
             "check": self.check,

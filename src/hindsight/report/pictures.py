@@ -1,0 +1,103 @@
+"""Pictures of curves for papers, as SVG and PNG: the plots of a page, drawn by matplotlib, without a browser."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
+
+from ..storage import save_bytes
+from .figures import LegendEntry, Plot
+
+FORMATS = ("svg", "png")
+SIZE = 4.8, 3.2  # inches, without the legend
+DPI = 200  # of PNG
+LEGEND_ROW = 0.19  # inches
+MAX_NAME = 150  # characters of a file's name
+STYLE: Any = {  # rcParams, of which matplotlib's types list every name
+    "text.parse_math": False,  # names of users may have a $
+    "font.size": 9,
+    "svg.hashsalt": "hindsight",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+COLOURS = {  # those of the page, on white
+    "blue": "#0072b2",
+    "orange": "#c26100",
+    "green": "#00795a",
+    "pink": "#b0528c",
+    "sky": "#2b83b5",
+    "red": "#c1440e",
+    "muted": "#5f6b7a",
+}
+DASHES = {"solid": "-", "dash": "--", "dot": ":"}
+
+
+def write_pictures(plots: Sequence[Plot], folder: Path) -> None:
+    """Write each plot of curves as NAME.svg and NAME.png into a folder. The name is made from the subject and the title."""
+    for plot in plots:
+        if plot.curves:
+            name = re.sub(r"[^\w.=]+", "-", f"{plot.subject} {plot.title.lower()}").strip("-")
+            for kind, content in pictures_of(plot).items():
+                save_bytes(folder / f"{name[:MAX_NAME]}.{kind}", content)
+
+
+def pictures_of(plot: Plot) -> dict[str, bytes]:
+    """Return a plot of curves in each of FORMATS. The same plot gives the same bytes."""
+    with mpl.rc_context(STYLE):
+        legend = plot.legend or [LegendEntry(plot.curves[-1]["name"], plot.curves[-1]["colour"])]
+        figure = Figure(figsize=(SIZE[0], SIZE[1] + LEGEND_ROW * len(legend)), dpi=DPI, layout="constrained")
+        axes = figure.add_subplot()
+        _draw(axes, plot)
+        axes.set(xlabel=plot.unit.title, ylabel=re.sub(" against .*", "", plot.title), title=plot.subject)
+        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=DASHES[entry.dash]) for entry in legend]
+        figure.legend(lines, [entry.name for entry in legend], loc="outside lower left", frameon=False, fontsize=8)
+        return {kind: _saved(figure, kind) for kind in FORMATS}
+
+
+def _draw(axes: Axes, plot: Plot) -> None:
+    size = plot.unit.size
+    for band in plot.bands:
+        axes.fill([x / size for x in band["x"]], band["y"], color=_colour(band["colour"]), lw=0)
+    for curve in plot.curves:
+        marker = "" if len(curve["x"]) > 1 else "o"
+        style = {"color": _colour(curve["colour"]), "ls": DASHES[curve["dash"]], "lw": 0.7 * curve["width"]}
+        axes.plot([x / size for x in curve["x"]], curve["y"], marker=marker, **style)
+    for level in plot.levels:
+        axes.axhline(level["y"], color=_colour("muted"), ls=":", lw=0.8)
+        axes.annotate(level["text"], (0.01, level["y"]), xycoords=("axes fraction", "data"), va="top", fontsize=7)
+    for mark in plot.marks:
+        axes.axvline(mark["x"] / size, color=_colour(mark["colour"]), ls=DASHES[mark["dash"]], lw=1)
+    _scale(axes, plot)
+
+
+def _scale(axes: Axes, plot: Plot) -> None:
+    """Set the range and the labels of the axes."""
+    axes.set_xlim(0, None)
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    if plot.x == "env_steps":
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if plot.is_log:
+        axes.set_yscale("log")
+    if plot.scale == "fraction":
+        axes.set_ylim(-0.03, 1.05)
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
+
+
+def _colour(text: str) -> tuple[float, float, float, float]:
+    """Return "blue" or "blue@0.35", a colour with an opacity, for matplotlib."""
+    name, _, opacity = text.partition("@")
+    return mpl.colors.to_rgba(COLOURS[name], float(opacity or 1))
+
+
+def _saved(figure: Figure, kind: str) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
+    return file.getvalue()
