@@ -110,8 +110,14 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
     output = capsys.readouterr().out
     assert "mine: 1 runs, 0 finished, in " in output
     assert "tiny, td3, seed 4: not solved in 606 environment steps (300 of training, 306 of the check)" in output
+    assert "tiny, td3 on PointReach-v0, declared\n" in output
+    assert json.loads((run / "settings.json").read_text())["name"] == "tiny"
+    assert "tiny, td3, declared" in (tmp_path / "runs" / "comparison.html").read_text()
+    pictures = [path.name for path in (tmp_path / "runs" / "comparison-pictures").iterdir()]
+    assert {f"PointReach-v0-success-rate-against-steps.{kind}" for kind in ("svg", "png")} <= set(pictures)
     [line] = csv.DictReader((tmp_path / "runs" / "results.csv").read_text().splitlines())
-    assert (line["seed"], line["variant"], line["folder"]) == ("4", "declared", "PointReach-v0-tiny/td3-seed4")
+    assert (line["seed"], line["name"], line["variant"]) == ("4", "tiny", "declared")
+    assert line["folder"] == "PointReach-v0-tiny/td3-seed4"
     log = (run.parent / "td3-seed4.log").read_text()
     assert "-m hindsight train PointReach-v0 --seed 4" in log
 
@@ -126,7 +132,6 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
     assert (status, "is not a run of suite 'bits'" in error) == (1, True)
     assert main(["compare", str(tmp_path / "runs")]) == 0
     assert "td3 on PointReach-v0, declared" in capsys.readouterr().out
-    assert (tmp_path / "runs" / "comparison.html").exists()
 
 
 @pytest.mark.parametrize(

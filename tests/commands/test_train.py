@@ -1,5 +1,7 @@
+import io
 import json
 import os
+import re
 import signal
 
 import numpy as np
@@ -93,3 +95,30 @@ def test_the_first_lines_say_what_is_declared_and_what_is_not_used(tmp_path, mon
     printed = " ".join(capsys.readouterr().out.split())
     assert "recipe 'default' (hidden_observation declared, the rest inferred: nothing found yet)" in printed
     assert "not used: hidden_goal = (0, 1), since you set hidden_goal = ()" in printed
+
+
+def test_a_name_stays_with_a_run_that_is_resumed_without_it(tmp_path):
+    short = ["PointReach-v0", "--folder", str(tmp_path), "--steps", "50", "--eval-every", "0", "--no-check"]
+    assert main(["train", *short, "--name", "mine"]) == 0
+    assert main(["train", *short, "--resume"]) == 0
+    assert json.loads((tmp_path / "settings.json").read_text())["name"] == "mine"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_of_80_columns_shows_whole_words(tmp_path, monkeypatch):
+    folder = tmp_path / "a-folder-with-a-name-that-is-long-enough-for-two-lines"
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")  # without a live line
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    arguments = ["train", "PointReach-v0", "--recipe", "default", "--folder", str(folder), "--no-check"]
+    assert main([*arguments, "--steps", "100", "--hidden", "8", "--eval-every", "100", "--eval-episodes", "2"]) == 0
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "\n").splitlines()
+    assert [line for line in lines if len(line) > 80 and str(folder) not in line] == []
+    words = " ".join(" ".join(lines).split())
+    assert f"training PointReach-v0 with td3, recipe 'default' (inferred: nothing found yet), seed 0, in {folder}" in words
+    assert " s of starting, " in words
+    assert f"  hindsight play {folder}" in lines

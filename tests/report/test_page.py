@@ -43,7 +43,10 @@ def test_tiles_have_units_and_the_options_of_the_run(tmp_path):
     text = text_of(page_of(path))
     assert "success 100% 95 % interval 50% to 100%, last evaluation" in text
     assert "final distance 0 in units of the goal, mean of the last evaluation" in text
-    assert "updates 4,000 10 for each of 300 training steps, 900 with which new agents caught up, 100 from demonstrations" in text
+    assert (
+        "updates 4,000 10 for each of 300 training steps, 900 with which new agents caught up, 100 from demonstrations"
+        in text
+    )
     assert "time 8 s of collecting and updating" in text
 
 

@@ -102,6 +102,7 @@ class RunFolder:
     def _take_settings(self, trainer: Trainer) -> None:
         """Go on with other settings: the structure of the task was found, or turned out to be another."""
         self.settings, found = trainer.settings, storage.read_json(self.path / SETTINGS)
+        self._name = self._name or str(found.get("name", ""))
         now = json.loads(storage.json_text(self.settings.flat()))
         differing = {name for name, value in now.items() if value != found["options"].get(name)} - FREE_ON_RESUME
         self._write_settings(str(found["begun"]), differing.union(found.get("changed", [])))
