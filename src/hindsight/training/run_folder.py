@@ -132,7 +132,7 @@ class RunFolder:
             files, notices = self.checkpoints.load(trainer)
             self.notices += notices
         else:
-            self._set_aside()
+            self.notices.append(f"The run has no checkpoint and begins again. Its files are in {_set_aside(self.path)}.")
         self._logged_at, self._checkpoint_at = files.logged_at, trainer.counts.env_steps
         (self.path / ENDING).unlink(missing_ok=True)
         self._lines.truncate(files.sizes)
@@ -250,15 +250,6 @@ class RunFolder:
         if difference := GoalSpec.from_json(found["spec"]).difference(self.spec):
             raise FileError(f"{self.path} holds a run on another task: {difference}")
 
-    def _set_aside(self) -> None:
-        """Move the files of a run without a checkpoint into a new folder, so that the run begins again."""
-        place = next(p for n in itertools.count(1) if not (p := self.path / f"without-checkpoint-{n}").exists())
-        place.mkdir()
-        for name in (*GROWING, TABLE, "policies"):
-            if (self.path / name).exists():
-                (self.path / name).rename(place / name)
-        self.notices.append(f"The run has no checkpoint and begins again. Its files are in {place}.")
-
     def _attempt(self, write: Callable[[], None]) -> None:
         try:
             write()
@@ -298,6 +289,16 @@ class RunFolder:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+
+def _set_aside(path: Path) -> Path:
+    """Move the files of a run without a checkpoint into a new folder, so that the run begins again, and return it."""
+    place = next(p for n in itertools.count(1) if not (p := path / f"without-checkpoint-{n}").exists())
+    place.mkdir()
+    for name in (*GROWING, TABLE, "policies"):
+        if (path / name).exists():
+            (path / name).rename(place / name)
+    return place
 
 
 def read_ending(path: Path) -> Ending | None:
