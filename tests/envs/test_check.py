@@ -518,11 +518,11 @@ def test_a_reward_that_is_not_highest_for_the_achieved_goal_is_a_warning(reward,
 
 
 class Unsettable(Hidden):
-    """Its observation holds the goal, also as a difference, and columns that equal the achieved goal."""
+    """Its observation holds the goal, also as a difference and scaled, and columns that equal the achieved goal."""
 
     def observe(self):
         here, goal = np.full(2, self.place, np.float32), self.goal
-        seen = np.concatenate((here[:1], goal, (goal - here)[:1], here[1:], [1.0, 90.0], (here - goal)[1:]))
+        seen = np.concatenate((here[:1], goal, (goal - here)[:1], here[1:], goal[:1] / 50 + 1, [90.0], (here - goal)[1:]))
         return {"observation": np.float32(seen), "achieved_goal": here, "desired_goal": goal.astype(np.float64)}
 
     def __init__(self):
@@ -533,8 +533,8 @@ class Unsettable(Hidden):
 
 def test_a_goal_in_the_observation_is_found_by_its_values_where_it_cannot_be_set():
     report = check_goal_env(Unsettable())
-    assert report.facts.goal_columns == (1, 2, 3, 7)
-    assert report.facts.settings()["hidden_observation"][0] == (1, 2, 3, 7)
+    assert report.facts.goal_columns == (1, 2, 3, 5, 7)
+    assert report.facts.settings()["hidden_observation"][0] == (1, 2, 3, 5, 7)
 
 
 def test_entries_of_info_that_are_read_are_kept_though_they_change_no_reward_that_was_seen():

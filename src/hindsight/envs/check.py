@@ -387,7 +387,7 @@ def check_goal_columns(evidence: Evidence) -> tuple[str, str]:
     columns = evidence.goal_columns
     if columns is None:
         return "not seen", (
-            "no column equals the desired goal; whether one changes with it in another way does not show, because no two "
+            "no column holds the desired goal; whether one changes with it in another way does not show, because no two "
             "episodes differ in the goal alone"
         )
     if not columns:

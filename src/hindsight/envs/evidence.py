@@ -23,6 +23,7 @@ SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episo
 MAX_STEPS = 150  # of each of them
 REPLAYED_STEPS = 50  # of the first one, played again
 SEARCH_STEPS, SEARCH_EPISODES = 500, 50  # to search for a success, if set goals do not show one
+START_SEEDS = range(101, 107)  # of episodes that are only started
 MOST_REPEATS = 10  # of an action during the search, so that the environment moves farther
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
@@ -90,7 +91,7 @@ class Evidence:
     reward, terminated, success: the functions of N goals. reward_fault, terminated_fault, success_fault: what is wrong with
         the environment's own.
     goal_setter: how goals were set in the search for a success; None: they cannot be set.
-    search: the episodes of that search.
+    search: the episodes of that search. starts: episodes without a step, which show more goals if none can be set.
     """
 
     env: Environment
@@ -105,6 +106,7 @@ class Evidence:
     success_fault: str
     goal_setter: GoalSetter | None = None
     search: list[RandomEpisode] = field(default_factory=list)
+    starts: list[RandomEpisode] = field(default_factory=list)
 
     @property
     def episodes(self) -> list[RandomEpisode]:
@@ -210,12 +212,12 @@ class Evidence:
 
     @functools.cached_property
     def goal_columns(self) -> tuple[int, ...] | None:
-        """Entries of the observation that change with the desired goal alone, or that equal it in every step.
+        """Entries of the observation that change with the desired goal alone, or that hold it in every step.
 
-        None if no goal can be set and no entry equals the goal.
+        None if no goal can be set and no entry holds the goal.
         """
-        changing, equal = self._columns_that_change(), columns_with_goals(self.episodes)
-        return None if changing is None and not equal else tuple(sorted({*(changing or ()), *equal}))
+        changing, held = self._columns_that_change(), columns_with_goals([*self.episodes, *self.starts])
+        return None if changing is None and not held else tuple(sorted({*(changing or ()), *held}))
 
     def _columns_that_change(self) -> tuple[int, ...] | None:
         """Return the entries that change if another goal is set; None if that cannot be tried."""
@@ -271,6 +273,8 @@ def _search_success(evidence: Evidence) -> None:
     if evidence.goal_setter is not None:
         evidence.search.append(_play(evidence.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS))
         evidence.search += _episodes_with_set_goal(evidence, evidence.goal_setter)
+    else:
+        evidence.starts = [_play(evidence.env, seed, 0) for seed in START_SEEDS]
     steps = 0
     for seed in range(SEARCH_SEED + 1, SEARCH_SEED + 1 + SEARCH_EPISODES):
         if evidence.is_success.any() or steps >= SEARCH_STEPS:

@@ -9,14 +9,16 @@ import numpy as np
 from ..records import Array
 from .random_play import RandomEpisode
 
-RTOL, ATOL = 1e-4, 1e-6  # of differences, which an environment may round
+MIN_VALUES = 4  # of a number of the goal, from which a scaled copy is told from a column that is constant in each episode
+RTOL = 1e-4  # of the range of a column, which an environment may round
 
 
 def columns_with_goals(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
-    """Return the columns that equal a number of the desired goal, or its difference to the achieved goal, in every step.
+    """Return the columns that hold a number of the desired goal, or its difference to the achieved goal, in every step.
 
-    Only numbers of the goal that differ between episodes count. A column that always equals the achieved goal too is not
-    one of the goal. Empty for observations and goals that are not flat arrays of floats.
+    They equal it, or they are its copy with another scale and offset. Only numbers of the goal that differ between episodes
+    count. A column that always equals the achieved goal too is not one of the goal.
+    Empty for observations and goals that are not flat arrays of floats.
     """
     seen, achieved, desired = (
         np.concatenate([episode.observations[key] for episode in episodes])
@@ -25,22 +27,20 @@ def columns_with_goals(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved, desired)):
         return ()
     dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)
-    found = set()
-    for k in _numbers_that_differ(episodes):
-        goal, reached = desired[:, [k]], achieved[:, [k]]
-        is_goal = seen.astype(dtype) == goal.astype(dtype)
-        found |= _columns(is_goal.all(0) & (goal != reached).any())
-        gap = (goal - reached).astype(np.float64)
-        is_gap = np.isclose(np.abs(seen), np.abs(gap), RTOL, ATOL * max(np.ptp(gap), 1e-12)).all(0)
-        signs = np.sign(seen) * np.sign(gap)
-        found |= _columns(is_gap & ((signs >= 0).all(0) | (signs <= 0).all(0)) & (np.ptp(gap) > 0))
-    return tuple(sorted(found))
-
-
-def _numbers_that_differ(episodes: Sequence[RandomEpisode]) -> list[int]:
     goals = np.stack([episode.observations["desired_goal"][0] for episode in episodes])
-    return np.flatnonzero((goals != goals[0]).any(0)).tolist()
+    is_held = np.zeros(seen.shape[1], np.bool_)
+    for k, n_values in enumerate(len(np.unique(column)) for column in goals.T):
+        goal, gap = desired[:, k], (desired - achieved)[:, k]
+        if n_values > 1 and gap.any():
+            is_held |= (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
+        if n_values >= MIN_VALUES and gap.any():
+            is_held |= _are_copies(seen, goal)
+    return tuple(np.flatnonzero(is_held).tolist())
 
 
-def _columns(is_found: Array) -> set[int]:
-    return set(np.flatnonzero(is_found).tolist())
+def _are_copies(columns: Array, values: Array) -> Array:
+    """Return which columns, (T, n), are `values`, (T,), with another scale and offset. Constant ones are not."""
+    values, columns = (part.astype(np.float64) - part.mean(0, np.float64) for part in (values, columns))
+    scale = values @ columns / (values @ values)
+    error, size = np.abs(values[:, None] * scale - columns).max(0), np.ptp(columns, axis=0)
+    return np.asarray((error <= RTOL * size) & (size > 0))
