@@ -177,6 +177,29 @@ def test_a_run_ends_by_itself_whatever_form_the_functions_have(kind, structure):
         assert model.learn(200).num_timesteps >= 200
 
 
+class Breaking(Line):
+    """After 150 steps, its reward has another form than in its trial."""
+
+    n_steps = 0
+
+    def step(self, action):
+        self.n_steps += 1
+        return super().step(action)
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return near(achieved_goal, desired_goal) - 1.0 if self.n_steps < 150 else np.zeros(3)
+
+
+def test_a_function_that_changes_its_form_ends_the_run_with_an_error_that_names_the_call():
+    options = {"hidden": (8,), "random_steps": 30, "batch_size": 16, "updates_per_step": 1.0, "check": False}
+    message = (
+        r"compute_reward of Breaking failed for goals of leading shape \(\d+,\) .*float64 of shape \(3,\), not one number"
+    )
+    maker = lambda: gymnasium.wrappers.TimeLimit(Breaking(), 10)  # noqa: E731
+    with HER(maker, agent="td3", **options) as model, pytest.raises(GoalEnvError, match=message):
+        model.learn(400)
+
+
 @pytest.mark.parametrize(
     ("compute", "message"),
     [
