@@ -159,7 +159,7 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
             ),
             "info keys",
             "ok",
-            r"compute_reward reads toll. .* your own buffer needs info_keys=\('toll',\)",
+            r"functions of the environment read toll. .* your own buffer needs info_keys=\('toll',\)",
         ),
         (
             changed(
@@ -268,8 +268,8 @@ def test_an_unseeded_goal_is_named():
     ("info_keys", "level", "sentence"),
     [
         (("weight",), "error", "no numeric entry 'weight' at every step. It has: is_success, toll"),
-        (("is_success",), "error", "needs toll too"),
-        (("toll",), "ok", "reads toll"),
+        (("is_success",), "error", "need toll too"),
+        (("toll",), "ok", "read toll"),
     ],
 )
 def test_given_info_keys_are_checked(info_keys, level, sentence):
@@ -544,6 +544,15 @@ def test_entries_of_info_that_are_read_are_kept_though_they_change_no_reward_tha
     )
     assert check_goal_env(env).facts.info_keys == ("crash",)
     assert check_goal_env(env, info_keys=()).ok
+
+
+def test_entries_of_info_that_only_the_termination_reads_are_kept():
+    env = changed(
+        Terminating,
+        info=lambda self, o: {**Line.info(self, o), "crash": False},
+        compute_terminated=lambda self, a, d, info: near(a, d) | info["crash"],
+    )
+    assert check_goal_env(env).facts.info_keys == ("crash",)
 
 
 def test_a_success_function_that_disagrees_with_the_info_is_an_error():

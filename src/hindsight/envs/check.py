@@ -306,17 +306,18 @@ def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
 
 
 def check_info_keys(evidence: Evidence, given: Sequence[str]) -> tuple[str, str]:
-    """The entries of info that compute_reward reads must be kept with each step. Without given keys, those are kept."""
+    """The entries of info that the functions read must be kept with each step. Without given keys, those are kept."""
     numeric = evidence.random[0].goals()[2]
     if unknown := [key for key in given if key not in numeric]:
         return "error", f"info has no numeric entry {unknown[0]!r} at every step. It has: {', '.join(numeric) or 'none'}"
     if given and (missing := [key for key in evidence.needed_keys if key not in given]):
-        return "error", f"compute_reward needs {', '.join(missing)} too"
+        return "error", f"the functions of the environment need {', '.join(missing)} too"
     if not (needed := evidence.info_keys):
         return "ok", f"{len(evidence.random[0])} rewards are the same without info"
     return (
         "ok",
-        f"compute_reward reads {', '.join(needed)}. `train` and HER keep it; your own buffer needs info_keys={needed}",
+        f"the functions of the environment read {', '.join(needed)}. `train` and HER keep it; your own buffer needs "
+        f"info_keys={needed}",
     )
 
 

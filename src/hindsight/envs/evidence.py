@@ -192,23 +192,28 @@ class Evidence:
 
     @functools.cached_property
     def needed_keys(self) -> tuple[str, ...]:
-        """The entries of info without which compute_reward fails or returns another reward."""
+        """The entries of info without which a function fails or returns another value."""
         achieved, desired, info = self.random[0].goals()
-        rewards = self.reward(achieved, desired, info)
 
-        def is_needed(key: str) -> bool:
+        def is_needed(function: GoalFunction, key: str) -> bool:
+            values = function(achieved, desired, info)
             with contextlib.suppress(Exception):
-                return not np.array_equal(rewards, self.reward(achieved, desired, {k: info[k] for k in info if k != key}))
+                return not np.array_equal(values, function(achieved, desired, {k: info[k] for k in info if k != key}))
             return True
 
-        return tuple(filter(is_needed, info))
+        return tuple(key for key in info if any(is_needed(function, key) for function in self._functions))
 
     @functools.cached_property
     def info_keys(self) -> tuple[str, ...]:
-        """The entries of info that compute_reward needs or reads: some change a reward so rarely that it is not seen."""
+        """The entries of info that a function needs or reads: some change a value so rarely that it is not seen."""
         achieved, desired, info = self.random[0].goals()
-        used = {*self.needed_keys, *entries_read(self.reward.function, achieved[:1], desired[:1], info)}
+        read = [entries_read(each.function, achieved[:1], desired[:1], info) for each in self._functions]
+        used = {*self.needed_keys}.union(*read)
         return tuple(key for key in info if key in used)
+
+    @property
+    def _functions(self) -> list[GoalFunction]:
+        return [function for function in (self.reward, self.terminated, self.success) if function is not None]
 
     @functools.cached_property
     def goal_columns(self) -> tuple[int, ...] | None:

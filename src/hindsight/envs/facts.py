@@ -18,7 +18,7 @@ class EnvironmentFacts:
     terminates_on_success: None: no success was seen, or some successes ended their episode and others did not.
     relabel_terminated: the option that ends relabelled episodes as real ones; None: compute_terminated is right, or
         nothing was seen.
-    info_keys: entries of info that compute_reward needs.
+    info_keys: entries of info that the functions of the environment need.
     exact_resets: whether a reset with the same seed gives the same observations.
     goal_columns: columns of the observation that hold the desired goal or change with it, to hide from the networks.
     largest_goal: the largest number in float64 goals; 0 for other goals.
@@ -46,7 +46,7 @@ class EnvironmentFacts:
             "dtype": (dtype, not_found if self.needs_float64 else too_coarse),
             "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
             "extra_reward": (self.n_extra_rewards > 0, added),
-            "info_keys": (self.info_keys, "compute_reward reads these entries of info"),
+            "info_keys": (self.info_keys, "the functions of the environment read these entries of info"),
             "hidden_observation": (
                 self.goal_columns,
                 "these columns change with the desired goal, and relabelling keeps them",
