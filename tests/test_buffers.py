@@ -121,8 +121,18 @@ def test_options_and_arguments_are_passed_on():
     expected = {"discount": 0.5, "episode_length": 7, "dtype": "float64", "success_reward": 3.0, "capacity": 50}
     assert {name: data[name] for name in expected} == expected
     assert buffer.options.n_steps == 2
-    assert make_buffer(Line(), 50).state_dict()[1]["success_reward"] == 0.0
+    data = make_buffer(Line(), 50).state_dict()[1]
+    assert (data["failure_reward"], data["success_reward"], data["reward_scale"]) == (-1.0, 0.0, None)
     assert make_buffer(Line(), 50).timeline.episode_length is None
+
+
+def test_the_two_rewards_are_read_from_the_environment():
+    class Percent(Line):
+        def compute_reward(self, achieved_goal, desired_goal, info):
+            return 100 * (1 + super().compute_reward(achieved_goal, desired_goal, info))
+
+    data = make_buffer(limited(make=Percent), 50).state_dict()[1]
+    assert (data["failure_reward"], data["success_reward"]) == (0.0, 100.0)
 
 
 def test_relabelled_successes_end_an_episode_if_real_ones_do():

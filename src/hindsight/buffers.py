@@ -17,6 +17,7 @@ from .envs.random_play import name_of
 from .errors import GoalEnvError, OptionError, UnknownNameError
 from .options import ReplayOptions
 from .options.messages import unknown_option
+from .records.reward_scale import RewardScale
 from .replay.buffer import HindsightBuffer
 
 NOT_FOR_BUFFERS = ("action bounds", "time limit", "success")  # checks of what only `train` and HER need
@@ -42,6 +43,7 @@ def make_buffer(
     Errors that the play shows are warnings, and so is a task in which no success was seen.
     capacity, options, seed, discount, subgoals: as for HindsightBuffer.
     success_reward: reward of a success. None: compute_success of `env` decides, else the higher of two rewards, else 0.
+        Samples with a subgoal get it where the subgoal is reached, elsewhere the lower of two rewards, else one less.
     episode_length: usual number of steps per episode. None: the time limit.
     Raises GoalEnvError if `env` is not a goal environment, and OptionError for options that do not fit it.
     """
@@ -51,9 +53,9 @@ def make_buffer(
     spec = read_spec(single)
     compute_terminated = terminated_function(single)
     options = _with_findings(options, single, compute_terminated is not None, bool(subgoals))
-    compute_success = None
+    compute_success, scale = None, RewardScale.of_task(spec)
     if success_reward is None:
-        success_reward = spec.reward_high if np.isfinite(spec.reward_high) else 0.0
+        success_reward = scale.success if scale else 0.0
         compute_success = success_function(single) if options.relabel_terminated == "success" else None
     return HindsightBuffer(
         capacity,
@@ -67,6 +69,7 @@ def make_buffer(
         compute_terminated=compute_terminated,
         compute_success=compute_success,
         success_reward=success_reward,
+        failure_reward=scale.failure if scale else None,
         episode_length=spec.max_episode_steps if episode_length is None else episode_length,
         discount=discount,
         subgoals=subgoals,

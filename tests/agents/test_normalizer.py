@@ -29,12 +29,12 @@ def test_before_the_first_episode_nothing_is_normalized():
 
 
 def test_one_episode_by_hand():
-    normalizer = make_normalizer(2, 1, eps=0.5)
+    normalizer = make_normalizer(2, 1, eps=0.25)
     normalizer.update(make_episode([[1.0, 7.0], [3.0, 7.0]], [[0.0], [4.0]], [[8.0], [8.0]]))
     mean, scale = normalizer.mean_and_scale()
     # observation: mean 2 and 7, deviation 1 and 0 (raised to eps); goals 0, 4, 8, 8: mean 5, variance (25 + 1 + 9 + 9) / 4
     assert mean.tolist() == [2, 7, 5]
-    assert scale == pytest.approx([1, 2, 11**-0.5])
+    assert scale == pytest.approx([1, 4, 11**-0.5])
 
 
 def test_the_achieved_goal_is_normalized_by_the_goal_statistics():
@@ -104,6 +104,41 @@ def test_enormous_values_and_constant_features_stay_finite():
     mean, scale = normalizer.mean_and_scale()
     assert np.isfinite(mean).all()
     assert scale == pytest.approx([1e-30, 100, 100])
+
+
+def walk(unit):
+    """An observation that moves as the goal does, one that hardly moves, one with rounding only, and one that rests."""
+    places = np.array([[0.0], [2.0], [4.0]]) * unit
+    seen = np.column_stack([places, 0.01 * places, np.array([7.0, 7.0 + 1e-7, 7.0]) * unit, np.zeros(3)])
+    return make_episode(seen, places, np.full((3, 1), 6.0) * unit)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3])
+def test_goals_in_a_larger_unit_of_length_are_seen_alike(unit):
+    """The goals are 0, 2, 4, 6, 6, 6 units, with a deviation of sqrt(16 / 3) = 2.31; the least deviation is a tenth."""
+    normalizer = make_normalizer(4, 1, eps=0.01)
+    normalizer.update(walk(unit))
+    deviation = 1 / normalizer.mean_and_scale()[1]
+    assert deviation / unit == pytest.approx([(8 / 3) ** 0.5, 0.231, 0.231, 0.231, 2.309], rel=1e-3)
+
+
+def test_in_usual_units_columns_are_divided_by_normalizer_eps_at_least():
+    normalizer = make_normalizer(4, 1, eps=0.01)
+    normalizer.update(walk(1.0))
+    assert 1 / normalizer.mean_and_scale()[1] == pytest.approx([(8 / 3) ** 0.5, 0.01633, 0.01, 0.01, 2.309], rel=1e-3)
+
+
+def test_rounding_of_large_numbers_is_no_signal():
+    normalizer = make_normalizer(1, 1, eps=0.01)
+    seen = np.array([[1e6], [1e6 + 0.06], [1e6]])
+    normalizer.update(make_episode(seen, np.arange(3.0)[:, None], np.ones((3, 1))))
+    assert 1 / normalizer.mean_and_scale()[1][0] == pytest.approx(1.0, rel=1e-3)
+
+
+def test_goals_that_never_vary_leave_normalizer_eps():
+    normalizer = make_normalizer(1, 1, eps=0.01)
+    normalizer.update(make_episode([[0.0], [1e-4]], [[0.3], [0.3]], [[0.3], [0.3]]))
+    assert 1 / normalizer.mean_and_scale()[1] == pytest.approx([0.01, 0.01])
 
 
 def test_integers_and_further_axes_are_accepted():

@@ -57,6 +57,23 @@ def near(achieved_goal, desired_goal):
     return np.linalg.norm(achieved_goal - desired_goal, axis=-1) < 0.5
 
 
+class Costly(Line):
+    """The reward is 0/-1, minus a cost of the action, which the info has."""
+
+    def step(self, action):
+        self.cost = 0.1 * float(abs(action[0]))
+        return super().step(action)
+
+    def info(self, observation):
+        return {**super().info(observation), "cost": self.cost}
+
+    def reward(self, observation, info):
+        return float(self.compute_reward(observation["achieved_goal"], self.goal, info))
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return near(achieved_goal, desired_goal).astype(np.float32) - 1 - info["cost"]
+
+
 class Distant(Line):
     """Goals are float64 numbers near 1e7, where float32 has a spacing of 1. Their space has no bounds."""
 

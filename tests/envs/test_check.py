@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from docking_env import Docking
 from gymnasium import spaces
-from line_env import Distant, Line, Scalar, Terminating, TerminatingOneByOne, near
+from line_env import Costly, Distant, Line, Scalar, Terminating, TerminatingOneByOne, near
 from push_box_env import PushBox
 
 from hindsight import HER, make_buffer
@@ -46,6 +46,24 @@ class WidelyCopied(Line):
 
     def compute_reward(self, achieved_goal, desired_goal, info):
         return near(achieved_goal, desired_goal).astype(np.float64)
+
+
+class RarelyCostly(Costly):
+    """A cost that the first steps do not show: the place must be beyond 3.5."""
+
+    max_steps = 100
+
+    def info(self, observation):
+        return {**super().info(observation), "cost": float(self.place > 3.5)}
+
+
+@pytest.mark.parametrize("task", [Costly, RarelyCostly])
+def test_two_rewards_minus_a_cost_from_the_info_are_right(task):
+    report = check_goal_env(task())
+    assert {f.level for f in report.findings} == {"ok"}, str(report)
+    assert report.facts.reward_range == (-np.inf, np.inf)
+    with HER(task) as model:
+        assert model.spec.reward_low == -np.inf
 
 
 def test_a_widely_copied_mistake_is_found():

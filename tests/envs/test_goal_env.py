@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from line_env import Line, Scalar
+from line_env import Costly, Line, Scalar, near
 
 from hindsight.envs.goal_env import change_of, make_goal_env, read_spec, resets_exactly, time_limit
 from hindsight.envs.goal_functions import reward_function
@@ -115,6 +115,19 @@ def test_a_reward_that_rejects_made_up_goals_has_an_unknown_range():
 
     assert reward_function(env := Picky()).form.goals == "batch"
     assert read_spec(env).reward_low == -np.inf
+
+
+def test_a_cost_that_the_info_adds_makes_the_reward_range_unknown():
+    assert read_spec(Costly()).reward_low == -np.inf
+
+
+def test_a_reward_that_reads_the_info_may_still_have_two_values():
+    class Reading(Costly):
+        def compute_reward(self, achieved_goal, desired_goal, info):
+            return near(achieved_goal, desired_goal) * 1.0 + 0.0 * np.asarray(info["cost"])
+
+    spec = read_spec(Reading())
+    assert (spec.reward_low, spec.reward_high) == (0, 1)
 
 
 def test_reading_the_task_does_not_warn_and_keeps_the_random_state():

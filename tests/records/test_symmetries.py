@@ -50,6 +50,14 @@ def test_a_mirror_may_have_an_offset():
     assert len(around) == 8
 
 
+@pytest.mark.parametrize("unit", ["", "e-9", "e9"])
+def test_offsets_are_compared_beside_the_largest_one(unit):
+    """Two mirrors at different places make a shift, which never returns to the identity, in any unit of length."""
+    with pytest.raises(OptionError, match="more than 64 maps"):
+        Symmetries((f"o0=1{unit}-o0", f"o0=3{unit}-o0"), SPEC)
+    assert len(Symmetries((f"o0=1{unit}-o0", f"o0=1.0000001{unit}-o0"), SPEC)) == 2
+
+
 def test_columns_of_different_units_are_exchanged():
     group = Symmetries(("o0=3-2.5*o1 o1=1.2-0.4*o0",), SPEC)
     assert len(group) == 2

@@ -8,13 +8,13 @@ import slow_kernels
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tiny import compute_reward, make_buffer, make_episode
+from tiny import compute_reward, make_buffer, make_episode, place
 
 from distributions import RARE
-from hindsight import HindsightBuffer
+from hindsight import Episode, HindsightBuffer
 from hindsight.errors import FileError, InputError, OptionError
 from hindsight.replay import priorities
-from hindsight.replay.priorities import LARGEST, SMALLEST_DISTANCE, SMALLEST_ERROR, SumTree
+from hindsight.replay.priorities import LARGEST, LEAST_FRACTION, SMALLEST_ERROR, SumTree
 
 values = st.sampled_from([0.0, 0.0, 1e-6, 0.1, 1.0, 3.7, 1e12])
 
@@ -239,20 +239,46 @@ def test_late_updates_never_change_new_episodes():
     assert (leaves(buffer)[buffer.timeline.live_rows()] == 9.0 + SMALLEST_ERROR).all()
 
 
+def least(number):
+    """What is added to the path of episode `number`, whose goal is -number."""
+    return LEAST_FRACTION * (place(number, 0) + number)
+
+
 def test_energy_is_how_far_the_achieved_goal_moved():
     buffer, tree = held([2, 4, 1], prioritized=False, energy_priority=True)
-    assert leaves(buffer)[:9].tolist() == pytest.approx(
-        [2 + SMALLEST_DISTANCE] * 2 + [0] + [4 + SMALLEST_DISTANCE] * 4 + [0] + [1 + SMALLEST_DISTANCE]
-    )
+    counts = [2 + least(1)] * 2 + [0] + [4 + least(2)] * 4 + [0] + [1 + least(3)]
+    assert leaves(buffer)[:9].tolist() == pytest.approx(counts, rel=1e-12)
     rows = buffer.sample_many(500, 20).row.ravel()
     live = np.flatnonzero(leaves(buffer))
     assert stats.chisquare([(rows == r).sum() for r in live], tree.values(live) / tree.total * rows.size).pvalue > RARE
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_energy_is_the_same_in_any_unit_of_length(unit):
+    probabilities = []
+    for factor in (1.0, unit):
+        buffer, tree = held([], prioritized=False, energy_priority=True)
+        for number, moves in enumerate([[0, 0, 0], [0, 1, 3]]):
+            places = np.array(moves, np.float32)[:, None] * factor
+            goal, seen = np.full((3, 1), 5.0) * factor, np.zeros((3, 2))
+            buffer.add_episode(Episode(seen, places, goal, np.zeros((2, 1)), np.zeros(2), number=number))
+        probabilities.append(leaves(buffer) / tree.total)
+    np.testing.assert_allclose(*probabilities, rtol=1e-6)
+    assert 0 < probabilities[0][0] < 0.01  # an episode without movement
+
+
+def test_an_episode_that_rests_at_its_goal_has_the_smallest_priority():
+    buffer, _ = held([], prioritized=False, energy_priority=True)
+    places = np.ones((3, 1))
+    buffer.add_episode(Episode(np.zeros((3, 2)), places, places, np.zeros((2, 1)), np.zeros(2)))
+    assert 0 < leaves(buffer)[0] < 1e-100
+    assert set(buffer.sample(50).row.tolist()) <= {0, 1}
+
+
 def test_energy_is_capped():
     buffer, _ = held([2, 4, 1], prioritized=False, energy_priority=True, energy_cap=1.5)
-    counts = [1.5 + SMALLEST_DISTANCE] * 2 + [0] + [1.5 + SMALLEST_DISTANCE] * 4 + [0] + [1 + SMALLEST_DISTANCE]
-    assert leaves(buffer)[:9].tolist() == pytest.approx(counts)
+    counts = [1.5 + least(1)] * 2 + [0] + [1.5 + least(2)] * 4 + [0] + [1 + least(3)]
+    assert leaves(buffer)[:9].tolist() == pytest.approx(counts, rel=1e-12)
     for options in ({"energy_priority": True, "energy_cap": 0.0}, {"energy_cap": 1.0}):
         with pytest.raises(OptionError, match=r"`energy_cap` (must be|needs)"):
             held([], prioritized=False, **options)
@@ -260,9 +286,10 @@ def test_energy_is_capped():
 
 def test_remaining_energy_counts_the_path_from_each_step_on():
     buffer, _ = held([3, 1], prioritized=False, energy_priority=True, energy_remaining=True)  # every step moves by 1
-    assert (leaves(buffer)[:5] - SMALLEST_DISTANCE).tolist() == pytest.approx([3.3, 2.3, 1.3, -SMALLEST_DISTANCE, 1.1])
+    assert (leaves(buffer)[:3] - least(1)).tolist() == pytest.approx([3.3, 2.3, 1.3])
+    assert leaves(buffer)[3:5].tolist() == pytest.approx([0, 1.1 + least(2)])
     buffer, _ = held([3], prioritized=False, energy_priority=True, energy_remaining=True, energy_cap=1.5)
-    assert (leaves(buffer)[:3] - SMALLEST_DISTANCE).tolist() == pytest.approx([1.65, 1.65, 1.15])
+    assert (leaves(buffer)[:3] - least(1)).tolist() == pytest.approx([1.65, 1.65, 1.15])
     with pytest.raises(OptionError, match="`energy_remaining` needs energy_priority=True"):
         held([], prioritized=False, energy_remaining=True)
 

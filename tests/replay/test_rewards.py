@@ -10,6 +10,7 @@ from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, make_episode
 
 from hindsight.errors import GoalEnvError, OptionError
 from hindsight.records import BATCH_FIELDS, Batch
+from hindsight.records.reward_scale import RewardScale
 from hindsight.replay.rows import Draw, read_only
 from hindsight.replay.sampler import RandomNumbers
 from hindsight.replay.strategies import AS_STORED, Termination
@@ -114,6 +115,52 @@ def test_extra_reward_is_added_but_does_not_decide_success():
     recompute(steps, transform_of(minus_distance, Termination(least_reward=0.0), **own))
     assert steps.reward.tolist() == [0.0, -1.0 + 4.0, 0.0 - 4.0]
     assert steps.terminated.tolist() == [True, False, True]
+
+
+def two_values(failure, success):
+    return lambda achieved, goal, info: np.where(np.abs(achieved - goal)[:, 0] < 1.5, success, failure)
+
+
+@pytest.mark.parametrize("rewards", [(-1.0, 0.0), (0.0, 1.0), (0.0, 100.0), (-100.0, 0.0), (99.0, 100.0), (0.1, 0.3)])
+@pytest.mark.parametrize("options", [{}, {"halvings": 2}, {"extra_reward": True}])
+def test_two_rewards_of_any_values_are_sampled_as_the_same_bytes(rewards, options):
+    """The goal is 5, achieved are 1, 2 and 4. The second step ends, as by a crash."""
+    sampled = []
+    for failure, success in ((-1.0, 0.0), rewards):
+        steps = three_steps()
+        steps.goal[:], steps.next_achieved_goal[2] = 5.0, 4.0
+        steps.reward, steps.terminated = np.full(3, failure, np.float32), np.array([False, True, False])
+        scale = RewardScale(success, failure)
+        own = {"own_goals": (9.0, 9.0, 9.0), "scale": scale, "discount": 0.9}
+        recompute(steps, transform_of(two_values(failure, success), **own, **options))
+        sampled.append(steps.reward)
+    assert sampled[0].tobytes() == sampled[1].tobytes()
+
+
+def test_an_end_without_success_counts_as_failure_for_ever_and_one_with_success_as_success():
+    """With a discount of 0.9, a reward of -1 in each step after the end adds -0.9 / (1 - 0.9) = -9."""
+    steps = three_steps()
+    steps.reward[:], steps.terminated[:] = [0.0, 100.0, 0.0], True
+    steps.is_relabelled[:] = [False, False, True]
+    goals = {"own_goals": (3.0, 3.0, 3.0), "scale": RewardScale(100.0, 0.0), "discount": 0.9}
+    recompute(steps, transform_of(two_values(0.0, 100.0), **goals))  # achieved are 1, 2 and 3, the goal is 3
+    assert steps.reward.tolist() == pytest.approx([-10.0, 0.0, 0.0])
+
+
+def test_what_follows_the_end_of_a_dense_reward_is_the_reward_0_of_the_task():
+    steps = three_steps()
+    steps.reward[:], steps.terminated[:] = 5.0, [True, False, False]
+    goals = {"scale": RewardScale(10.0, 5.0, is_sparse=False), "discount": 0.9}
+    recompute(steps, transform_of(lambda achieved, goal, info: 10 - np.abs(achieved - goal)[:, 0], **goals))
+    assert steps.reward.tolist() == pytest.approx([-1.0 + 9 * -2.0, -0.2, 0.0])
+
+
+def test_the_least_reward_of_a_success_is_in_the_units_of_the_environment():
+    steps = three_steps()
+    own = {"own_goals": (9.0, 9.0, 9.0), "scale": RewardScale(0.0, -50.0, is_sparse=False)}
+    recompute(steps, transform_of(minus_distance, Termination(least_reward=-1.0, keeps_events=False), **own))
+    assert steps.terminated.tolist() == [True, True, True]
+    assert steps.reward.tolist() == pytest.approx([9 / 50, -1 / 50, 0.0])
 
 
 def write_info(achieved_goal, goal, info):

@@ -7,6 +7,7 @@ from tiny import buffer_of
 
 from hindsight import Episode, HindsightBuffer, Relabel
 from hindsight.errors import OptionError
+from hindsight.records.reward_scale import RewardScale
 
 REACH = "reach achieved=0,1 goal=4,2 tolerance=0.5 switch_distance=1"
 LIFT = "lift achieved=3,3 goal=0,1 tolerance=0.25 switch_distance=1"
@@ -78,6 +79,15 @@ def test_the_fraction_is_split_between_the_subgoals():
 def test_the_reward_of_a_success():
     buffer = make_buffer(subgoal_fraction=1.0, success_reward=1.0)
     assert set(buffer.sample(500).reward.tolist()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize(("failure", "success"), [(0.0, 100.0), (-100.0, 0.0), (99.0, 100.0), (0.1, 0.3)])
+def test_subgoals_have_the_two_rewards_of_the_task(failure, success):
+    buffer = make_buffer(subgoal_fraction=1.0, failure_reward=failure, success_reward=success)
+    rewards = buffer.sample(500).reward
+    assert set(rewards.tolist()) == {float(np.float32(failure)), float(np.float32(success))}
+    buffer.reward_scale = RewardScale(success, failure)
+    assert set(buffer.sample(500).reward.tolist()) == {-1.0, 0.0}
 
 
 def test_symmetries_transform_subgoals_as_goals():

@@ -207,6 +207,24 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
         assert transformed == pytest.approx(plain_group.transformed("observation", seen, element), abs=0.05)
 
 
+def in_unit(episode, unit):
+    lengths = {name: getattr(episode, name) * unit for name in ("observation", "achieved_goal", "desired_goal")}
+    return replace(episode, **lengths)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e3], ids=["kilometres", "millimetres"])
+def test_the_unit_of_length_does_not_matter(inferred, unit):
+    expected, episodes, probing = inferred
+    found = infer_structure([in_unit(each, unit) for each in episodes], SPEC, [in_unit(each, unit) for each in probing])
+    assert (found.copies, found.differences, found.hidden) == (expected.copies, expected.differences, expected.hidden)
+    assert found.contact.tool == expected.contact.tool
+    assert found.contact.distances == pytest.approx([unit * distance for distance in expected.contact.distances])
+    assert found.options().keys() == expected.options().keys()
+    one, other = (Symmetries(each.options()["symmetries"], SPEC) for each in (found, expected))
+    assert len(one) == len(other) == 8
+    assert np.abs(one.maps["goal"].offset - unit * other.maps["goal"].offset).max() <= 1e-3 * unit
+
+
 def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred():
     scale = np.array([3.0, -0.5, 2.0, -2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])  # no column holds the gap
     structure = infer_structure(play(Pusher(0, scale=scale), 40, repeated_random_actions(1)), SPEC)

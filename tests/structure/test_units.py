@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hindsight.structure.steps import Steps
+from hindsight.structure.columns import find_differences, find_goal_copies
+from hindsight.structure.steps import Steps, standardize
 from hindsight.structure.units import find_units
 
 
@@ -45,3 +46,24 @@ def test_few_values_of_the_goal_are_no_evidence():
     after = np.where(steps.next_observation[:, :1] == 2.0, 0.0, 1.0)
     steps = dataclasses.replace(steps, achieved_goal=goal, next_achieved_goal=after)
     assert find_units(steps).of((0,)).factor == (1.0,)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_columns_are_compared_beside_the_size_of_their_numbers(unit):
+    """Columns: nearly the goal, the goal as float32, the tool, and the gap between goal and tool."""
+
+    def make_columns(thing, tool, rng):
+        return thing + 1e-4, thing.astype(np.float32), tool, (thing.astype(np.float32) - tool.astype(np.float32))
+
+    steps = steps_of(make_columns)
+    arrays = ("observation", "next_observation", "achieved_goal", "next_achieved_goal", "desired_goal")
+    steps = dataclasses.replace(steps, **{name: getattr(steps, name) * unit for name in arrays})
+    assert find_goal_copies(steps).columns == (1,)
+    assert [(each.column, each.left, each.right) for each in find_differences(steps)] == [(2, 1, 3)]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_columns_are_standardized_in_any_unit_and_rounding_is_no_signal(unit):
+    values = unit * np.array([[1.0, 3.0, 0.0], [3.0, 3.0 + 1e-7, 0.0]])
+    assert standardize(values)[:, 0] == pytest.approx([-1, 1], abs=1e-5)
+    assert np.abs(standardize(values)[:, 1:]).max() < 0.05

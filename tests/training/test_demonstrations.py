@@ -55,6 +55,14 @@ def test_a_fixed_fraction_of_each_batch_comes_from_the_demonstrations(agent):
         assert batch.n_demonstrations == 4
 
 
+def test_demonstrations_with_larger_actions_than_the_policy_can_take_are_refused():
+    with (
+        her(demonstrations=NAME, action_scale=0.125) as model,
+        pytest.raises(OptionError, match=r"episode 0 of the data set .* has larger actions than action_scale allows"),
+    ):
+        model.learn(10)
+
+
 def test_without_demonstrations_batches_are_whole():
     with her() as model:
         assert all((batch.row.shape[1], batch.n_demonstrations) == (16, 0) for batch in batches_of(model, 50))

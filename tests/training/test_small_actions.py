@@ -63,11 +63,17 @@ def test_an_eighth_of_the_range_is_used_where_it_suffices():
         assert (state.phase, state.first_scaled) == ("learning", 3)
         assert settings.agent_options.action_scale == 0.125
         assert "0.125 of the range" in settings.reasons["action_scale"]
-        lengths = [len(episode.reward) for episode in model.trainer.buffer.timeline.episodes()[:11]]
-        largest = [np.abs(episode.action).max() for episode in model.trainer.buffer.timeline.episodes()[3:]]
-    assert lengths == [200] * 11  # of 300: three episodes of 300 steps would be many more than the 120 random steps
-    assert sum(size > 0.9 for size in largest) == 4
-    assert max(largest[8:]) <= 0.125
+        assert model.trainer.counts.episodes == 11 + 3  # three random ones, eight that compare, and those since
+        episodes = model.trainer.buffer.timeline.episodes()
+    assert [len(episode) for episode in episodes] == [200] * 4 + [300] * 3
+    assert max(np.abs(episode.action).max() for episode in episodes) <= 0.125
+
+
+def test_actions_that_were_stored_before_are_not_several_times_the_largest_one():
+    with train(2_700) as model:
+        batch = model.trainer.buffer.sample_many(1, 500)
+        action = model.agent.algorithm.preprocessor.transitions(batch, 1).action
+        assert 0.9 < action.abs().max() <= 1 + 1e-5
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,13 @@
+from functools import partial
+
 import numpy as np
 import pytest
-from short_runs import her
+from short_runs import her, same_bytes
 
+from hindsight import HER, PointReach
 from hindsight.errors import HindsightError
+from hindsight.records.reward_scale import RewardScale
+from hindsight.training.checkpoint import restore_trainer, trainer_state
 
 
 @pytest.mark.parametrize(
@@ -72,3 +77,80 @@ def test_goals_that_were_achieved_already_are_measured_once_per_record():
         model.learn(40)
         assert 0.0 < model.trainer.meter.means()["train/goals_already_achieved"] < 1.0
         assert model.trainer.meter.counts["train/goals_already_achieved"] == 1
+
+
+class Rewarding(PointReach):
+    """PointReach in 10 steps with any two rewards."""
+
+    def __init__(self, failure=-1.0, success=0.0):
+        super().__init__(max_steps=10)
+        self.rewards = failure, success
+
+    def compute_reward(self, achieved_goal, desired_goal, info=None):
+        is_success = super().compute_reward(achieved_goal, desired_goal, info) == 0
+        return np.where(is_success, *reversed(self.rewards))
+
+
+class Crashing(Rewarding):
+    """It ends where the point leaves the middle."""
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, reward, terminated or bool(np.abs(observation["achieved_goal"]).max() > 0.9), truncated, info
+
+
+class Dense(PointReach):
+    """The reward is minus the distance, times a factor."""
+
+    def __init__(self, factor=1.0):
+        super().__init__(max_steps=10)
+        self.factor = factor
+
+    def compute_reward(self, achieved_goal, desired_goal, info=None):
+        return -self.factor * np.linalg.norm(np.subtract(achieved_goal, desired_goal), axis=-1)
+
+
+def weights_after(env, **options):
+    with her(env, **options) as model:
+        model.learn(80)
+        return model.agent.algorithm.weights.numpy().tobytes()
+
+
+@pytest.mark.parametrize(
+    "options", [{"agent": "ddpg"}, {"agent": "sac", "n_steps": 2}, {"agent": "td3", "prioritized": True}]
+)
+@pytest.mark.parametrize("task", [Rewarding, Crashing])
+def test_two_rewards_of_any_values_are_learned_to_the_same_bytes(task, options):
+    rewards = [(-1.0, 0.0), (0.0, 1.0), (0.0, 100.0), (-100.0, 0.0), (99.0, 100.0)]
+    assert len({weights_after(partial(task, *pair), **options) for pair in rewards}) == 1
+
+
+def test_dense_rewards_of_any_scale_are_learned_to_the_same_bytes():
+    assert len({weights_after(partial(Dense, factor)) for factor in (1.0, 2.0**-7, 2.0**7)}) == 1
+
+
+def test_the_scale_of_dense_rewards_is_measured_once_and_kept(tmp_path):
+    with her(Dense) as model, her(Dense) as other:
+        assert model.agent.reward_scale is None
+        model.learn(30)
+        scale = model.agent.reward_scale
+        assert not scale.is_sparse
+        assert scale.success == 0.0
+        model.learn(60)
+        assert model.agent.reward_scale == model.trainer.buffer.reward_scale == scale
+        arrays, data = trainer_state(model.trainer)
+        restore_trainer(other.trainer, {name: array.copy() for name, array in arrays.items()}, data)
+        for each in (model, other):
+            each.trainer.learn_from_next_job()
+        assert same_bytes(model.agent.state_dict(), other.agent.state_dict())
+        model.save(tmp_path / "policy")
+    assert HER.load(tmp_path / "policy", Dense).agent.reward_scale == scale
+
+
+def test_the_rewards_of_episodes_stay_those_of_the_environment():
+    with her(partial(Rewarding, 0.0, 100.0)) as model:
+        model.learn(40)
+        assert model.agent.reward_scale == RewardScale(100.0, 0.0)
+        assert set(np.concatenate([e.reward for e in model.trainer.buffer.timeline.episodes()]).tolist()) <= {0.0, 100.0}
+        assert set(model.trainer.buffer.sample(500).reward.tolist()) == {-1.0, 0.0}
+        assert model.evaluate(3).return_mean in np.arange(0, 1001) * 100 / 3

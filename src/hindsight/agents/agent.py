@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import FileError
 from ..options import ActorCriticOptions
 from ..records import OBSERVATION_KEYS
+from ..records.reward_scale import RewardScale, scale_as_array, scale_from_array
 from ..records.waypoints import Waypoints
 from .policy import Exploration, PolicyWeights
 
@@ -34,6 +35,9 @@ class Agent:
         `weights` is one flat vector, `tensors` all that the next update depends on besides normalizer and generator.
     policy_ema: rate of the exponential moving average, ema += rate * (policy - ema) per update; 1 disables it. Evaluation
         and saved policies use the EMA, which varies less between updates. Collection uses the policy itself.
+
+    reward_scale: that of the rewards in the batches, set by whoever samples them; None: not known yet. It is kept with the
+        agent because values, and so all further updates, belong to it. The agent itself does not convert rewards.
     """
 
     def __init__(self, algorithm: DQN | TD3 | SAC, policy_ema: float = 1.0) -> None:
@@ -41,6 +45,7 @@ class Agent:
         self.policy_spec = algorithm.policy_spec
         self.batches_per_update = algorithm.batches_per_update
         self.n_updates = 0  # critic updates so far
+        self.reward_scale: RewardScale | None = None
         self.policy_ema = policy_ema
         self._ema = algorithm.actor_weights().clone() if policy_ema < 1 else None
         self.waypoints = Waypoints.unknown(self.policy_spec.options.n_waypoints, self.policy_spec.task.goal.size)
@@ -93,7 +98,10 @@ class Agent:
         )
 
     def values(self, episode: Episode) -> Array:
-        """Return the critics' value of the greedy action before each step of an episode, (T,), for the task's own goal."""
+        """Return the critics' value of the greedy action before each step of an episode, (T,), for the task's own goal.
+
+        It is in the units of the rewards in the batches.
+        """
         rows = (getattr(episode, key)[:-1] for key in OBSERVATION_KEYS)
         return np.asarray(self.algorithm.value(self.algorithm.preprocessor.policy_inputs(*rows)).cpu().numpy())
 
@@ -124,12 +132,14 @@ class Agent:
             **self.algorithm.preprocessor.normalizer.state_dict(),
             "generator": self.algorithm.generator.get_state().numpy().copy(),
             "n_updates": np.array(self.n_updates, np.int64),
+            "reward_scale": scale_as_array(self.reward_scale),
             **self._waypoint_state(),
         }
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Restore a `state_dict`. Raises FileError if it does not fit; nothing is changed then."""
         _check_state(state, self.state_dict())
+        scale = scale_from_array(state["reward_scale"])
         generator, preprocessor = self.algorithm.generator, self.algorithm.preprocessor
         try:
             generator.set_state(generator.get_state().new_tensor(state["generator"]))
@@ -139,7 +149,7 @@ class Agent:
             tensor.copy_(tensor.new_tensor(state[name]))
         preprocessor.normalizer.load_state_dict(state)
         preprocessor.refresh()
-        self.n_updates = int(state["n_updates"])
+        self.n_updates, self.reward_scale = int(state["n_updates"]), scale
         if self._waypoint_state():
             self.waypoints = Waypoints(state["places"], state["next_place"])
 

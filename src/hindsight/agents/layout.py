@@ -26,6 +26,8 @@ Source = Literal["observation", "goal"]
 Columns = tuple[int, ...]
 
 LARGEST_DISCRETE = 4096  # values of a Discrete space: each one is a column
+GOAL_FRACTION = 0.1  # of the spread of the goals: columns that vary less may be noise
+ROUNDING = 1e-6  # relative to the mean of a column: float32 rounds to about 1e-7
 FIXED_MEAN_AND_SCALE: dict[Feature, tuple[float, float]] = {  # these features are not normalized by statistics
     "bit": (0.5, 2.0),  # 0 and 1 become -1 and 1
     "one_hot": (0.0, 1.0),
@@ -293,8 +295,11 @@ class RunningMoments:
 class Normalizer:
     """Running moments of the numeric observations, and of all goals together, those of subgoals included.
 
-    Networks see x as clip((x - mean) * scale) with scale = 1 / max(standard deviation, `normalizer_eps`). Before the first
+    Networks see x as clip((x - mean) * scale) with scale = 1 / max(standard deviation, least deviation). Before the first
     episode mean is 0 and scale is 1. Bits, one-hot values and images have a fixed mean and scale (see `layout`).
+
+    The least deviation keeps noise small: that of resting objects, and the rounding of float32. It is `normalizer_eps`, or
+    GOAL_FRACTION of the spread of the goals if that is smaller, so that goals in kilometres are seen like those in metres.
     """
 
     def __init__(self, layout: Layout, subgoals: Sequence[Subgoal] = ()) -> None:
@@ -360,8 +365,15 @@ class Normalizer:
             if columns == "visible"
             else list(columns)
         )
-        scale = 1.0 / np.maximum(moments.standard_deviation(), self.layout.options.normalizer_eps)
+        scale = 1.0 / np.maximum(moments.standard_deviation(), self._least_deviation(moments))
         return moments.mean[at], scale[at]
+
+    def _least_deviation(self, moments: RunningMoments) -> Array:
+        """Return the least number that each column is divided by, (size,)."""
+        goals, eps = self.moments["goal"], self.layout.options.normalizer_eps
+        spread, size = (float(np.linalg.norm(values)) for values in (goals.standard_deviation(), goals.mean))
+        least = min(eps, GOAL_FRACTION * spread) if spread > ROUNDING * size else eps
+        return np.maximum(least, ROUNDING * np.abs(moments.mean))
 
     def _arrays(self) -> dict[str, Array]:
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -248,8 +248,9 @@ class Evidence:
 
 
 def is_close(first: Array, second: Array) -> Array:
-    """Return which of two arrays of rewards are equal up to rounding."""
-    return np.isclose(first, second, rtol=1e-5, atol=1e-6)
+    """Return which of two arrays of rewards are equal up to rounding, beside the size of all of them."""
+    size = max(float(np.abs(first).max(initial=0.0)), float(np.abs(second).max(initial=0.0)))
+    return np.isclose(first, second, rtol=1e-5, atol=1e-6 * size)
 
 
 def gather_evidence(env: Environment, spec: GoalSpec, recomputes_rewards: bool = False) -> Evidence:
@@ -262,10 +263,23 @@ def gather_evidence(env: Environment, spec: GoalSpec, recomputes_rewards: bool =
     replay = _play(env, SEEDS[0], REPLAYED_STEPS)
     functions = *find_reward(env, samples), *find_terminated(env, samples), *find_success(env, samples)
     evidence = Evidence(env, spec, episodes, replay, *functions)
+    evidence.spec = _with_seen_rewards(evidence)
     _search_success(evidence)
+    evidence.spec = _with_seen_rewards(evidence)
     for episode in (*evidence.episodes, replay) if recomputes_rewards else ():
         episode.rewards[:] = evidence.reward(*episode.goals()).tolist()
     return evidence
+
+
+def _with_seen_rewards(evidence: Evidence) -> GoalSpec:
+    """Return the spec, without a range of rewards if a step shows another value than its two."""
+    spec = evidence.spec
+    with contextlib.suppress(Exception):  # the check of the reward values reports it
+        values = evidence.values(evidence.reward)
+        low, high = (is_close(values, np.full_like(values, reward)) for reward in (spec.reward_low, spec.reward_high))
+        if not (low | high).all():
+            return replace(spec, reward_low=-np.inf, reward_high=np.inf)
+    return spec
 
 
 def _play(env: Environment, seed: int, max_steps: int, most_repeats: int = 1) -> RandomEpisode:

@@ -24,6 +24,7 @@ class EnvironmentFacts:
     largest_goal: the largest number in float64 goals; 0 for other goals.
     needs_float64: whether compute_reward fails for goals that were rounded to float32.
     n_extra_rewards: steps whose reward has a part that compute_reward leaves out; 0 if it is another error.
+    reward_range: the two values of the reward; infinite if it has others, also where `read_spec` saw two.
     """
 
     terminates_on_success: bool | None
@@ -34,6 +35,7 @@ class EnvironmentFacts:
     largest_goal: float
     needs_float64: bool
     n_extra_rewards: int
+    reward_range: tuple[float, float]
 
     def settings(self) -> dict[str, tuple[Any, str]]:
         """Return the options of a run that follow from the facts: name -> (value, reason)."""
@@ -69,6 +71,7 @@ def facts_of(evidence: Evidence) -> EnvironmentFacts:
         largest_goal=_largest_goal(evidence),
         needs_float64=evidence.reward.needs_float64,
         n_extra_rewards=len(evidence.other_rewards) if evidence.has_extra_reward else 0,
+        reward_range=(spec.reward_low, spec.reward_high),
     )
 
 

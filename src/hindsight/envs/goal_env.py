@@ -18,14 +18,15 @@ from gymnasium.vector import VectorEnv
 from ..errors import GoalEnvError, HindsightError, OptionError
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
-from ..records import GoalSpec
+from ..records import Array, GoalSpec
+from .call_forms import GoalFunction
 from .flatten import FlattenGoalEnv
 from .goal_functions import find_reward, own_function
 from .ids import make_by_id
-from .random_play import Environment, name_of, play_actions, random_actions
+from .random_play import Environment, name_of, play_actions, random_actions, random_state_kept
 from .recomputed_reward import RecomputedReward
 from .rendering import prepare_rendering, render_once
-from .sample_goals import sample_goals
+from .sample_goals import SampleGoals, sample_goals
 from .step_counter import StepCounter
 
 EnvSource = str | Callable[..., Environment] | Environment
@@ -41,6 +42,7 @@ KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor r
     wrappers.RenderCollection,
     wrappers.TimeLimit,
 )
+INFO_STEPS = 10  # of which infos are tried, if the reward reads the info
 LIMIT_NAMES = ("_max_episode_steps", "max_episode_steps", "max_steps")  # attributes of environments and wrappers
 
 
@@ -126,8 +128,8 @@ def read_spec(env: Environment, env_options: Mapping[str, Any] | None = None) ->
     """Return the task of a goal environment: shapes, dtypes, bounds, time limit, reward range, id.
 
     The reward range is known if `compute_reward` returns exactly two values, such as -1 and 0, for goals from reached to
-    far away; otherwise it is infinite. The environment is reset with a fixed seed and stepped once. Its random state is
-    kept; reset it before the next step.
+    far away; otherwise it is infinite. The environment is reset with a fixed seed and stepped once. If the reward reads
+    the info, a few random steps are played besides. The random state is kept; reset the environment before the next step.
     env_options: the arguments with which the registered environment was made. If others or a wrapper may change its task,
         the spec has no id.
     """
@@ -159,10 +161,32 @@ def _reward_range(env: Environment) -> tuple[float, float]:
         samples = sample_goals(env)
         reward, _ = find_reward(env, samples)
         rewards = np.asarray(reward(samples.achieved, samples.desired, samples.info), np.float64)
+        if _reads_info(reward, samples):  # other steps may add something else, such as the cost of their action
+            rewards = np.append(rewards, _rewards_of_other_steps(env, reward, samples))
     except Exception:  # it rejects made-up goals; `reward_function` reports other errors
         return -np.inf, np.inf
     values = np.unique(rewards + 0.0)  # -0.0 becomes 0.0
     return (float(values[0]), float(values[1])) if len(values) == 2 else (-np.inf, np.inf)
+
+
+def _reads_info(reward: GoalFunction, samples: SampleGoals) -> bool:
+    """Return whether a reward changes with the numbers of the info, or fails for others."""
+    other = {key: ~values if values.dtype.kind == "b" else values + 1 for key, values in samples.info.items()}
+    try:
+        rewards, others = (reward(samples.achieved, samples.desired, info) for info in (samples.info, other))
+    except GoalEnvError:
+        return True
+    return not np.array_equal(rewards, others)
+
+
+def _rewards_of_other_steps(env: Environment, reward: GoalFunction, samples: SampleGoals) -> Array:
+    """Return the rewards of the sample goals with the infos of an episode of random actions."""
+    with random_state_kept(env):
+        episode = play_actions(env, 0, islice(random_actions(env, 0), INFO_STEPS))
+    info, steps, n_goals = episode.goals()[2], len(episode), len(samples.achieved)
+    achieved, desired = (np.repeat(goals, steps, axis=0) for goals in (samples.achieved, samples.desired))
+    repeated = {key: np.concatenate([values] * n_goals) for key, values in info.items()}
+    return np.asarray(reward(achieved, desired, repeated), np.float64)
 
 
 def close_env(env: Environment) -> None:

@@ -21,7 +21,7 @@ from .sample_goals import N_OBSERVED, REQUIRED, SampleGoals, sample_goals
 
 SUCCESS_KEYS = ("is_success", "success")  # of an info, the first that is there
 LEADING_SHAPES = ((), (1,), (8,), (4, 8))
-RTOL, ATOL = 1e-4, 1e-5  # batches may round differently
+RTOL, ATOL = 1e-4, 1e-5  # batches may round differently; both beside the size of the values
 
 
 def reward_function(env: Environment) -> GoalFunction:
@@ -141,7 +141,8 @@ class Trial:
         achieved, desired, info = self.samples.goals(rows)
         if dtype is not None:
             achieved, desired = achieved.astype(dtype), desired.astype(dtype)
-        return np.allclose(function(achieved, desired, info), expected[rows], RTOL, ATOL)
+        wanted = expected[rows]
+        return np.allclose(function(achieved, desired, info), wanted, RTOL, ATOL * float(np.abs(wanted).max(initial=0.0)))
 
     def _single_form(self) -> CallForm:
         problems: list[Exception] = []

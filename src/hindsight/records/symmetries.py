@@ -25,7 +25,7 @@ LARGEST_ORDER = 64  # elements of a group; generators that exceed it never retur
 PARTS = {"o": "observation", "g": "goal", "a": "action"}
 _PART_OF_ARRAY = {"observation": "observation", "achieved_goal": "goal", "desired_goal": "goal", "action": "action"}
 _ENTRY = re.compile(rf"([oga])(\d+)=(?:([+-]?{NUMBER})(?=[+-]))?([+-]?)(?:({NUMBER})\*)?\1(\d+)")
-_TOLERANCE = 1e-6  # largest difference between equal numbers: texts have few digits
+_TOLERANCE = 1e-6  # largest difference between equal numbers, offsets relative to the largest one: texts have few digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +46,13 @@ class Maps:
         factor, offset = self.factor * first.factor[self.source], self.factor * first.offset[self.source] + self.offset
         return Maps(first.source[self.source], factor, offset)
 
-    def is_same(self, other: Maps) -> bool:
-        """Return whether two maps are equal, up to rounding."""
-        pairs = ((self.factor, other.factor), (self.offset, other.offset))
-        return np.array_equal(self.source, other.source) and all(
-            np.abs(one - another).max(initial=0.0) < _TOLERANCE for one, another in pairs
-        )
+    def is_same(self, other: Maps, largest_offset: float) -> bool:
+        """Return whether two maps are equal, up to rounding. largest_offset: of the maps that they are products of."""
+        if not np.array_equal(self.source, other.source):
+            return False
+        factors, offsets = np.abs(self.factor - other.factor), np.abs(self.offset - other.offset)
+        is_close = factors.max(initial=0.0) <= _TOLERANCE
+        return bool(is_close and offsets.max(initial=0.0) <= _TOLERANCE * largest_offset)
 
 
 class Symmetries:
@@ -151,10 +152,11 @@ def _parse(text: str, columns: dict[str, slice]) -> Maps:
 def _generate_group(generators: list[Maps], n: int) -> Maps:
     """Return every product of the generators over n columns, the identity first."""
     found = [Maps(np.arange(n), np.ones(n), np.zeros(n))]
+    largest_offset = max((float(np.abs(each.offset).max(initial=0.0)) for each in generators), default=0.0)
     for known in found:  # the list grows during the loop
         for generator in generators:
             new = generator.after(known)
-            if not any(new.is_same(old) for old in found):
+            if not any(new.is_same(old, largest_offset) for old in found):
                 found.append(new)
             if len(found) > LARGEST_ORDER:
                 raise OptionError(f"The symmetries generate more than {LARGEST_ORDER} maps. Check their signs and offsets.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,33 @@ import numpy as np
 
 from ..errors import FileError, InputError, OptionError
 from ..options import Relabel, ReplayOptions
-from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
+from ..records import Array, ArraySpec, Batch, Episode, GoalSpec, read_record, to_plain
 from ..records.guarded_reward import GuardedReward
+from ..records.reward_scale import RewardScale
 from ..records.symmetries import Symmetries
 from ..storage import as_path, load_arrays, save_arrays
 from .fork_lock import ForkLocks
 from .open_episodes import OpenEpisodes
+from .pipeline import make_pipeline
 from .priorities import ErrorPriorities, make_priorities
 from .rows import check_stored, fraction_of_one, row_dtype, whole_number
 from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler, StoredGoals, count_stored_goals
-from .strategies import RewardFunction, Strategy, check_strategy, choose_termination, read_strategy
+from .strategies import RewardFunction, Strategy, check_strategy, read_strategy
 from .timeline import Timeline
-from .transforms import WeightTransform, check_subgoals, make_augmentations, make_returns, with_info
+from .transforms import WeightTransform
 
 KIND = "hindsight buffer"
 FUNCTIONS = ("compute_reward", "compute_terminated", "compute_success")
-SAVED_ARGUMENTS = ("capacity", "n_envs", "episode_length", "autoreset", "success_reward", "discount", "subgoals")
+SAVED_ARGUMENTS = (
+    "capacity",
+    "n_envs",
+    "episode_length",
+    "autoreset",
+    "success_reward",
+    "failure_reward",
+    "discount",
+    "subgoals",
+)
 MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
 AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
 
@@ -47,7 +57,7 @@ class HindsightBuffer:
     options: relabelling and sampling. `options.strategy` may be a function (rows, steps_done, steps_left, u) -> goal rows.
     compute_terminated, compute_success: as compute_reward; used as options.relabel_terminated says.
     success_reward: with relabel_terminated="success" and no compute_success, a reward of at least this is a success.
-        Samples with a subgoal get this reward where it is reached, and one less elsewhere.
+        Samples with a subgoal get this reward where it is reached, and failure_reward (None: one less) elsewhere.
     episode_length: usual number of steps per episode, which fits the memory to it.
     discount: per step, for n-step returns.
     subgoals: see `hindsight.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
@@ -69,34 +79,28 @@ class HindsightBuffer:
         compute_terminated: RewardFunction | None = None,
         compute_success: RewardFunction | None = None,
         success_reward: float = 0.0,
+        failure_reward: float | None = None,
         episode_length: int | None = None,
         discount: float = 0.98,
         subgoals: Sequence[str] = (),
     ) -> None:
         _refuse_other_types(options, seed, subgoals, (compute_reward, compute_terminated, compute_success))
-        is_spec = isinstance(observation_space, GoalSpec)
-        spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
+        spec = _as_spec(observation_space, action_space)
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
         self.symmetries = Symmetries(options.symmetries, spec)
         self._functions = (compute_reward, compute_terminated, compute_success)
-        self.compute_reward, terminated, success = (with_info(each, options.info_keys) for each in self._functions)
-        termination = choose_termination(options.relabel_terminated, terminated, success, success_reward)
-        self._success_reward, self._discount = success_reward, fraction_of_one("discount", discount)
-        self._returns = partial(make_returns, self.compute_reward, termination, options, self._discount)
-        self._subgoals = check_subgoals(subgoals, options)
+        rewards = failure_reward, success_reward
+        pipeline = self._pipeline = make_pipeline(self._functions, options, discount, subgoals, rewards, self.symmetries)
+        self.compute_reward = pipeline.compute_reward
         n_goals, self.random = count_stored_goals(options), RandomNumbers(seed)
         timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, options.dtype, n_goals)
         self.open_episodes = OpenEpisodes(timeline, n_envs, autoreset)
         timeline.priorities = make_priorities(len(timeline.rows), options)
         rows = RowSampler(timeline, self.random, timeline.priorities)
-        if n_goals:
-            timeline.draw_goals = StoredGoals(rows, self._strategy).draw
+        timeline.draw_goals = StoredGoals(rows, self._strategy).draw if n_goals else None
         goals = GoalSampler(rows, self._strategy, options.n_sampled_goal, options.relabel_at == "episode_end")
         self._weights = WeightTransform(timeline, options.beta)
-        self._extras = ("discount",) if options.n_steps > 1 else ()
-        augmentations = make_augmentations(timeline, self._subgoals, options, success_reward, self.symmetries)
-        weights = [self._weights] if options.prioritized else []
-        self._sampler = Sampler(rows, goals, [self._returns(timeline), *augmentations, *weights], self._extras)
+        self._sampler = Sampler(rows, goals, pipeline.transforms(timeline, self._weights), pipeline.extras)
         self._lock = ForkLocks.make()
 
     def __len__(self) -> int:
@@ -142,6 +146,17 @@ class HindsightBuffer:
     @beta.setter
     def beta(self, beta: float) -> None:
         self._weights.beta = fraction_of_one("beta", beta)
+
+    @property
+    def reward_scale(self) -> RewardScale | None:
+        """Brings sampled rewards to units of the task; None: they are the environment's. It may be set at any time."""
+        return self._pipeline.scale
+
+    @reward_scale.setter
+    def reward_scale(self, scale: RewardScale | None) -> None:
+        with self._lock:
+            self._pipeline = self._pipeline.with_scale(scale, self.timeline.rows["reward"].dtype.name)
+            self._sampler.transforms = self._pipeline.transforms(self.timeline, self._weights)
 
     def update_priorities(self, row: Any, priority: Any) -> None:
         """Set the TD errors of sampled transitions.
@@ -214,7 +229,7 @@ class HindsightBuffer:
             batch_size, timeline = whole_number("batch_size", batch_size, 1), self.open_episodes.as_truncated()
             rows = RowSampler(timeline, self.random)
             goals = GoalSampler(rows, self._strategy, self.options.n_sampled_goal)
-            return Sampler(rows, goals, [self._returns(timeline)], self._extras).sample((batch_size,))
+            return Sampler(rows, goals, [self._pipeline.returns(timeline)], self._pipeline.extras).sample((batch_size,))
 
     def already_achieved_fraction(self, batch: Batch) -> float | None:
         """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
@@ -222,9 +237,7 @@ class HindsightBuffer:
         Achieved means: the reward is as good as at the goal, and that is better than the worst reward for other goals.
         None if no sample is relabelled, if the reward needs info or does not know the goals, or if none is rewarded.
         """
-        if self.options.info_keys or not batch.is_relabelled.any():
-            return None
-        return _achieved_fraction(self.compute_reward, batch)
+        return _achieved_fraction(self, batch)
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
@@ -265,12 +278,9 @@ class HindsightBuffer:
         """
         arrays, data = load_arrays(as_path("path", path), KIND)
         try:
-            buffer = _restore((compute_reward, compute_terminated, compute_success), strategy, arrays, data)
-            if strategy is not None and buffer.strategy != strategy:
-                buffer.strategy = strategy
+            return _restore((compute_reward, compute_terminated, compute_success), strategy, arrays, data)
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError) as problem:
             raise FileError(f"The buffer at {path} cannot be loaded: {problem}") from None
-        return buffer
 
     def __reduce__(self) -> Any:
         """Pickle the contents and the functions, instead of arrays that would no longer be views of each other."""
@@ -281,6 +291,11 @@ class HindsightBuffer:
         """Return a buffer with a copy of the contents and with the same functions, which may belong to an environment."""
         with self._lock:
             return _restore(self._functions, self._strategy, *self.state_dict())
+
+
+def _as_spec(observation_space: Any, action_space: Any) -> GoalSpec:
+    is_spec = isinstance(observation_space, GoalSpec)
+    return observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
 
 
 def _as_episode(episode: Any) -> Episode:
@@ -304,7 +319,7 @@ def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Seque
 
 def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
     """Return what makes the buffer again, except for functions, as strict JSON."""
-    timeline, open_episodes, strategy = buffer.timeline, buffer.open_episodes, buffer.strategy
+    timeline, open_episodes, strategy, pipeline = buffer.timeline, buffer.open_episodes, buffer.strategy, buffer._pipeline
     return {
         "spec": timeline.spec.to_json(),
         "capacity": timeline.capacity,
@@ -312,9 +327,11 @@ def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
         "dtype": timeline.rows["reward"].dtype.name,
         "n_envs": open_episodes.n_envs,
         "autoreset": open_episodes.autoreset,
-        "success_reward": buffer._success_reward,
-        "discount": buffer._discount,
-        "subgoals": list(buffer._subgoals),
+        "failure_reward": pipeline.rewards[0],
+        "success_reward": pipeline.rewards[1],
+        "reward_scale": None if pipeline.scale is None else to_plain(pipeline.scale),
+        "discount": pipeline.discount,
+        "subgoals": list(pipeline.subgoals),
         "options": buffer.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
         "strategy": None if callable(strategy) else str(strategy),
         "functions": [name for name, each in zip(FUNCTIONS, buffer._functions, strict=True) if each is not None],
@@ -331,12 +348,13 @@ def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapp
         open_episodes.check(arrays)
         check_stored("random state", arrays["random_state"], (1,), np.uint64)
         beta, strategy = fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"])
+        scale = data["reward_scale"] and read_record(RewardScale, data["reward_scale"], "scale of the rewards")
     except (KeyError, TypeError, AttributeError, OptionError) as problem:
         raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
     timeline.load(arrays)
     open_episodes.load(arrays)
     buffer.random.state[:] = arrays["random_state"]
-    buffer.beta = beta
+    buffer.beta, buffer.reward_scale = beta, scale
     if strategy is not None and buffer.options.relabel_at == "sample":
         buffer.strategy = strategy
 
@@ -353,6 +371,8 @@ def _restore(
         raise FileError(f"It used {missing[0]}, which is not in the file. Pass {missing[0]}=...")
     buffer = HindsightBuffer(**given, **_saved_arguments(arrays, data, strategy))
     buffer.load_state_dict(arrays, data)
+    if strategy is not None and buffer.strategy != strategy:
+        buffer.strategy = strategy
     return buffer
 
 
@@ -396,9 +416,11 @@ def compile_kernels(symmetries: bool) -> None:
     buffer.sample(1)
 
 
-def _achieved_fraction(compute_reward: RewardFunction, batch: Batch) -> float | None:
-    """Return how many of the relabelled goals were achieved before their step, None if none is rewarded."""
-    here, ask = batch.is_relabelled, GuardedReward(compute_reward)
+def _achieved_fraction(buffer: HindsightBuffer, batch: Batch) -> float | None:
+    """See `HindsightBuffer.already_achieved_fraction`."""
+    here, ask = batch.is_relabelled, GuardedReward(buffer.compute_reward)
+    if buffer.options.info_keys or not here.any():
+        return None
     achieved, goal = batch.achieved_goal[here], batch.goal[here]
     pairs = (achieved, goal), (goal, goal), (achieved, np.roll(goal, 1, axis=0))
     rewards = [found for pair in pairs if (found := ask(*pair, {})) is not None]

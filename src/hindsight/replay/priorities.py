@@ -16,7 +16,8 @@ from .rows import check_stored
 SMALLEST_ERROR = 1e-6  # added to every TD error, so that every transition can be sampled again
 FAN = 16  # children of a node of the sum tree: two cache lines
 LARGEST = 1e100  # error or distance: the sum over any ring remains finite
-SMALLEST_DISTANCE = 1e-3  # in the unit of the goal, added to every distance, so that episodes without movement are sampled
+LEAST_FRACTION = 0.005  # of the way from start to goal, added to every path, so that episodes without movement are sampled
+SMALLEST = 1e-150  # what is added where an episode starts at its goal
 BASE_FRACTION = 0.1  # with `remaining`: fraction of the whole distance that counts for every row of the episode
 
 
@@ -175,7 +176,10 @@ class EnergyPriorities(Priorities):
         moves = np.diff(rows["achieved_goal"].reshape(steps + 1, -1).astype(np.float64), axis=0)
         paths = np.minimum(np.linalg.norm(moves, axis=1)[::-1].cumsum()[::-1], self.cap)
         counts = paths + BASE_FRACTION * paths[0] if self.remaining else np.full(steps, paths[0])
-        self.set(np.arange(first, first + steps), counts + SMALLEST_DISTANCE)
+        start = rows[:1]
+        way = np.linalg.norm(start["desired_goal"].astype(np.float64) - start["achieved_goal"].astype(np.float64))
+        least = min(max(LEAST_FRACTION * float(way), SMALLEST), LARGEST)
+        self.set(np.arange(first, first + steps), counts + least)
 
 
 def make_priorities(n_rows: int, options: ReplayOptions) -> ErrorPriorities | EnergyPriorities | None:

@@ -229,6 +229,13 @@ def fraction_of_one(name: str, value: Any) -> float:
     return float(value)
 
 
+def finite_number(name: str, value: Any) -> float:
+    """Return `value` as a float. Raises OptionError unless it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not math.isfinite(value):
+        raise OptionError(f"{name} must be a finite number, got {value!r}.")
+    return float(value)
+
+
 def check_stored(name: str, array: Any, shape: tuple[int, ...], dtype: Any) -> None:
     """Raise FileError unless a stored array has this shape and dtype."""
     if array.shape != shape or array.dtype != dtype:

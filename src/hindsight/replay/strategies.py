@@ -16,7 +16,6 @@ Which `relabel_terminated` fits which environment:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -140,8 +139,6 @@ def choose_termination(
     """
     if compute_success is not None and rule != "success":
         raise OptionError(f"compute_success needs relabel_terminated='success', got relabel_terminated={rule!r}.")
-    if isinstance(success_reward, bool) or not isinstance(success_reward, int | float) or not math.isfinite(success_reward):
-        raise OptionError(f"success_reward must be a finite number, got {success_reward!r}.")
     match rule:
         case "success":
             return Termination(compute_success) if compute_success else Termination(least_reward=success_reward)

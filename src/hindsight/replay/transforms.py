@@ -13,14 +13,14 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from ..errors import GoalEnvError, OptionError
-from ..options import ReplayOptions
 from ..records import Array, Batch
 from ..records.guarded_reward import GuardedReward
+from ..records.reward_scale import RewardScale
 from ..records.subgoals import TASK, Subgoal, count_subgoals, is_chain, of_first, parse_subgoals
 from ..records.symmetries import Symmetries, differing_columns
 from .kernels import compiled, gather, row_layout, write_rewards
 from .rows import BatchMemory, Draw, as_bytes, read_only
-from .sampler import RandomNumbers, Transform
+from .sampler import RandomNumbers
 from .strategies import AS_STORED, RewardFunction, Termination
 from .timeline import Timeline
 
@@ -44,6 +44,8 @@ class RewardTransform:
     desired_goals: those of all rows. extra_reward: whether the part of a reward that compute_reward leaves out, such as a
         penalty for a crash, is added under every goal; else it is lost where samples are relabelled.
     recomputes_all: whether samples with their own goal get the reward of compute_reward too, instead of the stored one.
+    scale: converts the rewards of all samples to units of the task, and adds to those of an end what follows it; None:
+        rewards stay those of the environment. discount: per step, for what follows an end, below 1.
     """
 
     def __init__(
@@ -54,12 +56,14 @@ class RewardTransform:
         extra_reward: bool = False,
         halvings: int = 0,
         recomputes_all: bool = False,
+        scale: RewardScale | None = None,
+        discount: float = 0.0,
     ) -> None:
         if not callable(compute_reward):
             raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
-        self.compute_reward, self.termination = compute_reward, termination
+        self.compute_reward, self.termination, self.scale = compute_reward, termination, scale
         self._desired_goals, self._extra_reward, self._halvings = desired_goals, extra_reward, halvings
-        self._recomputes_all, self._ask = recomputes_all, GuardedReward(compute_reward)
+        self._recomputes_all, self._ask, self._discount = recomputes_all, GuardedReward(compute_reward), discount
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Overwrite reward and terminated where relabelled. The functions get read-only views.
@@ -67,10 +71,13 @@ class RewardTransform:
         Raises GoalEnvError if a function returns what cannot be used.
         """
         achieved, goal, info = draw.reward_arguments
-        recomputed = reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
+        task_reward = self._call_reward(achieved, goal, info)
+        recomputed = reward = self._in_units(task_reward)
+        if recomputed is not task_reward:
+            batch.reward[:] = self._in_units(batch.reward)
         if self._extra_reward:
             own_goal = read_only(self._desired_goals[batch.row])
-            reward = recomputed + batch.reward - _call(self.compute_reward, "compute_reward", achieved, own_goal, info)
+            reward = recomputed + batch.reward - self._rewards(achieved, own_goal, info)
         is_written = np.ones_like(batch.is_relabelled) if self._recomputes_all else batch.is_relabelled
         if self._halvings:
             reward = np.where(is_written, reward, batch.reward) + self._near_misses(recomputed, achieved, goal, info)
@@ -78,7 +85,33 @@ class RewardTransform:
         if not write_rewards(reward, batch.reward, is_written):
             raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
         if self.termination is not AS_STORED:
-            self._terminate(batch, achieved, goal, info, recomputed)
+            self._terminate(batch, achieved, goal, info, task_reward)
+        if self.scale is not None:
+            self._add_after_ends(self.scale, batch, achieved, info, recomputed)
+
+    def _call_reward(self, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+        return _call(self.compute_reward, "compute_reward", achieved, goal, info)
+
+    def _in_units(self, rewards: Array) -> Array:
+        """Return rewards in units of the task if there is a scale. Those that are in it already are returned themselves."""
+        return rewards if self.scale is None else self.scale.to_units(rewards)
+
+    def _rewards(self, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+        return self._in_units(self._call_reward(achieved, goal, info))
+
+    def _add_after_ends(
+        self, scale: RewardScale, batch: Batch, achieved: Array, info: dict[str, Array], reward: Array
+    ) -> None:
+        """Add what follows an end to the reward of the last step. reward: without extra reward and near misses.
+
+        An end is a success if the reward is as good as if the achieved goal was the desired one.
+        """
+        ended = np.flatnonzero(batch.terminated)
+        if len(ended):
+            goal = read_only(achieved[ended])
+            at_goal = self._rewards(goal, goal, {key: values[ended] for key, values in info.items()})
+            is_success = reward[ended] > at_goal - 0.5
+            batch.reward[ended] += scale.after_end(is_success) * self._discount / (1.0 - self._discount)
 
     def _near_misses(self, reward: Array, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
         """Return what nearer achieved goals add to the rewards, (B,), so that the sum is the mean of all.
@@ -89,17 +122,18 @@ class RewardTransform:
         for k in range(1, self._halvings + 1):
             nearer = read_only((goal + (achieved - goal) * 0.5**k).astype(achieved.dtype))
             rewards = self._ask(nearer, goal, info)
-            total += self._ask_each(nearer, goal, info, reward) if rewards is None else rewards
+            total += self._ask_each(nearer, goal, info, reward) if rewards is None else self._in_units(rewards)
         return np.asarray(total / (1 + self._halvings) - reward)
 
     def _ask_each(self, nearer: Array, goal: Array, info: dict[str, Array], reward: Array) -> Array:
         """Return the rewards of goals that are asked for one by one, (B,), and `reward` where there is no answer."""
         parts = (slice(i, i + 1) for i in range(len(goal)))
         answers = [self._ask(nearer[part], goal[part], {k: v[part] for k, v in info.items()}) for part in parts]
-        return np.array([own if answer is None else answer[0] for own, answer in zip(reward, answers, strict=True)])
+        pairs = zip(reward, answers, strict=True)
+        return np.array([own if answer is None else self._in_units(answer)[0] for own, answer in pairs])
 
     def _terminate(self, batch: Batch, achieved: Array, goal: Array, info: dict[str, Array], reward: Array) -> None:
-        """Overwrite terminated where relabelled. reward: without extra reward, which does not decide success.
+        """Overwrite terminated where relabelled. reward: of the task, without extra reward, which does not decide success.
 
         An episode that its own goal did not end was ended by an event, such as a crash. That ends it under every goal.
         """
@@ -115,7 +149,7 @@ class RewardTransform:
         if function is not None:
             return _call(function, "compute_terminated (or compute_success)", achieved, goal, info).astype(np.bool_)
         if reward is None:
-            reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
+            reward = self._call_reward(achieved, goal, info)
         return np.asarray(reward.astype(np.float32) >= np.float32(least_reward))
 
 
@@ -208,49 +242,30 @@ def with_info(function: Any, info_keys: Sequence[str]) -> Any:
     return lambda achieved, goal, info: function(achieved, goal, None)
 
 
-def make_returns(
-    compute_reward: RewardFunction, termination: Termination, options: ReplayOptions, discount: float, timeline: Timeline
-) -> Transform:
-    """Return the transform that recomputes the rewards of samples of `timeline`: of one step, or of n_steps."""
-    rewards = RewardTransform(
-        compute_reward,
-        termination,
-        timeline.rows["desired_goal"],
-        options.extra_reward,
-        options.reward_halvings,
-        options.reward == "recompute",
-    )
-    return rewards if options.n_steps == 1 else NStepReturn(timeline, rewards, options.n_steps, discount)
-
-
-def check_subgoals(subgoals: Sequence[str], options: ReplayOptions) -> tuple[str, ...]:
-    """Return `subgoals`. Raises OptionError for options that do not fit them."""
-    wanted = {"relabel_at": "sample", "extra_reward": False, "n_steps": 1} if subgoals else {}
-    for name, value in wanted.items():
-        if getattr(options, name) != value:
-            raise OptionError(f"{name} must be {value!r} with subgoals, got {getattr(options, name)!r}.")
-    return tuple(subgoals)
-
-
 class SubgoalTransform:
     """Relabel a fraction of the samples with the goals of subgoals (relay HER, Luo et al. 2023).
 
     Of a chain, the other samples are split evenly between the task's goal and goals that ask for the first objects only.
 
     texts: subgoals as `hindsight.records.subgoals` describes them. The fraction is split evenly between them.
-    success_reward: reward where a subgoal is reached. It is one less elsewhere.
+    rewards: where a subgoal is missed, and where it is reached.
     symmetries: those that are applied to the samples. Those that are applied later must transform the columns of subgoals
         as they do goals. Of a chain they are applied here, before: they may exchange objects.
     """
 
     def __init__(
-        self, timeline: Timeline, texts: Sequence[str], fraction: float, success_reward: float, symmetries: Symmetries
+        self,
+        timeline: Timeline,
+        texts: Sequence[str],
+        fraction: float,
+        rewards: tuple[float, float],
+        symmetries: Symmetries,
     ) -> None:
         self.subgoals: tuple[Subgoal, ...] = parse_subgoals(texts, timeline.spec)
         self._symmetry = SymmetryTransform(symmetries) if is_chain(self.subgoals) and len(symmetries) > 1 else None
         for subgoal in self.subgoals if self._symmetry is None else ():
             _refuse_other_symmetry(subgoal, symmetries)
-        self.fraction, self.success_reward = fraction, success_reward
+        self.fraction, (self._missed, self._reached) = fraction, rewards
         self._observations: Array = timeline.rows["observation"]
         self._row_bytes, _, self._desired_at = row_layout(timeline.rows.dtype)[3:6].tolist()
 
@@ -277,7 +292,7 @@ class SubgoalTransform:
         batch.achieved_goal[here] = of_first(self.subgoals, k, batch.achieved_goal[here], goal)
         batch.next_achieved_goal[here] = reached = of_first(self.subgoals, k, batch.next_achieved_goal[here], goal)
         is_met = np.sqrt(np.square(reached - goal).sum(1)) < self.subgoals[k - 1].placed
-        batch.reward[here] = self.success_reward - 1.0 + is_met
+        batch.reward[here] = np.where(is_met, self._reached, self._missed)
         batch.terminated[here] = False
 
     def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal, element: Array | None) -> None:
@@ -298,7 +313,7 @@ class SubgoalTransform:
         batch.next_achieved_goal[here] = subgoal.fill(reached, others)
         batch.goal[here] = subgoal.fill(goal, others)
         is_met = np.sqrt(np.square(reached - goal).sum(1)) < subgoal.tolerance
-        batch.reward[here] = self.success_reward - 1.0 + is_met
+        batch.reward[here] = np.where(is_met, self._reached, self._missed)
         batch.terminated[here] = False
 
 
@@ -375,15 +390,3 @@ class WeightTransform:
             draw.batch.weight = np.ones(draw.batch.row.shape, np.float32)
         if self._timeline.wraps:
             batch.row[:] = self._timeline.positions(batch.row)
-
-
-def make_augmentations(
-    timeline: Timeline, subgoals: Sequence[str], options: ReplayOptions, success_reward: float, symmetries: Symmetries
-) -> list[Transform]:
-    """Return the transforms of samples whose rewards are known: subgoals, then symmetries."""
-    transforms: list[Transform] = []
-    if subgoals:
-        transforms.append(SubgoalTransform(timeline, subgoals, options.subgoal_fraction, success_reward, symmetries))
-    if len(symmetries) > 1 and not is_chain(parse_subgoals(subgoals, timeline.spec)):
-        transforms.append(SymmetryTransform(symmetries))
-    return transforms

@@ -80,9 +80,9 @@ def find_goal_copies(steps: Steps) -> GoalCopies:
     seen = np.concatenate([steps.observation, steps.next_observation])
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
     columns: list[int | None] = []
+    rounding = EXACT * float(np.abs(achieved).max())
     for values in achieved.T:
-        gap = np.abs(seen - values[:, None]).max(0)
-        equal = np.flatnonzero(gap <= EXACT * max(1.0, float(np.abs(values).max())))
+        equal = np.flatnonzero(np.abs(seen - values[:, None]).max(0) <= rounding)
         columns.append(int(equal[0]) if len(equal) else None)
     varies = [column is not None and np.ptp(values) > 0 for column, values in zip(columns, achieved.T, strict=True)]
     return GoalCopies(tuple(columns) if any(varies) else (None,) * len(columns), len(steps))
@@ -108,13 +108,14 @@ def find_differences(steps: Steps) -> tuple[Difference, ...]:
     seen = np.concatenate([steps.observation, steps.next_observation])
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
     sample = seen[:: max(1, len(seen) // 64)]  # most pairs fail on a few rows already
+    size = np.abs(seen).max(0)
+    rounding = 4 * EXACT * np.maximum(size[live, None], size[live])  # of the difference of each pair
     found: dict[frozenset[int], Difference] = {}  # "c = a - b" and "b = a - c" say the same: one of each triple is kept
     for column in live:
         gap = np.abs(sample[:, live, None] - sample[:, None, live] - sample[:, column, None, None]).max(0)
-        limit = 4 * EXACT * max(1.0, float(np.abs(seen[:, live]).max()))
-        for i, j in np.argwhere(gap <= limit):
+        for i, j in np.argwhere(gap <= rounding):
             left, right = live[i], live[j]
-            exact = np.abs(seen[:, left] - seen[:, right] - seen[:, column]).max() <= limit
+            exact = np.abs(seen[:, left] - seen[:, right] - seen[:, column]).max() <= rounding[i, j]
             if exact and len({column, left, right}) == 3:
                 found.setdefault(frozenset((column, left, right)), Difference(column, left, right))
                 break

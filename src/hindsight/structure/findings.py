@@ -15,11 +15,11 @@ from .mirrors import Mirror
 from .objects import Numbers
 from .relevance import Relevance
 from .rest import Rest
-from .rewards import ACTION_L2, RewardScale
 from .symmetries import Symmetry
 from .units import Units
 from .workspace import Workspace
 
+ACTION_L2 = 0.1
 HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
 HIT_HORIZON = 0.4  # of an episode: with a longer one, to hit now or later is worth nearly the same, and policies wait
 EXACT_AFTER = 2_000  # episodes: from then on most hits lead near the goal, and noise spoils them
@@ -43,6 +43,7 @@ class Finding:
 class Structure:
     """What the steps of a task show.
 
+    is_dense: whether rewards differ on the way to a goal.
     has_object: whether the goal is about something that the action does not move directly.
     contact, relevance, workspace: None without an object, or with too little evidence.
     objects: the numbers of the goal of each object. moved: probing episodes in which each of them began to move.
@@ -57,7 +58,7 @@ class Structure:
     units: Units
     rest: Rest
     inertia: Inertia
-    scale: RewardScale
+    is_dense: bool
     has_object: bool
     copies: GoalCopies
     controlled: ControlledColumns
@@ -92,17 +93,14 @@ class Structure:
 
     def _hyperparameters(self) -> Iterator[Finding]:
         measured = self.rest if self.rest.is_object else self.inertia
-        options = measured.options()
-        scaled = self.scale.options(options.get("action_l2", ACTION_L2))
-        yield from (Finding(*option, measured.evidence()) for option in options.items() if option[0] not in scaled)
-        yield from (Finding(*option, self.scale.evidence()) for option in scaled.items())
+        yield from (Finding(*option, measured.evidence()) for option in measured.options().items())
         if self.chain is not None and self.time_limit is not None:
             yield Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit))
 
     def _without_object(self) -> Iterator[Finding]:
         if self.rest.is_object:
             return
-        horizon, limit = self.inertia.horizon(self.time_limit, self.scale.is_dense), self.time_limit
+        horizon, limit = self.inertia.horizon(self.time_limit, self.is_dense), self.time_limit
         evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield from (Finding(*option, evidence) for option in horizon.items())
         waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
@@ -125,16 +123,13 @@ class Structure:
             subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units),)
             yield Finding("subgoals", subgoals, evidence)
             why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-            yield Finding("action_l2", self._scaled_action_l2(GUIDED_ACTION_L2), why)
+            yield Finding("action_l2", GUIDED_ACTION_L2, why)
         else:
             why = f"the object must be hit, as the tool reaches {self.contact.in_reach:.0%} of the goals"
             yield from (Finding(*option, why) for option in self._options_of_hits().items())
         missing = missing_differences(self.contact, self.differences)
         if missing:
             yield Finding("column_differences", missing, "no columns hold these differences")
-
-    def _scaled_action_l2(self, action_l2: float) -> float:
-        return float(self.scale.options(action_l2).get("action_l2", action_l2))
 
     def _near_misses(self) -> Iterator[Finding]:
         """Yield the options that reward near misses, if so many numbers must be right at once that few steps succeed.
@@ -146,16 +141,15 @@ class Structure:
             why = (
                 f"{n} numbers must be right at once; {self.halvings} halvings of the difference make most starts a success"
             )
-            scaled = float(f"{self._scaled_action_l2(ACTION_L2) / (1 + self.halvings):.2g}")
             yield Finding("reward_halvings", self.halvings, why)
-            yield Finding("action_l2", scaled, why)
+            yield Finding("action_l2", float(f"{ACTION_L2 / (1 + self.halvings):.2g}"), why)
 
     def _options_of_hits(self) -> dict[str, Any]:
         """Return hyperparameters for an object that must leave the tool. A few exact steps decide."""
         limit = self.time_limit or USUAL_LIMIT
         exact_from = EXACT_AFTER * limit
         return {
-            "action_l2": self._scaled_action_l2(HIT_ACTION_L2),
+            "action_l2": HIT_ACTION_L2,
             "discount": round(max(1 - 1 / (HIT_HORIZON * limit), LOWEST_DISCOUNT), 3),
             "exploration_decay": HIT_EXPLORATION,
             "exploration_decay_start": exact_from,

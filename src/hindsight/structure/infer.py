@@ -33,7 +33,7 @@ from .mirrors import Mirror, MirrorFinder
 from .objects import find_objects
 from .relevance import find_relevant_columns
 from .rest import measure_rest
-from .rewards import measure_rewards
+from .rewards import has_dense_rewards
 from .steps import HELD_OUT, Steps
 from .success import count_halvings, find_success_distance, ignores_exchange
 from .symmetries import Symmetry, SymmetryFinder
@@ -77,7 +77,7 @@ def infer_structure(
         units=units,
         rest=rest,
         inertia=inertia,
-        scale=measure_rewards(episodes, spec),
+        is_dense=has_dense_rewards(episodes, spec, compute_reward),
         has_object=is_object,
         copies=copies,
         controlled=controlled,

@@ -1,4 +1,4 @@
-"""What rewards show: their scale, and which of them belong to successes that end an episode."""
+"""What rewards show: whether they lead the way to a goal, and which of them belong to successes that end an episode."""
 
 from __future__ import annotations
 
@@ -6,34 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..records import Episode, GoalSpec
+from ..records.guarded_reward import RewardOf
+from ..records.reward_scale import RewardScale, measure_scale
 
 MIN_SUCCESSES = 3  # that ended an episode
-ACTION_L2 = 0.1  # for rewards that differ by 1
-
-
-@dataclass(frozen=True)
-class RewardScale:
-    """difference: between the rewards of success and failure; if it is_dense, between the 90 % and the 10 % quantile.
-
-    The quantiles are those of the rewards of random steps. Values have the scale of the rewards. A penalty of the
-    action that does not is too large or too small beside them.
-    """
-
-    difference: float
-    is_dense: bool
-
-    def options(self, action_l2: float = ACTION_L2) -> dict[str, Any]:
-        """Return the penalty of the action for this scale. action_l2: for a scale of 1."""
-        return {} if self.difference in (0.0, 1.0) else {"action_l2": float(f"{action_l2 * self.difference:.2g}")}
-
-    def evidence(self) -> str:
-        """Return the evidence in one sentence."""
-        if self.is_dense:
-            return f"the 10 % and the 90 % quantile of the rewards of random steps differ by {self.difference:.2g}"
-        return f"the rewards of success and failure differ by {self.difference:.2g}"
 
 
 @dataclass
@@ -77,10 +54,11 @@ class Endings:
         return f"{self.n_ended} of {self.n_ended} successes ended their episode, with rewards that no other step has"
 
 
-def measure_rewards(episodes: Sequence[Episode], spec: GoalSpec) -> RewardScale:
-    """Return the scale of the reward, from episodes with random actions."""
-    if np.isfinite([spec.reward_low, spec.reward_high]).all():
-        return RewardScale(float(spec.reward_high - spec.reward_low), is_dense=False)
-    rewards = np.concatenate([episode.reward for episode in episodes])
-    low, high = np.quantile(rewards, [0.1, 0.9]).tolist()
-    return RewardScale(high - low, is_dense=True)
+def has_dense_rewards(episodes: Sequence[Episode], spec: GoalSpec, compute_reward: RewardOf | None) -> bool:
+    """Return whether rewards differ on the way to a goal. Without compute_reward, all but two values count as such.
+
+    What info adds to a reward, such as a cost of the action, does not make it dense.
+    """
+    if RewardScale.of_task(spec) is not None:
+        return False
+    return compute_reward is None or not measure_scale(compute_reward, episodes).is_sparse

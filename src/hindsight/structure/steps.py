@@ -11,6 +11,7 @@ import numpy as np
 from ..records import Array, Episode
 
 CLIP = 5.0  # standard deviations
+ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
 HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
 
 
@@ -133,8 +134,9 @@ def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Arr
 
 
 def standardize(values: Array) -> Array:
-    """Return the columns with mean 0 and standard deviation 1, clipped to CLIP."""
-    centred = (values - values.mean(0)) / (values.std(0) + 1e-6)
+    """Return the columns with mean 0 and standard deviation 1, clipped to CLIP. Constant ones, up to rounding, become 0."""
+    deviation = values.std(0) + ROUNDING * np.abs(values).max(0, initial=0.0)
+    centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
     return np.asarray(np.clip(centred, -CLIP, CLIP))
 
 

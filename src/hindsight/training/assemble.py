@@ -25,11 +25,13 @@ from ..options import STRUCTURE, ReplayOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec
+from ..records.reward_scale import UNIT_RANGE, RewardScale
 from ..rollout.collect import RolloutSetup
 from ..rollout.processes import ProcessPool
 from ..rollout.ray_source import RayPool
 from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
 from ..structure import is_flat
+from .actions import can_take
 from .counts import Counts
 from .machine import usable_cores
 from .saved_model import SavedModel
@@ -91,11 +93,15 @@ class Assembly:
 
     def agent(self, stored: Mapping[str, Array] | None = None) -> Agent:
         """Return a new agent. Raises MissingExtraError if torch is missing. stored: as for `make_agent`."""
-        spec = self.spec
-        if self.settings.replay.extra_reward:  # compute_reward, from which the range was read, is not the whole reward
-            spec = replace(spec, reward_low=-np.inf, reward_high=np.inf)
+        scale = RewardScale.of_task(self.spec)
+        # with an extra reward compute_reward, from which the range was read, is not the whole reward
+        is_known = scale is not None and not self.settings.replay.extra_reward
+        low, high = UNIT_RANGE if is_known else (-np.inf, np.inf)
+        spec = replace(self.spec, reward_low=low, reward_high=high)  # buffers convert rewards
         try:
-            return make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(_AGENT_STREAM), stored)
+            agent = make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(_AGENT_STREAM), stored)
+            agent.reward_scale = scale
+            return agent
         except ModuleNotFoundError as problem:
             raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
 
@@ -120,7 +126,15 @@ class Assembly:
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = self._recorded
         steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
-        return Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM))
+        demonstrations = Demonstrations(
+            name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM)
+        )
+        if other := [episode.number for episode in episodes if not can_take(policy, episode.action)]:
+            raise OptionError(
+                f"episode {other[0]} of the data set {name!r} has larger actions than action_scale allows. Leave out "
+                f"action_scale, or record smaller actions"
+            )
+        return demonstrations
 
     @cached_property
     def _recorded(self) -> Sequence[Episode]:
@@ -141,8 +155,8 @@ class Assembly:
 
         compile_kernels(bool(replay.symmetries))
         settings, environment = self.settings, self.environment
-        given, highest = settings.training.success_reward, self.spec.reward_high
-        least = given if given is not None else highest if np.isfinite(highest) else None
+        given, scale = settings.training.success_reward, RewardScale.of_task(self.spec)
+        least = given if given is not None else scale.success if scale else None
         is_success_rule = replay.relabel_terminated == "success"
         compute_success = self._find(success_function) if is_success_rule and given is None else None
         if is_success_rule and least is None and compute_success is None:
@@ -311,6 +325,9 @@ def assemble(
         counter = StepCounter(environment)
         spec = read_spec(counter, arguments)
         report = _check(environment, chosen, options) if check else None
+        if report is not None and report.facts is not None:
+            low, high = report.facts.reward_range
+            spec = replace(spec, reward_low=low, reward_high=high)
         checked = _observed(report, can_remake=not isinstance(env, gymnasium.Env))
         final = chosen or _recipe_of(environment, spec, arguments)
 

@@ -57,7 +57,8 @@ def warn_of_other_rewards(name: str, episodes: Sequence[Episode], compute_reward
     n_different = 0
     for episode in episodes:
         reward = compute_reward(episode.achieved_goal[1:], episode.desired_goal[:-1], dict(episode.info))
-        n_different += int(np.count_nonzero(~np.isclose(reward, episode.reward, rtol=1e-3, atol=1e-4)))
+        rounding = 1e-4 * float(np.abs(episode.reward).max(initial=0.0))
+        n_different += int(np.count_nonzero(~np.isclose(reward, episode.reward, rtol=1e-3, atol=rounding)))
     if n_different:
         warnings.warn(
             f"{n_different} of {sum(map(len, episodes))} rewards of the data set {name!r} are not those of the "

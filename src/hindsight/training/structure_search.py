@@ -81,6 +81,7 @@ class Run(Protocol):
     settings: Settings
     counts: Counts
     success: UnguidedSuccess
+    demonstrations: Demonstrations | None
 
     @property
     def rollouts(self) -> Jobs:
@@ -228,7 +229,7 @@ class StructureSearch:
         state, steps = self.state, run.counts.env_steps
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
         if not found.rest.is_object:  # whether columns show an object may need more episodes
-            if self._may_be_too_strong(found):
+            if run.demonstrations is None and self._may_be_too_strong(found):  # they use the whole range
                 self._compare_scales(run, episodes)
             else:
                 self._learn(run, found)

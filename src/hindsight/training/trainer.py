@@ -11,6 +11,7 @@ from ..options import Settings
 from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
+from .actions import can_take
 from .counts import Counts
 from .demonstrations import Demonstrations
 from .episode_store import EpisodeStore, observe
@@ -209,9 +210,11 @@ class Trainer:
     ) -> None:
         """Go on with other buffers, which get the stored episodes, and maybe another agent. Jobs in flight are dropped.
 
-        why_new: why the agent is a new one.
+        Episodes with actions that the agent cannot take any more, because it uses a part of their range, are left out:
+        networks would see these actions as several times the largest one. why_new: why the agent is a new one.
         """
-        stored, is_new = self.buffer.timeline.episodes(), agent is not self.agent
+        stored = [each for each in self.buffer.timeline.episodes() if can_take(agent.policy_spec, each.action)]
+        is_new = agent is not self.agent
         for episode in stored:
             buffer.add_episode(episode)
         if is_new:

@@ -11,12 +11,14 @@ from ..agents import Agent
 from ..errors import HindsightError
 from ..options import Settings
 from ..records import Array, Batch
+from ..records.reward_scale import measure_scale
 from ..replay.buffer import HindsightBuffer
 from .counts import Counts
 from .demonstrations import Demonstrations
 from .metrics import Meter
 
 _ACHIEVED = "train/goals_already_achieved"  # fraction of the relabelled goals
+MEASURED_EPISODES = 100  # that show the scale of rewards
 UPDATES_PER_DRAW = 8  # the cost of a call is shared, and the batches still fit the cache
 
 
@@ -44,6 +46,8 @@ class UpdateLoop:
         """Make the updates that `counts` owes, and call `poll` in between. A fraction of an update is carried over."""
         batches_each = self.agent.batches_per_update
         due = int(counts.owed_updates // batches_each)
+        if due:
+            self._set_reward_scale()
         self._follow_schedules(counts.env_steps)
         with _fast_arithmetic(self.settings.training.threads):
             for first in range(0, due, UPDATES_PER_DRAW):
@@ -55,6 +59,7 @@ class UpdateLoop:
         """Make at least `n_updates` updates from the demonstrations alone, and at most one draw of batches more."""
         assert self.demonstrations is not None, "the options say so"
         n_batches, last = UPDATES_PER_DRAW * self.agent.batches_per_update, counts.offline_updates + n_updates
+        self._set_reward_scale()
         with _fast_arithmetic(self.settings.training.threads):
             while counts.offline_updates < last:
                 with self.demonstrations.buffer.random.restored_on_error():
@@ -68,7 +73,7 @@ class UpdateLoop:
     def _learn(self, n_batches: int, counts: Counts, meter: Meter) -> None:
         """Learn from one draw of batches. If drawing them raises an error, it can be repeated with the same result."""
         with ExitStack() as stack:
-            for buffer in (self.buffer, *([self.demonstrations.buffer] if self.demonstrations else ())):
+            for buffer in self._buffers:
                 stack.enter_context(buffer.random.restored_on_error())
             batches = self._draw(n_batches, meter)
         self.is_updating = True
@@ -101,8 +106,21 @@ class UpdateLoop:
         replay = self.settings.replay
         self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / max(1, self.last_step)))
         if (relabel := replay.relabel_at_step(env_steps)) is not None:
-            for buffer in (self.buffer, *([self.demonstrations.buffer] if self.demonstrations else ())):
+            for buffer in self._buffers:
                 buffer.strategy = relabel
+
+    @property
+    def _buffers(self) -> list[HindsightBuffer]:
+        return [self.buffer, *([self.demonstrations.buffer] if self.demonstrations else [])]
+
+    def _set_reward_scale(self) -> None:
+        """Let all buffers sample rewards in the units that the agent learns in. An unknown scale is measured once."""
+        if self.agent.reward_scale is None:
+            buffer = next(buffer for buffer in self._buffers if len(buffer))
+            self.agent.reward_scale = measure_scale(buffer.compute_reward, buffer.timeline.episodes(MEASURED_EPISODES))
+        for buffer in self._buffers:
+            if buffer.reward_scale != self.agent.reward_scale:
+                buffer.reward_scale = self.agent.reward_scale
 
     def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
         if priorities:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hindsight.records import ArraySpec, Episode, GoalSpec
-from hindsight.structure.rewards import Endings, RewardScale, measure_rewards
+from hindsight.structure.rewards import Endings, has_dense_rewards
 
 NUMBER = ArraySpec((1,), "float32", (-1.0,), (1.0,))
 
@@ -16,22 +16,20 @@ def episode(rewards, terminated=False, success=False):
     return Episode(places, places, places, places[1:], np.array(rewards, float), terminated, success)
 
 
-@pytest.mark.parametrize(("low", "high", "options"), [(-1.0, 0.0, {}), (0.0, 20.0, {"action_l2": 2.0})])
-def test_the_scale_of_two_rewards_is_their_difference(low, high, options):
-    assert measure_rewards([episode([low, low])], spec(low, high)).options() == options
-
-
-def test_the_scale_of_other_rewards_leaves_out_rare_ones():
-    """From 0 to 20 in steps of 1: the 10 % quantile is 2, the 90 % quantile 18. A single penalty changes little."""
-    scale = measure_rewards([episode(np.arange(21.0))], spec(-np.inf, np.inf))
-    assert scale.difference == pytest.approx(16.0)
-    assert scale.options(action_l2=0.5) == {"action_l2": 8.0}
-    crash = measure_rewards([episode([*np.arange(21.0), -1e6])], spec(-np.inf, np.inf))
-    assert crash.difference == pytest.approx(16.0, abs=2)
-
-
-def test_rewards_that_are_all_the_same_change_nothing():
-    assert RewardScale(0.0, is_dense=True).options() == {}
+@pytest.mark.parametrize(
+    ("low", "high", "compute_reward", "is_dense"),
+    [
+        (0.0, 100.0, None, False),
+        (-np.inf, np.inf, None, True),
+        (-np.inf, np.inf, lambda achieved, goal, info: -np.abs(achieved - goal)[:, 0], True),
+        (-np.inf, np.inf, lambda achieved, goal, info: 100.0 * (achieved == goal)[:, 0] - info["cost"], False),
+    ],
+    ids=["two values", "not known", "distance", "two values minus a cost"],
+)
+def test_rewards_are_dense_if_they_lead_the_way_to_a_goal(low, high, compute_reward, is_dense):
+    places, info = np.arange(5.0)[:, None], {"cost": np.array([0.1, 0.5, 0.2, 0.3])}
+    walk = Episode(places, places, np.full((5, 1), 2.0), places[1:], np.zeros(4), info=info)
+    assert has_dense_rewards([walk], spec(low, high), compute_reward) == is_dense
 
 
 def endings_of(*episodes):
