@@ -1,12 +1,15 @@
 """Fixtures of all tests."""
 
+import json
 import signal
 import sys
+from types import SimpleNamespace
 
 import gymnasium
 import pytest
 
 from counted_env import Counted
+from hindsight import extras
 
 
 @pytest.fixture
@@ -42,3 +45,14 @@ def default_signal_handlers():
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def installed_from(monkeypatch):
+    """Pretend that the package was installed from this url, or from the index for None."""
+
+    def pretend(url):
+        text = json.dumps({"url": url}) if url else None
+        monkeypatch.setattr(extras.metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: text))
+
+    return pretend

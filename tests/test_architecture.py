@@ -11,7 +11,7 @@ import pytest
 import hindsight
 
 ROOT = Path(hindsight.__file__).parent
-BASE = {"errors", "memory", "records", "storage", "options"}  # plain data that every folder may import
+BASE = {"errors", "extras", "memory", "records", "storage", "options"}  # plain data that every folder may import
 COMMAND_LINE = {"cli", "commands", "__main__"}  # may import everything, and nothing else may import it
 MAY_IMPORT = {  # folder or top module: what it may import of the package. A module that is not listed may import everything
     "errors": set(),

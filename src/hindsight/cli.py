@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         return BROKEN_PIPE
     except ModuleNotFoundError as problem:
-        from .commands.extras import missing_extra
+        from .extras import missing_extra
 
         print(f"hindsight: {missing_extra(words[0], problem)}", file=sys.stderr)
         return 1

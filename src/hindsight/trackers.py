@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import MissingExtraError
+from .extras import install_line
 from .storage import read_bytes, save_bytes
 
 LONGEST_ID = 1_000  # bytes
@@ -79,7 +80,7 @@ def refuse_missing(names: Sequence[str]) -> None:
     """Raise MissingExtraError if the package of a tracker, of the same name, is not installed."""
     for name in names:
         if find_spec(name) is None:
-            raise MissingExtraError(f'--{name} needs {name}: pip install "hindsight-rl[{name}]"')
+            raise MissingExtraError(f"--{name} needs {name}: {install_line(name)}")
 
 
 TRACKERS: dict[str, Callable[[Path, Mapping[str, Any], int], Any]] = {

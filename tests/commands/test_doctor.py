@@ -1,6 +1,3 @@
-import json
-from types import SimpleNamespace
-
 import pytest
 from packaging.requirements import Requirement
 
@@ -26,28 +23,6 @@ def test_each_part_has_a_line_with_its_versions():
     assert {finding.level for finding in found.values()} == {"good"}
     assert found["train, play, evaluate"].text == "torch 2.13.0+cpu"
     assert list(found) == ["HindsightBuffer, HER.load", "train, play, evaluate", doctor.PURPOSES["robotics"], "extra other"]
-
-
-@pytest.fixture
-def installed_from(monkeypatch):
-    """Pretend that the package was installed from this url, or from the index for None."""
-
-    def pretend(url):
-        text = json.dumps({"url": url}) if url else None
-        monkeypatch.setattr(doctor.metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: text))
-
-    return pretend
-
-
-def test_the_line_that_installs_an_extra(installed_from, tmp_path):
-    installed_from(None)
-    assert doctor.install_line("panda") == 'pip install "hindsight-rl[panda]"'
-    assert doctor.install_line("") == 'pip install "hindsight-rl"'
-    installed_from("file:///a/wheel%20house/hindsight_rl-0.1.0-py3-none-any.whl")
-    assert doctor.install_line("panda") == 'pip install "/a/wheel house/hindsight_rl-0.1.0-py3-none-any.whl[panda]"'
-    (tmp_path / "constraints.txt").touch()
-    installed_from(tmp_path.as_uri())
-    assert doctor.install_line("panda") == f'pip install -c {tmp_path}/constraints.txt "{tmp_path}[panda]"'
 
 
 def test_a_missing_package_and_a_wrong_version_have_a_fix(installed_from):

@@ -49,9 +49,9 @@ def test_an_id_is_made_with_its_options_and_render_mode(registered):
 @pytest.mark.parametrize(
     ("env_id", "command"),
     [
-        ("FetchReach-v4", r'pip install "hindsight-rl\[robotics\]"'),
-        ("PandaReach-v3", 'pip install "hindsight-rl\\[panda\\]"'),
-        ("parking-v0", 'pip install "hindsight-rl\\[parking\\]"'),
+        ("FetchReach-v4", r'pip install .*\[robotics\]"'),
+        ("PandaReach-v3", r'pip install .*\[panda\]"'),
+        ("parking-v0", r'pip install .*\[parking\]"'),
         ("nowhere.at.all:Thing-v0", "nowhere.at.all"),
     ],
 )

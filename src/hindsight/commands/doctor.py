@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -14,15 +13,14 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlparse
 
 from packaging.requirements import Requirement
 
 from .. import __version__
 from ..envs.rendering import APT_GL, has_display
+from ..extras import DISTRIBUTION, install_line
 from ..training.machine import usable_cores
 
-DISTRIBUTION = "hindsight-rl"
 REQUIRED = frozenset({"", "train"})  # extras without which hardly any command works
 PURPOSES = {  # of the extras
     "": "HindsightBuffer, HER.load",
@@ -86,17 +84,6 @@ def _part(extra: str, needed: Sequence[Requirement], installed: Mapping[str, str
     if not problems:
         return Finding("good", name, ", ".join(f"{r.name} {installed[r.name]}" for r in needed))
     return Finding("missing" if extra in REQUIRED else "note", name, "; ".join(problems), install_line(extra))
-
-
-def install_line(extra: str) -> str:
-    """Return the line that installs an extra: from the checkout or wheel that was installed, or from the index."""
-    try:
-        url = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}").get("url", "")
-    except metadata.PackageNotFoundError:
-        url = ""
-    place = Path(unquote(urlparse(url).path)) if url.startswith("file:") else None
-    constraints = f"-c {place / 'constraints.txt'} " if place and (place / "constraints.txt").exists() else ""
-    return f'pip install {constraints}"{place or DISTRIBUTION}{f"[{extra}]" if extra else ""}"'
 
 
 def _problem(requirement: Requirement, version: str | None) -> str | None:

@@ -16,6 +16,7 @@ from torch import Tensor
 from ..agents.networks import Network, actor_architecture
 from ..agents.policy import PolicySpec, PolicyWeights
 from ..errors import MissingExtraError
+from ..extras import install_line
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..records.subgoals import TASK, acting_goals
 from ..records.waypoints import Waypoints
@@ -107,7 +108,7 @@ def export_onnx(saved: SavedModel, path: Path) -> None:
     try:
         import onnxscript  # noqa: F401 - torch needs it, but fails late and with a long message
     except ImportError:
-        raise MissingExtraError('ONNX export needs onnx and onnxscript: pip install "hindsight-rl[onnx]"') from None
+        raise MissingExtraError(f"ONNX export needs onnx and onnxscript: {install_line('onnx')}") from None
     with _silence():
         program: Any = torch.onnx.export(
             module,

@@ -16,6 +16,7 @@ import gymnasium
 from gymnasium.envs.registration import find_highest_version, parse_env_id
 
 from ..errors import GoalEnvError, HindsightError, MissingExtraError, UnknownNameError, nearest
+from ..extras import install_line
 from .random_play import Environment
 from .rendering import APT_GL
 
@@ -66,7 +67,7 @@ def _import_simulator(env_id: str) -> None:
     if found is None:
         return
     module, extra = found
-    install = f'pip install "hindsight-rl[{extra}]"'
+    install = install_line(extra)
     if module == ROBOTICS:
         _require_mujoco(install)
     with contextlib.redirect_stderr(io.StringIO()):  # notices about environments without goals

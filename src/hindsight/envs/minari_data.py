@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
+from ..extras import install_line
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from .goal_functions import SUCCESS_KEYS
 from .random_play import Environment
@@ -86,7 +87,7 @@ def _minari() -> Any:
         import h5py  # noqa: F401
         import minari
     except ImportError as problem:
-        raise MissingExtraError(f'Data sets need minari ({problem}): pip install "hindsight-rl[minari]"') from None
+        raise MissingExtraError(f"Data sets need minari ({problem}): {install_line('minari')}") from None
     return minari
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MissingExtraError, RunFolderError
+from ..extras import install_line
 from ..storage import save_bytes, write_csv
 from .comparison import comparison_page, comparison_text
 from .page import Page, link, run_page
@@ -191,7 +192,7 @@ def _plotly_script() -> str:
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
-        raise MissingExtraError('A report needs plotly. Install it with: pip install "hindsight-rl[report]"') from None
+        raise MissingExtraError(f"A report needs plotly: {install_line('report')}") from None
     return str(get_plotlyjs())
 
 

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from ..errors import MissingExtraError, OptionError, WorkerError
+from ..extras import install_line
 from .collect import Collector, Job, RolloutSetup
 from .job_result import JobResult, run_job
 from .workers import Worker, WorkerLostError
@@ -163,7 +164,7 @@ def connect(workers: int, address: str | None) -> tuple[ModuleType, bool]:
     try:
         import ray
     except ImportError:
-        raise MissingExtraError('engine="ray" needs Ray: pip install "hindsight-rl[ray]"') from None
+        raise MissingExtraError(f"engine='ray' needs Ray: {install_line('ray')}") from None
     if ray.is_initialized():
         return ray, False
     try:

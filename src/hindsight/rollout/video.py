@@ -13,6 +13,7 @@ from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment
 from ..envs.rendering import APT_GL
 from ..errors import GoalEnvError, MissingExtraError, OptionError
+from ..extras import install_line
 from ..records import Array, Episode
 from .collect import EVALUATION, PolicyActor, environment_seed, play_episode
 
@@ -111,7 +112,7 @@ def captioned(frame: Array, caption: str, success: bool | None) -> Any:
     try:
         from PIL import Image, ImageDraw, ImageFont
     except ImportError:
-        raise MissingExtraError('A video needs Pillow: pip install "hindsight-rl[train]"') from None
+        raise MissingExtraError(f"A video needs Pillow: {install_line('train')}") from None
     picture = Image.fromarray(frame)
     size = max(10, picture.height // 24)
     height = 2 * size - size % 2  # even, as .mp4 requires
@@ -129,7 +130,5 @@ def _mp4_writer(path: Path, frames_per_second: int) -> Any:
         import imageio.v2
         import imageio_ffmpeg  # noqa: F401  (imageio finds it, but does not say how to install it)
     except ImportError:
-        raise MissingExtraError(
-            'Writing .mp4 needs ffmpeg: pip install "hindsight-rl[video]", or name a .gif file.'
-        ) from None
+        raise MissingExtraError(f"Writing .mp4 needs ffmpeg. Name a .gif file, or: {install_line('video')}") from None
     return imageio.v2.get_writer(path, fps=frames_per_second, macro_block_size=2)

@@ -21,6 +21,7 @@ from ..envs.goal_functions import reward_function, success_function, terminated_
 from ..envs.minari_data import read_episodes
 from ..envs.step_counter import StepCounter
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
+from ..extras import install_line
 from ..options import STRUCTURE, ReplayOptions, Settings
 from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
@@ -103,7 +104,7 @@ class Assembly:
             agent.reward_scale = scale
             return agent
         except ModuleNotFoundError as problem:
-            raise MissingExtraError(f'training needs torch ({problem}): pip install "hindsight-rl[train]"') from None
+            raise MissingExtraError(f"training needs torch ({problem}): {install_line('train')}") from None
 
     def buffers(self, policy: PolicySpec) -> tuple[HindsightBuffer, Demonstrations | None]:
         """Return a new buffer, and the demonstrations if the settings name any. policy: names the subgoals.

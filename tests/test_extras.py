@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from hindsight import HER
-from hindsight.commands.extras import OF_TRAIN, missing_extra
+from hindsight.extras import OF_TRAIN, install_line, missing_extra
 
 DISTRIBUTION_OF = {"PIL": "pillow"}  # others have the name of their module
 RUN = """
@@ -46,11 +46,22 @@ def run_without(packages, commands):
     return json.loads(done.stdout)
 
 
+def test_the_line_that_installs_an_extra(installed_from, tmp_path):
+    installed_from(None)
+    assert install_line("panda") == 'pip install "hindsight-rl[panda]"'
+    assert install_line("") == 'pip install "hindsight-rl"'
+    installed_from("file:///a/wheel%20house/hindsight_rl-0.1.0-py3-none-any.whl")
+    assert install_line("panda") == 'pip install "/a/wheel house/hindsight_rl-0.1.0-py3-none-any.whl[panda]"'
+    (tmp_path / "constraints.txt").touch()
+    installed_from(tmp_path.as_uri())
+    assert install_line("panda") == f'pip install -c {tmp_path}/constraints.txt "{tmp_path}[panda]"'
+
+
 def test_the_extras_have_the_packages():
-    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    report, train = ({Requirement(line).name for line in extras[name]} for name in ("report", "train"))
+    listed = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    report, train = ({Requirement(line).name for line in listed[name]} for name in ("report", "train"))
     assert {DISTRIBUTION_OF.get(module, module) for module in OF_TRAIN} == (train | report) - {"hindsight-rl"}
-    assert "hindsight-rl[report]" in extras["train"]
+    assert "hindsight-rl[report]" in listed["train"]
 
 
 def test_another_missing_module_is_raised_again():
