@@ -61,7 +61,7 @@ class Player(NamedTuple):
 
 def record(player: Player, name: str, episodes: int, seed: int) -> list[Episode]:
     """Play episodes, write them as the data set `name`, and return them. Raises what `write_episodes` raises."""
-    check_new(name)
+    check_new(name, player.environment)
     with closing(player.environment):
         played = []
         for number in progress(range(episodes), episodes, "episodes"):
