@@ -1,13 +1,14 @@
+import gymnasium
 import numpy as np
 import pytest
 
-from hindsight import HER
+from hindsight import HER, PointReach
 from hindsight.cli import main
 from hindsight.envs.goal_env import make_goal_env, read_spec
 from hindsight.envs.minari_data import read_episodes
 
 pytest.importorskip("h5py")
-pytest.importorskip("minari")
+MinariStorage = pytest.importorskip("minari.dataset.minari_storage").MinariStorage
 SCRIPT = """
 import numpy as np
 
@@ -83,3 +84,21 @@ def test_what_cannot_be_recorded_is_named(source, message, capsys, folder):
 def test_a_function_needs_an_environment(capsys):
     assert record("my_controllers:towards_goal", "--output", "demo/point-v0") == 1
     assert "Give --env ENV" in capsys.readouterr().err
+
+
+def test_an_environment_that_was_registered_by_its_class_is_recorded(monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "ByClass-v0", gymnasium.envs.registration.EnvSpec("ByClass-v0", PointReach))
+    assert record("my_controllers:towards_goal", "--env", "ByClass-v0", "--output", "demo/point-v0") == 0
+    assert len(read_episodes("demo/point-v0", read_spec(make_goal_env("ByClass-v0")))) == 3
+
+
+def test_nothing_is_left_of_a_recording_that_fails(monkeypatch, folder):
+    def fail(*arguments, **options):
+        raise ValueError("no HDF5 today")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MinariStorage, "update_metadata", fail)  # one of the last steps of Minari
+        words = ["my_controllers:towards_goal", "--env", "PointReach-v0", "--output", "demo/point-v0"]
+        assert record(*words) == 1
+    assert not list(folder.glob("data/**/*.hdf5"))
+    assert record(*words) == 0

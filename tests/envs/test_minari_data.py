@@ -3,29 +3,14 @@ from dataclasses import replace
 import gymnasium
 import numpy as np
 import pytest
+from recorded import episode
 
-from hindsight import PointReach
 from hindsight.envs.goal_env import read_spec
 from hindsight.envs.minari_data import read_episodes, write_episodes
 from hindsight.errors import FileError, OptionError
-from hindsight.records import Episode
 
 pytest.importorskip("h5py")
 minari = pytest.importorskip("minari")
-
-
-@pytest.fixture
-def env(monkeypatch, tmp_path):
-    """A task of episodes of 3 steps, and an empty folder of data sets."""
-    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
-    return PointReach(max_steps=3)
-
-
-def episode(env, seed=0, **changes):
-    rng = np.random.default_rng(seed)
-    rows = {key: rng.uniform(-1, 1, (4, *space.shape)).astype("f4") for key, space in env.observation_space.items()}
-    values = {"action": rng.uniform(-1, 1, (3, 2)).astype("f4"), "reward": np.array([-1.0, -1.0, 0.0]), "success": True}
-    return Episode(**{**rows, **values, "info": {"load": np.arange(3.0)}, **changes})
 
 
 def test_what_is_written_is_read(env):

@@ -1,6 +1,7 @@
 """Every reader of a file, on a valid file of a short run."""
 
 import itertools
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,10 @@ from hindsight import HER, HindsightBuffer, ReplayOptions
 from hindsight.agents.policy import Policy
 from hindsight.compat.cpprb import HindsightReplayBuffer
 from hindsight.envs.goal_env import make_goal_env, read_spec
+from hindsight.envs.minari_data import read_episodes, write_episodes
 from hindsight.recipes import load_recipe
 from hindsight.recipes.suite import load_suite
+from hindsight.records import Episode
 from hindsight.report.comparison import comparison_text
 from hindsight.report.page import run_page
 from hindsight.report.run import read_run
@@ -49,13 +52,14 @@ env_options = ["n_bits=5"]
 class Reader(NamedTuple):
     """A valid file, and a function that reads it, uses the result, and returns what can be compared.
 
-    kind: of a safetensors file, "" for text.
+    kind: of a safetensors file, "" for others. has_checksum: a damaged file is refused, or the load is equal.
     """
 
     name: str
     path: Path
     read: Callable[[], object]
     kind: str = ""
+    has_checksum: bool = False
 
 
 def make_readers(folder):
@@ -74,7 +78,7 @@ def make_readers(folder):
     ]
     names = ("settings.json", "ended.json", "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl")
     readers += [Reader(f"report of {name}", report / name, lambda: _use_run(report)) for name in names]
-    return [*readers, *_run_readers(folder / "resumed"), *_buffer_readers(folder)]
+    return [*readers, *_run_readers(folder / "resumed"), *_buffer_readers(folder), *_data_set_readers(folder / "data_sets")]
 
 
 def _use_policy(path):
@@ -173,3 +177,27 @@ def _cpprb_reader(path):
         return {name: array.tobytes() for name, array in batch.items()}
 
     return Reader("cpprb buffer", path, read, "cpprb buffer")
+
+
+def _data_set_readers(folder):
+    """Return the readers of the two files of a data set. The process finds data sets in `folder` from now on."""
+    folder.mkdir()
+    os.environ["MINARI_DATASETS_PATH"] = str(folder)
+    env, name = make_goal_env(ENVIRONMENT), "demo/point-v0"
+    shapes = {key: space.shape for key, space in env.observation_space.items()}
+
+    def episode(number):
+        rng, steps = np.random.default_rng(number), 10 + number
+        rows = {key: rng.uniform(-1, 1, (steps + 1, *shape)).astype(np.float32) for key, shape in shapes.items()}
+        action = rng.uniform(-1, 1, (steps, 2)).astype(np.float32)
+        return Episode(**rows, action=action, reward=-np.ones(steps), success=True, info={"load": np.arange(float(steps))})
+
+    def read():
+        read = read_episodes(name, read_spec(env), ("load",))
+        return [
+            [np.asarray(value).tobytes() for value in vars(each).values() if not isinstance(value, dict)] for each in read
+        ]
+
+    write_episodes(name, env, [episode(number) for number in range(3)], "a test")
+    for file in ("main_data.hdf5", "metadata.json"):
+        yield Reader(f"data set {file}", folder / name / "data" / file, read, has_checksum=True)
