@@ -358,6 +358,7 @@ def test_an_evaluation_after_learn_is_in_the_folder_and_in_the_report(model, tmp
     assert [each.desired_goal for each in run.evaluated] == [o.desired_goal for e in (first, second) for o in e.outcomes]
     page = run_page(run)
     assert "Not evaluated yet" not in page.verdict.title
+    assert page.verdict.text.endswith("The run ended after all its steps.")
     assert [plot.key for section in page.sections for plot in section.plots if plot.goals] == ["goals-0-1"]
     assert [path.name for path in (folder / "policies").iterdir()] == ["latest.safetensors"]
     model.close()

@@ -226,7 +226,7 @@ class RunFolder:
         self._lines.write()
         self._write_table()
         steps = counts.env_steps - counts.unfinished_steps
-        why = "solved" if trainer.is_solved else "steps" if steps >= self.settings.training.steps else "stopped"
+        why = "solved" if trainer.is_solved else "steps" if steps >= trainer.updates.last_step else "stopped"
         storage.save_bytes(self.path / ENDING, storage.json_text(Ending(why, steps)._asdict()).encode())
 
     def close(self) -> None:
