@@ -218,6 +218,20 @@ def test_what_is_not_strict_json_is_refused(text):
         storage.parse_json(text, "here")
 
 
+def test_many_small_values_are_refused_before_they_take_memory(tmp_path):
+    (tmp_path / "settings.json").write_text('{"x": [' + "[]," * 500_001 + "0]}")
+    with pytest.raises(FileError, match=r"settings\.json has more than 1,000,000 values"):
+        storage.read_json(tmp_path / "settings.json")
+
+
+def test_an_open_file_larger_than_the_memory_is_not_copied(monkeypatch):
+    monkeypatch.setattr(storage, "free_memory", lambda: 1_000)
+    file = io.BytesIO(bytes(5_000_000))
+    with pytest.raises(FileError, match="the file"):
+        storage.load_arrays(file, "test")
+    assert file.tell() == 1_000
+
+
 def test_only_an_object_is_a_json_file(tmp_path):
     (tmp_path / "settings.json").write_text("[1]")
     with pytest.raises(FileError, match="holds a list"):

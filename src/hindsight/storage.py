@@ -16,7 +16,6 @@ import io
 import json
 import math
 import os
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,11 +31,14 @@ from .memory import free_memory
 from .records import Array
 
 FORMAT = 1
+_PART = 1 << 20  # bytes of an open file that are copied at once
 _DTYPES = {"b1": "BOOL", "u1": "U8", "i1": "I8", "u2": "U16", "i2": "I16", "f2": "F16"} | {
     f"{kind}{size}": f"{kind.upper()}{8 * size}" for size in (4, 8) for kind in "uif"
 }
 _LARGEST_JSON = 16 << 20  # bytes
 _LARGEST_HEADER = 64 << 20  # bytes; a checkpoint has the evaluations so far in it
+_MOST_VALUES = 1_000_000  # of a file or a line; three goals that are images have 300,000
+_MOST_VALUES_OF_HEADER = 4_000_000
 _LARGEST_LINES = 4 << 30  # bytes of a file of JSON lines: with the default options, the records of 10^9 steps
 _LONGEST_LINE = 16 << 20  # bytes; an evaluation episode of a task with images as goals has about 1 MB
 
@@ -75,7 +77,9 @@ def load_arrays(path_or_file: str | Path | BinaryIO, kind: str) -> tuple[dict[st
         return _load(str(path_or_file), kind, str(path_or_file))
     _require_binary(path_or_file, "read")
     with tempfile.NamedTemporaryFile() as copy:
-        shutil.copyfileobj(path_or_file, copy)
+        left = free_memory()
+        while left > 0 and (part := path_or_file.read(min(left, _PART))):
+            left -= copy.write(part)
         copy.flush()
         return _load(copy.name, kind, "the file")
 
@@ -134,8 +138,14 @@ def finite(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def parse_json(text: str | bytes, place: str) -> Any:
-    """Return what strict JSON holds. Raises FileError, naming `place`, for anything else, NaN and infinity included."""
+def parse_json(text: str | bytes, place: str, most_values: int = _MOST_VALUES) -> Any:
+    """Return what strict JSON holds. Raises FileError, naming `place`, for anything else, NaN and infinity included.
+
+    most_values: each takes up to 100 bytes of memory, however short it is in the text.
+    """
+    plain = text if isinstance(text, str) else text.decode("latin-1")
+    if sum(plain.count(mark) for mark in ",[{") > most_values:
+        raise FileError(f"{place} has more than {most_values:,} values: it is damaged, or not ours")
     try:
         return json.loads(text, parse_constant=_finite_number, parse_float=_finite_number)
     except (ValueError, RecursionError) as problem:
@@ -300,7 +310,7 @@ def _check_sizes(path: Path, place: str) -> None:
 
 
 def _parse_header(text: str, kind: str, place: str) -> dict[str, Any]:
-    header = parse_json(text, place)
+    header = parse_json(text, place, _MOST_VALUES_OF_HEADER)
     found = (header.get("kind"), header.get("format")) if isinstance(header, dict) else (None, None)
     if found != (kind, FORMAT) or not isinstance(header.get("data"), dict):
         raise FileError(

@@ -507,6 +507,19 @@ def test_a_wrong_action_space_is_refused_with_the_agents_that_fit(name):
         make(name, spec=make_spec(is_discrete=not is_discrete))
 
 
+@pytest.mark.parametrize(("name", "options"), [("dqn", {"dueling": True}), ("qrdqn", {})])
+def test_more_actions_than_matrices_can_have_are_refused_before_memory_is_allocated(name, options):
+    spec = replace(make_spec(), action=ArraySpec((), "int64", (0.0,), (10.0**6 - 1,), 10**6))
+    with pytest.raises(OptionError, match=r"1,000,000 actions are too many with dueling=True or .* quantiles"):
+        make(name, spec=spec, **options)
+
+
+def test_a_state_of_another_size_is_refused_before_the_agent_is_made():
+    options = AGENT_OPTIONS["td3"](hidden=(4096,) * 16, device="cpu")
+    with pytest.raises(FileError, match=r"has [\d,]+ weights, but those that are stored have the shape \(3,\)"):
+        make_agent("td3", make_spec(), options, 0, {"weights": np.zeros(3, np.float32)})
+
+
 def test_agents_are_made_by_name():
     with pytest.raises(UnknownNameError, match="Did you mean 'td3'"):
         make_agent("td33", make_spec(), DDPGOptions(), 0)

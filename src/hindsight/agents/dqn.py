@@ -8,10 +8,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..errors import OptionError
 from ..options import ChoiceOptions, DQNOptions, QRDQNOptions
 from ..records import GoalSpec
 from . import losses
-from .networks import Adam, TargetUpdate, allocate, architectures, choose_device, combine_outputs
+from .networks import MOST_WEIGHTS, Adam, TargetUpdate, allocate, architectures, choose_device, combine_outputs
 from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
 
@@ -37,6 +38,7 @@ class DQN:
         self.value_range = losses.value_range(spec, options)
 
         self._shape = (self.policy_spec.n_actions, n_quantiles)
+        _check_matrices(self._shape[0], n_quantiles, dueling)
         self._dueling = losses.dueling_matrix(self._shape[0]).to(device) if dueling else None
         self._actor_matrix = losses.quantile_mean_matrix(*self._shape).to(device) if n_quantiles > 1 else self._dueling
         [critic] = architectures(self.policy_spec)
@@ -91,6 +93,15 @@ class DQN:
     def actor_weights(self) -> Tensor:
         """Return the flat weights of a network that returns the mean return of each action."""
         return self.weights if self._actor_matrix is None else combine_outputs(self.critic, self._actor_matrix)
+
+
+def _check_matrices(n_actions: int, n_quantiles: int, dueling: bool) -> None:
+    """Raise OptionError if the matrices between outputs and values would be larger than any network."""
+    size = n_actions * (n_actions + 1 if dueling else n_actions * n_quantiles if n_quantiles > 1 else 0)
+    if size > MOST_WEIGHTS:
+        raise OptionError(
+            f"{n_actions:,} actions are too many with dueling=True or {n_quantiles} quantiles. Use DQN without dueling."
+        )
 
 
 def make_dqn(spec: GoalSpec, options: DQNOptions, seed: int) -> DQN:

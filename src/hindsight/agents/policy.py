@@ -311,7 +311,7 @@ class Policy:
             return self._mean_and_std(outputs)
         if self.spec.kind == "deterministic":
             raise InputError("A deterministic policy has no distribution. Use `act` or `predict`.")
-        greedy = np.eye(self.spec.n_actions)[outputs.argmax(-1)]
+        greedy = (outputs.argmax(-1)[..., None] == np.arange(self.spec.n_actions)).astype(np.float64)
         eps = 0.0 if exploration is None else 1.0 if exploration.is_random else exploration.random_eps
         return np.asarray((1.0 - eps) * greedy + eps / self.spec.n_actions)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
 from ..records import Array
@@ -20,6 +20,7 @@ from .statistics import finite_points
 
 NOT_OURS = "The file is damaged, or `hindsight train` did not write it."
 GOAL_NUMBERS = 3  # of each goal, the first ones, are kept: episodes.jsonl has no more
+MOST_NAMES = 10_000  # in a line
 MOST_EPISODES = 100_000  # that are kept of evaluation, and of training: the maps of goals have 4,000
 MOST_CHANGES = 100_000  # of options
 MOST_NUMBERS = 100_000_000  # of metrics, 8 bytes each; with 50 metrics, records of 2 * 10^9 steps
@@ -122,7 +123,7 @@ class ChangeFacts(_Parsed):
 
     env_steps: FiniteFloat
     seconds: FiniteFloat
-    changes: tuple[ChangedOption, ...] = ()
+    changes: Annotated[tuple[ChangedOption, ...], FailFast()] = ()
     new_agent: str = ""
 
 
@@ -252,7 +253,7 @@ def _validated(data: Any, form: TypeAdapter[T], place: Path | str) -> T:
     try:
         return form.validate_python(data)
     except ValidationError as problem:
-        error = problem.errors(include_url=False)[0]
+        error = problem.errors(include_url=False, include_context=False, include_input=False)[0]
         name = ".".join(map(str, error["loc"])) or "the content"
         raise FileError(f"{place}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
 
@@ -260,6 +261,8 @@ def _validated(data: Any, form: TypeAdapter[T], place: Path | str) -> T:
 def _records(place: Path, form: TypeAdapter[T]) -> Iterator[T | None]:
     """Yield the records of a file of JSON lines in the given form, None for a line that is damaged."""
     for number, (_, record) in enumerate(read_lines(place), 1):
+        if record is not None and len(record) > MOST_NAMES:
+            raise FileError(f"{place}, line {number} has more than {MOST_NAMES:,} names. {NOT_OURS}")
         yield None if record is None else _validated(record, form, f"{place}, line {number}")
 
 
