@@ -13,6 +13,7 @@ evaluations; "solved" is the first of them.
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import sys
 from collections.abc import Callable
@@ -52,7 +53,7 @@ def curve(task: Callable[[], Any], seed: int, steps: int) -> list[int]:
 
 def solved_at(success: list[int]) -> float:
     """Return the steps of the first of two evaluations in a row with enough success; infinite without."""
-    pairs = zip(success, success[1:], strict=False)
+    pairs = itertools.pairwise(success)
     return next((EVERY * i for i, pair in enumerate(pairs, 1) if min(pair) >= SOLVED), float("inf"))
 
 
