@@ -88,6 +88,8 @@ def test_a_healthy_run_has_no_warning(tmp_path):
 def test_possible_returns(tmp_path):
     path = write_run(tmp_path / "run")
     assert possible_returns(read_run(path)) == pytest.approx((-10.0, 0.0))
+    change_settings(path, spec={"reward_low": 0.0, "reward_high": 100.0})  # values are in units of the task
+    assert possible_returns(read_run(path)) == pytest.approx((-10.0, 0.0))
     change_settings(path, options={"extra_reward": True})
     assert possible_returns(read_run(path)) == (-np.inf, np.inf)
 

@@ -41,14 +41,16 @@ class NetworkOptions(OptionRecord, title="Networks"):
 
 
 class UpdateOptions(OptionRecord, title="Updates"):
-    """The temporal-difference update."""
+    """The temporal-difference update. Rewards and values are in units of the task: a success is 0, a failure -1."""
 
     learning_rate: PositiveFloat = Field(1e-3, description="learning rate of Adam")
     discount: Annotated[float, Gt(0), Lt(1)] = Field(0.98, description="discount factor (gamma) per environment step")
     tau: Rate = Field(0.005, description="Polyak rate of the target networks; 1 copies the online networks")
     target_period: PositiveSteps = Field(1, description="policy updates between two updates of the target networks")
     policy_ema: Rate = Field(1.0, description="EMA rate of the evaluated policy per update; 1 disables it")
-    clip_targets: bool = Field(True, description="clip targets to the returns that the range of rewards makes possible")
+    clip_targets: bool = Field(
+        True, description="clip targets to the returns that two rewards make possible: -1/(1 - discount) to 0"
+    )
     gradient_clip: PositiveFloat | None = Field(None, description="largest norm of a network's gradient; None: no limit")
 
 
@@ -75,7 +77,9 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
 
     normalize: bool = Field(True, description="normalize observations and goals by their running mean and deviation")
     normalizer_clip: Annotated[float, Ge(1)] = Field(5.0, description="clip normalized values to plus and minus this")
-    normalizer_eps: PositiveFloat = Field(1e-2, description="smallest standard deviation that values are divided by")
+    normalizer_eps: PositiveFloat = Field(
+        1e-2, description="smallest deviation that values are divided by, or a tenth of the spread of the goals if less"
+    )
     observe_achieved_goal: bool = Field(False, description="networks see achieved_goal besides observation and goal")
     goal_features: GoalFeatures = Field("none", description="also input: goal - achieved_goal, or equal entries")
     hidden_observation: Columns = Field((), description="observation columns hidden from networks")
@@ -120,7 +124,9 @@ class DQNOptions(ChoiceOptions, title="DQN"):
     """Deep Q-learning (Mnih et al. 2015)."""
 
     dueling: bool = Field(False, description="separate streams for state value and advantages (Wang et al. 2016)")
-    critic_error: ErrorName = Field("huber", description="loss on the TD error: squared, or huber (linear beyond 1)")
+    critic_error: ErrorName = Field(
+        "huber", description="loss on the TD error: squared, or huber (linear beyond 1, in units of the task)"
+    )
 
 
 class QRDQNOptions(ChoiceOptions, title="QR-DQN"):
@@ -149,7 +155,9 @@ class SubgoalOptions(OptionRecord, title="Subgoals"):
 class CloningOptions(OptionRecord, title="Demonstrations"):
     """Behaviour cloning of demonstrations (Nair et al. 2018)."""
 
-    bc_weight: NonNegativeFloat = Field(1.0, description="weight of the squared distance to demonstrated actions")
+    bc_weight: NonNegativeFloat = Field(
+        1.0, description="weight of the squared distance to demonstrated actions, where failure costs 1 per step"
+    )
     q_filter: bool = Field(True, description="clone only actions that the critics value more than the policy's")
 
 
@@ -163,7 +171,9 @@ class ActorCriticOptions(CloningOptions, SubgoalOptions, NoiseOptions, AgentOpti
         1.0, description="fraction of the action range that is used, about its middle"
     )
     actor_layer_norm: bool = Field(False, description="LayerNorm without scale and shift before each ReLU of the actor")
-    action_l2: NonNegativeFloat = Field(0.1, description="weight of the mean squared action in the actor's loss")
+    action_l2: NonNegativeFloat = Field(
+        0.1, description="weight of the mean squared action in the actor's loss, where failure costs 1 per step"
+    )
 
     @model_validator(mode="after")
     def _enough_critics(self) -> Self:
@@ -194,7 +204,9 @@ class SACOptions(ActorCriticOptions, title="SAC"):
     action_l2: NonNegativeFloat = 0.0
     random_eps: Fraction = 0.0
     noise: NonNegativeFloat = 0.0
-    entropy_coefficient: PositiveFloat = Field(1.0, description="initial weight of the entropy in the return (alpha)")
+    entropy_coefficient: PositiveFloat = Field(
+        1.0, description="initial weight of the entropy in the return (alpha), where failure costs 1 per step"
+    )
     entropy_learning_rate: NonNegativeFloat | None = Field(
         None, description="its learning rate; None: learning_rate; 0: none"
     )

@@ -125,7 +125,9 @@ class SamplingOptions(OptionRecord, title="Sampling"):
     alpha: Fraction = Field(0.6, description="exponent of the priority with prioritized; 0 samples uniformly")
     beta: Fraction = Field(0.4, description="initial exponent of the importance weights; it rises to 1 during the run")
     energy_priority: bool = Field(False, description="sample by how far the achieved goal moved (Zhao and Tresp 2018)")
-    energy_cap: PositiveFloat | None = Field(None, description="with energy_priority: largest distance that counts")
+    energy_cap: PositiveFloat | None = Field(
+        None, description="with energy_priority: largest distance that counts, in the unit of the goals"
+    )
     energy_remaining: bool = Field(False, description="with energy_priority: count the distance still to come")
     symmetries: Texts = Field(
         (), description='rotations and mirrors under which the task is the same, as in "o0=-o0 g0=-g0 a0=-a0"'

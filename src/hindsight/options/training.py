@@ -25,7 +25,9 @@ class RunOptions(OptionRecord, title="Run"):
     capacity: Capacity = Field(1_000_000, description="transitions in the replay buffer")
     threads: Threads = Field(1, description="threads of torch; one is the fastest for small networks")
     success_reward: float | None = Field(
-        None, description="least reward of a success, for relabel_terminated='success'; None: the higher one of two rewards"
+        None,
+        description="least reward of a success, as the environment returns it, for relabel_terminated='success'; "
+        "None: the higher one of two rewards",
     )
     structure: StructureSource | None = Field(
         None,

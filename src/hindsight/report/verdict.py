@@ -12,6 +12,7 @@ import numpy as np
 
 from ..records import Array
 from ..records.definitions import first_solved, rank_of_evaluation, return_range
+from ..records.reward_scale import UNIT_RANGE
 from .run import Run
 from .statistics import finite_points, mean_window, moving_mean
 from .text import duration, environment_steps
@@ -82,10 +83,11 @@ def solved_at_step(run: Run) -> float | None:
 
 
 def possible_returns(run: Run) -> tuple[float, float]:
-    """Return the lowest and the highest possible discounted return, infinite if unknown."""
+    """Return the lowest and the highest possible discounted return in units of the task, infinite if unknown."""
     if run.options.extra_reward:  # the range of the reward does not include these rewards
         return -math.inf, math.inf
-    return return_range(run.settings.spec.reward_low, run.settings.spec.reward_high, run.options.discount)
+    has_two_rewards = math.isfinite(run.settings.spec.reward_low) and math.isfinite(run.settings.spec.reward_high)
+    return return_range(*UNIT_RANGE, run.options.discount) if has_two_rewards else (-math.inf, math.inf)
 
 
 def warnings_of(run: Run) -> list[str]:
