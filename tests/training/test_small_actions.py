@@ -63,9 +63,9 @@ def test_an_eighth_of_the_range_is_used_where_it_suffices():
         assert (state.phase, state.first_scaled) == ("learning", 3)
         assert settings.agent_options.action_scale == 0.125
         assert "0.125 of the range" in settings.reasons["action_scale"]
-        assert model.trainer.counts.episodes == 11 + 3  # three random ones, eight that compare, and those since
+        assert model.trainer.counts.episodes == 11 + 2  # three random ones, eight that compare, and those since
         episodes = model.trainer.buffer.timeline.episodes()
-    assert [len(episode) for episode in episodes] == [200] * 4 + [300] * 3
+    assert [len(episode) for episode in episodes] == [200] * 4 + [300] * 2
     assert max(np.abs(episode.action).max() for episode in episodes) <= 0.125
 
 

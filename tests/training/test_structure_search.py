@@ -276,12 +276,12 @@ class LongEpisodes(DenseReach):
         return observation, reward, False, self.steps >= 3_000, info
 
 
-@pytest.mark.parametrize("random_steps", [50, 1_200])
+@pytest.mark.parametrize("random_steps", [50, 2_400])
 def test_learning_begins_after_the_random_steps_however_long_episodes_are(random_steps):
     with HER(LongEpisodes, check=False, **FAST | {"random_steps": random_steps}) as model:
         while model.trainer.search.is_warm_up:
             model.trainer.learn_from_next_job()
-        assert model.trainer.counts.env_steps == max(random_steps, 600)  # three episodes of 200 steps, or of 400
+        assert model.trainer.counts.env_steps == max(random_steps, 1_500)  # three episodes of 500 steps, or of 800
         model.trainer.learn_from_next_job()
         assert model.trainer.counts.updates > 0
 
