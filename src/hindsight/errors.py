@@ -89,6 +89,10 @@ class WorkerError(CollectError):
     """Worker processes failed more often than they are restarted."""
 
 
+class JobLostError(WorkerError):
+    """A job ended its worker, took longer than `job_timeout`, or had a damaged result, at every attempt."""
+
+
 def line_of_user(problem: BaseException) -> traceback.FrameSummary | None:
     """Return the last line outside Python, its packages and this library that led to an error; None if there is none."""
     paths = sysconfig.get_paths()

@@ -25,6 +25,7 @@ from .rollout.workers import Source
 from .storage import as_path
 from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet
 from .training.counts import Counts
+from .training.ending import finished
 from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
 from .training.events import EpisodesStored
 from .training.one_thread import OneThread
@@ -110,7 +111,7 @@ class HER:
                 self._steps_before = trainer.counts.env_steps
             until = trainer.counts.env_steps + total_timesteps
             trainer.updates.last_step = self.settings.training.steps if "steps" in self.settings.given else until
-            with files.ending(trainer) if files else nullcontext():
+            with finished(files, trainer) if files else nullcontext():
                 _learn(self, until, callbacks, files, interrupts)
         return self
 

@@ -66,7 +66,7 @@ def test_after_an_error_the_next_episode_gets_a_new_environment(counted):
     given = counted()
     given.step = None
     collector = Collector(setups.setup(counted), given)
-    with pytest.raises(CollectError, match=r"Episode 0 failed in the environment \(TypeError"):
+    with pytest.raises(CollectError, match=r"Episode 0 \(reset seed \d+\) failed in the environment \(TypeError"):
         collector.collect(THREE)
     assert len(collector.collect(THREE)) == 3
     assert (counted.made, counted.closed) == (2, 0)

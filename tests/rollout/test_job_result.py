@@ -8,7 +8,7 @@ import setups
 from test_collect import same
 
 from hindsight.agents.policy import Exploration
-from hindsight.errors import WorkerError
+from hindsight.errors import JobLostError
 from hindsight.records import OBSERVATION_KEYS, Episode
 from hindsight.rollout.collect import TRAINING, Collector, Job
 from hindsight.rollout.job_result import JobResult, checksum, run_job
@@ -118,7 +118,7 @@ def test_a_job_with_only_faulty_results_fails():
     with WorkerSource(FaultyPool([foreign] * MAX_ATTEMPTS), 1) as source:
         ticket = source.submit(JOB)
         with pytest.raises(
-            WorkerError, match=r"Episodes \(3, 4\) could not .* 3 attempts. The last result was rejected: foreign"
+            JobLostError, match=r"Training episodes 3, 4 .* no result in 3 attempts. The last result was rejected: foreign"
         ):
             source.result(ticket)
         assert len(source.result(ticket)) == 2

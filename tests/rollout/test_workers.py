@@ -11,10 +11,11 @@ from test_collect import same
 
 from hindsight import PointReach
 from hindsight.agents.policy import Exploration
-from hindsight.errors import CollectError, OptionError, WorkerError
-from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job
+from hindsight.errors import CollectError, JobLostError, OptionError, WorkerError
+from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, environment_seed
+from hindsight.rollout.local_source import LocalSource
 from hindsight.rollout.processes import ProcessPool
-from hindsight.rollout.workers import LocalSource, WorkerSource
+from hindsight.rollout.workers import WorkerSource
 
 
 def jobs(count):
@@ -149,7 +150,8 @@ def test_a_job_that_kills_every_worker_fails_and_names_the_signal(start, marker)
     with (
         start(setups.dies_always, 1) as source,
         pytest.raises(
-            WorkerError, match=r"Episodes \(0, 1\) could not be collected in 3 attempts.*(SIGKILL|Actor\w*Error)"
+            WorkerError,
+            match=r"Training episodes 0, 1 \(reset seeds \d+, \d+\): no result in 3 attempts.*(SIGKILL|Actor\w*Error)",
         ),
     ):
         source.result(source.submit(jobs(1)[0]))
@@ -174,7 +176,10 @@ def test_a_failed_job_can_be_run_again_in_this_process(marker):
     source = LocalSource(setups.setup(setups.fails), setups.fails())
     ticket = source.submit(jobs(1)[0])
     setups.Sabotaged.marker = marker
-    with pytest.raises(CollectError, match=r"Episode 0 failed in the environment \(RuntimeError: the simulator exploded\)"):
+    with pytest.raises(
+        CollectError,
+        match=r"Episode 0 \(reset seed \d+\) failed in the environment \(RuntimeError: the simulator exploded\)",
+    ):
         source.result(ticket)
     marker.unlink()
     assert len(source.result(ticket)) == 2
@@ -214,8 +219,91 @@ def test_a_dropped_job_that_is_running_is_ignored(start, marker):
 def test_workers_that_end_before_they_are_ready_are_an_error(start):
     with start(setups.never_made, 1) as source:
         ticket = source.submit(jobs(1)[0])
-        with pytest.raises(WorkerError, match=r"3 workers ended before they were ready.*workers=0"):
+        with pytest.raises(WorkerError, match=r"No worker could be started \(the last one ended .*workers=0"):
             source.result(ticket)
+
+
+def results_of(source, jobs):
+    tickets = [source.submit(job) for job in jobs]
+    while source.workers:  # a local source would not wait for them
+        source.poll()
+    return [episode for ticket in tickets for episode in source.result(ticket)]
+
+
+def test_if_no_worker_starts_this_process_does_the_work_and_says_so_once(start):
+    expected = [episode for job in jobs(4) for episode in Collector(setups.setup(setups.short)).collect(job)]
+
+    def make_local(time_limit):
+        return LocalSource(setups.setup(setups.short), setups.short(), setups.short(), time_limit)
+
+    with start(setups.never_made, 1, 600.0, None, False, make_local) as source:
+        with pytest.warns(RuntimeWarning, match=r"No worker could be started \(the last one ended .*does their") as warned:
+            found = results_of(source, jobs(4))
+        assert all(same(a, b) for a, b in zip(found, expected, strict=True))
+        assert len(warned) == 1
+        source.poll()
+
+
+class NeverReady:
+    """A pool whose workers never become ready, or cannot be started at all."""
+
+    fix, is_ready, process_id, problem = "none", False, 0, None
+
+    def start_worker(self):
+        if self.problem:
+            raise self.problem
+        return self
+
+    def wait(self, workers, timeout):
+        return []
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_workers_that_are_never_ready_are_not_waited_for_forever(monkeypatch):
+    monkeypatch.setattr("hindsight.rollout.workers.START_TIMEOUT", 0.0)
+    local = LocalSource(setups.setup(setups.short), setups.short())
+    with WorkerSource(NeverReady(), 1, make_local=lambda limit: local) as source:
+        with pytest.warns(RuntimeWarning, match="No worker was ready within 0 s. This process does their work"):
+            ticket = source.submit(jobs(1)[0])
+        assert len(source.workers) == 1  # it gets jobs once it is ready
+        assert len(source.result(ticket)) == 2
+
+
+def test_a_machine_with_too_many_processes_does_the_work_in_this_one():
+    pool = NeverReady()
+    pool.problem = BlockingIOError(11, "Resource temporarily unavailable")
+    local = LocalSource(setups.setup(setups.short), setups.short())
+    with WorkerSource(pool, 2, make_local=lambda limit: local) as source:
+        with pytest.warns(RuntimeWarning, match="No worker could be started .*temporarily unavailable.*does their work"):
+            ticket = source.submit(jobs(1)[0])
+        assert pool.is_closed
+        assert len(source.result(ticket)) == 2
+
+
+class Hanging(NeverReady):
+    """A pool whose workers are ready and never answer."""
+
+    is_ready, starts = True, 0
+
+    def start(self, source, ticket, job):
+        self.starts += 1
+
+    def restart(self):
+        return "by signal SIGKILL"
+
+
+def test_a_job_that_takes_too_long_three_times_fails_and_names_its_seeds():
+    pool, [job] = Hanging(), jobs(1)
+    with WorkerSource(pool, 1, 1e-6) as source:
+        ticket, seed = source.submit(job), environment_seed(0, TRAINING, 0)
+        with pytest.raises(
+            JobLostError,
+            match=rf"Training episodes 0, 1 \(reset seeds {seed}, \d+\): .* 3 attempts.*longer than job_timeout",
+        ):
+            source.result(ticket)
+    assert pool.starts == 3
 
 
 def test_an_error_of_the_constructor_has_the_workers_traceback(start):

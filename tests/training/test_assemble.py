@@ -10,7 +10,7 @@ from short_runs import OPTIONS, her, short
 from hindsight import HER, BitFlipping, PointReach
 from hindsight.cli import main
 from hindsight.errors import FileError, GoalEnvError, OptionError
-from hindsight.rollout.workers import LocalSource
+from hindsight.rollout.local_source import LocalSource
 from hindsight.training.assemble import environment_id
 from hindsight.training.machine import usable_cores
 

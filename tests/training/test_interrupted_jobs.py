@@ -11,9 +11,10 @@ from short_runs import SMALL, her, same_bytes, short
 from hindsight import HER, PointReach, storage
 from hindsight.errors import GoalEnvError, HindsightError
 from hindsight.replay.timeline import Timeline
-from hindsight.rollout.workers import LocalSource
+from hindsight.rollout.local_source import LocalSource
 from hindsight.training import structure_search
 from hindsight.training.checkpoint import trainer_state
+from hindsight.training.ending import finished
 from hindsight.training.run_folder import RunFolder
 from hindsight.training.saved_model import SavedModel
 from hindsight.training.trainer import Trainer
@@ -61,7 +62,7 @@ def train(model, path, resumes=False):
     """Train to the end in a folder."""
     with RunFolder(path, model.settings, model.spec) as folder:
         folder.resume(model.trainer) if resumes else folder.begin()
-        with folder.ending(model.trainer):
+        with finished(folder, model.trainer):
             for event in model.trainer.run(STEPS):
                 folder.listen(model.trainer, event)
 
@@ -120,7 +121,7 @@ def learn_inferred(path, resumes=False):
     with HER("PointReach-v0", recipe="default", **INFERRED) as model:
         with RunFolder(path, model.settings, model.spec) as folder:
             folder.resume(model.trainer) if resumes else folder.begin()
-            with folder.ending(model.trainer):
+            with finished(folder, model.trainer):
                 for event in model.trainer.run(120):
                     folder.listen(model.trainer, event)
         return content(path, model), json.loads((path / "settings.json").read_text())["options"]

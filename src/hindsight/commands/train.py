@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import re
 import shlex
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from ..envs.check import Finding
 from ..errors import HindsightError
@@ -21,6 +23,7 @@ from ..report.text import environment_steps
 from ..report.verdict import warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
+from ..training.ending import finished, print_error
 from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
 from ..training.stop_signals import STOPPING, held_back
@@ -78,7 +81,7 @@ class Training:
             report = LiveReport(self.path)
             with held_back(STOPPING) as received:
                 try:
-                    with folder.ending(self.trainer):
+                    with finished(folder, self.trainer, report=_end_process):
                         self._loop(folder, report, received)
                 finally:
                     page = report.finish()
@@ -196,6 +199,12 @@ class Training:
         if search is not None and search.is_warm_up and self.trainer.counts.env_steps > random_steps:
             return "the run was still looking for the structure of the task (--structure none does not)"
         return f"random_steps is {random_steps:,}"
+
+
+def _end_process(problem: str) -> NoReturn:
+    """Print why the process cannot go on, and end it at once: its main thread never returns to Python."""
+    print_error(problem)
+    os._exit(1)
 
 
 def _structure_text(settings: Settings, searches: bool) -> str:

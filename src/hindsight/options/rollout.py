@@ -51,7 +51,9 @@ class WorkerOptions(OptionRecord, title="Workers"):
     )
     episodes_per_job: EpisodesPerJob = Field(1, description="episodes collected with the same weights")
     policy_lag: PolicyLag = Field(0, description="age of the weights in jobs; policy_lag + 1 jobs run at once")
-    job_timeout: Annotated[float, Ge(1), Le(WEEK)] = Field(600.0, description="seconds after which a worker is replaced")
+    job_timeout: Annotated[float, Ge(1), Le(WEEK)] = Field(
+        600.0, description="seconds for an episode in a worker, or a step in this process; it is tried three times"
+    )
 
 
 class GuideOptions(OptionRecord, title="Subgoals"):

@@ -82,6 +82,13 @@ class Job:
     version: int = 0
     policy: PolicySpec | None = None
 
+    def __str__(self) -> str:
+        """Return the episodes with the seeds of their resets, as the beginning of a sentence."""
+        kind = "Training" if self.stream == TRAINING else "Evaluation"
+        seeds = [str(environment_seed(self.run_seed, self.stream, number)) for number in self.episodes]
+        numbers, ending = ", ".join(map(str, self.episodes)), "s" * (len(seeds) > 1)
+        return f"{kind} episode{ending} {numbers} (reset seed{ending} {', '.join(seeds)})"
+
 
 def environment_seed(run_seed: int, stream: int, episode: int) -> int:
     """Return the seed of an episode's reset, below 2**31 because some simulators keep it in a C int.
@@ -122,6 +129,12 @@ class Collector:
         explorations = job.explorations or (None,) * len(job.episodes)
         return [self._collect_episode(job, *each) for each in zip(job.episodes, explorations, strict=True)]
 
+    def replace_environment(self) -> None:
+        """Close the environment, whose state is unknown. The next episode gets a new one, if one can be made."""
+        if self.setup.environment is not None:
+            self._given = None
+        self.close()
+
     def close(self) -> None:
         """Close the environment, if the collector made it. A later job makes a new one."""
         made, self._made = self._made, None
@@ -134,11 +147,10 @@ class Collector:
         except HindsightError:
             raise
         except Exception as problem:
-            self.close()  # its state is unknown: the next episode gets a new environment
-            if self.setup.environment is not None:
-                self._given = None
+            self.replace_environment()
+            seed = environment_seed(job.run_seed, job.stream, number)
             raise CollectError(
-                f"Episode {number} failed in the environment ({type(problem).__name__}: {problem})."
+                f"Episode {number} (reset seed {seed}) failed in the environment ({type(problem).__name__}: {problem})."
             ) from problem
 
     def _environment(self) -> Environment:

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 
 from ..errors import OptionError
 from .collect import Collector, Job, RolloutSetup
@@ -23,8 +24,8 @@ class ProcessPool:
     """A worker pool of processes. Raises OptionError if the environment cannot be sent to other processes."""
 
     fix = (
-        "No worker ever started: put the script's code under `if __name__ == '__main__'`, define the function that makes "
-        "the environment in a module, or use workers=0."
+        "Put the script's code under `if __name__ == '__main__'`, define the function that makes the environment in a "
+        "module, or use workers=0."
     )
 
     def __init__(self, setup: RolloutSetup) -> None:
@@ -39,7 +40,7 @@ class ProcessPool:
         self._workers: list[_Process] = []
 
     def start_worker(self) -> Worker:
-        """Start one more process."""
+        """Start one more process. Raises OSError if the machine has too many processes or open files."""
         self._workers.append(_Process(self._setup))
         return self._workers[-1]
 
@@ -69,13 +70,17 @@ class _Process:
 
     def _start_process(self) -> None:
         self.is_ready, self.process_id = False, 0
+        self._process: SpawnProcess | None = None
         context = multiprocessing.get_context("spawn")  # a fork copies torch's thread locks in any state
         self.connection, other_end = context.Pipe()
-        self._process = context.Process(target=_work, args=(other_end, self._setup), daemon=True, name="hindsight-worker")
+        process = context.Process(target=_work, args=(other_end, self._setup), daemon=True, name="hindsight-worker")
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: the parent handles Ctrl-C
-        self._process.start()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        other_end.close()
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            other_end.close()
+        self._process = process
 
     def start(self, source: str, ticket: int, job: Job) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the process ended: `receive` raises
@@ -86,7 +91,7 @@ class _Process:
             result: JobResult | None = self.connection.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
             raise WorkerLostError from None
-        self.is_ready, self.process_id = True, self._process.pid or 0
+        self.is_ready, self.process_id = True, (self._process and self._process.pid) or 0
         return result
 
     def restart(self) -> str:
@@ -95,13 +100,16 @@ class _Process:
         return f"by signal {signal.Signals(-code).name}" if code and code < 0 else f"with exit code {code}"
 
     def end(self, deadline: float) -> int | None:
-        """Wait until `deadline` for the process to end, then kill it. Return its exit code."""
+        """Wait until `deadline` for the process to end, then kill it. Return its exit code. Without a process, None."""
         self.connection.close()
-        self._process.join(timeout=max(0.0, deadline - time.monotonic()))
-        self._process.kill()
-        self._process.join()
-        code = self._process.exitcode
-        self._process.close()
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.join(timeout=max(0.0, deadline - time.monotonic()))
+        process.kill()
+        process.join()
+        code = process.exitcode
+        process.close()
         return code
 
 

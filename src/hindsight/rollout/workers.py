@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import time
 import uuid
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, Self
 
 from ..agents.policy import PolicySpec
-from ..envs.random_play import Environment
-from ..errors import WorkerError
+from ..errors import JobLostError, WorkerError
 from ..records import Episode
-from .collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup
+from .collect import EVALUATION, Job
 from .job_result import JobResult
+from .local_source import LocalSource
+from .time_limit import DEFAULT_SECONDS, TimeLimit
 
 MAX_ATTEMPTS = 3  # a job fails after this many lost workers or bad results; so does starting workers
 # A worker can be lost. A result can be of another source (foreign), of an earlier job (duplicate), or incomplete or damaged
 # (truncated). In each case the job runs again, and the fault is counted under one of these names.
 FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")
-START_TIMEOUT = 300.0  # seconds without a ready worker, before waiting ends with an error
+START_TIMEOUT = 300.0  # seconds without a ready worker, before this process does the work
 
 
 class Source(Protocol):
     """Runs jobs and returns their episodes.
 
     policy: the shape of the policy network of the jobs that follow; None: that of the setup.
+    time_limit: of the jobs that run in this process.
     """
 
     policy: PolicySpec | None
+    time_limit: TimeLimit
 
     def submit(self, job: Job) -> int:
         """Accept a job and return its ticket."""
@@ -54,71 +58,6 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Close the environments and end the processes that the source made. All jobs are dropped."""
-
-
-class LocalSource:
-    """Runs jobs in this process, each when `result` is called.
-
-    setup: makes environments.
-    training: the environment for training jobs.
-    evaluation: the environment for evaluation jobs. None: the setup makes one when it is first needed. If the setup
-        cannot make environments, `training` serves both.
-    The source does not close environments that it is given.
-    """
-
-    def __init__(self, setup: RolloutSetup, training: Environment, evaluation: Environment | None = None) -> None:
-        collector = Collector(setup, training)
-        is_shared = evaluation is None and setup.environment is None
-        self._collectors = {TRAINING: collector, EVALUATION: collector if is_shared else Collector(setup, evaluation)}
-        self.policy: PolicySpec | None = None
-        self._jobs: dict[int, Job] = {}
-        self._last_ticket = 0
-
-    def submit(self, job: Job) -> int:
-        """Keep the job and return its ticket."""
-        self._last_ticket += 1
-        self._jobs[self._last_ticket] = replace(job, policy=self.policy)
-        return self._last_ticket
-
-    def result(self, ticket: int) -> list[Episode]:
-        """Run the job and return its episodes. A job that raises can be run again."""
-        episodes = self.run(self._jobs[ticket])
-        del self._jobs[ticket]
-        return episodes
-
-    def run(self, job: Job) -> list[Episode]:
-        """Run a job that was not submitted."""
-        return self._collectors[job.stream].collect(job)
-
-    def call_between_steps(self, poll: Callable[[], None]) -> None:
-        """Call `poll` between the steps of episodes, so that workers that are free get their next job."""
-        for collector in self._collectors.values():
-            collector.poll = poll
-
-    def wait_any(self, tickets: Sequence[int]) -> int:
-        """Return the oldest ticket."""
-        return min(tickets)
-
-    def has_result(self, ticket: int) -> bool:
-        """Return True: `result` runs the job in this process, so it never waits for a worker."""
-        return True
-
-    def poll(self) -> None:
-        """Do nothing, since jobs run in `result`."""
-
-    def drop(self, ticket: int) -> None:
-        """Forget the job."""
-        self._jobs.pop(ticket, None)
-
-    def take_fault_counts(self) -> Mapping[str, int]:
-        """Return no faults, since no worker can be lost."""
-        return {}
-
-    def close(self) -> None:
-        """Close the environments that the source made."""
-        self._jobs.clear()
-        for collector in self._collectors.values():
-            collector.close()
 
 
 class Worker(Protocol):
@@ -166,39 +105,44 @@ class WorkerLostError(Exception):
 class WorkerSource:
     """Runs jobs in a pool of workers, training before evaluation, then in the order of submission.
 
-    A worker that ends, or that needs more than `job_timeout` seconds for a job, is replaced and its job is run again,
-    which gives the same episodes. A job with a damaged result is run again too. An error of the environment is raised by
-    `result`, with the worker's traceback.
+    A worker that ends, or that needs more than `job_timeout` seconds for an episode of a job, is replaced and its job is
+    run again, which gives the same episodes. A job with a damaged result is run again too. An error of the environment is
+    raised by `result`, with the worker's traceback. If no worker can be started, this process runs the jobs. A warning
+    says so.
 
     pool: starts the workers.
     workers: how many.
-    job_timeout: seconds for one job; starting a worker does not count.
+    job_timeout: seconds for each episode of a job; starting a worker does not count.
     local: while `result` waits, it runs jobs in this process that no worker has begun. It is closed with this source.
     only_evaluate: the workers leave training jobs to `local`.
+    make_local: makes `local` if no worker can be started; None: that is an error.
     """
 
     def __init__(
         self,
         pool: WorkerPool,
         workers: int,
-        job_timeout: float = 600.0,
+        job_timeout: float = DEFAULT_SECONDS,
         local: LocalSource | None = None,
         only_evaluate: bool = False,
+        make_local: Callable[[TimeLimit], LocalSource] | None = None,
     ) -> None:
         self.policy: PolicySpec | None = None
+        self.time_limit = local.time_limit if local else TimeLimit(job_timeout)
         self.fault_counts: Counter[str] = Counter()
-        self.local, self._only_evaluate = local, only_evaluate
+        self.local, self._only_evaluate, self._make_local = local, only_evaluate, make_local
         self._pool, self._job_timeout = pool, job_timeout
         self._name = uuid.uuid4().hex
         self._last_ticket = 0
         self._jobs: dict[int, Job] = {}
         self._waiting: deque[int] = deque()
         self._failed_attempts: Counter[int] = Counter()
-        self._results: dict[int, list[Episode] | str] = {}
-        self._failed_starts, self._last_end = 0, ""
-        self.workers = [pool.start_worker() for _ in range(workers)]
+        self._results: dict[int, list[Episode] | WorkerError] = {}
+        self._failed_starts, self._last_end, self._is_closed, self._is_alone = 0, "", False, False
+        self.workers: list[Worker] = []
         self._busy: dict[Worker, tuple[int, float]] = {}  # the ticket, and when its job started
         self._ready_at = time.monotonic()  # when a worker was last ready, or was started again
+        self._start_workers(workers)
 
     def submit(self, job: Job) -> int:
         """Start the job in a free worker, or keep it until there is one. Return its ticket."""
@@ -213,18 +157,18 @@ class WorkerSource:
         self.wait_any([ticket])
         result = self._results.pop(ticket)
         self._failed_attempts.pop(ticket, None)
-        if isinstance(result, str):
+        if isinstance(result, WorkerError):
             self._waiting.appendleft(ticket)
-            raise WorkerError(f"Collecting failed in a worker:\n{result}")
+            raise result
         del self._jobs[ticket]
         return result
 
     def wait_any(self, tickets: Sequence[int]) -> int:
         """Wait for the first result.
 
-        Raises WorkerError if no worker can be started, and KeyError for an unknown or dropped ticket.
+        Raises KeyError for an unknown or dropped ticket.
         """
-        if not self.workers:
+        if self._is_closed:
             raise WorkerError("The source is closed. Make a new one.")
         if unknown := set(tickets) - self._jobs.keys():
             raise KeyError(f"Expected tickets of jobs that are not dropped, got {sorted(unknown)}.")
@@ -243,7 +187,7 @@ class WorkerSource:
         return ticket in self._results
 
     def poll(self) -> None:
-        """Receive what has arrived, and start jobs in free workers. Raises WorkerError if no worker can be started."""
+        """Receive what has arrived, and start jobs in free workers."""
         self._receive(timeout=0)
         self._require_workers()
         self._start_jobs()
@@ -262,6 +206,7 @@ class WorkerSource:
 
     def close(self) -> None:
         """End the workers."""
+        self._is_closed = True
         self.workers.clear()
         self._pool.close()
         if self.local is not None:
@@ -301,13 +246,17 @@ class WorkerSource:
     def _receive(self, timeout: float) -> None:
         """Receive messages for up to `timeout` seconds, and replace workers that ended or need too long."""
         expected = [worker for worker in self.workers if worker in self._busy or not worker.is_ready]
+        if not expected:
+            return
         arrived = set(self._pool.wait(expected, timeout))
         now = time.monotonic()
         for worker in expected:
             if worker in arrived:
                 self._receive_from(worker)
-            elif worker in self._busy and now - self._busy[worker][1] > self._job_timeout:
-                self._replace(worker)
+            elif worker in self._busy and now - self._busy[worker][1] > self._seconds_for(self._busy[worker][0]):
+                self._replace(
+                    worker, f"The last one took longer than job_timeout ({self._job_timeout:g} s) for an episode."
+                )
 
     def _receive_from(self, worker: Worker) -> None:
         try:
@@ -331,18 +280,28 @@ class WorkerSource:
             self.fault_counts[f"{fault}_answers"] += 1
             self._run_again(ticket, f"The last result was rejected: {fault}.")
         else:
-            self._results[ticket] = list(result.episodes) if result.failure is None else result.failure
+            failure = result.failure
+            failed = WorkerError(f"Collecting failed in a worker:\n{failure}")
+            self._results[ticket] = list(result.episodes) if failure is None else failed
 
-    def _replace(self, worker: Worker) -> None:
-        """Replace a lost worker, and put its job at the head of the queue."""
+    def _seconds_for(self, ticket: int) -> float:
+        job = self._jobs.get(ticket)  # None: it was dropped
+        return self._job_timeout * (len(job.episodes) if job else 1)
+
+    def _replace(self, worker: Worker, why: str = "") -> None:
+        """Replace a lost worker, and put its job at the head of the queue. why: it is replaced; "": it ended."""
         ticket, _ = self._busy.pop(worker, (None, 0.0))
-        self._last_end = worker.restart()
-        self._ready_at = time.monotonic()
         self.fault_counts["lost_workers"] += 1
-        if ticket is None:
-            self._failed_starts += 1
-        elif ticket in self._jobs:  # not dropped
-            self._run_again(ticket, f"The last worker ended {self._last_end}. Use workers=0 to see the cause.")
+        self._ready_at = time.monotonic()
+        try:
+            self._last_end = f"the last one ended {worker.restart()}"
+            self._failed_starts += ticket is None
+        except OSError as problem:
+            self._last_end, self._failed_starts = str(problem), MAX_ATTEMPTS
+        if self._failed_starts >= MAX_ATTEMPTS:
+            self.workers.remove(worker)
+        if ticket is not None and ticket in self._jobs:  # not dropped
+            self._run_again(ticket, why or f"Its worker was lost: {self._last_end}. Use workers=0 to see the cause.")
 
     def _run_again(self, ticket: int, cause: str) -> None:
         """Queue a job again, or let it fail if it failed too often."""
@@ -350,21 +309,37 @@ class WorkerSource:
         if self._failed_attempts[ticket] < MAX_ATTEMPTS:
             self._waiting.appendleft(ticket)
         else:
-            episodes = self._jobs[ticket].episodes
-            self._results[ticket] = f"Episodes {episodes} could not be collected in {MAX_ATTEMPTS} attempts. {cause}"
+            text = f"{self._jobs[ticket]}: no result in {MAX_ATTEMPTS} attempts. {cause}"
+            self._results[ticket] = JobLostError(text)
+
+    def _start_workers(self, count: int) -> None:
+        for _ in range(count):
+            try:
+                self.workers.append(self._pool.start_worker())
+            except OSError as problem:  # too many processes or open files
+                self._last_end = str(problem)
+                return
 
     def _require_workers(self) -> None:
-        """Raise WorkerError if workers cannot be started."""
+        """Go on in this process if no worker is left, or if none becomes ready. Those that are still starting may help."""
         now = time.monotonic()
         if any(worker.is_ready for worker in self.workers):
             self._ready_at = now
-        if self._failed_starts >= MAX_ATTEMPTS:
-            self._failed_starts = 0
-            raise WorkerError(
-                f"{MAX_ATTEMPTS} workers ended before they were ready, the last one {self._last_end}. {self._pool.fix}"
-            )
-        if now - self._ready_at > START_TIMEOUT:
-            raise WorkerError(f"No worker was ready within {START_TIMEOUT:.0f} s. {self._pool.fix}")
+        if self._is_alone or (self.workers and now - self._ready_at <= START_TIMEOUT):
+            return
+        reason = f"No worker was ready within {START_TIMEOUT:.0f} s."
+        if not self.workers:
+            self._pool.close()
+            reason = f"No worker could be started ({self._last_end})."
+        if self.local is None:
+            if self._make_local is None:
+                raise WorkerError(f"{reason} {self._pool.fix}")
+            self.local = self._make_local(self.time_limit)
+            self.local.call_between_steps(self.poll)
+        self._is_alone = True
+        warnings.warn(
+            f"{reason} This process does their work, with the same result. {self._pool.fix}", RuntimeWarning, stacklevel=2
+        )
 
     def __enter__(self) -> Self:
         return self

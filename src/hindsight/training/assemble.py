@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -28,15 +28,13 @@ from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import UNIT_RANGE, RewardScale
 from ..rollout.collect import RolloutSetup
-from ..rollout.processes import ProcessPool
-from ..rollout.ray_source import RayPool
-from ..rollout.workers import LocalSource, Source, WorkerPool, WorkerSource
+from ..rollout.workers import Source
 from ..structure import is_flat
 from .actions import can_take
 from .counts import Counts
-from .machine import usable_cores
 from .saved_model import SavedModel
 from .settings import Observed, resolve_settings
+from .sources import make_source
 
 if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
     from ..replay.buffer import HindsightBuffer
@@ -47,7 +45,6 @@ if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
 GoalEnv = gymnasium.Env[Any, Any]
 T = TypeVar("T")
 Environment = str | Callable[..., GoalEnv] | GoalEnv
-MOST_EVALUATORS = 4  # processes of workers="auto": an evaluation of 20 episodes occupies no more
 _AGENT_STREAM, _REPLAY_STREAM, _DEMONSTRATION_STREAM = 3, 4, 6  # of seeds, beside those of rollout.collect and `infer`
 
 
@@ -240,34 +237,13 @@ class Assembly:
             rollout.observation_keys,
             self.settings.replay.reward,
         )
-        if rollout.workers == "auto":
-            spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(given, str) else 0
-            return self._with_workers(setup, spare) if spare else LocalSource(setup, self.environment)
-        if not rollout.workers:
-            return LocalSource(setup, self.environment)
-        is_ray = rollout.engine == "ray"
-        pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
-        return WorkerSource(pool, rollout.workers, rollout.job_timeout)
+        return make_source(setup, rollout, lambda: self.environment)
 
     @property
     def _remakes_environment(self) -> bool:
         """Whether each episode needs a new environment: as the options say, else if a reset does not equal a new one."""
         remakes = self.settings.rollout.remake_environment
         return not self._find(resets_exactly) if remakes is None else remakes
-
-    def _with_workers(self, setup: RolloutSetup, workers: int) -> Source:
-        """Return this process with workers. They start while this process makes its environment.
-
-        Without policy lag the workers only evaluate: the learner waits for each training job, and may as well run it.
-        """
-        rollout = self.settings.rollout
-        source = WorkerSource(ProcessPool(setup), workers, rollout.job_timeout, only_evaluate=rollout.policy_lag == 0)
-        with ExitStack() as on_error:
-            on_error.callback(source.close)
-            source.local = LocalSource(setup, self.environment, self.environment)
-            source.local.call_between_steps(source.poll)
-            on_error.pop_all()
-        return source
 
     def close(self) -> None:
         """Close the environments that were made here, but not one that was given."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..agents.policy import PolicyWeights
-from ..errors import CollectError, MissingKeyError
+from ..errors import CollectError, JobLostError, MissingKeyError
 from ..records import Array, Episode
 from ..records.definitions import wilson_interval
 from ..rollout.collect import EVALUATION, Job, environment_seed
@@ -104,10 +104,15 @@ class Evaluation:
 
 
 def result_with_retries(source: Source, ticket: int, counts: Counts) -> list[Episode]:
-    """Return the episodes of a job. If the environment fails, run the job again, ATTEMPTS times in all."""
+    """Return the episodes of a job. If the environment fails, run the job again, ATTEMPTS times in all.
+
+    Raises JobLostError at once: the source has run such a job several times.
+    """
     for _ in range(ATTEMPTS - 1):
         try:
             return source.result(ticket)
+        except JobLostError:
+            raise
         except CollectError:
             counts.failed_jobs += 1
     return source.result(ticket)

@@ -8,15 +8,14 @@ import json
 import os
 import socket
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from .. import storage
-from ..errors import FileError, HindsightError, RunFolderError
+from ..errors import FileError, RunFolderError
 from ..options import Settings
 from ..records import GoalSpec
 from .checkpoint_files import CHECKPOINT, PREVIOUS, CheckpointFiles, FileState
@@ -184,20 +183,6 @@ class RunFolder:
             facts = trainer.counts.facts()
             self._policies.write(["latest"], SavedModel.take(trainer.agent, self.settings, self.spec, facts))
         self._policies.write_unsaved()
-
-    @contextmanager
-    def ending(self, trainer: Trainer) -> Iterator[None]:
-        """Call `finish` when the block ends. If it ends with an error, add a note to it that says how the run goes on."""
-        try:
-            yield
-        except BaseException as problem:
-            try:
-                self.finish(trainer)
-                problem.add_note(self.checkpoints.how_to_go_on())
-            except (HindsightError, OSError) as second:
-                problem.add_note(str(second))
-            raise
-        self.finish(trainer)
 
     def finish(self, trainer: Trainer) -> None:
         """Write the last checkpoint, a record of what is not logged yet, and why the run ended.
