@@ -1,11 +1,12 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny import ACTION_SPACE, SPEC, box, buffer_of, compute_reward, live_episodes, make_episode, play
+from tiny import ACTION_SPACE, SPEC, box, buffer_of, compute_reward, live_episodes, make_episode, play, step
 
 import hindsight.memory as memory
 from hindsight import Episode, GoalSpec, HindsightBuffer, Timeline
@@ -184,12 +185,14 @@ def test_large_float64_goals_are_warned_of_once():
     spec = GoalSpec.from_spaces(space, ACTION_SPACE)
     timeline = Timeline(spec, 100)
     timeline.append(make_episode(1, 3))  # 1003: spacing 0.00006
-    with pytest.warns(UserWarning, match="Goals up to 3003 lose precision in float32 .spacing 0.0002"):
-        timeline.append(make_episode(3, 3))
+    near = replace(make_episode(3, 1), desired_goal=np.full((2, 1), 3000.5))  # from 3000 to 3001
+    with pytest.warns(UserWarning, match="Goals up to 3001 lose precision in float32 .spacing 0.0002"):
+        timeline.append(near)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        timeline.append(make_episode(4, 3))
-        Timeline(spec, 100, dtype="float64").append(make_episode(3, 3))
+        timeline.append(near)
+        Timeline(spec, 100, dtype="float64").append(near)
+        Timeline(spec, 100).append(make_episode(3, 3))  # from -3 to 3003: only the unit of length is small
 
 
 @pytest.mark.parametrize(
@@ -215,8 +218,12 @@ def test_the_warning_about_large_goals_comes_after_the_episode_is_stored():
     goal = box(1, np.float64)
     space = spaces.Dict(observation=box(2), achieved_goal=goal, desired_goal=goal)
     buffer = buffer_of(100, space, ACTION_SPACE, compute_reward)
+    near = {"desired_goal": np.array([5001.0])}
+    steps = [step(5, t, truncated=t == 1) for t in range(2)]
+    first, last = (({**seen, **near}, a, r, {**then, **near}, *more) for seen, a, r, then, *more in steps)
+    buffer.add(*first)
     with pytest.warns(UserWarning, match="Goals up to 5002"):
-        play(buffer, 5, 2)
+        buffer.add(*last)
     play(buffer, 6, 2)
     assert live_episodes(buffer.timeline) == {0: (5, 2), 3: (6, 2)}
 

@@ -274,6 +274,8 @@ def gather_evidence(env: Environment, spec: GoalSpec, recomputes_rewards: bool =
 def _with_seen_rewards(evidence: Evidence) -> GoalSpec:
     """Return the spec, without a range of rewards if a step shows another value than its two."""
     spec = evidence.spec
+    if not np.isfinite(spec.reward_high):
+        return spec
     with contextlib.suppress(Exception):  # the check of the reward values reports it
         values = evidence.values(evidence.reward)
         low, high = (is_close(values, np.full_like(values, reward)) for reward in (spec.reward_low, spec.reward_high))

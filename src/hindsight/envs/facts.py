@@ -21,7 +21,7 @@ class EnvironmentFacts:
     info_keys: entries of info that the functions of the environment need.
     exact_resets: whether a reset with the same seed gives the same observations.
     goal_columns: columns of the observation that hold the desired goal or change with it, to hide from the networks.
-    largest_goal: the largest number in float64 goals; 0 for other goals.
+    largest_goal, goal_spread: the largest number in float64 goals, and how far they lie apart; 0 and 1 for other goals.
     needs_float64: whether compute_reward fails for goals that were rounded to float32.
     n_extra_rewards: steps whose reward has a part that compute_reward leaves out; 0 if it is another error.
     reward_range: the two values of the reward; infinite if it has others, also where `read_spec` saw two.
@@ -33,6 +33,7 @@ class EnvironmentFacts:
     exact_resets: bool
     goal_columns: tuple[int, ...]
     largest_goal: float
+    goal_spread: float
     needs_float64: bool
     n_extra_rewards: int
     reward_range: tuple[float, float]
@@ -40,8 +41,9 @@ class EnvironmentFacts:
     def settings(self) -> dict[str, tuple[Any, str]]:
         """Return the options of a run that follow from the facts: name -> (value, reason)."""
         ends = "end" if self.terminates_on_success else "do not end"
-        dtype = "float64" if self.largest_goal > LARGEST_GOAL or self.needs_float64 else None
-        too_coarse = f"goals of up to {self.largest_goal:g} are too large for float32"
+        is_coarse = self.largest_goal > LARGEST_GOAL * self.goal_spread
+        dtype = "float64" if is_coarse or self.needs_float64 else None
+        too_coarse = f"goals of up to {self.largest_goal:g} lie {self.goal_spread:g} apart, so float32 is too coarse"
         not_found = "compute_reward fails for goals that were rounded to float32"
         added = f"in {self.n_extra_rewards} steps the reward has a part that compute_reward leaves out"
         found = {
@@ -62,23 +64,27 @@ def facts_of(evidence: Evidence) -> EnvironmentFacts:
     spec, terminates, is_right = evidence.spec, evidence.terminates_on_success, evidence.has_right_termination
     shows_success = np.isfinite(spec.reward_high) or evidence.success is not None
     needs_rule = terminates and not is_right and shows_success
+    largest, spread = _extent_of_goals(evidence)
     return EnvironmentFacts(
         terminates_on_success=terminates,
         relabel_terminated="success" if needs_rule else "keep" if terminates is False and is_right is False else None,
         info_keys=evidence.info_keys,
         exact_resets=evidence.resets_are_exact,
         goal_columns=hideable_columns(evidence),
-        largest_goal=_largest_goal(evidence),
+        largest_goal=largest,
+        goal_spread=spread,
         needs_float64=evidence.reward.needs_float64,
         n_extra_rewards=len(evidence.other_rewards) if evidence.has_extra_reward else 0,
         reward_range=(spec.reward_low, spec.reward_high),
     )
 
 
-def _largest_goal(evidence: Evidence) -> float:
+def _extent_of_goals(evidence: Evidence) -> tuple[float, float]:
+    """Return the largest number in float64 goals, and the largest difference of a number between goals; else 0 and 1."""
     if evidence.spec.goal.dtype != "float64":
-        return 0.0
-    return max(float(np.abs(goals).max()) for episode in evidence.random for goals in episode.goals()[:2])
+        return 0.0, 1.0
+    goals = np.concatenate([goals for episode in evidence.random for goals in episode.goals()[:2]])
+    return float(np.abs(goals).max()), float(np.ptp(goals, axis=0).max())
 
 
 def hideable_columns(evidence: Evidence) -> tuple[int, ...]:

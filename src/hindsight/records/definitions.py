@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-LARGEST_GOAL = 2048.0  # above it the spacing of float32 exceeds 1e-4, a hundredth of the finest usual threshold, 0.01
+LARGEST_GOAL = 2048.0  # times the spread of the goals: above it float32 rounds goals to more than 1e-4 of their spread
 
 
 def wilson_interval(successes: int, episodes: int, z: float = 1.959964) -> tuple[float, float]:

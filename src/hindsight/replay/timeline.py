@@ -168,7 +168,7 @@ class Timeline:
         return (oldest if self.num_episodes else stop), stop
 
     def _note_large_goal(self, rows: Array) -> None:
-        self._large_goal = max(float(np.abs(rows[key]).max()) for key in OBSERVATION_KEYS[1:])
+        self._large_goal = _coarse_goal(rows)
         self._floats = float_table(rows.dtype, self.limits)
 
     def warn_of_goals(self) -> None:
@@ -315,6 +315,13 @@ def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[A
     if not is_sound or not 0 <= wraps < MAX_WRAPS:
         raise FileError("The stored rows are not whole episodes, or do not fit the cursor. The file is damaged.")
     return np.roll(starts, -n_new), int(stops[-1]) if is_wrapped else 0
+
+
+def _coarse_goal(rows: Array) -> float:
+    """Return the largest number of goals that float32 stores coarsely; 0 if they lie far apart too: their unit is small."""
+    goals = np.concatenate([rows[key] for key in OBSERVATION_KEYS[1:]]).astype(np.float64)
+    largest, spread = float(np.abs(goals).max()), float(np.ptp(goals, axis=0).max())
+    return largest if largest > LARGEST_GOAL * spread else 0.0
 
 
 def _default_dtype(spec: GoalSpec) -> str:
