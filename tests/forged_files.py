@@ -73,7 +73,7 @@ POLICIES = TASKS | {
     "symmetries": {"settings.options.symmetries": [MIRROR] * 10**5},
     "deep entry": {"settings.options.env_options": ["a=" + "[" * 90_000]},
     "dotted entry": {"settings.options.env_options": ["a." * 40_000 + "a=1"]},
-    "unknown options": {f"settings.options.x{i}": 1 for i in range(10**5)},
+    "unknown options": {f"settings.options.x{i}": 1 for i in range(10**4)},
 }
 BUFFERS = TASKS | {
     "capacity": {"capacity": 10**12},

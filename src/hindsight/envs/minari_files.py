@@ -27,7 +27,7 @@ LARGEST_DESCRIPTION = 16 << 20  # bytes
 SMALLEST_EPISODE = 100  # bytes that an episode takes in a file at least, with all its names
 SMALLEST_OBJECT = 50  # bytes that an array or a group takes in a file at least
 COMPRESSION = 1_100  # bytes that a byte of a compressed array can hold: deflate reaches 1,032
-ALWAYS_ALLOWED = 64 << 20  # bytes that arrays may have without being in the file: HDF5 fills what was not written
+ALWAYS_ALLOWED = 100_000  # bytes that arrays may have without being in the file: HDF5 fills what was not written
 
 
 class Checksum:

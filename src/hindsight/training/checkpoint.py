@@ -140,8 +140,8 @@ def _meter(data: Mapping[str, Any]) -> Meter:
 
 def _counts(data: Mapping[str, Any]) -> Counts:
     counts = _record(Counts, data)
-    if min(asdict(counts).values()) < 0:
-        raise FileError("the checkpoint has negative counts: it is damaged, or not ours")
+    if min(asdict(counts).values()) < 0 or counts.unfinished_steps > counts.env_steps:
+        raise FileError("the checkpoint has impossible counts: it is damaged, or not ours")
     return counts
 
 
