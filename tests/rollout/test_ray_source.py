@@ -12,11 +12,13 @@ import pytest
 import setups
 from test_collect import same
 
+from hindsight import HER
 from hindsight.agents.policy import Exploration
 from hindsight.cli import main
 from hindsight.errors import OptionError, WorkerError
 from hindsight.rollout.collect import TRAINING, Collector, Job
 from hindsight.rollout.workers import WorkerSource
+from hindsight.training.checkpoint import trainer_state
 from test_cli import COMMAND, SHORT, SMALL, assert_same_run, timeless
 
 ray = pytest.importorskip("ray")
@@ -61,6 +63,11 @@ def listening_addresses(processes):
     return {line[1].split(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in inodes}
 
 
+def ray_memory():
+    """The names of Ray's shared memory: other programs on the machine have theirs."""
+    return {name for name in os.listdir("/dev/shm") if "plasma" in name or "ray" in name}
+
+
 def wait_until(condition, seconds=30):
     deadline = time.monotonic() + seconds
     while not condition():
@@ -89,7 +96,7 @@ def cluster():
 
 
 def test_a_local_ray_is_private_gives_the_same_run_and_leaves_nothing_behind(alone, tmp_path):
-    shared_memory = set(os.listdir("/dev/shm"))
+    shared_memory = ray_memory()
     arguments = [*ARGUMENTS, "--workers", "2", "--engine", "ray", "--folder", str(tmp_path / "run")]
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.DEVNULL)
     wait_until((tmp_path / "run" / "metrics.jsonl").exists, 60)
@@ -100,28 +107,70 @@ def test_a_local_ray_is_private_gives_the_same_run_and_leaves_nothing_behind(alo
     assert addresses
     assert addresses <= loopback
     wait_until(lambda: not any(Path(f"/proc/{number}/fd").exists() for number in started), 10)
-    assert set(os.listdir("/dev/shm")) <= shared_memory
+    assert ray_memory() <= shared_memory
     assert_same_run(alone, tmp_path / "run")
 
 
-def test_a_process_without_the_token_is_refused():
-    connect(1, None)
-    try:
+OPTIONS = {"recipe": "point_reach", "max_episode_steps": 10, "policy_lag": 2, "steps": 100, "check": False}
+OPTIONS |= {"hidden": (8,), "batch_size": 16, "random_steps": 20, "eval_every": 0}
+
+
+def test_a_worker_that_is_killed_during_a_run_changes_no_byte(tmp_path):
+    killed = []
+
+    def kill_a_worker(view):
+        if view.num_timesteps in (30, 60):
+            worker = next(worker for worker in model.source.workers if worker.is_ready)
+            assert worker.process_id not in (0, os.getpid(), *killed)
+            assert Path(f"/proc/{worker.process_id}/cmdline").read_bytes().startswith(b"ray::RayCollector")
+            os.kill(worker.process_id, signal.SIGKILL)
+            killed.append(worker.process_id)
+
+    states, lines = [], []
+    for name, options in (("plain", {}), ("killed", {"workers": 2, "engine": "ray"})):
+        with HER("PointReach-v0", **OPTIONS, **options) as model:
+            model.learn(100, callback=kill_a_worker if options else None, folder=tmp_path / name)
+            states.append({name: array.tobytes() for name, array in trainer_state(model.trainer)[0].items()})
+            lines.append((tmp_path / name / "episodes.jsonl").read_bytes())
+            lost = model.trainer.counts.lost_workers
+    assert lost == len(killed) == 2
+    assert states[0] == states[1]
+    assert lines[0] == lines[1]
+
+
+TOKENS = {
+    "wrong": {"RAY_AUTH_TOKEN": "f" * 64},
+    "absent": {"RAY_AUTH_TOKEN": "", "RAY_AUTH_MODE": "disabled"},
+    "right": {},
+}
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_the_ray_of_a_run_refuses_a_process_without_its_token(token, tmp_path):
+    with HER("PointReach-v0", **OPTIONS, workers=1, engine="ray") as model:
+        model.learn(10)
         code = f"import ray; ray.init({ray.get_runtime_context().gcs_address!r}); print('inside', flush=True)"
+        variables = os.environ | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "HOME": str(tmp_path)} | TOKENS[token]
         other = subprocess.Popen(
-            [sys.executable, "-c", code],
-            env=os.environ | {"RAY_AUTH_TOKEN": "f" * 64, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            [sys.executable, "-c", code], env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         with other:
             message = next(line for line in other.stdout if "nauthenticated" in line or "inside" in line)
             other.kill()
-        assert "InvalidAuthToken" in message
+        assert ("inside" in message) is (token == "right")
+        assert ("InvalidAuthToken" in message) is (token != "right")
         assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
-    finally:
-        ray.shutdown()
+
+
+def test_a_run_with_a_wrong_token_ends_with_an_error_that_names_it(cluster):
+    arguments = [*ARGUMENTS, "--workers", "1", "--engine", "ray", "--ray-address", cluster.address]
+    variables = os.environ | {"RAY_AUTH_TOKEN": "f" * 64}
+    refused = subprocess.run(
+        [*COMMAND, *arguments], env=variables, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert refused.returncode == 1
+    assert f"Ray could not be reached at {cluster.address}" in refused.stderr
+    assert "the same token in RAY_AUTH_TOKEN" in refused.stderr
 
 
 def test_nodes_join_and_leave_and_no_job_is_lost(cluster):

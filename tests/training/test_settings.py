@@ -226,7 +226,7 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
     assert inferred.reasons["action_l2"] == "found"
     assert "noise" not in inferred.reasons
     tuned = resolve_settings(load_recipe("parking"), SPEC, None, {}, observed)
-    assert tuned.agent_options.action_l2 == 0.01
+    assert tuned.agent_options.action_l2 == load_recipe("parking").options["action_l2"] == 0.015
     assert len(tuned.replay.symmetries) == 2
 
 
