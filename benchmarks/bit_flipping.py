@@ -8,7 +8,7 @@ import argparse
 import statistics
 import tomllib
 
-from hindsight import HER
+from hindsight_rl import HER
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Time between the steps of the simulator: episodes played by hindsight, against a bare loop over the same actions.
+"""Time between the steps of the simulator: episodes played by hindsight-rl, against a bare loop over the same actions.
 
     python benchmarks/collecting.py RUN [ENV] [--episodes 60]
 
@@ -13,9 +13,9 @@ import statistics
 import time
 from pathlib import Path
 
-from hindsight import HER, Episode, make_goal_env
-from hindsight.envs.random_play import Environment
-from hindsight.rollout.collect import PolicyActor, play_episode
+from hindsight_rl import HER, Episode, make_goal_env
+from hindsight_rl.envs.random_play import Environment
+from hindsight_rl.rollout.collect import PolicyActor, play_episode
 
 
 def play_bare(env: Environment, seed: int, episode: Episode) -> None:

@@ -12,8 +12,8 @@ import warnings
 import gymnasium
 import numpy as np
 
-from hindsight import HER
-from hindsight.envs.goal_env import make_goal_env
+from hindsight_rl import HER
+from hindsight_rl.envs.goal_env import make_goal_env
 
 GROUPS = 6  # of equally many episodes
 FIRST_SEED = 50_000

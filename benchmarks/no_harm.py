@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hindsight import HER
+from hindsight_rl import HER
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "structure"))
 import push_tasks

@@ -8,7 +8,7 @@ tqc: TQC of sb3-contrib with the settings of rl-zoo for the first version of the
 Two settings differ. `learning_starts` is 1,000 if an episode has 100 steps or more, since SB3 raises an error otherwise.
 Episodes of parking-v0 end after 100 steps, as in rl-zoo and in our recipe.
 
-An evaluation plays episodes as `hindsight train` does: the same seeds, no exploration, success at the last step. The run
+An evaluation plays episodes as `hindsight-rl train` does: the same seeds, no exploration, success at the last step. The run
 ends when the task is solved: two consecutive evaluations with at least 95 %. Seconds are those of learning, without
 evaluations.
 """
@@ -29,8 +29,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from hindsight.envs.goal_env import make_goal_env, time_limit
-from hindsight.rollout.collect import EVALUATION, environment_seed, play_episode
+from hindsight_rl.envs.goal_env import make_goal_env, time_limit
+from hindsight_rl.rollout.collect import EVALUATION, environment_seed, play_episode
 
 AGENTS = {"sac": SAC, "dqn": DQN, "tqc": TQC}
 LARGE = {"learning_rate": 1e-3, "gamma": 0.95, "tau": 0.05, "policy_kwargs": {"net_arch": [512] * 3, "n_critics": 2}}

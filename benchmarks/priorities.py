@@ -19,8 +19,8 @@ from typing import Any
 import cpprb
 import numpy as np
 
-from hindsight import HindsightBuffer, ReplayOptions
-from hindsight.compat.cpprb import HindsightReplayBuffer
+from hindsight_rl import HindsightBuffer, ReplayOptions
+from hindsight_rl.compat.cpprb import HindsightReplayBuffer
 from sampling import (
     ACHIEVED,
     ACTION,

@@ -7,7 +7,7 @@ LABEL: names the state of the library, as in "baseline". Results are added to be
 line for each label, task, variant and seed; what is there already is not run again. The table is written to
 benchmarks/results/proving_ground_LABEL.md.
 
-default: `hindsight train TASK --recipe default`. none: the same with `--structure none`. sb3: SAC of Stable-Baselines3,
+default: `hindsight-rl train TASK --recipe default`. none: the same with `--structure none`. sb3: SAC of Stable-Baselines3,
 or DQN for Discrete actions, with its HerReplayBuffer and default settings, and one update per step.
 
 A run of ours ends when it is solved, or at the budget of its task. Success is that of 200 unseen episodes of the policy
@@ -29,8 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from hindsight.report.run import read_run
-from hindsight.report.write import result_of
+from hindsight_rl.report.run import read_run
+from hindsight_rl.report.write import result_of
 from tasks import TASKS
 from tasks.task import FAMILIES, Task
 
@@ -94,16 +94,26 @@ def last_line(text: str) -> str:
 
 
 def run_ours(task: Task, variant: str, seed: int, folder: Path) -> Line:
-    """Train with `hindsight train`, unless the folder holds a finished run, and evaluate the last policy."""
+    """Train with `hindsight-rl train`, unless the folder holds a finished run, and evaluate the last policy."""
     every = str(max(1, task.budget // EVALUATIONS))
-    command = ["-m", "hindsight", "train", f"tasks:{task.name}", "--recipe", "default", "--steps", str(task.budget)]
+    command = ["-m", "hindsight_rl", "train", f"tasks:{task.name}", "--recipe", "default", "--steps", str(task.budget)]
     command += ["--eval-every", every, "--seed", str(seed), "--workers", "0", "--folder", str(folder)]
     command += ["--structure", "none"] if variant == "none" else []
     command += ["--resume"] if folder.exists() else []
     call(command)
     result = result_of(read_run(folder))
     latest = str(folder / "policies" / "latest.safetensors")
-    command = ["-m", "hindsight", "evaluate", latest, "--env", f"tasks:{task.name}", "--episodes", str(EPISODES), "--json"]
+    command = [
+        "-m",
+        "hindsight_rl",
+        "evaluate",
+        latest,
+        "--env",
+        f"tasks:{task.name}",
+        "--episodes",
+        str(EPISODES),
+        "--json",
+    ]
     evaluation = json.loads(call([*command, "--workers", "0"]))
     steps = {
         name: int(result[name]) + int(result["check_steps"]) for name in ("env_steps", "steps_to_solve") if result[name]

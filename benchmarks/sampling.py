@@ -33,9 +33,9 @@ from gymnasium import spaces
 from stable_baselines3 import HerReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-import hindsight
-from hindsight import Episode, HindsightBuffer
-from hindsight.replay.kernels import AHEAD, copy_bytes, prefetch_bytes
+import hindsight_rl
+from hindsight_rl import Episode, HindsightBuffer
+from hindsight_rl.replay.kernels import AHEAD, copy_bytes, prefetch_bytes
 
 OBSERVATION, GOAL, ACTION, LENGTH, BATCH, MANY = 25, 3, 4, 50, 256, 8
 ACHIEVED = slice(3, 6)  # where FetchPush's observation holds the object's position
@@ -314,7 +314,7 @@ def measure(transitions: int, rounds: dict[str, int]) -> dict[str, Any]:
 
 
 def describe_machine() -> dict[str, Any]:
-    versions = {"hindsight": hindsight.__version__, "stable_baselines3": stable_baselines3.__version__}
+    versions = {"hindsight": hindsight_rl.__version__, "stable_baselines3": stable_baselines3.__version__}
     versions |= {"numpy": np.__version__, "torch": torch.__version__, "python": platform.python_version()}
     return {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count(), **versions}
 

@@ -25,8 +25,8 @@ from gymnasium import spaces
 from stable_baselines3 import HerReplayBuffer as SB3HerReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from hindsight.compat.sb3 import HerReplayBuffer
-from hindsight.compat.sb3_convert import MOST_AHEAD
+from hindsight_rl.compat.sb3 import HerReplayBuffer
+from hindsight_rl.compat.sb3_convert import MOST_AHEAD
 from sampling import (
     ACTION_SPACE,
     BATCH,

@@ -32,10 +32,10 @@ from typing import Any
 
 import numpy as np
 
-from hindsight import HER, PointReach
-from hindsight.envs.goal_env import make_goal_env
-from hindsight.rollout.collect import TRAINING, Job, environment_seed
-from hindsight.rollout.workers import WorkerSource
+from hindsight_rl import HER, PointReach
+from hindsight_rl.envs.goal_env import make_goal_env
+from hindsight_rl.rollout.collect import TRAINING, Job, environment_seed
+from hindsight_rl.rollout.workers import WorkerSource
 
 EPISODE = 50  # steps
 SLICE = 1.0  # seconds of one measurement

@@ -2,7 +2,7 @@
 
 python benchmarks/scoreboard.py RUNS...
 
-RUNS: run folders, or folders that contain run folders, as `hindsight train` and `hindsight benchmark` write them.
+RUNS: run folders, or folders that contain run folders, as `hindsight-rl train` and `hindsight-rl benchmark` write them.
 The results are added to benchmarks/results/runs.csv, and the evaluations to benchmarks/results/curves.csv. A new line
 replaces the old one of the same task, learner and seed. The lines of other libraries are read from
 benchmarks/results/peers.csv, which benchmarks/peers.py writes. The pictures are written to docs/_static/results, with one
@@ -21,13 +21,13 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from hindsight.records.definitions import first_solved
-from hindsight.report.run import Run, find_runs, read_run
-from hindsight.report.write import result_of
-from hindsight.storage import csv_text
+from hindsight_rl.records.definitions import first_solved
+from hindsight_rl.report.run import Run, find_runs, read_run
+from hindsight_rl.report.write import result_of
+from hindsight_rl.storage import csv_text
 
 mpl.use("svg")
-mpl.rcParams |= {"svg.hashsalt": "hindsight", "svg.fonttype": "none", "font.family": "sans-serif"}
+mpl.rcParams |= {"svg.hashsalt": "hindsight-rl", "svg.fonttype": "none", "font.family": "sans-serif"}
 import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
 from matplotlib.ticker import MaxNLocator  # noqa: E402
 

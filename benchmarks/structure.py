@@ -2,8 +2,8 @@
 
 usage: python benchmarks/structure.py [--seed 0] [ENV ...]
 
-For each environment it plays the warm-up of a run, as `hindsight infer` does, and prints one line of a table: what of the
-declared structure was found, what was missed, and what was found besides.
+For each environment it plays the warm-up of a run, as `hindsight-rl infer` does, and prints one line of a table: what of
+the declared structure was found, what was missed, and what was found besides.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hindsight import HER
-from hindsight.recipes import Recipe, find_recipe, load_recipe
+from hindsight_rl import HER
+from hindsight_rl.recipes import Recipe, find_recipe, load_recipe
 
 RECIPES = Path(__file__).parent / "recipes"  # of tasks that are trained without a recipe
 ENVIRONMENTS = (

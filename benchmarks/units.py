@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hindsight import HER
+from hindsight_rl import HER
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "envs"))
 from puck_env import Puck

@@ -1,12 +1,11 @@
-"""Measure one update of hindsight, of Stable-Baselines3, and of a reference (nn.Sequential and torch.optim.Adam).
+"""Measure one update of hindsight-rl, of Stable-Baselines3, and of a reference (nn.Sequential and torch.optim.Adam).
 
 All run in one process on one thread, interleaved. The result is the median of process time in milliseconds per critic
-update; the update of TD3's actor, at every second one, is included. Replay buffers are not: SB3's `sample` returns a fixed
-batch of tensors, while hindsight starts from the NumPy arrays of a Batch and normalizes them. SB3's MlpPolicy (observation
-and goal in one Box) computes the same as hindsight. MultiInputPolicy, which HER with SB3 needs, has its own column.
-The reference is tests/agents/plain_agents.py.
-
-    python benchmarks/update.py [--agents td3 ddpg sac] [--networks 64,64 128,128,128] [--seconds 8] [--json FILE]
+update; the update of TD3's actor, at every second one, is included. Replay buffers are not: SB3's `sample` returns a
+fixed batch of tensors, while hindsight-rl starts from the NumPy arrays of a Batch and normalizes them. SB3's MlpPolicy
+(observation and goal in one Box) computes the same as hindsight-rl. MultiInputPolicy, which HER with SB3 needs, has its
+own column. The reference is tests/agents/plain_agents.py.      python benchmarks/update.py [--agents td3 ddpg sac]
+[--networks 64,64 128,128,128] [--seconds 8] [--json FILE]
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from stable_baselines3.common.type_aliases import DictReplayBufferSamples, Repla
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "agents"))
 from plain_agents import PLAIN_AGENTS, random_batch
 
-from hindsight.agents import make_agent
-from hindsight.options import AGENT_OPTIONS
-from hindsight.records import ArraySpec, Batch, GoalSpec
+from hindsight_rl.agents import make_agent
+from hindsight_rl.options import AGENT_OPTIONS
+from hindsight_rl.records import ArraySpec, Batch, GoalSpec
 
 OBSERVATION, GOAL, ACTION = 25, 3, 4  # FetchPush
 BATCH_SIZE = 256
@@ -55,7 +54,7 @@ class GoalTask(gymnasium.Env[Any, Any]):
 
 
 def make_ours(name: str, hidden: tuple[int, ...], batch: Batch) -> Callable[[], Any]:
-    """Return a function that runs one update of hindsight's agent."""
+    """Return a function that runs one update of hindsight-rl's agent."""
     agent = make_agent(name, goal_spec(), AGENT_OPTIONS[name](hidden=hidden, device="cpu"), seed=0)
     return lambda: agent.update(batch)
 
@@ -69,7 +68,7 @@ def make_reference(name: str, hidden: tuple[int, ...], batch: Batch) -> Callable
 
 
 def make_sb3(name: str, hidden: tuple[int, ...], batch: Batch, is_flat: bool) -> Callable[[], Any]:
-    """Return a function that calls SB3's `train` with as many gradient steps as one update of hindsight has batches."""
+    """Return a function that calls SB3's `train` with as many gradient steps as one update of hindsight-rl has batches."""
     kind = getattr(stable_baselines3, name.upper())
     model = kind(
         "MlpPolicy" if is_flat else "MultiInputPolicy",
@@ -126,7 +125,7 @@ def measure(contenders: dict[str, Callable[[], Any]], seconds: float) -> dict[st
         calls[name] = max(1, round(0.03 / timed(update, 5)))
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(samples["hindsight"]) < 5:
+    while time.perf_counter() < end or len(samples["hindsight_rl"]) < 5:
         for name, update in contenders.items():
             samples[name].append(1e3 * timed(update, calls[name]))
     return {name: statistics.median(values) for name, values in samples.items()}
@@ -147,7 +146,7 @@ def run(name: str, network: str, seconds: float) -> dict[str, Any]:
     batch = random_batch(np.random.default_rng(0), BATCH_SIZE, n_batches, (OBSERVATION, GOAL, ACTION))
     medians = measure(
         {
-            "hindsight": make_ours(name, hidden, batch),
+            "hindsight_rl": make_ours(name, hidden, batch),
             "sb3": make_sb3(name, hidden, batch, is_flat=True),
             "sb3_multi_input": make_sb3(name, hidden, batch, is_flat=False),
             "reference": make_reference(name, hidden, batch),
@@ -155,7 +154,7 @@ def run(name: str, network: str, seconds: float) -> dict[str, Any]:
         seconds,
     )
     milliseconds = {contender: value / n_batches for contender, value in medians.items()}
-    ratio = milliseconds["sb3"] / milliseconds["hindsight"]
+    ratio = milliseconds["sb3"] / milliseconds["hindsight_rl"]
     target = TARGETS[name].get(network, LOWEST_RATIO)
     return {"agent": name, "network": network, "ms": milliseconds, "ratio": ratio, "target": target}
 
@@ -163,8 +162,8 @@ def run(name: str, network: str, seconds: float) -> dict[str, Any]:
 def describe(line: dict[str, Any]) -> str:
     """Return a line of results as text."""
     ms, result = line["ms"], "reached" if line["ratio"] >= line["target"] else "MISSED"
-    times = f"{ms['hindsight']:9.3f} {ms['sb3']:7.3f} {ms['sb3_multi_input']:8.3f} {ms['reference']:7.3f}"
-    ratios = f"{line['ratio']:6.2f} {ms['reference'] / ms['hindsight']:7.2f}"
+    times = f"{ms['hindsight_rl']:9.3f} {ms['sb3']:7.3f} {ms['sb3_multi_input']:8.3f} {ms['reference']:7.3f}"
+    ratios = f"{line['ratio']:6.2f} {ms['reference'] / ms['hindsight_rl']:7.2f}"
     return f"{line['agent']:6} {line['network']:12} {times} {ratios} {line['target']:6.2f} {result}"
 
 
@@ -178,7 +177,7 @@ def main() -> None:
     torch.set_num_threads(1)
     versions = {"machine": platform.machine(), "torch": torch.__version__, "sb3": stable_baselines3.__version__}
     print(f"{versions}, batch {BATCH_SIZE}, one thread, ms per critic update")
-    print("agent  network      hindsight     SB3 SB3 dict   refer. x SB3 x ref. target")
+    print("agent  network   hindsight_rl     SB3 SB3 dict   refer. x SB3 x ref. target")
     results = []
     for name in arguments.agents:
         for network in arguments.networks:

@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "agents")
 from cuda_graphs import GraphedUpdates
 from plain_agents import random_batch
 
-from hindsight.agents import make_agent
-from hindsight.options import AGENT_OPTIONS
-from hindsight.records import ArraySpec, GoalSpec
+from hindsight_rl.agents import make_agent
+from hindsight_rl.options import AGENT_OPTIONS
+from hindsight_rl.records import ArraySpec, GoalSpec
 
 SIZES = OBSERVATION, GOAL, ACTION = 25, 3, 4  # FetchPush
 BATCHES = 8  # of one draw

@@ -37,7 +37,7 @@ class Checkout:
     cpu: dict[str, list[float]] = field(default_factory=dict)
 
     def run(self, name: str, *words: str, is_first: bool = False) -> None:
-        """Run a command of hindsight and add its times."""
+        """Run a command of hindsight-rl and add its times."""
         with tempfile.TemporaryDirectory() as empty:
             cache = empty if is_first else str(self.scratch / "numba")
             variables = os.environ | {
@@ -46,7 +46,7 @@ class Checkout:
                 "OMP_NUM_THREADS": "1",
             }
             variables |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.scratch / "bytecode")}
-            command = [sys.executable, "-m", "hindsight", *words]
+            command = [sys.executable, "-m", "hindsight_rl", *words]
             before, started = _cpu_seconds(), time.perf_counter()
             subprocess.run(command, env=variables, cwd=self.scratch, check=True, capture_output=True)
             self.wall.setdefault(name, []).append(time.perf_counter() - started)

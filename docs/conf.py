@@ -3,14 +3,14 @@
 import sys
 from pathlib import Path
 
-import hindsight
+import hindsight_rl
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
-project = "hindsight"
-copyright = "The hindsight authors, MIT licence"
-author = "The hindsight authors"
-release = hindsight.__version__
+project = "hindsight-rl"
+copyright = "The hindsight-rl authors, MIT licence"
+author = "The hindsight-rl authors"
+release = hindsight_rl.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "drawings", "generated", "docstrings"]
 exclude_patterns = ["_extensions"]
@@ -25,7 +25,7 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 
 html_theme = "furo"
-html_title = f"hindsight {release}"
+html_title = f"hindsight-rl {release}"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
 html_copy_source = False

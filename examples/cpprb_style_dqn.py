@@ -16,7 +16,7 @@ import torch
 from torch.nn import HuberLoss, Linear, ReLU, Sequential
 from torch.utils.tensorboard import SummaryWriter
 
-from hindsight.compat.cpprb import HindsightReplayBuffer
+from hindsight_rl.compat.cpprb import HindsightReplayBuffer
 
 BATCH, DISCOUNT, EPS, WARM_UP, TARGET_EVERY, EVALUATE_EVERY, EPISODES, LONGEST = 64, 0.99, 0.1, 100, 1000, 100, 20, 100
 
@@ -54,7 +54,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=type(default), default=default)
     options = parser.parse_args()
     rng, n, _ = np.random.default_rng(options.seed), options.bits, torch.manual_seed(options.seed)
-    env, test_env = (gymnasium.make("hindsight:BitFlipping-v0", n_bits=n, max_steps=LONGEST) for _ in range(2))
+    env, test_env = (gymnasium.make("hindsight_rl:BitFlipping-v0", n_bits=n, max_steps=LONGEST) for _ in range(2))
     network = Sequential(Linear(2 * n, 64), ReLU(), Linear(64, 64), ReLU(), Linear(64, n))
     target, optimizer = copy.deepcopy(network), torch.optim.Adam(network.parameters())
     env_dict = {"obs": {"shape": n}, "act": {"dtype": np.ubyte}, "next_obs": {"shape": n}}

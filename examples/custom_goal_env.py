@@ -1,9 +1,9 @@
 """A goal environment from scratch: a position, a goal, a threshold. Check it, then train on it.
 
-    PYTHONPATH=examples hindsight check custom_goal_env:Corner-v0
+    PYTHONPATH=examples hindsight-rl check custom_goal_env:Corner-v0
     python examples/custom_goal_env.py [--steps 3000]
 
-This script trains with Stable-Baselines3 (extra sb3). `hindsight train custom_goal_env:Corner-v0` trains without it.
+This script trains with Stable-Baselines3 (extra sb3). `hindsight-rl train custom_goal_env:Corner-v0` trains without it.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def main() -> None:
     from stable_baselines3.common.evaluation import evaluate_policy
     from stable_baselines3.common.monitor import Monitor
 
-    from hindsight import check_goal_env
-    from hindsight.compat.sb3 import HerReplayBuffer
+    from hindsight_rl import check_goal_env
+    from hindsight_rl.compat.sb3 import HerReplayBuffer
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=3_000, help="environment steps")

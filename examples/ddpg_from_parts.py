@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from curves import CURVES, draw
-from hindsight import HindsightBuffer, PointReach
-from hindsight.options import ReplayOptions
+from hindsight_rl import HindsightBuffer, PointReach
+from hindsight_rl.options import ReplayOptions
 
 SETTINGS = {  # name: value and meaning
     "hidden": (256, "units of each of the two hidden layers of actor and critic"),

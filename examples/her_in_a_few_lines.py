@@ -7,8 +7,8 @@ import argparse
 
 import numpy as np
 
-from hindsight import HER, BitFlipping, check_goal_env
-from hindsight.callbacks import EvaluateEvery, StopAtSuccess
+from hindsight_rl import HER, BitFlipping, check_goal_env
+from hindsight_rl.callbacks import EvaluateEvery, StopAtSuccess
 
 
 def fetch_reach(steps=1_000):
@@ -73,7 +73,7 @@ def prioritized_double_dqn(steps=15_000):
 
 
 def ddpg_on_a_point(steps=2_500):
-    """8: DDPG; `hindsight train PointReach-v0 --agent ddpg` also writes curves and settings."""
+    """8: DDPG; `hindsight-rl train PointReach-v0 --agent ddpg` also writes curves and settings."""
     with HER("PointReach-v0", agent="ddpg") as model:
         print(model.learn(steps).evaluate(100))
 

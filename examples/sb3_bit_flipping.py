@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium
 from stable_baselines3 import DDPG, DQN, SAC, TD3
 
-from hindsight.compat.sb3 import GoalSelectionStrategy, HerReplayBuffer
+from hindsight_rl.compat.sb3 import GoalSelectionStrategy, HerReplayBuffer
 
 ALGORITHMS: dict[str, Any] = {"DQN": DQN, "DDPG": DDPG, "SAC": SAC, "TD3": TD3}
 EXPLORING: dict[str, Any] = {"exploration_final_eps": 0.1, "target_update_interval": 500}  # DQN's own

@@ -1,4 +1,4 @@
-"""SB3's SAC on FetchReach with hindsight's replay buffer: only one import differs.
+"""SB3's SAC on FetchReach with hindsight-rl's replay buffer: only one import differs.
 
     python examples/sb3_fetch_reach.py [--steps 5000] [--seed 0]
 
@@ -13,7 +13,7 @@ import gymnasium
 import gymnasium_robotics
 from stable_baselines3 import SAC
 
-from hindsight.compat.sb3 import HerReplayBuffer  # was: from stable_baselines3 import HerReplayBuffer
+from hindsight_rl.compat.sb3 import HerReplayBuffer  # was: from stable_baselines3 import HerReplayBuffer
 
 
 def success_rate(model: SAC, env: gymnasium.Env, episodes: int) -> float:

@@ -14,7 +14,7 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 
-from hindsight.compat.sb3 import GoalSelectionStrategy, HerReplayBuffer
+from hindsight_rl.compat.sb3 import GoalSelectionStrategy, HerReplayBuffer
 
 
 def learn(strategy: GoalSelectionStrategy, steps: int, seed: int) -> SAC:

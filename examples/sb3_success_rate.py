@@ -17,7 +17,7 @@ import numpy as np
 from stable_baselines3 import SAC
 from stable_baselines3.common.callbacks import BaseCallback
 
-from hindsight.compat.sb3 import HerReplayBuffer
+from hindsight_rl.compat.sb3 import HerReplayBuffer
 
 
 class SuccessRate(BaseCallback):

@@ -16,7 +16,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.noise import NormalActionNoise
 
-from hindsight.compat.sb3 import HerReplayBuffer
+from hindsight_rl.compat.sb3 import HerReplayBuffer
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""Scripted controllers: observation -> action. `hindsight record` writes their episodes as demonstrations.
+"""Scripted controllers: observation -> action. `hindsight-rl record` writes their episodes as demonstrations.
 
-    hindsight record scripted_controllers:pick_and_place --env FetchPickAndPlace-v4 --output fetch/pick-v0
-    hindsight train FetchPickAndPlace-v4 --demonstrations fetch/pick-v0
+    hindsight-rl record scripted_controllers:pick_and_place --env FetchPickAndPlace-v4 --output fetch/pick-v0
+    hindsight-rl train FetchPickAndPlace-v4 --demonstrations fetch/pick-v0
 
 Each action depends on the observation alone: what a policy cannot see, it cannot learn from demonstrations.
 """

@@ -9,7 +9,7 @@ import gymnasium
 import pytest
 
 from counted_env import Counted
-from hindsight import extras
+from hindsight_rl import extras
 
 
 @pytest.fixture

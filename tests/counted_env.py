@@ -1,6 +1,6 @@
 """An environment that counts its instances, in a module that worker processes can import."""
 
-from hindsight import PointReach
+from hindsight_rl import PointReach
 
 
 class Counted(PointReach):

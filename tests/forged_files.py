@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 from gymnasium import spaces
 
-from hindsight import HER, HindsightBuffer
-from hindsight.recipes import load_recipe
-from hindsight.recipes.suite import load_suite
-from hindsight.report.run import read_run
-from hindsight.storage import load_arrays, save_arrays
-from hindsight.training.checkpoint import restore_trainer, trainer_state
-from hindsight.training.run_folder import RunFolder
+from hindsight_rl import HER, HindsightBuffer
+from hindsight_rl.recipes import load_recipe
+from hindsight_rl.recipes.suite import load_suite
+from hindsight_rl.report.run import read_run
+from hindsight_rl.storage import load_arrays, save_arrays
+from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl.training.run_folder import RunFolder
 
 MEMORY = 200 << 20  # bytes of address space beyond what the process has when it begins to read
 SECONDS = 5  # of processor time, for one file
@@ -145,9 +145,9 @@ def buffer_cases(folder):
         buffer.add(before, rows[step], 0.0, after, False, step == 4)
     buffer.save(path)
     HindsightBuffer.load(path, compute_reward).sample(4)
-    arrays, data = load_arrays(path, "hindsight buffer")
+    arrays, data = load_arrays(path, "hindsight-rl buffer")
     for name, changes in BUFFERS.items():
-        write = lambda changes=changes: save_arrays(path, "hindsight buffer", arrays, forged(data, changes))  # noqa: E731
+        write = lambda changes=changes: save_arrays(path, "hindsight-rl buffer", arrays, forged(data, changes))  # noqa: E731
         yield f"buffer: {name}", write, lambda: HindsightBuffer.load(path, compute_reward).sample(4)
 
 

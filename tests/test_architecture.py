@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import hindsight
+import hindsight_rl
 
-ROOT = Path(hindsight.__file__).parent
+ROOT = Path(hindsight_rl.__file__).parent
 BASE = {"errors", "extras", "memory", "records", "storage", "options"}  # plain data that every folder may import
 COMMAND_LINE = {"cli", "commands", "__main__"}  # may import everything, and nothing else may import it
 MAY_IMPORT = {  # folder or top module: what it may import of the package. A module that is not listed may import everything
@@ -60,7 +60,7 @@ def package_imports(name, nodes):
             continue
         if node.level:
             base = here[: len(here) - node.level] + (node.module.split(".") if node.module else [])
-        elif node.module and node.module.split(".")[0] == "hindsight":
+        elif node.module and node.module.split(".")[0] == "hindsight_rl":
             base = node.module.split(".")[1:]
         else:
             continue
@@ -196,15 +196,15 @@ def test_no_pickle_and_no_eval_in_the_package():
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("hindsight", ["torch", "numba", "mujoco"]),
-        ("hindsight.replay.buffer", ["torch", "mujoco", "hindsight.agents"]),
-        ("hindsight.compat.cpprb", ["torch", "mujoco", "cpprb", "hindsight.agents"]),
-        ("hindsight.rollout.workers", ["torch", "numba", "mujoco", "ray", "hindsight.replay"]),
-        ("hindsight.her", ["torch", "numba", "mujoco", "ray"]),
-        ("hindsight.commands.policies", ["torch", "numba", "jinja2", "plotly", "mujoco"]),
-        ("hindsight.buffers", ["torch", "mujoco", "hindsight.agents"]),
-        ("hindsight.cli", ["torch", "numba", "rich", "mujoco", "hindsight.her"]),
-        ("hindsight.training.settings", ["torch", "numba"]),
+        ("hindsight_rl", ["torch", "numba", "mujoco"]),
+        ("hindsight_rl.replay.buffer", ["torch", "mujoco", "hindsight_rl.agents"]),
+        ("hindsight_rl.compat.cpprb", ["torch", "mujoco", "cpprb", "hindsight_rl.agents"]),
+        ("hindsight_rl.rollout.workers", ["torch", "numba", "mujoco", "ray", "hindsight_rl.replay"]),
+        ("hindsight_rl.her", ["torch", "numba", "mujoco", "ray"]),
+        ("hindsight_rl.commands.policies", ["torch", "numba", "jinja2", "plotly", "mujoco"]),
+        ("hindsight_rl.buffers", ["torch", "mujoco", "hindsight_rl.agents"]),
+        ("hindsight_rl.cli", ["torch", "numba", "rich", "mujoco", "hindsight_rl.her"]),
+        ("hindsight_rl.training.settings", ["torch", "numba"]),
     ],
 )
 def test_importing_loads_nothing_heavy(module, absent):
@@ -213,8 +213,8 @@ def test_importing_loads_nothing_heavy(module, absent):
 
 
 def test_every_public_name_resolves_and_the_list_is_sorted():
-    assert list(hindsight.__all__) == sorted(hindsight.__all__)
-    for name in hindsight.__all__:
-        assert getattr(hindsight, name).__name__ == name
+    assert list(hindsight_rl.__all__) == sorted(hindsight_rl.__all__)
+    for name in hindsight_rl.__all__:
+        assert getattr(hindsight_rl, name).__name__ == name
     with pytest.raises(AttributeError, match="HER"):
-        hindsight.Her  # noqa: B018
+        hindsight_rl.Her  # noqa: B018

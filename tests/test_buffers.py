@@ -8,8 +8,8 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
-from hindsight import ReplayOptions, make_buffer
-from hindsight.errors import GoalEnvError, OptionError, UnknownNameError
+from hindsight_rl import ReplayOptions, make_buffer
+from hindsight_rl.errors import GoalEnvError, OptionError, UnknownNameError
 
 MODES = list(AutoresetMode)
 

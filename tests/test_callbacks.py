@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from hindsight import HER, PointReach
-from hindsight.callbacks import EvaluateEvery, KeepEvery, StopAtSuccess, View
-from hindsight.errors import OptionError, RunFolderError
+from hindsight_rl import HER, PointReach
+from hindsight_rl.callbacks import EvaluateEvery, KeepEvery, StopAtSuccess, View
+from hindsight_rl.errors import OptionError, RunFolderError
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "log_every": 20}
 

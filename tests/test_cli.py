@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from hindsight import HER
-from hindsight.cli import main
-from hindsight.commands.train import TrainDisplay
-from hindsight.storage import load_arrays
+from hindsight_rl import HER
+from hindsight_rl.cli import main
+from hindsight_rl.commands.train import TrainDisplay
+from hindsight_rl.storage import load_arrays
 
-COMMAND = [sys.executable, "-P", "-c", "import sys; from hindsight.cli import main; sys.exit(main())"]
+COMMAND = [sys.executable, "-P", "-c", "import sys; from hindsight_rl.cli import main; sys.exit(main())"]
 SHORT = ["--steps", "1000", "--eval-every", "500", "--eval-episodes", "5"]
 SHORT += ["--checkpoint-every", "200", "--log-every", "200"]
 SMALL = ["--hidden", "16", "16", "--batch-size", "32", "--updates-per-step", "0.25"]
@@ -136,7 +136,7 @@ def test_a_signal_leaves_a_checkpoint_and_the_run_continues(run_folder, tmp_path
     folder = tmp_path / "stopped"
     arguments = ["train", "PointReach-v0", "--folder", folder, *SHORT, *SMALL, "--checkpoint-every", "0"]
     with monkeypatch.context() as patch:
-        patch.setattr("hindsight.commands.train.TrainDisplay", Interrupted)
+        patch.setattr("hindsight_rl.commands.train.TrainDisplay", Interrupted)
         stopped = hindsight(*arguments)
     assert stopped.status == code
     assert "with --resume continues" in stopped.out
@@ -184,7 +184,7 @@ def test_a_run_does_not_continue_with_other_settings(run_folder, hindsight):
 
 
 def test_a_folder_in_use_names_its_holder(run_folder, hindsight):
-    from hindsight.training.run_folder import RunFolder
+    from hindsight_rl.training.run_folder import RunFolder
 
     model = HER.load(run_folder)
     with RunFolder(run_folder, model.settings, model.spec):
@@ -250,7 +250,7 @@ def test_help_imports_nothing_slow():
     commands = ("--help", "train --help", "train FetchPush-v4 --help-all", "play --help", "report --help", "doctor")
     slow = ("torch", "numba", "mujoco", "gymnasium_robotics", "rich", "plotly")
     code = (
-        "import sys; from hindsight.cli import main\n"
+        "import sys; from hindsight_rl.cli import main\n"
         f"for command in {commands}:\n"
         f"    main(command.split()); print('imported by', command, [name for name in {slow} if name in sys.modules])"
     )
@@ -285,7 +285,7 @@ def test_play_plays_what_was_trained(tmp_path, capsys):
     folder = tmp_path / "cut 0.5"
     arguments = ["train", "PointReach-v0", "--folder", str(folder), "--max-episode-steps", "20", "--steps", "100"]
     assert main([*arguments, *SMALL, "--eval-every", "0"]) == 0
-    assert f"hindsight play '{folder}'" in capsys.readouterr().out
+    assert f"hindsight-rl play '{folder}'" in capsys.readouterr().out
     assert main(["play", str(folder), "--episodes", "1"]) == 0
     assert "20 steps" in capsys.readouterr().out
     assert (folder / "play.gif").exists()
@@ -293,7 +293,7 @@ def test_play_plays_what_was_trained(tmp_path, capsys):
 
 def test_an_environment_of_a_module_beside_you(tmp_path, hindsight):
     (tmp_path / "mine.py").write_text(
-        "import gymnasium\nfrom hindsight import PointReach\n"
+        "import gymnasium\nfrom hindsight_rl import PointReach\n"
         "gymnasium.register('Mine-v0', entry_point=lambda **o: PointReach(max_steps=10, **o))\n"
     )
     run = tmp_path / "run"
@@ -328,7 +328,7 @@ def test_training_continues_without_a_reader(tmp_path):
 
 def test_an_error_of_the_environment_leaves_a_checkpoint(tmp_path, hindsight):
     (tmp_path / "crash.py").write_text(
-        "import gymnasium\nfrom hindsight import PointReach\n"
+        "import gymnasium\nfrom hindsight_rl import PointReach\n"
         "class Crash(PointReach):\n    steps = 0\n"
         "    def step(self, action):\n        Crash.steps += 1\n"
         "        if Crash.steps > 400: raise RuntimeError('the cable came off')\n        return super().step(action)\n"
@@ -339,13 +339,13 @@ def test_an_error_of_the_environment_leaves_a_checkpoint(tmp_path, hindsight):
     assert crashed.status == 1
     assert "the cable came off" in crashed.error
     assert "crash.py:7: if Crash.steps > 400: raise" in crashed.error
-    assert "checkpoint.safetensors, after 200 steps. `hindsight train` with the same environment" in crashed.error
+    assert "checkpoint.safetensors, after 200 steps. `hindsight-rl train` with the same environment" in crashed.error
     assert weights_of(tmp_path / "run")
 
 
 def test_train_checks_the_environment_first(tmp_path, hindsight):
     (tmp_path / "wrong.py").write_text(
-        "import gymnasium\nfrom hindsight import PointReach\n"
+        "import gymnasium\nfrom hindsight_rl import PointReach\n"
         "class Wrong(PointReach):\n    def compute_reward(self, achieved_goal, desired_goal, info=None):\n"
         "        return -super().compute_reward(achieved_goal, desired_goal, info)\n"
         "gymnasium.register('Wrong-v0', entry_point=Wrong, max_episode_steps=50)\n"
@@ -353,7 +353,7 @@ def test_train_checks_the_environment_first(tmp_path, hindsight):
     arguments = ["train", "wrong:Wrong-v0", "--folder", tmp_path / "run", "--steps", "40", "--eval-every", "0", *SMALL]
     refused = hindsight(*arguments)
     assert refused.status == 1
-    assert "Wrong-v0 is not ready for hindsight" in refused.error
+    assert "Wrong-v0 is not ready for hindsight-rl" in refused.error
     assert not (tmp_path / "run").exists()
     trained = hindsight(*arguments, "--no-check")
     assert trained.status == 0, trained.error

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from hindsight.cli import command_parser, main
-from hindsight.commands.benchmark import Benchmark
-from hindsight.envs.goal_env import make_goal_env, read_spec
-from hindsight.recipes import load_recipe
-from hindsight.recipes.suite import load_suite
-from hindsight.training.settings import resolve_settings
+from hindsight_rl.cli import command_parser, main
+from hindsight_rl.commands.benchmark import Benchmark
+from hindsight_rl.envs.goal_env import make_goal_env, read_spec
+from hindsight_rl.recipes import load_recipe
+from hindsight_rl.recipes.suite import load_suite
+from hindsight_rl.training.settings import resolve_settings
 
 ROOT = Path(__file__).parents[1]
 NOT_RUN = "not run by the tests: "
@@ -49,7 +49,7 @@ NEEDS = {  # a word on a page, and the package that its snippets need
 SETUP = {  # code before the first block that contains a word: what the reader has already
     "docs/migrating.md": {
         "import HerReplayBuffer": """
-            from hindsight import make_goal_env
+            from hindsight_rl import make_goal_env
             env = make_goal_env("PointReach-v0")
             observation, _ = env.reset(seed=0)
             """,
@@ -151,7 +151,7 @@ def check_pip(words):
 
 def run_shell(block, with_simulator):
     for program, *words in block.commands:
-        if program == "hindsight":
+        if program == "hindsight-rl":
             if with_simulator or not is_simulated(words):
                 run_hindsight(words)
         elif program == "pip":
@@ -186,7 +186,7 @@ def test_every_snippet_runs(page, with_simulator, tmp_path, monkeypatch):
 def test_commands_that_are_not_run_have_valid_arguments():
     lines = [line for blocks in PAGES.values() for b in blocks if b.language == "sh" and NOT_RUN in b.text
              for line in b.text.replace("\\\n", " ").splitlines()]  # fmt: skip
-    commands = [words for line in lines if (words := shlex.split(line, comments=True)) and words[0] == "hindsight"]
+    commands = [words for line in lines if (words := shlex.split(line, comments=True)) and words[0] == "hindsight-rl"]
     assert len(commands) > 5
     for _, name, *words in commands:
         command_parser(name).parse_args(words)

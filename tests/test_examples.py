@@ -8,9 +8,9 @@ from pathlib import Path
 import gymnasium
 import pytest
 
-from hindsight.cli import main
-from hindsight.envs.goal_env import make_goal_env
-from hindsight.rollout.collect import play_episode
+from hindsight_rl.cli import main
+from hindsight_rl.envs.goal_env import make_goal_env
+from hindsight_rl.rollout.collect import play_episode
 
 FOLDER = Path(__file__).parents[1] / "examples"
 LONGEST = 90  # lines

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from hindsight import HER
-from hindsight.extras import OF_TRAIN, install_line, missing_extra
+from hindsight_rl import HER
+from hindsight_rl.extras import OF_TRAIN, install_line, missing_extra
 
 DISTRIBUTION_OF = {"PIL": "pillow"}  # others have the name of their module
 RUN = """
@@ -26,7 +26,7 @@ class Others:  # the finders of this Python, but not for ABSENT
         return next((spec for finder in self.finders if (spec := finder.find_spec(name, path, target))), None)
 
 sys.meta_path[:] = [Others()]
-from hindsight.cli import main
+from hindsight_rl.cli import main
 
 results = []
 for words in json.loads(sys.stdin.read()):
@@ -94,5 +94,5 @@ def test_without_the_extras_every_command_works_or_names_the_line_that_installs_
             assert (out != "", error) == (True, ""), (name, error)
             continue
         assert status == 1, (name, error)
-        assert re.fullmatch(rf"hindsight: .* needs .*: pip install .*\[({extra})\]\"\n", error), (name, error)
+        assert re.fullmatch(rf"hindsight-rl: .* needs .*: pip install .*\[({extra})\]\"\n", error), (name, error)
     assert not (tmp_path / "new").exists()

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hindsight import HER, make_goal_env
-from hindsight.records import OBSERVATION_KEYS
-from hindsight.rollout.collect import play_episode
+from hindsight_rl import HER, make_goal_env
+from hindsight_rl.records import OBSERVATION_KEYS
+from hindsight_rl.rollout.collect import play_episode
 
 WARNINGS_OF_CHECKS = pytest.mark.filterwarnings("ignore:check of")  # tested in tests/envs
 pytestmark = [pytest.mark.simulator, WARNINGS_OF_CHECKS]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hindsight import HER, make_goal_env
+from hindsight_rl import HER, make_goal_env
 
 pytest.importorskip("gymnasium_robotics")
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from hindsight import HER
-from hindsight.cli import main
+from hindsight_rl import HER
+from hindsight_rl.cli import main
 from test_cli import assert_same_run
 
 pytestmark = pytest.mark.simulator

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from hindsight import HER, PointReach
-from hindsight.errors import (
+from hindsight_rl import HER, PointReach
+from hindsight_rl.errors import (
     FileError,
     HindsightError,
     InputError,
@@ -18,8 +18,8 @@ from hindsight.errors import (
     ShapeError,
     UnknownNameError,
 )
-from hindsight.report.page import run_page
-from hindsight.report.run import read_run
+from hindsight_rl.report.page import run_page
+from hindsight_rl.report.run import read_run
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 50, "eval_every": 0}
 
@@ -155,7 +155,7 @@ def test_a_closed_model_learns_on_in_a_new_environment_after_an_evaluation():
 def test_predicting_from_a_file_needs_neither_torch_nor_an_environment(model, tmp_path):
     model.save(tmp_path / "model")
     code = (
-        "import sys, numpy as np\nfrom hindsight import HER\n"
+        "import sys, numpy as np\nfrom hindsight_rl import HER\n"
         f"model = HER.load({str(tmp_path / 'model')!r})\n"
         "model.predict({'observation': np.zeros(4), 'achieved_goal': np.zeros(2), 'desired_goal': np.ones(2)})\n"
         "print('torch' in sys.modules)"

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hindsight import HER, BitFlipping, PointReach
-from hindsight.envs.minari_data import write_episodes
-from hindsight.rollout.collect import play_episode
+from hindsight_rl import HER, BitFlipping, PointReach
+from hindsight_rl.envs.minari_data import write_episodes
+from hindsight_rl.rollout.collect import play_episode
 
 BUDGET = 2_500
 HEAVY = pytest.mark.learning

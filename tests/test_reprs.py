@@ -2,9 +2,9 @@
 
 import pytest
 
-from hindsight import HER, check_goal_env, read_spec
-from hindsight.callbacks import View
-from hindsight.options import ReplayOptions
+from hindsight_rl import HER, check_goal_env, read_spec
+from hindsight_rl.callbacks import View
+from hindsight_rl.options import ReplayOptions
 
 SHORT = 300  # characters
 

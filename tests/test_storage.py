@@ -10,8 +10,8 @@ import threading
 import numpy as np
 import pytest
 
-from hindsight import storage
-from hindsight.errors import FileError
+from hindsight_rl import storage
+from hindsight_rl.errors import FileError
 
 ARRAYS = {
     "a/b": np.arange(6, dtype=np.int16).reshape(2, 3),
@@ -167,7 +167,7 @@ def tensors(header, payload=b""):
 
 def described(**changes):
     data = {"format": 1, "kind": "test", "data": {}, "sha256": "0"} | changes
-    return {"__metadata__": {"hindsight": json.dumps(data)}}
+    return {"__metadata__": {"hindsight_rl": json.dumps(data)}}
 
 
 LARGE = {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}
@@ -181,8 +181,8 @@ LARGE = {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}
         tensors(b'{"x": NaN}'),
         tensors({}),
         tensors({"__metadata__": 3}),
-        tensors({"__metadata__": {"hindsight": "[]"}}),
-        tensors({"__metadata__": {"hindsight": '{"kind": "test", "format": 1e999, "data": {}}'}}),
+        tensors({"__metadata__": {"hindsight_rl": "[]"}}),
+        tensors({"__metadata__": {"hindsight_rl": '{"kind": "test", "format": 1e999, "data": {}}'}}),
         tensors(described(data=3)),
         tensors(described(kind=["test"])),
         tensors(described()),

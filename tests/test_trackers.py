@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
-from hindsight import trackers
-from hindsight.cli import main
-from hindsight.errors import MissingExtraError
-from hindsight.trackers import Trackers, refuse_missing
+from hindsight_rl import trackers
+from hindsight_rl.cli import main
+from hindsight_rl.errors import MissingExtraError
+from hindsight_rl.trackers import Trackers, refuse_missing
 
 RUN = ["train", "PointReach-v0", "--steps", "200", "--random-steps", "100", "--log-every", "100", "--hidden", "8"]
 RUN += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes", "2"]
@@ -102,7 +102,7 @@ def test_weights_and_biases_offline_keeps_a_run(tmp_path):
     pytest.importorskip("wandb")
     record = {"env_steps": 100, "test/success_rate": 0.5, "eval/mean_success_rate": 0.5}
     program = (
-        "from pathlib import Path; from hindsight.trackers import Trackers\n"
+        "from pathlib import Path; from hindsight_rl.trackers import Trackers\n"
         f"trackers = Trackers(['wandb'], Path.cwd(), {{}}); trackers.log({record}); trackers.close()"
     )
     variables = os.environ | {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}

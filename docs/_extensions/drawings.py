@@ -11,9 +11,9 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from hindsight.options import DEFAULT_N_SAMPLED_GOAL
-from hindsight.options.relabel import STRATEGIES
-from hindsight.replay.strategies import goal_rows
+from hindsight_rl.options import DEFAULT_N_SAMPLED_GOAL
+from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.replay.strategies import goal_rows
 
 EPISODE_STEPS = (4, 7)  # of the two episodes in the drawing, one after the other on the timeline
 SAMPLED_ROW = 5 + 2  # the row that is relabelled: the second episode begins at row 5

@@ -11,8 +11,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from hindsight import cli, recipes
-from hindsight.options import (
+from hindsight_rl import cli, recipes
+from hindsight_rl.options import (
     AGENT_OPTIONS,
     OptionField,
     OptionRecord,
@@ -53,7 +53,7 @@ def command_text(name: str) -> str:
     """Return the section of a command."""
     command = cli.COMMANDS[name]
     table = arguments_table(cli.command_parser(name))
-    return f"## hindsight {name} {command.usage}\n\n{command.summary[0].upper()}{command.summary[1:]}.\n\n{table}"
+    return f"## hindsight-rl {name} {command.usage}\n\n{command.summary[0].upper()}{command.summary[1:]}.\n\n{table}"
 
 
 def arguments_table(parser: argparse.ArgumentParser) -> str:

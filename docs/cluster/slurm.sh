@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# sbatch --nodes 4 docs/cluster/slurm.sh ENV [options of hindsight train]
+# sbatch --nodes 4 docs/cluster/slurm.sh ENV [options of hindsight-rl train]
 # Starts Ray on every node of the job. The learner runs on the first node. Adapt the lines with !.
-#SBATCH --job-name=hindsight
+#SBATCH --job-name=hindsight-rl
 #SBATCH --nodes=2                     # !
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=16            # !
@@ -12,7 +12,7 @@
 set -euo pipefail
 environment=${1:?name an environment: sbatch docs/cluster/slurm.sh FetchPush-v4}
 shift
-source "$HOME/hindsight/bin/activate" # ! a virtual environment that all nodes see
+source "$HOME/hindsight-rl/bin/activate" # ! a virtual environment that all nodes see
 folder="runs/slurm-$SLURM_JOB_ID"     # ! on a shared disk; a job that is queued again keeps its number
 
 export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0 OMP_NUM_THREADS=1
@@ -29,7 +29,7 @@ if [ "$others" -gt 0 ]; then
         ray start --block --address "$address" --num-cpus "$SLURM_CPUS_PER_TASK" &
 fi
 
-hindsight train "$environment" --engine ray --ray-address "$address" --workers "$workers" --policy-lag $((workers - 1)) \
+hindsight-rl train "$environment" --engine ray --ray-address "$address" --workers "$workers" --policy-lag $((workers - 1)) \
     --folder "$folder" --resume "$@" &
 learner=$!
 trap 'kill -TERM "$learner"' TERM

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from hindsight.agents.policy import layer_views
+from hindsight_rl.agents.policy import layer_views
 
 
 def make_mlp(sizes, layer_norm):
@@ -287,7 +287,7 @@ def random_batch(rng, rows, n_batches, sizes=(25, 3, 4), n_actions=None):
 
     n_actions: draw Discrete actions instead of continuous ones.
     """
-    from hindsight.records import Batch
+    from hindsight_rl.records import Batch
 
     observation_size, goal_size, action_size = sizes
     leading = (n_batches, rows)

@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from hindsight.agents.cloning import clone
-from hindsight.agents.losses import deterministic_policy_loss, sample_squashed_gaussian, soft_policy_loss
-from hindsight.agents.preprocessor import Transitions
-from hindsight.options import ActorCriticOptions
+from hindsight_rl.agents.cloning import clone
+from hindsight_rl.agents.losses import deterministic_policy_loss, sample_squashed_gaussian, soft_policy_loss
+from hindsight_rl.agents.preprocessor import Transitions
+from hindsight_rl.options import ActorCriticOptions
 
 INPUTS, ACTIONS, ROWS = 3, 2, 5
 

@@ -8,9 +8,9 @@ import torch
 from cuda_graphs import GraphedUpdates
 from plain_agents import random_batch
 
-from hindsight.agents import AGENT_NAMES, make_agent
-from hindsight.options import AGENT_OPTIONS, DISCRETE_AGENTS
-from hindsight.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.agents import AGENT_NAMES, make_agent
+from hindsight_rl.options import AGENT_OPTIONS, DISCRETE_AGENTS
+from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")]
 SIZES = (6, 2, 3)

@@ -5,9 +5,9 @@ import torch
 from plain_agents import make_mlp
 from torch import nn
 
-from hindsight.agents.images import ImageEncoding, convolution_views, encode
-from hindsight.agents.networks import Architecture, Network
-from hindsight.agents.policy import layer_views
+from hindsight_rl.agents.images import ImageEncoding, convolution_views, encode
+from hindsight_rl.agents.networks import Architecture, Network
+from hindsight_rl.agents.policy import layer_views
 
 IMAGE_SIZE = (7, 6)
 

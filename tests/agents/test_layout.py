@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from hindsight.agents.layout import Layout, feature_of
-from hindsight.errors import GoalEnvError, OptionError
-from hindsight.options.agent import InputOptions
-from hindsight.records import ArraySpec
+from hindsight_rl.agents.layout import Layout, feature_of
+from hindsight_rl.errors import GoalEnvError, OptionError
+from hindsight_rl.options.agent import InputOptions
+from hindsight_rl.records import ArraySpec
 
 
 def box(shape, low=-np.inf, high=np.inf, dtype="float32"):

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from hindsight.agents.losses import (
+from hindsight_rl.agents.losses import (
     absolute_td_error,
     deterministic_policy_loss,
     dueling_matrix,

@@ -3,7 +3,7 @@ import torch
 from plain_agents import load_flat, make_mlp, read_flat
 from torch import nn
 
-from hindsight.agents.networks import (
+from hindsight_rl.agents.networks import (
     Adam,
     Architecture,
     Network,
@@ -11,7 +11,7 @@ from hindsight.agents.networks import (
     allocate,
     combine_outputs,
 )
-from hindsight.errors import OptionError
+from hindsight_rl.errors import OptionError
 
 SIZES = [(5, 7, 6, 1), (5, 7, 6, 3), (5, 2), (5, 1)]
 

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hindsight.agents.layout import Layout, Normalizer, RunningMoments
-from hindsight.options.agent import InputOptions
-from hindsight.records import ArraySpec, Episode
+from hindsight_rl.agents.layout import Layout, Normalizer, RunningMoments
+from hindsight_rl.options.agent import InputOptions
+from hindsight_rl.records import ArraySpec, Episode
 
 
 def make_normalizer(observation_size, goal_size, eps, **layout):

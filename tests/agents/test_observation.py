@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from hindsight.agents.observation import check_observation
-from hindsight.errors import InputError, MissingKeyError, NonFiniteError, ShapeError
-from hindsight.records import ArraySpec, GoalSpec
+from hindsight_rl.agents.observation import check_observation
+from hindsight_rl.errors import InputError, MissingKeyError, NonFiniteError, ShapeError
+from hindsight_rl.records import ArraySpec, GoalSpec
 
 SPEC = GoalSpec(ArraySpec((2, 2), "float64"), ArraySpec((1,), "float64"), ArraySpec((1,), "float32"))
 DISCRETE = GoalSpec(ArraySpec((), "int64", (0.0,), (3.0,), 4), ArraySpec((1,), "float64"), ArraySpec((1,), "float32"))

@@ -4,10 +4,10 @@ import sys
 import numpy as np
 import pytest
 
-from hindsight.agents.policy import Exploration, Policy, PolicySpec, PolicyWeights, count_weights, layer_views
-from hindsight.errors import GoalEnvError, InputError
-from hindsight.options import DDPGOptions, DQNOptions, SACOptions
-from hindsight.records import ArraySpec, GoalSpec
+from hindsight_rl.agents.policy import Exploration, Policy, PolicySpec, PolicyWeights, count_weights, layer_views
+from hindsight_rl.errors import GoalEnvError, InputError
+from hindsight_rl.options import DDPGOptions, DQNOptions, SACOptions
+from hindsight_rl.records import ArraySpec, GoalSpec
 
 
 def box(size, low=-1.0, high=1.0, dtype="float32"):
@@ -287,7 +287,7 @@ def test_sizes_and_layer_norm_follow_from_the_options():
 
 
 def test_workers_need_no_torch():
-    code = "import sys, hindsight.agents, hindsight.agents.policy, hindsight.options, hindsight.agents.layout; "
+    code = "import sys, hindsight_rl.agents, hindsight_rl.agents.policy, hindsight_rl.options, hindsight_rl.agents.layout; "
     code += "print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 

@@ -5,13 +5,13 @@ import pytest
 import torch
 from plain_agents import random_batch
 
-from hindsight.agents.losses import value_range
-from hindsight.agents.networks import choose_device
-from hindsight.agents.policy import PolicySpec
-from hindsight.agents.preprocessor import Preprocessor
-from hindsight.errors import OptionError, ShapeError
-from hindsight.options import AgentOptions, DDPGOptions, DQNOptions
-from hindsight.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
+from hindsight_rl.agents.losses import value_range
+from hindsight_rl.agents.networks import choose_device
+from hindsight_rl.agents.policy import PolicySpec
+from hindsight_rl.agents.preprocessor import Preprocessor
+from hindsight_rl.errors import OptionError, ShapeError
+from hindsight_rl.options import AgentOptions, DDPGOptions, DQNOptions
+from hindsight_rl.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
 
 CPU = torch.device("cpu")
 CHOICE = ArraySpec((), "int64", (3.0,), (6.0,), 4)

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from hindsight.cli import command_parser, main
-from hindsight.commands import arguments
-from hindsight.commands.arguments import FIRST, given_options, take_environment, train_help
-from hindsight.errors import OptionError
-from hindsight.options import AGENT_OPTIONS, run_options
+from hindsight_rl.cli import command_parser, main
+from hindsight_rl.commands import arguments
+from hindsight_rl.commands.arguments import FIRST, given_options, take_environment, train_help
+from hindsight_rl.errors import OptionError
+from hindsight_rl.options import AGENT_OPTIONS, run_options
 
 
 def parse(line):
@@ -95,7 +95,7 @@ def test_every_option_of_every_agent_can_be_given():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("train --gamma 0.9", "no option `gamma` (hindsight train). Use `discount`"),
+        ("train --gamma 0.9", "no option `gamma` (hindsight-rl train). Use `discount`"),
         ("train PointReach-v0 --buffer_size 10", "Use `capacity`"),
         ("train PointReach-v0 --taus 1", "Did you mean 'tau'"),
         ("train PointReach-v0 --learners 2", "One process learns"),

@@ -8,12 +8,12 @@ import time
 
 import pytest
 
-from hindsight.cli import main
-from hindsight.commands import benchmark
-from hindsight.commands.benchmark import Benchmark, parse_seeds
-from hindsight.errors import MissingExtraError, OptionError, UnknownNameError
-from hindsight.recipes.suite import Entry, Suite
-from hindsight.training.run_folder import Ending, read_ending
+from hindsight_rl.cli import main
+from hindsight_rl.commands import benchmark
+from hindsight_rl.commands.benchmark import Benchmark, parse_seeds
+from hindsight_rl.errors import MissingExtraError, OptionError, UnknownNameError
+from hindsight_rl.recipes.suite import Entry, Suite
+from hindsight_rl.training.run_folder import Ending, read_ending
 
 POINT = Entry(environment="PointReach-v0", recipe="default")
 TINY = ["steps=300", "hidden=[8]", "batch_size=16", "updates_per_step=0.5"]
@@ -65,7 +65,7 @@ def test_options_become_arguments(tmp_path):
         "dqn",
     ]
     words = "--env-options n_bits=3 --no-symmetries --no-dueling --prioritized --hidden 8 9 --max-episode-steps 4 --tau 0.5"
-    assert run.command == [sys.executable, "-P", "-m", "hindsight", "train", "BitFlipping-v0", *first, *words.split()]
+    assert run.command == [sys.executable, "-P", "-m", "hindsight_rl", "train", "BitFlipping-v0", *first, *words.split()]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
     assert (line["seed"], line["name"], line["variant"]) == ("4", "tiny", "declared")
     assert line["folder"] == "PointReach-v0-tiny/td3-seed4"
     log = (run.parent / "td3-seed4.log").read_text()
-    assert "-m hindsight train PointReach-v0 --seed 4" in log
+    assert "-m hindsight_rl train PointReach-v0 --seed 4" in log
 
     began = json.loads((run / "settings.json").read_text())["begun"]
     assert main(["benchmark", *command]) == 0
@@ -154,7 +154,7 @@ def test_errors_are_one_sentence(arguments, status, message, capsys):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_benchmark_continues(tmp_path, number):
     tiny = ["steps=1500", *TINY[1:], "solved_evaluations=0", "checkpoint_every=0", "log_every=50"]
-    command = [sys.executable, "-m", "hindsight", "benchmark", "quick", "--seeds", "0", "--jobs", "2"]
+    command = [sys.executable, "-m", "hindsight_rl", "benchmark", "quick", "--seeds", "0", "--jobs", "2"]
     command += ["--folder", str(tmp_path), "--set", *tiny]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     metrics = tmp_path / "PointReach-v0" / "td3-seed0" / "metrics.jsonl"

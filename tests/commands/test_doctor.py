@@ -1,8 +1,8 @@
 import pytest
 from packaging.requirements import Requirement
 
-from hindsight.commands import doctor
-from hindsight.commands.doctor import examine, part_findings
+from hindsight_rl.commands import doctor
+from hindsight_rl.commands.doctor import examine, part_findings
 
 LISTED = ["numpy>=1.26", 'torch>=2.4; extra == "train"', 'hindsight-rl[train]; extra == "robotics"']
 LISTED += [

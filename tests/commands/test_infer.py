@@ -2,10 +2,10 @@ import tomllib
 
 import pytest
 
-from hindsight.cli import main
-from hindsight.commands.infer import save_findings
-from hindsight.errors import FileError
-from hindsight.structure import Finding
+from hindsight_rl.cli import main
+from hindsight_rl.commands.infer import save_findings
+from hindsight_rl.errors import FileError
+from hindsight_rl.structure import Finding
 
 
 def test_a_task_whose_goal_the_action_moves_needs_random_steps_alone(capsys):

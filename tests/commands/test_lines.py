@@ -1,6 +1,6 @@
 import io
 
-from hindsight.commands.lines import say, say_command, wrapped
+from hindsight_rl.commands.lines import say, say_command, wrapped
 
 LINE = (
     "training FetchPickAndPlace-v4 with td3, recipe 'default' (inferred: nothing found yet), seed 0, in "
@@ -40,7 +40,7 @@ def test_a_command_to_copy_is_one_line_everywhere(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
     say_command("play runs/FetchPickAndPlace-v4/td3-seed0-1")
-    assert terminal.getvalue() == "  hindsight play runs/FetchPickAndPlace-v4/td3-seed0-1\n"
+    assert terminal.getvalue() == "  hindsight-rl play runs/FetchPickAndPlace-v4/td3-seed0-1\n"
 
 
 def test_a_closed_reader_does_not_stop_a_run(monkeypatch):

@@ -2,16 +2,16 @@ import sys
 
 import pytest
 
-from hindsight.cli import main
-from hindsight.commands.new import new_task
-from hindsight.envs.check import check_goal_env
-from hindsight.errors import OptionError, RunFolderError
+from hindsight_rl.cli import main
+from hindsight_rl.commands.new import new_task
+from hindsight_rl.envs.check import check_goal_env
+from hindsight_rl.errors import OptionError, RunFolderError
 
 
 def test_the_new_task_passes_the_check_and_its_own_tests(tmp_path, monkeypatch, capsys):
     assert main(["new", "park_it", "--folder", str(tmp_path)]) == 0
     output = capsys.readouterr().out
-    assert "hindsight train park_it:ParkIt-v0" in output
+    assert "hindsight-rl train park_it:ParkIt-v0" in output
     monkeypatch.syspath_prepend(tmp_path)
     report = check_goal_env("park_it:ParkIt-v0")
     assert report.ok, str(report)

@@ -1,7 +1,7 @@
 import gymnasium
 
-from hindsight import PointReach
-from hindsight.commands.policies import _render_mode
+from hindsight_rl import PointReach
+from hindsight_rl.commands.policies import _render_mode
 
 
 class Undrawn(PointReach):

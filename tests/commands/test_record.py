@@ -2,10 +2,10 @@ import gymnasium
 import numpy as np
 import pytest
 
-from hindsight import HER, PointReach
-from hindsight.cli import main
-from hindsight.envs.goal_env import make_goal_env, read_spec
-from hindsight.envs.minari_data import read_episodes
+from hindsight_rl import HER, PointReach
+from hindsight_rl.cli import main
+from hindsight_rl.envs.goal_env import make_goal_env, read_spec
+from hindsight_rl.envs.minari_data import read_episodes
 
 pytest.importorskip("h5py")
 MinariStorage = pytest.importorskip("minari.dataset.minari_storage").MinariStorage
@@ -43,7 +43,7 @@ def test_a_function_is_recorded(capsys):
     assert record(*command) == 0
     printed = capsys.readouterr().out
     assert "data set: demo/point-v0, 3 episodes, 3 of them successful" in printed
-    assert "hindsight train PointReach-v0 --demonstrations demo/point-v0" in printed
+    assert "hindsight-rl train PointReach-v0 --demonstrations demo/point-v0" in printed
     episodes = read_episodes("demo/point-v0", read_spec(make_goal_env("PointReach-v0")))
     assert [episode.success for episode in episodes] == [True] * 3
     assert len({episode.desired_goal.tobytes() for episode in episodes}) == 3

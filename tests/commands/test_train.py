@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hindsight import HER, PointReach
-from hindsight.cli import main
-from hindsight.commands.terminal import TrainDisplay
-from hindsight.commands.train import Training, folder_name
-from hindsight.recipes import load_recipe
+from hindsight_rl import HER, PointReach
+from hindsight_rl.cli import main
+from hindsight_rl.commands.terminal import TrainDisplay
+from hindsight_rl.commands.train import Training, folder_name
+from hindsight_rl.recipes import load_recipe
 
 
 def test_an_environment_as_the_name_of_a_folder():
@@ -121,4 +121,4 @@ def test_a_terminal_of_80_columns_shows_whole_words(tmp_path, monkeypatch):
     words = " ".join(" ".join(lines).split())
     assert f"training PointReach-v0 with td3, recipe 'default' (inferred: nothing found yet), seed 0, in {folder}" in words
     assert " s of starting, " in words
-    assert f"  hindsight play {folder}" in lines
+    assert f"  hindsight-rl play {folder}" in lines

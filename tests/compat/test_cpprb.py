@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tiny_cpprb import ENV, distance, filled, make, play
 
 from distributions import assert_distribution
-from hindsight.compat.cpprb import HindsightReplayBuffer
-from hindsight.errors import (
+from hindsight_rl.compat.cpprb import HindsightReplayBuffer
+from hindsight_rl.errors import (
     CastError,
     EpisodeTooLongError,
     GoalEnvError,
@@ -398,4 +398,4 @@ def test_invalid_options_are_refused(options, error, words):
 @pytest.mark.parametrize("name", ["ReplayBuffer", "PrioritizedReplayBuffer"])
 def test_another_class_of_cpprb_is_not_here(name):
     with pytest.raises(ImportError, match=f"no '{name}'. .* Keep importing every other class from cpprb"):
-        exec(f"from hindsight.compat.cpprb import {name}")
+        exec(f"from hindsight_rl.compat.cpprb import {name}")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tiny_cpprb import ENV, filled, make, play
 
-from hindsight.errors import FileError
+from hindsight_rl.errors import FileError
 
 
 def played(**options):

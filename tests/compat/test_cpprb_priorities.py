@@ -8,7 +8,7 @@ from scipy import stats
 from tiny_cpprb import ENV, distance, filled, play, priorities_of, prioritized_buffer
 
 from distributions import RARE, assert_distribution
-from hindsight.errors import OptionError
+from hindsight_rl.errors import OptionError
 
 
 def test_weights_and_frequencies_by_hand():

@@ -31,12 +31,12 @@ from tiny_sb3 import (
     venv,
 )
 
-from hindsight.compat.sb3 import (
+from hindsight_rl.compat.sb3 import (
     KEY_TO_GOAL_STRATEGY,
     GoalSelectionStrategy,
     HerReplayBuffer,
 )
-from hindsight.errors import (
+from hindsight_rl.errors import (
     GoalEnvError,
     InputError,
     NonFiniteError,

@@ -5,7 +5,7 @@ import pytest
 from stable_baselines3 import HerReplayBuffer as SB3HerReplayBuffer
 from tiny_sb3 import arrays_of, make, play, play_episode, play_unequal
 
-from hindsight.compat.sb3 import HerReplayBuffer
+from hindsight_rl.compat.sb3 import HerReplayBuffer
 
 
 @pytest.mark.parametrize(("size", "handle_timeouts"), [(6000, True), (6000, False), (90, True)])

@@ -22,8 +22,8 @@ from tiny_sb3 import (
     venv,
 )
 
-from hindsight.compat.sb3 import GoalVecNormalize, HerReplayBuffer
-from hindsight.errors import FileError, NothingToSampleError, OptionError
+from hindsight_rl.compat.sb3 import GoalVecNormalize, HerReplayBuffer
+from hindsight_rl.errors import FileError, NothingToSampleError, OptionError
 
 
 def test_fault_1_an_unfinished_episode_is_not_joined_to_the_next():

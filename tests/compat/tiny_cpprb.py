@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hindsight.compat.cpprb import HindsightReplayBuffer
+from hindsight_rl.compat.cpprb import HindsightReplayBuffer
 
 ENV = {"obs": {"shape": 2}, "act": {}, "next_obs": {"shape": 2}}
 

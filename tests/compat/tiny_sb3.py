@@ -6,7 +6,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from hindsight.compat.sb3 import HerReplayBuffer
+from hindsight_rl.compat.sb3 import HerReplayBuffer
 
 ARRAYS = ("actions", "rewards", "dones", "timeouts", "ep_length")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hindsight.cli import COMMANDS
-from hindsight.options import AGENT_OPTIONS, option_fields
-from hindsight.recipes import recipe_names
+from hindsight_rl.cli import COMMANDS
+from hindsight_rl.options import AGENT_OPTIONS, option_fields
+from hindsight_rl.recipes import recipe_names
 
 pytest.importorskip("sphinx")
 
@@ -50,7 +50,7 @@ def test_every_command_has_a_section_and_every_argument_a_meaning():
     from generated import commands_text
 
     text = commands_text()
-    assert text.count("## hindsight ") == len(COMMANDS)
+    assert text.count("## hindsight-rl ") == len(COMMANDS)
     assert [line for line in text.splitlines() if line.startswith("| `") and line.endswith("` |  |")] == []
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import hindsight
-from hindsight import HER, callbacks
-from hindsight.agents import AGENT_NAMES
-from hindsight.cli import main
-from hindsight.options import DISCRETE_AGENTS, run_options
-from hindsight.options.other_names import other_names
+import hindsight_rl
+from hindsight_rl import HER, callbacks
+from hindsight_rl.agents import AGENT_NAMES
+from hindsight_rl.cli import main
+from hindsight_rl.options import DISCRETE_AGENTS, run_options
+from hindsight_rl.options.other_names import other_names
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -66,10 +66,10 @@ def test_every_file_of_a_run_and_every_field_of_its_lines_is_explained(run_folde
 
 def test_the_reference_has_every_public_name():
     text = page("reference.md")
-    assert [name for name in hindsight.__all__ if not re.search(rf"hindsight\.{name}$", text, re.MULTILINE)] == []
+    assert [name for name in hindsight_rl.__all__ if not re.search(rf"hindsight_rl\.{name}$", text, re.MULTILINE)] == []
     own = [name for name, thing in vars(callbacks).items() if getattr(thing, "__module__", "") == callbacks.__name__]
     public = [name for name in own if not name.startswith("_") and name != "Model"]  # a protocol that HER has
-    assert [name for name in public if f"hindsight.callbacks.{name}\n" not in text] == []
+    assert [name for name in public if f"hindsight_rl.callbacks.{name}\n" not in text] == []
 
 
 def test_every_test_on_a_page_exists():
@@ -114,7 +114,7 @@ def test_install_lines_are_the_same_on_all_pages():
     assert forms == {
         'pip install -c constraints.txt ".[...]"',
         'pip install -c constraints.txt -e ".[...]"',
-        f'pip install -c constraints.txt "dist/hindsight_rl-{hindsight.__version__}-py3-none-any.whl[...]"',
+        f'pip install -c constraints.txt "dist/hindsight_rl-{hindsight_rl.__version__}-py3-none-any.whl[...]"',
     }
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from hindsight import PointReach
+from hindsight_rl import PointReach
 
 
 @pytest.fixture

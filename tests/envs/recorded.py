@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hindsight.records import Episode
+from hindsight_rl.records import Episode
 
 
 def episode(env, seed=0, **changes):

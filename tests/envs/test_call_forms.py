@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from line_env import Line, near
 
-from hindsight import HER
-from hindsight.envs.call_forms import CallForm, GoalFunction
-from hindsight.envs.goal_functions import reward_function, success_function, terminated_function
-from hindsight.errors import GoalEnvError
+from hindsight_rl import HER
+from hindsight_rl.envs.call_forms import CallForm, GoalFunction
+from hindsight_rl.envs.goal_functions import reward_function, success_function, terminated_function
+from hindsight_rl.errors import GoalEnvError
 
 SHAPES = [(), (1,), (2,), (8,), (4, 8)]
 TOLL = {"toll": 0.5}

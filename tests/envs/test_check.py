@@ -10,11 +10,11 @@ from gymnasium import spaces
 from line_env import Costly, Distant, Line, Scalar, Terminating, TerminatingOneByOne, near
 from push_box_env import PushBox
 
-from hindsight import HER, make_buffer
-from hindsight.envs.check import check_goal_env, check_reward_speed
-from hindsight.envs.evidence import gather_evidence
-from hindsight.envs.goal_env import read_spec
-from hindsight.errors import UnknownNameError
+from hindsight_rl import HER, make_buffer
+from hindsight_rl.envs.check import check_goal_env, check_reward_speed
+from hindsight_rl.envs.evidence import gather_evidence
+from hindsight_rl.envs.goal_env import read_spec
+from hindsight_rl.errors import UnknownNameError
 
 
 def finding(env, name):
@@ -35,7 +35,7 @@ def test_the_report_is_made_for_a_terminal():
     text = str(report)
     assert f"The check played {report.n_steps} environment steps." in text
     assert text.startswith("PointReach-v0\n  ok       spaces             observation (4,) float32")
-    assert text.endswith("PointReach-v0 is ready for hindsight: errors 0, warnings 0, not seen 0")
+    assert text.endswith("PointReach-v0 is ready for hindsight-rl: errors 0, warnings 0, not seen 0")
 
 
 class WidelyCopied(Line):
@@ -107,7 +107,7 @@ def test_observations_that_are_not_as_declared(change, level, sentence):
 
 def test_an_environment_that_was_made_is_closed_after_an_unexpected_error(monkeypatch):
     closed = []
-    monkeypatch.setattr("hindsight.envs.check.read_spec", lambda env: 1 / 0)
+    monkeypatch.setattr("hindsight_rl.envs.check.read_spec", lambda env: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         check_goal_env(lambda: changed(close=lambda self: closed.append(self)))
     assert len(closed) == 1

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from hindsight import HER, AddColumns, BitFlipping, PointReach
-from hindsight.envs.check import check_goal_env
-from hindsight.errors import GoalEnvError
+from hindsight_rl import HER, AddColumns, BitFlipping, PointReach
+from hindsight_rl.envs.check import check_goal_env
+from hindsight_rl.errors import GoalEnvError
 
 
 def position(observation):

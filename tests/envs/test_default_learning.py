@@ -4,7 +4,7 @@ import pytest
 from docking_env import Docking
 from push_box_env import PushBox
 
-from hindsight import HER
+from hindsight_rl import HER
 
 
 @pytest.mark.learning

@@ -5,9 +5,9 @@ import pytest
 from docking_env import Docking
 from line_env import Line
 
-from hindsight.envs.bit_flipping import BitFlipping
-from hindsight.envs.evidence import find_goal_setter
-from hindsight.envs.point_reach import PointReach
+from hindsight_rl.envs.bit_flipping import BitFlipping
+from hindsight_rl.envs.evidence import find_goal_setter
+from hindsight_rl.envs.point_reach import PointReach
 
 
 class Task:

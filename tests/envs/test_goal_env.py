@@ -6,10 +6,10 @@ import pytest
 from gymnasium import spaces
 from line_env import Costly, Line, Scalar, near
 
-from hindsight.envs.goal_env import change_of, make_goal_env, read_spec, resets_exactly, time_limit
-from hindsight.envs.goal_functions import reward_function
-from hindsight.envs.point_reach import PointReach
-from hindsight.errors import GoalEnvError, OptionError
+from hindsight_rl.envs.goal_env import change_of, make_goal_env, read_spec, resets_exactly, time_limit
+from hindsight_rl.envs.goal_functions import reward_function
+from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.errors import GoalEnvError, OptionError
 
 
 def test_an_id_a_class_a_function_and_an_object_all_make_an_environment():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
 
-from hindsight.envs.call_forms import CallForm
-from hindsight.envs.goal_functions import read_success, reward_function, terminated_function
-from hindsight.envs.point_reach import PointReach
-from hindsight.errors import GoalEnvError, InputError
+from hindsight_rl.envs.call_forms import CallForm
+from hindsight_rl.envs.goal_functions import read_success, reward_function, terminated_function
+from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.errors import GoalEnvError, InputError
 
 ACHIEVED, DESIRED = np.array([[0, 0], [0, 0], [3, 3]], np.float32), np.array([[0, 0.1], [1, 1], [3, 3]], np.float32)
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from recorded import episode
 
-from hindsight.envs.goal_env import read_spec
-from hindsight.envs.minari_data import read_episodes, write_episodes
-from hindsight.errors import FileError, OptionError
+from hindsight_rl.envs.goal_env import read_spec
+from hindsight_rl.envs.minari_data import read_episodes, write_episodes
+from hindsight_rl.errors import FileError, OptionError
 
 pytest.importorskip("h5py")
 minari = pytest.importorskip("minari")

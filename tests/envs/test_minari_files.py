@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from recorded import episode
 
-from hindsight import PointReach
-from hindsight.envs import minari_data, minari_files
-from hindsight.envs.goal_env import read_spec
-from hindsight.envs.minari_data import read_episodes, write_episodes
-from hindsight.errors import FileError, OptionError
+from hindsight_rl import PointReach
+from hindsight_rl.envs import minari_data, minari_files
+from hindsight_rl.envs.goal_env import read_spec
+from hindsight_rl.envs.minari_data import read_episodes, write_episodes
+from hindsight_rl.errors import FileError, OptionError
 
 h5py = pytest.importorskip("h5py")
 minari = pytest.importorskip("minari")
@@ -38,7 +38,7 @@ def change(folder, edit):
     """Change the HDF5 file of a data set, and remove the checksum, as in a data set of somebody else."""
     with h5py.File(folder / "main_data.hdf5", "a") as file:
         edit(file)
-    describe(folder, hindsight=None)
+    describe(folder, hindsight_rl=None)
 
 
 @pytest.mark.parametrize("name", ["observation", "achieved_goal", "desired_goal", "action", "reward"])
@@ -56,7 +56,7 @@ def test_a_value_that_was_changed_is_found_by_the_checksum(env, written, name):
 
 def test_a_data_set_without_a_checksum_is_read(written):
     folder, read = written
-    describe(folder, hindsight=None)
+    describe(folder, hindsight_rl=None)
     assert [each.number for each in read()] == [0, 1]
 
 
@@ -67,9 +67,9 @@ def test_a_data_set_without_a_checksum_is_read(written):
         ({"total_episodes": 1}, "SHA-256|1 episodes"),
         ({"total_episodes": 10**12, "total_steps": 10**12}, "1,000,000,000,000 episodes cannot be in files of"),
         ({"total_steps": "many"}, "has 2 episodes and 'many' steps"),
-        ({"hindsight": {"sha256": "0"}}, "SHA-256"),
-        ({"hindsight": 3}, "SHA-256"),
-        ({"hindsight": {}}, "SHA-256"),
+        ({"hindsight_rl": {"sha256": "0"}}, "SHA-256"),
+        ({"hindsight_rl": 3}, "SHA-256"),
+        ({"hindsight_rl": {}}, "SHA-256"),
         ({"data_format": "x"}, "KeyError"),
         ({"observation_space": "{"}, "JSONDecodeError"),
         ({"minari_version": "99.0"}, "does not support"),

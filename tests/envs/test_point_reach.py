@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from hindsight.envs.point_reach import PointReach
-from hindsight.errors import OptionError
+from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.errors import OptionError
 
 
 def started(start, goal, **options):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from line_env import Line
 
-from hindsight.envs.random_play import numeric_info, play_actions, random_actions, random_state_kept, step
-from hindsight.errors import GoalEnvError
+from hindsight_rl.envs.random_play import numeric_info, play_actions, random_actions, random_state_kept, step
+from hindsight_rl.errors import GoalEnvError
 
 
 def play(env, seed, max_steps):

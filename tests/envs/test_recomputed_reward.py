@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from line_env import Line, near
 
-from hindsight import HER, ReplayOptions, make_buffer
-from hindsight.envs.check import check_goal_env
-from hindsight.envs.goal_env import make_goal_env, read_spec
-from hindsight.errors import GoalEnvError, OptionError
+from hindsight_rl import HER, ReplayOptions, make_buffer
+from hindsight_rl.envs.check import check_goal_env
+from hindsight_rl.envs.goal_env import make_goal_env, read_spec
+from hindsight_rl.errors import GoalEnvError, OptionError
 
 
 class Shaped(Line):

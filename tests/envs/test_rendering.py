@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from line_env import Line
 
-from hindsight.envs.goal_env import make_goal_env
-from hindsight.envs.rendering import prepare_rendering
-from hindsight.errors import GoalEnvError, MissingExtraError
+from hindsight_rl.envs.goal_env import make_goal_env
+from hindsight_rl.envs.rendering import prepare_rendering
+from hindsight_rl.errors import GoalEnvError, MissingExtraError
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import gymnasium
 import numpy as np
 import pytest
 
-from hindsight.envs.check import check_goal_env
-from hindsight.envs.flatten import FlattenGoalEnv
-from hindsight.envs.goal_env import make_goal_env, read_spec, resets_exactly
-from hindsight.envs.goal_functions import read_success, reward_function, terminated_function
-from hindsight.errors import GoalEnvError, UnknownNameError
+from hindsight_rl.envs.check import check_goal_env
+from hindsight_rl.envs.flatten import FlattenGoalEnv
+from hindsight_rl.envs.goal_env import make_goal_env, read_spec, resets_exactly
+from hindsight_rl.envs.goal_functions import read_success, reward_function, terminated_function
+from hindsight_rl.errors import GoalEnvError, UnknownNameError
 
 pytestmark = [
     pytest.mark.simulator,
@@ -127,7 +127,7 @@ def test_frames_are_rendered_without_a_display(monkeypatch):
 
 
 def test_a_machine_that_cannot_render_gets_the_command_to_install():
-    code = "from hindsight import make_goal_env; make_goal_env('FetchReach-v4', 'rgb_array')"
+    code = "from hindsight_rl import make_goal_env; make_goal_env('FetchReach-v4', 'rgb_array')"
     done = subprocess.run(
         [sys.executable, "-c", code], env={"MUJOCO_GL": "osmesa"}, capture_output=True, text=True, check=False
     )

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from hindsight.envs.bit_flipping import BitFlipping
-from hindsight.envs.goal_env import time_limit
-from hindsight.envs.point_reach import PointReach
-from hindsight.errors import InputError, OptionError, ShapeError
+from hindsight_rl.envs.bit_flipping import BitFlipping
+from hindsight_rl.envs.goal_env import time_limit
+from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.errors import InputError, OptionError, ShapeError
 
 POINT = (PointReach, {"max_steps": 4, "distance_threshold": 0.5, "dt": 0.07})
 BITS = (BitFlipping, {"n_bits": 3, "max_steps": 4})

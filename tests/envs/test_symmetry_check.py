@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hindsight import PointReach
-from hindsight.envs.check import check_goal_env
-from hindsight.recipes import find_recipe, load_recipe
+from hindsight_rl import PointReach
+from hindsight_rl.envs.check import check_goal_env
+from hindsight_rl.recipes import find_recipe, load_recipe
 
 RECIPES = Path(__file__).parents[2] / "benchmarks" / "recipes"  # no part of the package
 APART = {

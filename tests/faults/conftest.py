@@ -9,7 +9,7 @@ import pytest
 def run_folder(tmp_path):
     """A new folder, in memory if possible: these tests write many files."""
     memory = Path("/dev/shm")
-    folder = (memory if memory.is_dir() else tmp_path) / f"hindsight-faults-{os.getpid()}"
+    folder = (memory if memory.is_dir() else tmp_path) / f"hindsight-rl-faults-{os.getpid()}"
     folder.mkdir()
     yield folder
     shutil.rmtree(folder)

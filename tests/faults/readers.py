@@ -11,23 +11,23 @@ import numpy as np
 from gymnasium import spaces
 from whole_run import ENVIRONMENT, KINDS, OPTIONS, train
 
-from hindsight import HER, HindsightBuffer, ReplayOptions
-from hindsight.agents.policy import Policy
-from hindsight.compat.cpprb import HindsightReplayBuffer
-from hindsight.envs.goal_env import make_goal_env, read_spec
-from hindsight.envs.minari_data import read_episodes, write_episodes
-from hindsight.recipes import load_recipe
-from hindsight.recipes.suite import load_suite
-from hindsight.records import Episode
-from hindsight.report.comparison import comparison_text
-from hindsight.report.page import run_page
-from hindsight.report.run import read_run
-from hindsight.training.checkpoint import trainer_state
-from hindsight.training.checkpoint_files import CHECKPOINT, PREVIOUS
-from hindsight.training.line_files import METRICS
-from hindsight.training.run_folder import SETTINGS, RunFolder, read_ending
-from hindsight.training.saved_model import SavedModel
-from hindsight.training.settings import resolve_settings
+from hindsight_rl import HER, HindsightBuffer, ReplayOptions
+from hindsight_rl.agents.policy import Policy
+from hindsight_rl.compat.cpprb import HindsightReplayBuffer
+from hindsight_rl.envs.goal_env import make_goal_env, read_spec
+from hindsight_rl.envs.minari_data import read_episodes, write_episodes
+from hindsight_rl.recipes import load_recipe
+from hindsight_rl.recipes.suite import load_suite
+from hindsight_rl.records import Episode
+from hindsight_rl.report.comparison import comparison_text
+from hindsight_rl.report.page import run_page
+from hindsight_rl.report.run import read_run
+from hindsight_rl.training.checkpoint import trainer_state
+from hindsight_rl.training.checkpoint_files import CHECKPOINT, PREVIOUS
+from hindsight_rl.training.line_files import METRICS
+from hindsight_rl.training.run_folder import SETTINGS, RunFolder, read_ending
+from hindsight_rl.training.saved_model import SavedModel
+from hindsight_rl.training.settings import resolve_settings
 
 RECIPE = """environments = ["PointReach-*"]
 agent = "td3"
@@ -139,7 +139,7 @@ def _buffer_readers(folder):
         for step in range(33):
             _add(buffer, step)
         buffer.save(path)
-        yield Reader(f"buffer {options.relabel_at}", path, lambda path=path: _use_buffer(path), "hindsight buffer")
+        yield Reader(f"buffer {options.relabel_at}", path, lambda path=path: _use_buffer(path), "hindsight-rl buffer")
     yield _cpprb_reader(folder / "cpprb.safetensors")
 
 

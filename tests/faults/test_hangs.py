@@ -11,7 +11,7 @@ from test_cli import COMMAND, SMALL
 pytestmark = pytest.mark.faults
 MODULE = """
 import ctypes, time, gymnasium
-from hindsight import PointReach
+from hindsight_rl import PointReach
 libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(256)
 
 def sleep():
@@ -40,7 +40,7 @@ gymnasium.register("Hangs-v0", entry_point=Hangs)
 
 
 def seed_of_fourth_episode():
-    from hindsight.rollout.collect import TRAINING, environment_seed
+    from hindsight_rl.rollout.collect import TRAINING, environment_seed
 
     return environment_seed(0, TRAINING, 3)
 

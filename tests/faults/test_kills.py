@@ -45,7 +45,7 @@ def seconds_of(folder, workers):
 
 def kill_runs(path):
     """Kill and resume runs below a path. A server that has imported everything forks them, so they start at once."""
-    forkserver.set_forkserver_preload(["hindsight.her", "hindsight.commands.train"])
+    forkserver.set_forkserver_preload(["hindsight_rl.her", "hindsight_rl.commands.train"])
     wait_for(start(path / "whole"))
     expected, rng = content(path / "whole"), random.Random(0)
     seconds = [seconds_of(path / f"{workers}-workers", workers) for workers in (0, 1)]

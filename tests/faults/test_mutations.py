@@ -22,8 +22,8 @@ import pytest
 from mutations import mutated_arrays, mutated_bytes, mutated_data
 from readers import make_readers
 
-from hindsight.errors import HindsightError
-from hindsight.storage import load_arrays, save_arrays
+from hindsight_rl.errors import HindsightError
+from hindsight_rl.storage import load_arrays, save_arrays
 
 MUTATIONS = int(os.environ.get("MUTATIONS", "2000"))
 SEED = int(os.environ.get("SEED", "0"))

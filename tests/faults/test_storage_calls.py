@@ -11,7 +11,7 @@ import pytest
 from failing_disk import FAULTS, FailingDisk
 from whole_run import content, train
 
-from hindsight.errors import HindsightError
+from hindsight_rl.errors import HindsightError
 
 pytestmark = pytest.mark.faults
 

@@ -9,9 +9,9 @@ import pytest
 from gymnasium import spaces
 from whole_run import train
 
-from hindsight import HER, HindsightBuffer, PointReach, ReplayOptions
-from hindsight.errors import CollectError
-from hindsight.records import Episode
+from hindsight_rl import HER, HindsightBuffer, PointReach, ReplayOptions
+from hindsight_rl.errors import CollectError
+from hindsight_rl.records import Episode
 
 pytestmark = pytest.mark.faults
 BOX = spaces.Box(-np.inf, np.inf, (1,), np.float32)
@@ -88,7 +88,7 @@ def left_over():
     """Return the open descriptors, the names in /dev/shm and the child processes, by count or name."""
     tasks = Path("/proc/self/task").iterdir()
     children = [child for task in tasks for child in (task / "children").read_text().split()]
-    shared = {name for name in os.listdir("/dev/shm") if not name.startswith("hindsight-faults")}
+    shared = {name for name in os.listdir("/dev/shm") if not name.startswith("hindsight-rl-faults")}
     return len(os.listdir("/proc/self/fd")), len(children), shared
 
 

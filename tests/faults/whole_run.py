@@ -5,9 +5,9 @@ import csv
 import io
 import json
 
-from hindsight import HER
-from hindsight.commands.train import Training
-from hindsight.storage import load_arrays
+from hindsight_rl import HER
+from hindsight_rl.commands.train import Training
+from hindsight_rl.storage import load_arrays
 
 ENVIRONMENT = "PointReach-v0"
 OPTIONS = {
@@ -27,7 +27,7 @@ OPTIONS = {
     "solved_evaluations": 0,
 }
 NOT_COMPARED = {"lock", "report.html", "plotly.min.js", "checkpoint-previous.safetensors"}  # times, ids of processes
-KINDS = {"checkpoint": "checkpoint", "buffer": "hindsight buffer"}  # of safetensors files by their names, else "policy"
+KINDS = {"checkpoint": "checkpoint", "buffer": "hindsight-rl buffer"}  # of safetensors files by their names, else "policy"
 TIMES = {"begun", "sizes", "workers"}  # fields that depend on times, and an option that changes no result
 
 

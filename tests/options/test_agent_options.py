@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from hindsight.errors import OptionError
-from hindsight.options import (
+from hindsight_rl.errors import OptionError
+from hindsight_rl.options import (
     AGENT_OPTIONS,
     CONTINUOUS_AGENTS,
     DISCRETE_AGENTS,

@@ -1,7 +1,7 @@
 import pytest
 
-from hindsight.errors import OptionError, UnknownNameError
-from hindsight.options import AGENT_OPTIONS, build_settings, run_options
+from hindsight_rl.errors import OptionError, UnknownNameError
+from hindsight_rl.options import AGENT_OPTIONS, build_settings, run_options
 
 HUGE = 10**6  # of what is allocated or repeated for each
 ENDLESS = 10**30  # of steps

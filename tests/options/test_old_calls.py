@@ -4,8 +4,8 @@ import enum
 
 import pytest
 
-from hindsight import HER
-from hindsight.errors import OptionError
+from hindsight_rl import HER
+from hindsight_rl.errors import OptionError
 
 
 class DDPG:
@@ -41,4 +41,4 @@ def test_an_old_call_is_answered_with_the_new_one(arguments, options, call):
 
 def test_old_names_of_the_package_are_answered():
     with pytest.raises(ImportError, match="observations stay dictionaries"):
-        from hindsight import HERGoalEnvWrapper  # noqa: F401
+        from hindsight_rl import HERGoalEnvWrapper  # noqa: F401

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from hindsight.errors import OptionError, UnknownNameError
-from hindsight.options import AGENT_OPTIONS, ReplayOptions, TD3Options, TrainingOptions, option_fields, run_options
-from hindsight.options.other_names import other_names
+from hindsight_rl.errors import OptionError, UnknownNameError
+from hindsight_rl.options import AGENT_OPTIONS, ReplayOptions, TD3Options, TrainingOptions, option_fields, run_options
+from hindsight_rl.options.other_names import other_names
 
 
 def test_an_error_says_what_was_expected_and_what_was_given():

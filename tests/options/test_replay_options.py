@@ -1,7 +1,7 @@
 import pytest
 
-from hindsight.errors import OptionError, UnknownNameError
-from hindsight.options import Relabel, ReplayOptions
+from hindsight_rl.errors import OptionError, UnknownNameError
+from hindsight_rl.options import Relabel, ReplayOptions
 
 
 def next_rows(rows, steps_done, steps_left, u):

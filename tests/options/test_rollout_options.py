@@ -1,7 +1,7 @@
 import pytest
 
-from hindsight.errors import OptionError
-from hindsight.options import RolloutOptions, named_values
+from hindsight_rl.errors import OptionError
+from hindsight_rl.options import RolloutOptions, named_values
 
 
 def test_values_are_read_as_toml():

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hindsight.recipes.fit import FITTED, FITTED_DISCRETE, fit
-from hindsight.records import GoalSpec
+from hindsight_rl.recipes.fit import FITTED, FITTED_DISCRETE, fit
+from hindsight_rl.records import GoalSpec
 
 
 def options(observation=10, goal=3, action=4, limit=50, goal_space=None, action_space=None):

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hindsight.errors import FileError, OptionError, UnknownNameError
-from hindsight.options import AGENT_OPTIONS
-from hindsight.recipes import find_recipe, load_recipe, recipe_names
-from hindsight.recipes.files import save_recipe
-from hindsight.records import GoalSpec
-from hindsight.training.settings import resolve_settings
+from hindsight_rl.errors import FileError, OptionError, UnknownNameError
+from hindsight_rl.options import AGENT_OPTIONS
+from hindsight_rl.recipes import find_recipe, load_recipe, recipe_names
+from hindsight_rl.recipes.files import save_recipe
+from hindsight_rl.records import GoalSpec
+from hindsight_rl.training.settings import resolve_settings
 
 
 @pytest.mark.parametrize("name", recipe_names())

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hindsight import GoalSpec
-from hindsight.commands.export import TensorFunctions
-from hindsight.errors import OptionError
-from hindsight.records import ArraySpec
-from hindsight.records.subgoals import TASK, acting_goal, acting_goals, count_subgoals, of_first, parse_subgoals
+from hindsight_rl import GoalSpec
+from hindsight_rl.commands.export import TensorFunctions
+from hindsight_rl.errors import OptionError
+from hindsight_rl.records import ArraySpec
+from hindsight_rl.records.subgoals import TASK, acting_goal, acting_goals, count_subgoals, of_first, parse_subgoals
 
 SPEC = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((3,), "float32"), ArraySpec((1,), "float32"))
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hindsight.errors import FileError, OptionError
-from hindsight.records import ArraySpec, GoalSpec
-from hindsight.records.reward_scale import RewardScale, scale_as_array, scale_from_array
+from hindsight_rl.errors import FileError, OptionError
+from hindsight_rl.records import ArraySpec, GoalSpec
+from hindsight_rl.records.reward_scale import RewardScale, scale_as_array, scale_from_array
 
 NUMBER = ArraySpec((1,), "float32", (-1.0,), (1.0,))
 floats = st.floats(-1e6, 1e6, width=32, allow_subnormal=False)

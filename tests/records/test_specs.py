@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hindsight.errors import FileError, GoalEnvError
-from hindsight.records import ArraySpec, GoalSpec
+from hindsight_rl.errors import FileError, GoalEnvError
+from hindsight_rl.records import ArraySpec, GoalSpec
 
 BOX, ACTION = ArraySpec((2,), "float64"), ArraySpec((2,), "float32", (-1.0,), (1.0,))
 SPEC = GoalSpec(BOX, BOX, ACTION, 50, -1.0, 0.0, "Task-v0")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from hindsight import GoalSpec
-from hindsight.errors import OptionError
-from hindsight.records import ArraySpec
-from hindsight.records.affine import AffineColumns
-from hindsight.records.subgoals import TASK, Subgoal, acting_goal, acting_goals, parse_subgoals
+from hindsight_rl import GoalSpec
+from hindsight_rl.errors import OptionError
+from hindsight_rl.records import ArraySpec
+from hindsight_rl.records.affine import AffineColumns
+from hindsight_rl.records.subgoals import TASK, Subgoal, acting_goal, acting_goals, parse_subgoals
 
 SPEC = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((1,), "float32"), ArraySpec((1,), "float32"))
 NEAR = "near achieved=0 goal=1 tolerance=0.5 switch_distance=2"

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from hindsight import Episode, GoalSpec
-from hindsight.errors import OptionError
-from hindsight.records import ArraySpec
-from hindsight.records.symmetries import Symmetries
+from hindsight_rl import Episode, GoalSpec
+from hindsight_rl.errors import OptionError
+from hindsight_rl.records import ArraySpec
+from hindsight_rl.records.symmetries import Symmetries
 
 FLAT = ArraySpec((2,), "float32")
 SPEC = GoalSpec(ArraySpec((3,), "float32"), FLAT, FLAT)

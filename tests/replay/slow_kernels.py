@@ -1,13 +1,24 @@
-"""The slow model: each compiled loop of hindsight.replay.kernels as a plain NumPy function."""
+"""The slow model: each compiled loop of hindsight_rl.replay.kernels as a plain NumPy function."""
 
 from itertools import pairwise
 
 import numpy as np
 
-from hindsight.options.relabel import STRATEGIES
-from hindsight.replay.kernels import DESIRED, ENDED, FRESH, GOLDEN, MIXERS, NEEDS_CARE, OPEN, REFUSED, STORED, float_order
-from hindsight.replay.priorities import FAN
-from hindsight.replay.strategies import goal_rows
+from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.replay.kernels import (
+    DESIRED,
+    ENDED,
+    FRESH,
+    GOLDEN,
+    MIXERS,
+    NEEDS_CARE,
+    OPEN,
+    REFUSED,
+    STORED,
+    float_order,
+)
+from hindsight_rl.replay.priorities import FAN
+from hindsight_rl.replay.strategies import goal_rows
 
 
 def fill_uniform(state, u):

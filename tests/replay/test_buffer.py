@@ -25,9 +25,9 @@ from tiny import (
     vector_step,
 )
 
-from hindsight import HindsightBuffer, Relabel
-from hindsight.errors import FileError, GoalEnvError, InputError, NothingToSampleError, OptionError, UnknownNameError
-from hindsight.records import BATCH_FIELDS
+from hindsight_rl import HindsightBuffer, Relabel
+from hindsight_rl.errors import FileError, GoalEnvError, InputError, NothingToSampleError, OptionError, UnknownNameError
+from hindsight_rl.records import BATCH_FIELDS
 
 
 def test_steps_in_batches_out():
@@ -146,7 +146,7 @@ def test_arguments_of_another_type_are_refused(name, value):
 
 def test_what_is_no_episode_no_info_or_no_path_is_refused():
     buffer = make_buffer()
-    with pytest.raises(InputError, match=r"Expected a hindsight.records.Episode"):
+    with pytest.raises(InputError, match=r"Expected a hindsight_rl.records.Episode"):
         buffer.add_episode({"observation": [0.0]})
     step = {"observation": np.zeros(2), "achieved_goal": np.zeros(1), "desired_goal": np.zeros(1)}
     for info in (3, "x", [3]):
@@ -518,8 +518,8 @@ def test_a_damaged_file_is_named(tmp_path):
     ],
 )
 def test_a_file_with_hostile_arguments_is_refused_before_memory_is_allocated(tmp_path, change):
-    from hindsight.replay.buffer import KIND
-    from hindsight.storage import save_arrays
+    from hindsight_rl.replay.buffer import KIND
+    from hindsight_rl.storage import save_arrays
 
     arrays, data = filled().state_dict()
     options = {name: value for name, value in change.items() if name in data["options"]}

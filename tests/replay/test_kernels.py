@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from hindsight import GoalSpec
-from hindsight.options.relabel import SOURCES, STRATEGIES, Relabel
-from hindsight.records import OBSERVATION_KEYS, ArraySpec
-from hindsight.replay import kernels
-from hindsight.replay.rows import row_dtype
-from hindsight.replay.sampler import source_table
+from hindsight_rl import GoalSpec
+from hindsight_rl.options.relabel import SOURCES, STRATEGIES, Relabel
+from hindsight_rl.records import OBSERVATION_KEYS, ArraySpec
+from hindsight_rl.replay import kernels
+from hindsight_rl.replay.rows import row_dtype
+from hindsight_rl.replay.sampler import source_table
 
 MIXTURES = (Relabel(future=0.25, random=0.25, desired=0.125), Relabel(episode=0.5, final=0.5), Relabel())
 exactly = settings(max_examples=60, deadline=None, derandomize=True)

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, make_episode, place
 
-from hindsight import HindsightBuffer, Relabel
-from hindsight.errors import GoalEnvError, InputError, OptionError
-from hindsight.options.relabel import STRATEGIES
-from hindsight.records import BATCH_FIELDS, Batch
-from hindsight.replay.transforms import sum_steps
+from hindsight_rl import HindsightBuffer, Relabel
+from hindsight_rl.errors import GoalEnvError, InputError, OptionError
+from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.records import BATCH_FIELDS, Batch
+from hindsight_rl.replay.transforms import sum_steps
 
 
 def windy_reward(achieved_goal, goal, info):

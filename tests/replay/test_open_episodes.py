@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, live_episodes, make_buffer, play, seen, step, vector_step
 
-from hindsight.errors import (
+from hindsight_rl.errors import (
     CastError,
     EpisodeTooLongError,
     InputError,
@@ -17,7 +17,7 @@ from hindsight.errors import (
     OptionError,
     ShapeError,
 )
-from hindsight.replay.open_episodes import FIRST_ROOM
+from hindsight_rl.replay.open_episodes import FIRST_ROOM
 
 
 def held(buffer):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, make_buffer, make_episode, place
 
-from hindsight import Episode, HindsightBuffer
-from hindsight.errors import FileError, OptionError
-from hindsight.records.reward_scale import RewardScale
+from hindsight_rl import Episode, HindsightBuffer
+from hindsight_rl.errors import FileError, OptionError
+from hindsight_rl.records.reward_scale import RewardScale
 
 PERCENT = RewardScale(100.0, 0.0)
 

@@ -11,10 +11,10 @@ from scipy import stats
 from tiny import compute_reward, make_buffer, make_episode, place
 
 from distributions import RARE
-from hindsight import Episode, HindsightBuffer
-from hindsight.errors import FileError, InputError, OptionError
-from hindsight.replay import priorities
-from hindsight.replay.priorities import LARGEST, LEAST_FRACTION, SMALLEST_ERROR, SumTree
+from hindsight_rl import Episode, HindsightBuffer
+from hindsight_rl.errors import FileError, InputError, OptionError
+from hindsight_rl.replay import priorities
+from hindsight_rl.replay.priorities import LARGEST, LEAST_FRACTION, SMALLEST_ERROR, SumTree
 
 values = st.sampled_from([0.0, 0.0, 1e-6, 0.1, 1.0, 3.7, 1e12])
 

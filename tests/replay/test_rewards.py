@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, make_episode
 
-from hindsight.errors import GoalEnvError, OptionError
-from hindsight.records import BATCH_FIELDS, Batch
-from hindsight.records.reward_scale import RewardScale
-from hindsight.replay.rows import Draw, read_only
-from hindsight.replay.sampler import RandomNumbers
-from hindsight.replay.strategies import AS_STORED, Termination
-from hindsight.replay.transforms import RewardTransform
+from hindsight_rl.errors import GoalEnvError, OptionError
+from hindsight_rl.records import BATCH_FIELDS, Batch
+from hindsight_rl.records.reward_scale import RewardScale
+from hindsight_rl.replay.rows import Draw, read_only
+from hindsight_rl.replay.sampler import RandomNumbers
+from hindsight_rl.replay.strategies import AS_STORED, Termination
+from hindsight_rl.replay.transforms import RewardTransform
 
 
 def minus_distance(achieved_goal, goal, info):

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from tiny import SPEC, make_episode
 
-from hindsight import Timeline
-from hindsight.replay.sampler import RandomNumbers, RowSampler
+from hindsight_rl import Timeline
+from hindsight_rl.replay.sampler import RandomNumbers, RowSampler
 
 
 def make_rows(lengths, capacity=200, seed=0):

@@ -3,9 +3,9 @@ import pytest
 from gymnasium import spaces
 from tiny import box
 
-from hindsight import GoalSpec
-from hindsight.errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from hindsight.replay.rows import Fields, row_dtype, select, whole_number
+from hindsight_rl import GoalSpec
+from hindsight_rl.errors import CastError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
+from hindsight_rl.replay.rows import Fields, row_dtype, select, whole_number
 
 
 def spec_of(observation, goal, action):

@@ -8,13 +8,13 @@ import pytest
 from tiny import SPEC, compute_reward, live_episodes, make_episode, place
 
 from distributions import assert_distribution
-from hindsight import Relabel, Timeline
-from hindsight.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
-from hindsight.options.relabel import STRATEGIES
-from hindsight.records import BATCH_FIELDS
-from hindsight.replay.sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
-from hindsight.replay.strategies import AS_STORED, Termination, future_rows
-from hindsight.replay.transforms import RewardTransform
+from hindsight_rl import Relabel, Timeline
+from hindsight_rl.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
+from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.records import BATCH_FIELDS
+from hindsight_rl.replay.sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
+from hindsight_rl.replay.strategies import AS_STORED, Termination, future_rows
+from hindsight_rl.replay.transforms import RewardTransform
 
 
 def make_sampler(lengths, capacity=200, strategy="future", k=4, seed=0, reward=compute_reward, termination=AS_STORED):

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from test_timeline import place_slowly
 from tiny import compute_reward, make_buffer, make_episode, place, seen
 
-from hindsight.errors import EpisodeTooLongError, NonFiniteError, NothingToSampleError
+from hindsight_rl.errors import EpisodeTooLongError, NonFiniteError, NothingToSampleError
 
 N_ENVS = 3
 flags = st.lists(st.booleans(), min_size=N_ENVS, max_size=N_ENVS)

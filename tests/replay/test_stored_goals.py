@@ -21,10 +21,10 @@ from tiny import (
 )
 
 from distributions import assert_distribution
-from hindsight import Episode, HindsightBuffer, Relabel
-from hindsight.errors import FileError, OptionError
-from hindsight.options.relabel import STRATEGIES
-from hindsight.records import BATCH_FIELDS
+from hindsight_rl import Episode, HindsightBuffer, Relabel
+from hindsight_rl.errors import FileError, OptionError
+from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.records import BATCH_FIELDS
 
 
 def stored_buffer(capacity=100, **options):

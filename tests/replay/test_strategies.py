@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from hindsight.errors import OptionError, UnknownNameError
-from hindsight.options import Relabel
-from hindsight.options.relabel import her_probability
-from hindsight.replay.strategies import (
+from hindsight_rl.errors import OptionError, UnknownNameError
+from hindsight_rl.options import Relabel
+from hindsight_rl.options.relabel import her_probability
+from hindsight_rl.replay.strategies import (
     check_strategy,
     episode_rows,
     final_rows,

@@ -5,9 +5,9 @@ import pytest
 from gymnasium import spaces
 from tiny import buffer_of
 
-from hindsight import Episode, HindsightBuffer, Relabel
-from hindsight.errors import OptionError
-from hindsight.records.reward_scale import RewardScale
+from hindsight_rl import Episode, HindsightBuffer, Relabel
+from hindsight_rl.errors import OptionError
+from hindsight_rl.records.reward_scale import RewardScale
 
 REACH = "reach achieved=0,1 goal=4,2 tolerance=0.5 switch_distance=1"
 LIFT = "lift achieved=3,3 goal=0,1 tolerance=0.25 switch_distance=1"

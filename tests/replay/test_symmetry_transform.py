@@ -6,10 +6,10 @@ import slow_kernels
 from gymnasium import spaces
 from tiny import buffer_of
 
-from hindsight import Episode, GoalSpec, HindsightBuffer, PointReach
-from hindsight.errors import OptionError
-from hindsight.records.symmetries import Symmetries
-from hindsight.replay import transforms
+from hindsight_rl import Episode, GoalSpec, HindsightBuffer, PointReach
+from hindsight_rl.errors import OptionError
+from hindsight_rl.records.symmetries import Symmetries
+from hindsight_rl.replay import transforms
 
 QUARTER = "o0=-o1 o1=o0 o2=-o3 o3=o2 g0=-g1 g1=g0 a0=-a1 a1=a0"
 MIRROR = "o0=-o0 o2=-o2 g0=-g0 a0=-a0"

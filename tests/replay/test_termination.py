@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import compute_reward, make_buffer, make_episode
 
-from hindsight import HindsightBuffer
-from hindsight.errors import FileError, GoalEnvError, OptionError
-from hindsight.options.relabel import STRATEGIES
-from hindsight.replay.strategies import AS_STORED, choose_termination
+from hindsight_rl import HindsightBuffer
+from hindsight_rl.errors import FileError, GoalEnvError, OptionError
+from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.replay.strategies import AS_STORED, choose_termination
 
 
 def always(achieved_goal, goal, info):

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ACTION_SPACE, SPEC, box, buffer_of, compute_reward, live_episodes, make_episode, play, step
 
-import hindsight.memory as memory
-from hindsight import Episode, GoalSpec, HindsightBuffer, Timeline
-from hindsight.errors import (
+import hindsight_rl.memory as memory
+from hindsight_rl import Episode, GoalSpec, HindsightBuffer, Timeline
+from hindsight_rl.errors import (
     EpisodeTooLongError,
     FileError,
     InputError,
@@ -19,7 +19,7 @@ from hindsight.errors import (
     OptionError,
     ShapeError,
 )
-from hindsight.options import ReplayOptions
+from hindsight_rl.options import ReplayOptions
 
 
 def append_all(timeline, lengths):

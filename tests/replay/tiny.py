@@ -3,8 +3,8 @@
 import numpy as np
 from gymnasium import spaces
 
-from hindsight import Episode, GoalSpec, HindsightBuffer
-from hindsight.options import ReplayOptions, option_fields
+from hindsight_rl import Episode, GoalSpec, HindsightBuffer
+from hindsight_rl.options import ReplayOptions, option_fields
 
 
 def box(size, dtype=np.float32):

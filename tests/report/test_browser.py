@@ -7,8 +7,8 @@ import time
 import pytest
 from run_files import change_settings, write_run
 
-from hindsight.report import write
-from hindsight.report.write import write_report
+from hindsight_rl.report import write
+from hindsight_rl.report.write import write_report
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser test needs selenium: pip install selenium")
 pytest.importorskip("plotly", reason="a report needs plotly: pip install plotly")

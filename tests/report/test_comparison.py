@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from run_files import SPEC, change_settings, write_run
 
-from hindsight.report import write
-from hindsight.report.comparison import (
+from hindsight_rl.report import write
+from hindsight_rl.report.comparison import (
     comparison_page,
     comparison_text,
     group_runs,
@@ -11,8 +11,8 @@ from hindsight.report.comparison import (
     success_over_environments,
     summarized,
 )
-from hindsight.report.run import read_run
-from hindsight.report.write import write_comparison
+from hindsight_rl.report.run import read_run
+from hindsight_rl.report.write import write_comparison
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import numpy as np
 from run_files import change_settings, write_changes, write_run
 
-from hindsight.report.figures import Plot, health, learning, rounded
-from hindsight.report.run import read_run
+from hindsight_rl.report.figures import Plot, health, learning, rounded
+from hindsight_rl.report.run import read_run
 
 
 def test_numbers_are_short_and_json():

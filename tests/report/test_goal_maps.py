@@ -1,8 +1,8 @@
 import numpy as np
 from run_files import write_run
 
-from hindsight.report.goal_maps import JITTER_STEPS, constant_numbers, goal_maps, jittered, varying_columns
-from hindsight.report.run import read_run
+from hindsight_rl.report.goal_maps import JITTER_STEPS, constant_numbers, goal_maps, jittered, varying_columns
+from hindsight_rl.report.run import read_run
 
 
 def maps_of(path, goals, rates=(0.5, 1.0)):

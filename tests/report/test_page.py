@@ -5,8 +5,8 @@ import re
 import pytest
 from run_files import change_settings, write_changes, write_run
 
-from hindsight.report.page import link, run_page
-from hindsight.report.run import read_run
+from hindsight_rl.report.page import link, run_page
+from hindsight_rl.report.run import read_run
 
 
 def page_of(path):

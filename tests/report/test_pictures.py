@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from run_files import change_settings, write_changes, write_run
 
-from hindsight.report import write
-from hindsight.report.comparison import comparison_page
-from hindsight.report.figures import LegendEntry, Plot
-from hindsight.report.page import run_page
-from hindsight.report.run import read_run
-from hindsight.report.write import pictures_folder, write_report
+from hindsight_rl.report import write
+from hindsight_rl.report.comparison import comparison_page
+from hindsight_rl.report.figures import LegendEntry, Plot
+from hindsight_rl.report.page import run_page
+from hindsight_rl.report.run import read_run
+from hindsight_rl.report.write import pictures_folder, write_report
 
-pictures = pytest.importorskip("hindsight.report.pictures", reason="pictures need matplotlib")
+pictures = pytest.importorskip("hindsight_rl.report.pictures", reason="pictures need matplotlib")
 
 
 def names_in(folder):

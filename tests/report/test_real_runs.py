@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from hindsight.report.page import run_page
-from hindsight.report.run import read_run
-from hindsight.report.verdict import solved_at_step
+from hindsight_rl.report.page import run_page
+from hindsight_rl.report.run import read_run
+from hindsight_rl.report.verdict import solved_at_step
 
 pytest.importorskip("torch", reason="training needs torch")
 
@@ -20,9 +20,9 @@ RUNS = {
 
 @pytest.fixture(scope="module", params=RUNS)
 def folder(request, tmp_path_factory):
-    """Train briefly, as `hindsight train` does."""
-    from hindsight import HER
-    from hindsight.training.run_folder import RunFolder
+    """Train briefly, as `hindsight-rl train` does."""
+    from hindsight_rl import HER
+    from hindsight_rl.training.run_folder import RunFolder
 
     path = tmp_path_factory.mktemp("runs") / request.param
     environment, options = RUNS[request.param]

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from run_files import change_settings, write_run
 
-import hindsight.report.run as run_module
-from hindsight.errors import FileError, RunFolderError
-from hindsight.report.run import find_runs, read_run, readable_path
-from hindsight.report.write import write_report
+import hindsight_rl.report.run as run_module
+from hindsight_rl.errors import FileError, RunFolderError
+from hindsight_rl.report.run import find_runs, read_run, readable_path
+from hindsight_rl.report.write import write_report
 
 
 def test_a_run_is_read_as_columns(tmp_path):

@@ -1,4 +1,4 @@
-from hindsight.report.text import duration, format_value
+from hindsight_rl.report.text import duration, format_value
 
 
 def test_values_of_options():

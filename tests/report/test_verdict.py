@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from run_files import SPEC, change_settings, write_run
 
-from hindsight.report.run import read_run
-from hindsight.report.verdict import best_evaluation, possible_returns, solved_at_step, verdict, warnings_of
-from hindsight.report.write import result_of
+from hindsight_rl.report.run import read_run
+from hindsight_rl.report.verdict import best_evaluation, possible_returns, solved_at_step, verdict, warnings_of
+from hindsight_rl.report.write import result_of
 
 
 def run_of(tmp_path, *arguments, **more):
@@ -111,7 +111,7 @@ def test_possible_returns(tmp_path):
         ({"train/entropy_coefficient": [0.1] * 30 + [50.0] * 10}, "train/entropy_coefficient is 500 times its median."),
         (
             {"refused_episodes": [0] * 39 + [7]},
-            "7 training episodes were refused, for example for NaN. Run `hindsight check`.",
+            "7 training episodes were refused, for example for NaN. Run `hindsight-rl check`.",
         ),
         ({"failed_jobs": [2] * 40}, "The environment or a worker failed 2 times. The episodes were collected again."),
     ],
@@ -133,7 +133,7 @@ def test_a_fall_that_the_intervals_show_is_a_warning(tmp_path):
 
 def test_problems_that_the_check_found_are_warnings(tmp_path):
     path = change_settings(write_run(tmp_path / "run"), check=["the reward has the wrong sign."])
-    assert warnings_of(read_run(path)) == ["`hindsight check`: the reward has the wrong sign."]
+    assert warnings_of(read_run(path)) == ["`hindsight-rl check`: the reward has the wrong sign."]
 
 
 def test_damaged_lines_are_a_warning(tmp_path):

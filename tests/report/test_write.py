@@ -6,11 +6,11 @@ import re
 import pytest
 from run_files import change_settings, write_run
 
-from hindsight.errors import RunFolderError
-from hindsight.report import write
-from hindsight.report.page import run_page
-from hindsight.report.run import read_run
-from hindsight.report.write import LiveReport, result_of, write_report, write_results
+from hindsight_rl.errors import RunFolderError
+from hindsight_rl.report import write
+from hindsight_rl.report.page import run_page
+from hindsight_rl.report.run import read_run
+from hindsight_rl.report.write import LiveReport, result_of, write_report, write_results
 
 SCRIPT = "var Plotly = 'a short script';"
 

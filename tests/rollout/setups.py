@@ -8,11 +8,11 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from hindsight import PointReach
-from hindsight.agents.policy import PolicySpec, PolicyWeights
-from hindsight.options import DDPGOptions
-from hindsight.records import ArraySpec, GoalSpec
-from hindsight.rollout.collect import RolloutSetup
+from hindsight_rl import PointReach
+from hindsight_rl.agents.policy import PolicySpec, PolicyWeights
+from hindsight_rl.options import DDPGOptions
+from hindsight_rl.records import ArraySpec, GoalSpec
+from hindsight_rl.rollout.collect import RolloutSetup
 
 
 def policy_spec(**options):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import setups
 
-from hindsight.agents.policy import Exploration, PolicyWeights
-from hindsight.errors import CollectError, GoalEnvError, MissingKeyError
-from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup, environment_seed, play_episode
+from hindsight_rl.agents.policy import Exploration, PolicyWeights
+from hindsight_rl.errors import CollectError, GoalEnvError, MissingKeyError
+from hindsight_rl.rollout.collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup, environment_seed, play_episode
 
 NOISY = Exploration(random_eps=0.3, noise=0.2)
 
@@ -125,7 +125,7 @@ def test_the_limit_truncates_an_episode():
 
 
 def test_an_endless_episode_is_an_error_that_names_the_fix(monkeypatch):
-    monkeypatch.setattr("hindsight.rollout.collect.LONGEST_EPISODE", 100)
+    monkeypatch.setattr("hindsight_rl.rollout.collect.LONGEST_EPISODE", 100)
     with pytest.raises(GoalEnvError, match=r"did not end within 100 steps. Set max_episode_steps"):
         play_episode(setups.Endless(max_steps=10), lambda o: np.zeros(2, np.float32), 0)
 
@@ -167,7 +167,7 @@ def test_some_episodes_are_guided_and_marked_so():
 
 def test_an_episode_that_gets_stuck_and_then_explores_is_unguided(monkeypatch):
     """Its success is what the policy reached. An episode that explores from the start, and random ones, are not."""
-    monkeypatch.setattr("hindsight.rollout.roaming.STILL", 3)
+    monkeypatch.setattr("hindsight_rl.rollout.roaming.STILL", 3)
     spec = setups.policy_spec(n_waypoints=2)
     (first,) = Collector(setups.setup(setups.short)).collect(Job(0, TRAINING, (0,), setups.weights()))
     places = np.stack([first.achieved_goal[0], first.desired_goal[0]])
@@ -222,7 +222,7 @@ def collect_sixty(exploration, collector=None):
 
 
 def test_poll_is_called_between_the_steps(monkeypatch):
-    monkeypatch.setattr("hindsight.rollout.collect.POLL_SECONDS", -1.0)
+    monkeypatch.setattr("hindsight_rl.rollout.collect.POLL_SECONDS", -1.0)
     calls = []
     collector = Collector(setups.setup(setups.short), setups.short())
     expected = collector.collect(Job(0, TRAINING, (0,), setups.weights()))

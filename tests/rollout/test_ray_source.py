@@ -12,18 +12,18 @@ import pytest
 import setups
 from test_collect import same
 
-from hindsight import HER
-from hindsight.agents.policy import Exploration
-from hindsight.cli import main
-from hindsight.errors import OptionError, WorkerError
-from hindsight.rollout.collect import TRAINING, Collector, Job
-from hindsight.rollout.workers import WorkerSource
-from hindsight.training.checkpoint import trainer_state
+from hindsight_rl import HER
+from hindsight_rl.agents.policy import Exploration
+from hindsight_rl.cli import main
+from hindsight_rl.errors import OptionError, WorkerError
+from hindsight_rl.rollout.collect import TRAINING, Collector, Job
+from hindsight_rl.rollout.workers import WorkerSource
+from hindsight_rl.training.checkpoint import trainer_state
 from test_cli import COMMAND, SHORT, SMALL, assert_same_run, timeless
 
 ray = pytest.importorskip("ray")
 
-from hindsight.rollout.ray_source import RayPool, connect  # noqa: E402
+from hindsight_rl.rollout.ray_source import RayPool, connect  # noqa: E402
 
 pytestmark = pytest.mark.ray
 ARGUMENTS = ["train", "PointReach-v0", *SHORT, *SMALL, "--policy-lag", "1"]

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from hindsight.rollout import time_limit
-from hindsight.rollout.time_limit import SIGNAL, OutOfTimeError, TimeLimit
+from hindsight_rl.rollout import time_limit
+from hindsight_rl.rollout.time_limit import SIGNAL, OutOfTimeError, TimeLimit
 
 
 def loop_forever():

@@ -3,10 +3,10 @@ import sys
 import numpy as np
 import pytest
 
-from hindsight import PointReach
-from hindsight.envs.goal_env import make_goal_env
-from hindsight.errors import GoalEnvError, MissingExtraError, OptionError
-from hindsight.rollout.video import RecordVideo, VideoFile, captioned
+from hindsight_rl import PointReach
+from hindsight_rl.envs.goal_env import make_goal_env
+from hindsight_rl.errors import GoalEnvError, MissingExtraError, OptionError
+from hindsight_rl.rollout.video import RecordVideo, VideoFile, captioned
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -9,13 +9,13 @@ import pytest
 import setups
 from test_collect import same
 
-from hindsight import PointReach
-from hindsight.agents.policy import Exploration
-from hindsight.errors import CollectError, JobLostError, OptionError, WorkerError
-from hindsight.rollout.collect import EVALUATION, TRAINING, Collector, Job, environment_seed
-from hindsight.rollout.local_source import LocalSource
-from hindsight.rollout.processes import ProcessPool
-from hindsight.rollout.workers import WorkerSource
+from hindsight_rl import PointReach
+from hindsight_rl.agents.policy import Exploration
+from hindsight_rl.errors import CollectError, JobLostError, OptionError, WorkerError
+from hindsight_rl.rollout.collect import EVALUATION, TRAINING, Collector, Job, environment_seed
+from hindsight_rl.rollout.local_source import LocalSource
+from hindsight_rl.rollout.processes import ProcessPool
+from hindsight_rl.rollout.workers import WorkerSource
 
 
 def jobs(count):
@@ -42,7 +42,7 @@ def marker(marker_path):
 def shared_ray(marker_path):
     """One Ray for the tests of this file; its workers see the marker."""
     pytest.importorskip("ray")
-    from hindsight.rollout.ray_source import connect
+    from hindsight_rl.rollout.ray_source import connect
 
     ray, _ = connect(2, None)
     yield ray
@@ -56,7 +56,7 @@ def start(request, marker_path):
         return lambda environment, workers, *options: WorkerSource(
             ProcessPool(setups.setup(environment)), workers, *options
         )
-    from hindsight.rollout.ray_source import RayPool
+    from hindsight_rl.rollout.ray_source import RayPool
 
     request.getfixturevalue("shared_ray")
     return lambda environment, workers, *options: WorkerSource(
@@ -262,7 +262,7 @@ class NeverReady:
 
 
 def test_workers_that_are_never_ready_are_not_waited_for_forever(monkeypatch):
-    monkeypatch.setattr("hindsight.rollout.workers.START_TIMEOUT", 0.0)
+    monkeypatch.setattr("hindsight_rl.rollout.workers.START_TIMEOUT", 0.0)
     local = LocalSource(setups.setup(setups.short), setups.short())
     with WorkerSource(NeverReady(), 1, make_local=lambda limit: local) as source:
         with pytest.warns(RuntimeWarning, match="No worker was ready within 0 s. This process does their work"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hindsight.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 
 COLUMNS = {"tool": (0, 1), "object": (2, 3), "gap": (4, 5), "velocity": (6, 7), "noise": (8,), "constant": (9,)}
 SPEC = GoalSpec(

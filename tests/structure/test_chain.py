@@ -5,18 +5,18 @@ import pytest
 from pusher import RADIUS, Pusher, play, repeated_random_actions
 from two_things import COLUMNS, SPEC, THRESHOLD, TwoThings, compute_reward
 
-from hindsight.records import Episode
-from hindsight.records.subgoals import parse_subgoals
-from hindsight.records.symmetries import Symmetries
-from hindsight.rollout.probing import ProbingActor
-from hindsight.structure import Contact, explain_missing, infer_structure, plan_probing
-from hindsight.structure.chain import Chain, count_moved
-from hindsight.structure.contact import find_onsets
-from hindsight.structure.objects import find_objects
-from hindsight.structure.steps import Steps
-from hindsight.structure.success import find_success_distance, ignores_exchange
-from hindsight.structure.symmetries import Symmetry
-from hindsight.structure.workspace import find_workspace
+from hindsight_rl.records import Episode
+from hindsight_rl.records.subgoals import parse_subgoals
+from hindsight_rl.records.symmetries import Symmetries
+from hindsight_rl.rollout.probing import ProbingActor
+from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure.chain import Chain, count_moved
+from hindsight_rl.structure.contact import find_onsets
+from hindsight_rl.structure.objects import find_objects
+from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.success import find_success_distance, ignores_exchange
+from hindsight_rl.structure.symmetries import Symmetry
+from hindsight_rl.structure.workspace import find_workspace
 
 
 def structure_of(world):

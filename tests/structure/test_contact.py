@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from hindsight.structure.contact import _nearest_columns
+from hindsight_rl.structure.contact import _nearest_columns
 
 
 def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order():

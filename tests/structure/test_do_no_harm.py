@@ -3,7 +3,7 @@
 import push_tasks
 import pytest
 
-from hindsight import HER
+from hindsight_rl import HER
 
 pytestmark = pytest.mark.learning
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hindsight.records import ArraySpec, Episode
-from hindsight.structure import measure_effort, split_by_scale
-from hindsight.structure.effort import Effort
+from hindsight_rl.records import ArraySpec, Episode
+from hindsight_rl.structure import measure_effort, split_by_scale
+from hindsight_rl.structure.effort import Effort
 
 ACTION = ArraySpec((3,), "float64", (-1.0, -1.0, 0.0), (1.0, 1.0, 4.0))  # the middle eighth of the last: 1.75 to 2.25
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from hindsight.records import ArraySpec, Episode, GoalSpec
-from hindsight.structure.rewards import Endings, has_dense_rewards
+from hindsight_rl.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.structure.rewards import Endings, has_dense_rewards
 
 NUMBER = ArraySpec((1,), "float32", (-1.0,), (1.0,))
 

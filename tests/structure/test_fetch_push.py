@@ -4,8 +4,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from hindsight import HER
-from hindsight.records.symmetries import Symmetries
+from hindsight_rl import HER
+from hindsight_rl.records.symmetries import Symmetries
 
 gymnasium_robotics = pytest.importorskip("gymnasium_robotics")
 pytestmark = pytest.mark.simulator

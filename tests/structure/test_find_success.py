@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hindsight.records import Episode
-from hindsight.structure.success import count_halvings, find_success_distance, ignores_exchange
+from hindsight_rl.records import Episode
+from hindsight_rl.structure.success import count_halvings, find_success_distance, ignores_exchange
 
 
 def start(place, goal):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hindsight.structure.waypoints import _shortest_ways, find_waypoints
+from hindsight_rl.structure.waypoints import _shortest_ways, find_waypoints
 
 
 def u_shape(n_steps=120):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hindsight.structure.inertia import Inertia, measure_inertia
-from hindsight.structure.steps import Steps
+from hindsight_rl.structure.inertia import Inertia, measure_inertia
+from hindsight_rl.structure.steps import Steps
 
 PLACES = {"n_waypoints": 400, "critic_layer_norm": True}
 

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from pusher import COLUMNS, RADIUS, SPEC, Pusher, play, repeated_random_actions
 
-from hindsight.errors import InputError
-from hindsight.options import STRUCTURE
-from hindsight.records import ArraySpec, Episode, GoalSpec
-from hindsight.records.subgoals import parse_subgoals
-from hindsight.records.symmetries import Symmetries
-from hindsight.rollout.probing import ProbingActor
-from hindsight.structure import Contact, explain_missing, infer_structure, plan_probing
-from hindsight.structure.contact import is_at_task
-from hindsight.structure.inertia import Inertia
-from hindsight.structure.infer import _hidden_columns
-from hindsight.structure.rest import Rest
-from hindsight.structure.steps import Steps
-from hindsight.structure.symmetries import Symmetry
+from hindsight_rl.errors import InputError
+from hindsight_rl.options import STRUCTURE
+from hindsight_rl.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.records.subgoals import parse_subgoals
+from hindsight_rl.records.symmetries import Symmetries
+from hindsight_rl.rollout.probing import ProbingActor
+from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure.contact import is_at_task
+from hindsight_rl.structure.inertia import Inertia
+from hindsight_rl.structure.infer import _hidden_columns
+from hindsight_rl.structure.rest import Rest
+from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.symmetries import Symmetry
 
 
 class Walled(Pusher):

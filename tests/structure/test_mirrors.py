@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from hindsight.records import Episode
-from hindsight.structure import mirrors
-from hindsight.structure.columns import find_goal_copies
-from hindsight.structure.mirrors import MirrorFinder
-from hindsight.structure.steps import Steps
-from hindsight.structure.units import find_units
+from hindsight_rl.records import Episode
+from hindsight_rl.structure import mirrors
+from hindsight_rl.structure.columns import find_goal_copies
+from hindsight_rl.structure.mirrors import MirrorFinder
+from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.units import find_units
 
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hindsight.structure.columns import find_differences, find_goal_copies
-from hindsight.structure.steps import Steps, standardize
-from hindsight.structure.units import find_units
+from hindsight_rl.structure.columns import find_differences, find_goal_copies
+from hindsight_rl.structure.steps import Steps, standardize
+from hindsight_rl.structure.units import find_units
 
 
 def steps_of(make_columns):

@@ -3,7 +3,7 @@
 import numpy as np
 from pusher import RADIUS, Pusher
 
-from hindsight.records import ArraySpec, GoalSpec
+from hindsight_rl.records import ArraySpec, GoalSpec
 
 COLUMNS = {"tool": (0, 1), "things": (2, 3, 4, 5), "gaps": (6, 7, 8, 9), "velocity": (10, 11)}
 SPEC = GoalSpec(

@@ -1,6 +1,6 @@
 """Short trainings on PointReach with episodes of 10 steps."""
 
-from hindsight import HER, PointReach
+from hindsight_rl import HER, PointReach
 
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
 OPTIONS = SMALL | {"eval_every": 0}

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from short_runs import OPTIONS, her, short
 
-from hindsight import HER, BitFlipping, PointReach
-from hindsight.cli import main
-from hindsight.errors import FileError, GoalEnvError, OptionError
-from hindsight.rollout.local_source import LocalSource
-from hindsight.training.assemble import environment_id
-from hindsight.training.machine import usable_cores
+from hindsight_rl import HER, BitFlipping, PointReach
+from hindsight_rl.cli import main
+from hindsight_rl.errors import FileError, GoalEnvError, OptionError
+from hindsight_rl.rollout.local_source import LocalSource
+from hindsight_rl.training.assemble import environment_id
+from hindsight_rl.training.machine import usable_cores
 
 
 def test_learning_and_evaluating_take_two_environments(counted):
@@ -89,7 +89,7 @@ def test_the_environment_is_closed_if_the_settings_are_refused(counted):
 
 @pytest.mark.parametrize(("is_exact", "made"), [(True, 1), (False, 3)])
 def test_environments_are_made_anew_if_resets_are_found_inexact(counted, monkeypatch, is_exact, made):
-    monkeypatch.setattr("hindsight.training.assemble.resets_exactly", lambda environment: is_exact)
+    monkeypatch.setattr("hindsight_rl.training.assemble.resets_exactly", lambda environment: is_exact)
     with HER(counted, recipe="point_reach", check=False, **OPTIONS) as model:
         model.learn(20)  # two episodes
         assert counted.made == made
@@ -218,7 +218,7 @@ def test_success_terminates_only_if_a_function_or_the_reward_shows_it(monkeypatc
         model._assembly.spec = replace(model.spec, reward_high=float("inf"))
         buffer, _ = model._assembly.buffers(model.agent.policy_spec)
         assert buffer._functions[2].name == "compute_success"
-        monkeypatch.setattr("hindsight.training.assemble.success_function", lambda env: None)
+        monkeypatch.setattr("hindsight_rl.training.assemble.success_function", lambda env: None)
         with pytest.raises(OptionError, match=r"needs a reward of two values, success_reward, or an .*compute_success"):
             model._assembly.buffers(model.agent.policy_spec)
 
@@ -302,8 +302,8 @@ def test_an_environment_that_cannot_be_closed_is_a_warning():
 
 
 def test_the_module_of_an_id_is_kept_in_the_settings():
-    with HER("hindsight:PointReach-v0", recipe="point_reach", **OPTIONS) as model:
-        assert model.settings.rollout.env_module == "hindsight"
+    with HER("hindsight_rl:PointReach-v0", recipe="point_reach", **OPTIONS) as model:
+        assert model.settings.rollout.env_module == "hindsight_rl"
 
 
 class WrongSign(PointReach):

@@ -1,8 +1,8 @@
 import pytest
 from short_runs import SUBGOALS, her, same_bytes
 
-from hindsight.errors import FileError
-from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl.errors import FileError
+from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 
 SCHEDULE = {"relabel": "future=0.8", "relabel_schedule": ("40: future=0.3,desired=0.2",)}
 

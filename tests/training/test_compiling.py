@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from hindsight.training.compiling import is_compiled
+from hindsight_rl.training.compiling import is_compiled
 
 
 @pytest.mark.parametrize(

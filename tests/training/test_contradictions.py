@@ -1,8 +1,8 @@
 import numpy as np
 from gymnasium import spaces
 
-from hindsight.records import GoalSpec
-from hindsight.training.contradictions import without_contradictions
+from hindsight_rl.records import GoalSpec
+from hindsight_rl.training.contradictions import without_contradictions
 
 GOAL = spaces.Box(-np.inf, np.inf, (2,), np.float64)
 SEEN = spaces.Dict(observation=spaces.Box(-1, 1, (5,)), achieved_goal=GOAL, desired_goal=GOAL)

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from short_runs import her, same_bytes, short
 
-from hindsight import PointReach
-from hindsight.envs.minari_data import write_episodes
-from hindsight.errors import FileError, OptionError
-from hindsight.rollout.collect import play_episode
-from hindsight.training.checkpoint import restore_trainer, trainer_state
-from hindsight.training.events import EpisodesStored, JobFinished
-from hindsight.training.run_folder import RunFolder
+from hindsight_rl import PointReach
+from hindsight_rl.envs.minari_data import write_episodes
+from hindsight_rl.errors import FileError, OptionError
+from hindsight_rl.rollout.collect import play_episode
+from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl.training.events import EpisodesStored, JobFinished
+from hindsight_rl.training.run_folder import RunFolder
 
 pytest.importorskip("h5py")
 pytest.importorskip("minari")

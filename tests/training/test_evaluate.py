@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from hindsight.errors import CollectError, MissingKeyError
-from hindsight.records import Episode
-from hindsight.training.evaluate import ATTEMPTS, Evaluation, evaluate, outcome_of
+from hindsight_rl.errors import CollectError, MissingKeyError
+from hindsight_rl.records import Episode
+from hindsight_rl.training.evaluate import ATTEMPTS, Evaluation, evaluate, outcome_of
 
 
 def episode(success, rewards=(-1.0, 0.0), number=0):

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from short_runs import OPTIONS, Uneven, her, same_bytes
 
-from hindsight import HER
-from hindsight.options import build_settings
-from hindsight.rollout.collect import EVALUATION, Job
-from hindsight.training.checkpoint import restore_trainer, trainer_state
-from hindsight.training.counts import Counts
-from hindsight.training.evaluate import Outcome
-from hindsight.training.evaluator import SCREEN_EPISODES, Evaluator
-from hindsight.training.events import EpisodesStored, EvaluationFinished, JobFinished
+from hindsight_rl import HER
+from hindsight_rl.options import build_settings
+from hindsight_rl.rollout.collect import EVALUATION, Job
+from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl.training.counts import Counts
+from hindsight_rl.training.evaluate import Outcome
+from hindsight_rl.training.evaluator import SCREEN_EPISODES, Evaluator
+from hindsight_rl.training.events import EpisodesStored, EvaluationFinished, JobFinished
 
 
 def records(*pairs, episodes=100.0):

@@ -1,6 +1,6 @@
 from short_runs import her
 
-from hindsight.training.explain import explain
+from hindsight_rl.training.explain import explain
 
 
 def test_every_option_has_its_meaning_and_where_its_value_comes_from():

@@ -10,14 +10,14 @@ from functools import partial
 import pytest
 from short_runs import OPTIONS, her, same_bytes, short
 
-from hindsight import HER, PointReach
-from hindsight.errors import CollectError
-from hindsight.rollout import time_limit
-from hindsight.rollout.collect import TRAINING, environment_seed
-from hindsight.training import sources
-from hindsight.training.checkpoint import trainer_state
-from hindsight.training.ending import finished
-from hindsight.training.run_folder import RunFolder
+from hindsight_rl import HER, PointReach
+from hindsight_rl.errors import CollectError
+from hindsight_rl.rollout import time_limit
+from hindsight_rl.rollout.collect import TRAINING, environment_seed
+from hindsight_rl.training import sources
+from hindsight_rl.training.checkpoint import trainer_state
+from hindsight_rl.training.ending import finished
+from hindsight_rl.training.run_folder import RunFolder
 
 SEED = environment_seed(0, TRAINING, 3)  # of the reset of the fourth episode
 
@@ -84,7 +84,7 @@ def test_an_environment_that_does_not_return_to_python_leaves_a_checkpoint_and_a
         libc.pthread_mutex_unlock(mutex)
 
     monkeypatch.setattr(time_limit, "STUCK_SECONDS", 0.1)
-    monkeypatch.setattr("hindsight.her.finished", partial(finished, report=unlock))
+    monkeypatch.setattr("hindsight_rl.her.finished", partial(finished, report=unlock))
     with her(hanging, workers=0, job_timeout=1.0, remake_environment=False) as model:
         hanging.wait = lambda: libc.pthread_mutex_lock(mutex)
         libc.pthread_mutex_lock(mutex)

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from short_runs import SMALL, her, same_bytes, short
 
-from hindsight import HER, PointReach, storage
-from hindsight.errors import GoalEnvError, HindsightError
-from hindsight.replay.timeline import Timeline
-from hindsight.rollout.local_source import LocalSource
-from hindsight.training import structure_search
-from hindsight.training.checkpoint import trainer_state
-from hindsight.training.ending import finished
-from hindsight.training.run_folder import RunFolder
-from hindsight.training.saved_model import SavedModel
-from hindsight.training.trainer import Trainer
-from hindsight.training.updates import UpdateLoop
+from hindsight_rl import HER, PointReach, storage
+from hindsight_rl.errors import GoalEnvError, HindsightError
+from hindsight_rl.replay.timeline import Timeline
+from hindsight_rl.rollout.local_source import LocalSource
+from hindsight_rl.training import structure_search
+from hindsight_rl.training.checkpoint import trainer_state
+from hindsight_rl.training.ending import finished
+from hindsight_rl.training.run_folder import RunFolder
+from hindsight_rl.training.saved_model import SavedModel
+from hindsight_rl.training.trainer import Trainer
+from hindsight_rl.training.updates import UpdateLoop
 
 STEPS = 80
 OPTIONS = {"eval_every": 40, "eval_episodes": 2, "log_every": 20, "checkpoint_every": 10**6, "steps": STEPS}

@@ -1,7 +1,7 @@
 import re
 import subprocess
 
-from hindsight.training.machine import machine_facts, source_commit
+from hindsight_rl.training.machine import machine_facts, source_commit
 
 
 def git(folder, *words):
@@ -11,7 +11,7 @@ def git(folder, *words):
 
 
 def test_the_commit_is_that_of_the_repository(tmp_path):
-    package = tmp_path / "src" / "hindsight"
+    package = tmp_path / "src" / "hindsight_rl"
     package.mkdir(parents=True)
     git(tmp_path, "init", "-q")
     assert source_commit(package) == ""
@@ -21,7 +21,7 @@ def test_the_commit_is_that_of_the_repository(tmp_path):
 
 def test_an_installed_package_has_no_commit(tmp_path):
     git(tmp_path, "init", "-q")
-    assert source_commit(tmp_path / "site-packages" / "hindsight") == ""
+    assert source_commit(tmp_path / "site-packages" / "hindsight_rl") == ""
 
 
 def test_facts_of_this_machine():

@@ -3,7 +3,7 @@ import threading
 import pytest
 from short_runs import her
 
-from hindsight.errors import InUseError
+from hindsight_rl.errors import InUseError
 
 
 def in_another_thread(act):

@@ -2,13 +2,13 @@ import json
 
 import pytest
 
-from hindsight import HER, PointReach
-from hindsight.errors import FileError, OptionError
-from hindsight.training.checkpoint_files import CHECKPOINT
-from hindsight.training.evaluate import Evaluation, Outcome
-from hindsight.training.events import EvaluationFinished, JobFinished, Snapshot
-from hindsight.training.run_folder import ENDING, Ending, RunFolder, read_ending
-from hindsight.training.saved_model import SavedModel
+from hindsight_rl import HER, PointReach
+from hindsight_rl.errors import FileError, OptionError
+from hindsight_rl.training.checkpoint_files import CHECKPOINT
+from hindsight_rl.training.evaluate import Evaluation, Outcome
+from hindsight_rl.training.events import EvaluationFinished, JobFinished, Snapshot
+from hindsight_rl.training.run_folder import ENDING, Ending, RunFolder, read_ending
+from hindsight_rl.training.saved_model import SavedModel
 
 OPTIONS = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
 

@@ -10,15 +10,15 @@ import subprocess
 import pytest
 from short_runs import SMALL, her, same_bytes, short
 
-from hindsight import HER, storage
-from hindsight.errors import FileError, HindsightError, RunFolderError
-from hindsight.training import metrics
-from hindsight.training.checkpoint import trainer_state
-from hindsight.training.checkpoint_files import CHECKPOINT, PREVIOUS
-from hindsight.training.evaluate import Evaluation, Outcome
-from hindsight.training.events import Snapshot
-from hindsight.training.run_folder import RunFolder
-from hindsight.training.saved_model import SavedModel
+from hindsight_rl import HER, storage
+from hindsight_rl.errors import FileError, HindsightError, RunFolderError
+from hindsight_rl.training import metrics
+from hindsight_rl.training.checkpoint import trainer_state
+from hindsight_rl.training.checkpoint_files import CHECKPOINT, PREVIOUS
+from hindsight_rl.training.evaluate import Evaluation, Outcome
+from hindsight_rl.training.events import Snapshot
+from hindsight_rl.training.run_folder import RunFolder
+from hindsight_rl.training.saved_model import SavedModel
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from short_runs import her, same_bytes, short
 
-from hindsight import HER
-from hindsight.errors import FileError, OptionError
-from hindsight.storage import load_arrays, save_arrays
-from hindsight.training.run_folder import RunFolder
-from hindsight.training.saved_model import KIND, SavedModel, refuse_other_settings
+from hindsight_rl import HER
+from hindsight_rl.errors import FileError, OptionError
+from hindsight_rl.storage import load_arrays, save_arrays
+from hindsight_rl.training.run_folder import RunFolder
+from hindsight_rl.training.saved_model import KIND, SavedModel, refuse_other_settings
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import gymnasium
 import pytest
 from short_runs import OPTIONS, SUBGOALS, Recorder, Uneven, her, same_bytes, short
 
-from hindsight import HER
-from hindsight.errors import CollectError
+from hindsight_rl import HER
+from hindsight_rl.errors import CollectError
 
 
 @pytest.mark.parametrize("policy_lag", [0, 1, 3])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hindsight.errors import OptionError, UnknownNameError
-from hindsight.options import AGENT_OPTIONS, STRUCTURE, Settings
-from hindsight.recipes import Recipe, load_recipe, recipe_names
-from hindsight.records import GoalSpec
-from hindsight.training.settings import resolve_settings
+from hindsight_rl.errors import OptionError, UnknownNameError
+from hindsight_rl.options import AGENT_OPTIONS, STRUCTURE, Settings
+from hindsight_rl.recipes import Recipe, load_recipe, recipe_names
+from hindsight_rl.records import GoalSpec
+from hindsight_rl.training.settings import resolve_settings
 
 PLAIN = Recipe(name="plain", options={"tau": 0.25, "steps": 7})
 GOAL = spaces.Box(-np.inf, np.inf, (3,), np.float64)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hindsight import HER
-from hindsight.training.checkpoint import restore_trainer, trainer_state
-from hindsight.training.structure_search import SearchState
+from hindsight_rl import HER
+from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl.training.structure_search import SearchState
 
 FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.02, "random_steps": 120, "capacity": 10_000}
 MAX_STEPS = 300

@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from hindsight.training.stop_signals import STOPPING, held_back, interrupts_held_back
+from hindsight_rl.training.stop_signals import STOPPING, held_back, interrupts_held_back
 
 
 @pytest.mark.usefixtures("default_signal_handlers")

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
 
-from hindsight import HER
-from hindsight.commands.train import Training
-from hindsight.errors import OptionError
-from hindsight.options import Settings
-from hindsight.recipes.files import save_recipe
-from hindsight.rollout.collect import play_episode
-from hindsight.structure import Finding
-from hindsight.structure.symmetries import Symmetry
-from hindsight.training import structure_search
-from hindsight.training.checkpoint import restore_trainer, trainer_state
-from hindsight.training.events import JobFinished
-from hindsight.training.run_folder import RunFolder
-from hindsight.training.saved_model import SavedModel
-from hindsight.training.unguided import UnguidedSuccess
+from hindsight_rl import HER
+from hindsight_rl.commands.train import Training
+from hindsight_rl.errors import OptionError
+from hindsight_rl.options import Settings
+from hindsight_rl.recipes.files import save_recipe
+from hindsight_rl.rollout.collect import play_episode
+from hindsight_rl.structure import Finding
+from hindsight_rl.structure.symmetries import Symmetry
+from hindsight_rl.training import structure_search
+from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl.training.events import JobFinished
+from hindsight_rl.training.run_folder import RunFolder
+from hindsight_rl.training.saved_model import SavedModel
+from hindsight_rl.training.unguided import UnguidedSuccess
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push, PushBoth
@@ -353,7 +353,7 @@ def test_what_was_found_about_successes_is_part_of_a_run_folder(tmp_path):
 def push_data(monkeypatch, tmp_path):
     """A data set of five random episodes of Push."""
     pytest.importorskip("h5py")
-    minari_data = pytest.importorskip("hindsight.envs.minari_data")
+    minari_data = pytest.importorskip("hindsight_rl.envs.minari_data")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     monkeypatch.setitem(gymnasium.registry, "Push-v0", EnvSpec("Push-v0", entry_point="push_tasks:Push"))
     env = gymnasium.make("Push-v0")

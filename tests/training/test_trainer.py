@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from short_runs import her, short
 
-from hindsight.errors import HindsightError
-from hindsight.training.episode_store import REFUSED_IN_A_ROW
+from hindsight_rl.errors import HindsightError
+from hindsight_rl.training.episode_store import REFUSED_IN_A_ROW
 
 
 class Broken(gymnasium.Wrapper):

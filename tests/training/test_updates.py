@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from short_runs import her, same_bytes
 
-from hindsight import HER, PointReach
-from hindsight.errors import HindsightError
-from hindsight.records.reward_scale import RewardScale
-from hindsight.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl import HER, PointReach
+from hindsight_rl.errors import HindsightError
+from hindsight_rl.records.reward_scale import RewardScale
+from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 
 
 @pytest.mark.parametrize(

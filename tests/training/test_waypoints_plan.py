@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from short_runs import SUBGOALS, her
 
-from hindsight import PointReach
-from hindsight.errors import OptionError
-from hindsight.records.waypoints import GOAL
-from hindsight.training.waypoints import is_planning_due
+from hindsight_rl import PointReach
+from hindsight_rl.errors import OptionError
+from hindsight_rl.records.waypoints import GOAL
+from hindsight_rl.training.waypoints import is_planning_due
 
 
 @pytest.mark.parametrize(("steps", "new", "due"), [(10, 10, True), (100, 1, False), (110, 10, True), (10_000, 50, False)])

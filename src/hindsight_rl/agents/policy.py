@@ -1,0 +1,446 @@
+"""The policy: observations and goals in, actions out, in NumPy. Workers, evaluation and robots need no torch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import GoalEnvError, InputError, OptionError
+from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
+from ..records import ArraySpec, GoalSpec
+from ..records.probing import Probing
+from ..records.subgoals import TASK, Subgoal, acting_goal, acting_goals, count_subgoals, parse_subgoals
+from ..records.waypoints import GOAL, Waypoints
+from .images import ImageEncoding, convolution_views, encode
+from .layout import Layout
+
+Array = npt.NDArray[Any]
+PolicyKind = Literal["deterministic", "squashed_gaussian", "discrete"]
+Observed = tuple[Array, Array, Array]  # observation, achieved goal, desired goal
+
+LAYER_NORM_EPS = 1e-5
+LOG_STD_RANGE = (-20.0, 2.0)  # of a Gaussian policy, before squashing
+TANH_MARGIN = 1e-6  # the density of an action at a bound is taken this far inside it
+
+
+def layer_views(flat: Any, sizes: Sequence[int], n_members: int = 1) -> list[tuple[Any, Any]]:
+    """Return each layer's weight (n_members, outputs, inputs) and bias (n_members, outputs) as views of a flat vector.
+
+    The vector holds layer after layer, the weight before the bias.
+
+    flat: contiguous, (count_weights(sizes, n_members),), a NumPy array or a torch tensor.
+    sizes: of the input, the hidden layers and the output.
+    """
+    views, start = [], 0
+    for n_in, n_out in itertools.pairwise(sizes):
+        middle, stop = start + n_members * n_in * n_out, start + n_members * (n_in + 1) * n_out
+        views.append((flat[start:middle].reshape(n_members, n_out, n_in), flat[middle:stop].reshape(n_members, n_out)))
+        start = stop
+    return views
+
+
+def count_weights(sizes: Sequence[int], n_members: int = 1) -> int:
+    """Return the number of weights and biases of all layers and members."""
+    return n_members * sum((n_in + 1) * n_out for n_in, n_out in itertools.pairwise(sizes))
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """Everything about a policy except its weights.
+
+    task: shapes and bounds of observations, goals and actions.
+    options: of the agent; its type says how the policy acts.
+
+    Raises GoalEnvError if the agent cannot act in this action space, and what Layout and `parse_subgoals` raise.
+    """
+
+    task: GoalSpec
+    options: AgentOptions
+
+    def __post_init__(self) -> None:
+        _check_action(self.task.action, self.kind)
+        _ = self.layout, self.parsed_subgoals  # raise if they are wrong
+        self._check_waypoints()
+
+    def _check_waypoints(self) -> None:
+        goal, n = self.task.goal, self.options.n_waypoints
+        if n and (self.subgoals or len(goal.shape) != 1 or np.dtype(goal.dtype).kind != "f"):
+            raise OptionError(
+                f"n_waypoints is {n}, but waypoints need goals that are vectors of floats, and no subgoals. Got goals of "
+                f"shape {goal.shape} and {goal.dtype}, and {len(self.subgoals)} subgoals. Set n_waypoints=0."
+            )
+
+    @cached_property
+    def kind(self) -> PolicyKind:
+        """Return the meaning of the last layer: one value per action; mean and log standard deviation; or the action.
+
+        Continuous actions are those before tanh.
+        """
+        if isinstance(self.options, ChoiceOptions):
+            return "discrete"
+        return "squashed_gaussian" if isinstance(self.options, SACOptions) else "deterministic"
+
+    @cached_property
+    def layer_norm(self) -> bool:
+        """Return whether LayerNorm comes before each ReLU."""
+        options = self.options
+        return options.actor_layer_norm if isinstance(options, ActorCriticOptions) else options.critic_layer_norm
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Return the columns of the network input."""
+        return Layout(self.task.observation, self.task.goal, self.options, count_subgoals(self.parsed_subgoals))
+
+    @property
+    def subgoals(self) -> tuple[str, ...]:
+        """Return the texts of the subgoals, see `hindsight_rl.records.subgoals`."""
+        return self.options.subgoals if isinstance(self.options, ActorCriticOptions) else ()
+
+    @cached_property
+    def parsed_subgoals(self) -> tuple[Subgoal, ...]:
+        """Return the subgoals in their order."""
+        return parse_subgoals(self.subgoals, self.task)
+
+    @property
+    def n_actions(self) -> int:
+        """Return the number of actions of a Discrete action space, 0 for other spaces."""
+        return self.task.action.n_values or 0
+
+    @cached_property
+    def encoding(self) -> ImageEncoding | None:
+        """Return the shapes of the convolutions, None without images."""
+        return self.layout.encoding(self.options.image_channels)
+
+    @cached_property
+    def action_range(self) -> tuple[Array, Array]:
+        """Return middle and half width of the range of each number of an action, float64, so actions reach the bounds."""
+        low, high = (bound.ravel() for bound in self.task.action.bounds())
+        scale = self.options.action_scale if isinstance(self.options, ActorCriticOptions) else 1.0
+        return (high + low) / 2, scale * (high - low) / 2
+
+    @property
+    def layer_sizes(self) -> tuple[int, ...]:
+        """Return the sizes of the input (after the convolutions), the hidden layers and the output."""
+        outputs = self.n_actions or self.task.action.size * (2 if self.kind == "squashed_gaussian" else 1)
+        return (self.encoding.output_size if self.encoding else self.layout.size, *self.options.hidden, outputs)
+
+    @property
+    def n_weights(self) -> int:
+        """Return the length of the flat weight vector: the convolutions first, then the layers."""
+        return count_weights(self.layer_sizes) + (self.encoding.n_weights if self.encoding else 0)
+
+    def check(self, weights: PolicyWeights) -> None:
+        """Raise InputError if weights do not fit. Nothing is allocated before: the spec of a file may name any sizes."""
+        for name in ("input_mean", "input_scale"):
+            _require_vector(name, getattr(weights, name), self.layout.size)
+        _require_vector("flat", weights.flat, self.n_weights)
+        n, places, table = self.options.n_waypoints, weights.places, weights.next_place
+        is_table = table.shape == (n, n) and bool(((table >= GOAL) & (table < n)).all())
+        if n and (places.shape != (n, self.task.goal.size) or not is_table):
+            raise InputError(f"Expected {n} places and a table of their numbers, got {places.shape} and {table.shape}.")
+
+
+def _require_vector(name: str, array: Array, size: int) -> None:
+    if array.shape != (size,) or array.dtype != np.float32:
+        raise InputError(f"Expected shape ({size},) and float32 for `{name}`, got {array.shape} {array.dtype}.")
+
+
+def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
+    if action.n_values is None and np.dtype(action.dtype).kind != "f":
+        raise GoalEnvError(
+            f"Expected float or Discrete actions, got {action.dtype}. Use a gymnasium TransformAction wrapper."
+        )
+    if (action.n_values is not None) != (kind == "discrete"):
+        space = f"Discrete({action.n_values})" if action.n_values else f"a Box of shape {action.shape}"
+        fitting = DISCRETE_AGENTS if action.n_values else CONTINUOUS_AGENTS
+        raise GoalEnvError(f"This agent cannot act in {space}. Use one of {', '.join(fitting)}.")
+    low, high = np.asarray(action.low), np.asarray(action.high)
+    if kind != "discrete" and (not action.is_bounded or not (low < high).all()):
+        raise GoalEnvError(
+            f"Expected finite action bounds, the lower below the upper, got {action.low} to {action.high}. "
+            f"Use gymnasium.wrappers.RescaleAction."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PolicyWeights:
+    """The numbers of a policy, float32.
+
+    flat: (n_weights,), read by `convolution_views` (with images) and `layer_views`.
+    input_mean, input_scale: (input_size,) each; the network sees (x - mean) * scale.
+    places, next_place: of `Waypoints`; empty without waypoints.
+    """
+
+    flat: Array
+    input_mean: Array
+    input_scale: Array
+    places: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    next_place: Array = field(default_factory=lambda: np.zeros((0, 0), np.int16))
+
+    def __repr__(self) -> str:
+        return f"PolicyWeights({self.flat.size:,} weights, {self.input_mean.size} inputs)"
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """How actions depart from the greedy action.
+
+    random_eps: probability of a uniformly random action.
+    noise: standard deviation of Gaussian noise, in half widths of the action range.
+    is_random: every action is uniformly random.
+    samples: a Gaussian policy samples its action.
+    guided_episodes: probability that an episode is guided to the subgoals.
+    guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
+    roaming_episodes: probability that an episode seeks one of the policy's places after another.
+    random_scale: where every action is random, it is from the middle of the action range, so wide relative to it.
+    random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
+    probing: the collector acts by this plan, and not by the policy.
+    lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
+    episode_steps: the episode ends after so many steps; None: at the time limit.
+    """
+
+    random_eps: float
+    noise: float
+    is_random: bool = False
+    samples: bool = False
+    guided_episodes: float = 0.0
+    guided_fraction: float = 0.0
+    roaming_episodes: float = 0.0
+    random_scale: float = 1.0
+    random_action_repeat: int = 1
+    probing: Probing | None = None
+    lowest_achieved: tuple[float, ...] = ()
+    highest_achieved: tuple[float, ...] = ()
+    episode_steps: int | None = None
+
+    def without_random_actions(self) -> Exploration:
+        """Return the exploration of the steps between repeated random actions."""
+        return replace(self, random_eps=0.0, is_random=False)
+
+    @property
+    def repeat_start_probability(self) -> float:
+        """Return the probability to start repeating a random action; a fraction random_eps of all steps is then random."""
+        if self.is_random:
+            return 1.0
+        mean = (1 + self.random_action_repeat) / 2
+        return self.random_eps / (mean - self.random_eps * (mean - 1))
+
+    def unguided(self) -> Exploration:
+        """Return the exploration of an unguided episode: half the noise, because its success measures the policy."""
+        return replace(self.scaled(0.5), guided_fraction=0.0)
+
+    def scaled(self, factor: float) -> Exploration:
+        """Return the exploration with `random_eps` and `noise` multiplied by a factor."""
+        return replace(self, random_eps=self.random_eps * factor, noise=self.noise * factor)
+
+
+GREEDY = Exploration(random_eps=0.0, noise=0.0)
+
+
+class Policy:
+    """A policy that acts for one observation or for many."""
+
+    def __init__(self, spec: PolicySpec) -> None:
+        self.spec = spec
+        self._center, self._half_width = spec.action_range
+        self._size, self._dtype = spec.task.action.size, np.dtype(spec.task.action.dtype)
+        self._layers: list[tuple[Array, Array]] = []
+        self._encoding = spec.encoding
+
+    def load(self, weights: PolicyWeights) -> None:
+        """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
+        self.spec.check(weights)
+        self._waypoints = Waypoints(weights.places, weights.next_place) if self.spec.options.n_waypoints else None
+        n_layer_weights = count_weights(self.spec.layer_sizes)
+        views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
+        self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
+        self._convolutions = convolution_views(weights.flat, self._encoding.sizes) if self._encoding else []
+        self._mean, self._scale = weights.input_mean, weights.input_scale
+
+    def act(
+        self,
+        observation: Array,
+        achieved_goal: Array,
+        desired_goal: Array,
+        exploration: Exploration | None = None,
+        generator: np.random.Generator | None = None,
+    ) -> Array:
+        """Return the action for one observation, or the actions for N (every array has a leading axis then).
+
+        Actions have the environment's units, shape and dtype; a Discrete action for one observation is a NumPy integer.
+        The last bits may differ between one and N observations, because a matrix product sums in another order.
+
+        exploration: None for the greedy action.
+        generator: random generator, needed with `exploration`.
+
+        Raises InputError without generator or weights.
+        """
+        if exploration is not None and generator is None:
+            raise InputError("Exploration needs a random generator. Pass generator=numpy.random.default_rng(seed).")
+        leading, observed = self._leading(observation), (observation, achieved_goal, desired_goal)
+        if self.spec.kind == "discrete":
+            index = self._discrete_action(leading, observed, exploration or GREEDY, generator)
+            action = index + int(self.spec.task.action.low[0])
+        else:
+            unit_action = self._continuous_action(leading, observed, exploration or GREEDY, generator)
+            action = unit_action * self._half_width + self._center
+        shaped = np.asarray(action).astype(self._dtype).reshape((*leading, *self.spec.task.action.shape))
+        return shaped[()]  # a Discrete action becomes a number: environments use it as a key
+
+    predict = act  # SB3's name, but not its call: three arrays in, the action alone out. HER.predict is called as in SB3
+
+    def distribution(
+        self, observation: Array, achieved_goal: Array, desired_goal: Array, exploration: Exploration | None = None
+    ) -> Array | tuple[Array, Array]:
+        """Return the action distribution for one observation or for N.
+
+        A "discrete" policy returns probabilities, (..., n_actions), as `act` samples with this exploration; without
+        exploration 1 for the greedy action. (Stable-Baselines2 returned a softmax of the values, from which no action was
+        sampled.) A "squashed_gaussian" policy returns mean and standard deviation before tanh, (..., action size) each.
+        Raises InputError for a "deterministic" policy.
+        """
+        leading = self._leading(observation)
+        outputs = self._outputs(leading, (observation, achieved_goal, desired_goal))
+        if self.spec.kind == "squashed_gaussian":
+            return self._mean_and_std(outputs)
+        if self.spec.kind == "deterministic":
+            raise InputError("A deterministic policy has no distribution. Use `act` or `predict`.")
+        greedy = (outputs.argmax(-1)[..., None] == np.arange(self.spec.n_actions)).astype(np.float64)
+        eps = 0.0 if exploration is None else 1.0 if exploration.is_random else exploration.random_eps
+        return np.asarray((1.0 - eps) * greedy + eps / self.spec.n_actions)
+
+    def log_probability(
+        self,
+        observation: Array,
+        achieved_goal: Array,
+        desired_goal: Array,
+        action: Array,
+        exploration: Exploration | None = None,
+    ) -> Array:
+        """Return the log probability ("discrete") or log density ("squashed_gaussian") of actions, () or (N,).
+
+        action: in the environment's units; -inf for an action outside the space.
+        exploration: for a "discrete" policy, as in `distribution`; a density is that of the sampled policy.
+
+        Raises InputError for a "deterministic" policy.
+        """
+        leading = self._leading(observation)
+        distribution = self.distribution(observation, achieved_goal, desired_goal, exploration)
+        with np.errstate(divide="ignore"):
+            if not isinstance(distribution, tuple):
+                actions = np.arange(self.spec.n_actions) + int(self.spec.task.action.low[0])
+                is_taken = np.asarray(action).reshape((*leading, 1)) == actions
+                return np.asarray(np.log((distribution * is_taken).sum(-1)))
+            unit_action = (np.asarray(action).reshape((*leading, self._size)) - self._center) / self._half_width
+            return self._log_density(unit_action, *distribution)
+
+    def _log_density(self, action: Array, mean: Array, std: Array) -> Array:
+        """Return the log density per unit of the environment of actions in [-1, 1], (...)."""
+        inside = np.clip(action, -1.0 + TANH_MARGIN, 1.0 - TANH_MARGIN)  # tanh rounds to the bounds
+        log_gaussian = -0.5 * np.square((np.arctanh(inside) - mean) / std) - np.log(std * np.sqrt(2.0 * np.pi))
+        log_slope = np.log1p(-np.square(inside)) + np.log(self._half_width)
+        return np.asarray(np.where((np.abs(action) <= 1.0).all(-1), (log_gaussian - log_slope).sum(-1), -np.inf))
+
+    def _leading(self, observation: Array) -> tuple[int, ...]:
+        """Return the axes before those of one observation: none or one."""
+        shape = np.shape(observation)
+        return shape[: len(shape) - len(self.spec.task.observation.shape)]
+
+    def _discrete_action(self, leading: tuple[int, ...], observed: Observed, exploration: Exploration, rng: Any) -> Array:
+        """Return the index of the action, counted from 0, (*leading,)."""
+        if exploration.is_random:
+            return np.asarray(rng.integers(self.spec.n_actions, size=leading))
+        index = np.asarray(self._outputs(leading, observed).argmax(-1))
+        if exploration.random_eps > 0:
+            is_random = rng.random(leading) < exploration.random_eps
+            index = np.where(is_random, rng.integers(self.spec.n_actions, size=leading), index)
+        return index
+
+    def _continuous_action(self, leading: tuple[int, ...], observed: Observed, exploration: Exploration, rng: Any) -> Array:
+        """Return the action in [-1, 1], (*leading, action size)."""
+        size = (*leading, self._size)
+        if exploration.is_random:
+            return np.asarray(exploration.random_scale * rng.uniform(-1.0, 1.0, size))
+        is_guided = exploration.guided_fraction > 0 and bool(rng.random() < exploration.guided_fraction)
+        output = self._outputs(leading, observed, is_guided)
+        if exploration.samples and self.spec.kind == "squashed_gaussian":
+            mean, std = self._mean_and_std(output)
+            action = np.tanh(mean + std * rng.standard_normal(mean.shape, np.float32))
+        else:
+            action = np.tanh(output[..., : self._size])
+        if exploration.noise > 0:
+            noisy = action + exploration.noise * rng.standard_normal(size)
+            action = np.minimum(np.maximum(noisy, -1.0), 1.0)
+        if exploration.random_eps > 0:
+            is_random = rng.random((*leading, 1)) < exploration.random_eps
+            action = np.where(is_random, rng.uniform(-1.0, 1.0, size), action)
+        return np.asarray(action)
+
+    def inputs(self, leading: tuple[int, ...], observed: Observed, is_guided: bool = False) -> Array:
+        """Return the normalized network input, (*leading, input_size) float32.
+
+        leading: the axes before those of one observation.
+        observed: observations, achieved goals and desired goals; subgoals replace the goals as in `acting_goals`.
+        """
+        observation, achieved_goal, goal = observed
+        subgoal: Array | int = TASK
+        if self._waypoints is not None:
+            goal = self._waypoints.toward(np.asarray(achieved_goal), np.asarray(goal))
+        if self.spec.parsed_subgoals and not leading:
+            subgoal, achieved_goal, goal = acting_goal(
+                self.spec.parsed_subgoals, np.asarray(observation), achieved_goal, goal, is_guided
+            )
+        elif self.spec.parsed_subgoals:
+            subgoal, achieved_goal, goal = acting_goals(
+                self.spec.parsed_subgoals,
+                np.asarray(observation),
+                np.asarray(achieved_goal),
+                np.asarray(goal),
+                np.full(leading, TASK),
+                is_guided,
+            )
+        x: Array = self.spec.layout.assemble(leading, observation, achieved_goal, goal, subgoal=subgoal)
+        x -= self._mean
+        x *= self._scale
+        if self.spec.options.normalize:
+            clip = self.spec.options.normalizer_clip
+            np.minimum(np.maximum(x, -clip, out=x), clip, out=x)
+        return x
+
+    def _outputs(self, leading: tuple[int, ...], observed: Observed, is_guided: bool = False) -> Array:
+        """Return the last layer's outputs, (*leading, outputs)."""
+        if not self._layers:
+            raise InputError("This policy has no weights yet. Call load(weights) first.")
+        x = self.inputs(leading, observed, is_guided)
+        if self._encoding:
+            x = encode(self._encoding, self._convolutions, x)
+        for weight, bias in self._layers[:-1]:
+            x = np.dot(x, weight)
+            x += bias
+            if self.spec.layer_norm:
+                x = _layer_norm(x)
+            np.maximum(x, 0.0, out=x)
+        weight, bias = self._layers[-1]
+        return np.asarray(np.dot(x, weight) + bias)
+
+    def _mean_and_std(self, output: Array) -> tuple[Array, Array]:
+        mean, log_std = output[..., : self._size], output[..., self._size :]
+        low, high = LOG_STD_RANGE
+        return mean, np.exp(np.minimum(np.maximum(log_std, low), high))  # np.clip takes several times as long
+
+
+def _layer_norm(x: Array) -> Array:
+    x = x - _mean(x)
+    return np.asarray(x / np.sqrt(_mean(np.square(x)) + LAYER_NORM_EPS))
+
+
+def _mean(x: Array) -> Any:
+    """Return the mean over the last axis, (..., 1), or one number for one row: `x.mean` takes three times as long there."""
+    total = np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, axis=-1, keepdims=True)
+    return total / x.shape[-1]

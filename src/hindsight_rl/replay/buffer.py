@@ -1,0 +1,431 @@
+"""HindsightBuffer: steps in, relabelled batches out, for any learner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import FileError, InputError, OptionError
+from ..options import Relabel, ReplayOptions
+from ..records import Array, ArraySpec, Batch, Episode, GoalSpec, read_record, to_plain
+from ..records.guarded_reward import GuardedReward
+from ..records.reward_scale import RewardScale
+from ..records.symmetries import Symmetries
+from ..storage import as_path, load_arrays, save_arrays
+from .fork_lock import ForkLocks
+from .open_episodes import OpenEpisodes
+from .pipeline import make_pipeline
+from .priorities import ErrorPriorities, make_priorities
+from .rows import check_stored, fraction_of_one, row_dtype, whole_number
+from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler, StoredGoals, count_stored_goals
+from .strategies import RewardFunction, Strategy, check_strategy, read_strategy
+from .timeline import Timeline
+from .transforms import WeightTransform
+
+KIND = "hindsight-rl buffer"
+FUNCTIONS = ("compute_reward", "compute_terminated", "compute_success")
+SAVED_ARGUMENTS = (
+    "capacity",
+    "n_envs",
+    "episode_length",
+    "autoreset",
+    "success_reward",
+    "failure_reward",
+    "discount",
+    "subgoals",
+)
+MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
+AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
+
+
+class HindsightBuffer:
+    """Replay buffer for goal-conditioned tasks with hindsight relabelling (Andrychowicz et al. 2017).
+
+    capacity: transitions that are kept. The oldest episodes leave first.
+    observation_space: Dict space with observation, achieved_goal and desired_goal; or a GoalSpec of the whole task.
+    action_space: Box, Discrete or MultiBinary space; None with a GoalSpec.
+    compute_reward: function (next_achieved_goal, goal, info) -> (N,) rewards, vectorized. info has an (N,) array for each
+        of options.info_keys. The arrays are read-only. A function that Numba compiled is faster; it gets info=None.
+    n_envs: number of environments that `add` serves at once.
+    autoreset: what the environments do after an end, needed if n_envs > 1: a name or Gymnasium's AutoresetMode.
+        "disabled" (None, for one environment): the caller resets. "next_step": the step after an end is the reset and is
+        skipped. "same_step": the last observation is in info["final_obs"].
+    seed: a number, or a NumPy Generator that the random state is drawn from.
+    options: relabelling and sampling. `options.strategy` may be a function (rows, steps_done, steps_left, u) -> goal rows.
+    compute_terminated, compute_success: as compute_reward; used as options.relabel_terminated says.
+    success_reward: with relabel_terminated="success" and no compute_success, a reward of at least this is a success.
+        Samples with a subgoal get this reward where it is reached, and failure_reward (None: one less) elsewhere.
+    episode_length: usual number of steps per episode, which fits the memory to it.
+    discount: per step, for n-step returns.
+    subgoals: see `hindsight_rl.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
+    Raises OptionError, UnknownNameError and GoalEnvError.
+    timeline, open_episodes, symmetries, random: finished and open episodes, symmetry group and random state, to be read.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        observation_space: Any,
+        action_space: Any,
+        compute_reward: RewardFunction,
+        *,
+        n_envs: int = 1,
+        autoreset: Any = None,
+        seed: int | np.random.Generator = 0,
+        options: ReplayOptions = ReplayOptions(),  # noqa: B008 - the record is frozen
+        compute_terminated: RewardFunction | None = None,
+        compute_success: RewardFunction | None = None,
+        success_reward: float = 0.0,
+        failure_reward: float | None = None,
+        episode_length: int | None = None,
+        discount: float = 0.98,
+        subgoals: Sequence[str] = (),
+    ) -> None:
+        _refuse_other_types(options, seed, subgoals, (compute_reward, compute_terminated, compute_success))
+        spec = _as_spec(observation_space, action_space)
+        self.options, self._strategy = options, check_strategy(options.goal_strategy)
+        self.symmetries = Symmetries(options.symmetries, spec)
+        self._functions = (compute_reward, compute_terminated, compute_success)
+        rewards = failure_reward, success_reward
+        pipeline = self._pipeline = make_pipeline(self._functions, options, discount, subgoals, rewards, self.symmetries)
+        self.compute_reward = pipeline.compute_reward
+        n_goals, self.random = count_stored_goals(options), RandomNumbers(seed)
+        timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, options.dtype, n_goals)
+        self.open_episodes = OpenEpisodes(timeline, n_envs, autoreset)
+        timeline.priorities = make_priorities(len(timeline.rows), options)
+        rows = RowSampler(timeline, self.random, timeline.priorities)
+        timeline.draw_goals = StoredGoals(rows, self._strategy).draw if n_goals else None
+        goals = GoalSampler(rows, self._strategy, options.n_sampled_goal, options.relabel_at == "episode_end")
+        self._weights = WeightTransform(timeline, options.beta)
+        self._sampler = Sampler(rows, goals, pipeline.transforms(timeline, self._weights), pipeline.extras)
+        self._lock = ForkLocks.make()
+
+    def __len__(self) -> int:
+        """Number of transitions that can be sampled: those of finished episodes."""
+        return self.timeline.num_transitions
+
+    def __repr__(self) -> str:
+        return f"HindsightBuffer({len(self):,} of {self.timeline.capacity:,} transitions, {self.num_episodes:,} episodes)"
+
+    @property
+    def num_episodes(self) -> int:
+        """Number of finished episodes."""
+        return self.timeline.num_episodes
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the stored steps and their priorities, in bytes."""
+        return self.timeline.nbytes
+
+    @property
+    def her_probability(self) -> float:
+        """Fraction of the samples that are relabelled: k / (k + 1), or that of a Relabel."""
+        return self._sampler.goals.probability
+
+    @property
+    def strategy(self) -> Strategy:
+        """Source of relabelled goals. It may be set at any time, except with relabel_at="episode_end"."""
+        return self._strategy
+
+    @strategy.setter
+    def strategy(self, strategy: Strategy) -> None:
+        if self.options.relabel_at == "episode_end":
+            raise OptionError("strategy cannot change with relabel_at='episode_end', because the goals are stored already.")
+        goals = GoalSampler(self._sampler.rows, strategy, self.options.n_sampled_goal)
+        with self._lock:
+            self._sampler.goals, self._strategy = goals, strategy
+
+    @property
+    def beta(self) -> float:
+        """Exponent of the importance weights: 0 no correction, 1 full correction. It may be set at any time."""
+        return self._weights.beta
+
+    @beta.setter
+    def beta(self, beta: float) -> None:
+        self._weights.beta = fraction_of_one("beta", beta)
+
+    @property
+    def reward_scale(self) -> RewardScale | None:
+        """Brings sampled rewards to units of the task; None: they are the environment's. It may be set at any time."""
+        return self._pipeline.scale
+
+    @reward_scale.setter
+    def reward_scale(self, scale: RewardScale | None) -> None:
+        with self._lock:
+            self._pipeline = self._pipeline.with_scale(scale, self.timeline.rows["reward"].dtype.name)
+            self._sampler.transforms = self._pipeline.transforms(self.timeline, self._weights)
+
+    def update_priorities(self, row: Any, priority: Any) -> None:
+        """Set the TD errors of sampled transitions.
+
+        row: batch.row of a sample, however long ago. If a row is repeated, its last value counts. Rows whose episode was
+            evicted since are ignored: a prioritized batch has write positions, which are not used again for other steps.
+        priority: absolute TD errors, of the same shape.
+        Raises InputError for NaN, infinity, negative numbers, other shapes, and rows that start no transition. Nothing is
+        changed then.
+        """
+        priorities = self.timeline.priorities
+        if not isinstance(priorities, ErrorPriorities):
+            raise InputError("The buffer does not sample by TD error. Make it with ReplayOptions(prioritized=True).")
+        with self._lock:
+            priorities.update(row, priority, *self.timeline.live_positions())
+
+    def add(
+        self,
+        observation: Mapping[str, Any],
+        action: Any,
+        reward: Any,
+        next_observation: Mapping[str, Any],
+        terminated: Any,
+        truncated: Any,
+        info: Any = None,
+    ) -> None:
+        """Add one step of every environment: arrays with a leading axis n_envs, which is optional for one environment.
+
+        info: Gymnasium's dict of arrays, a list of dicts, or a single dict.
+        An episode can be sampled once it has ended. If an observation is not the next_observation of the step before, the
+        open episode is closed as truncated there.
+        Raises MissingKeyError, ShapeError, CastError, NonFiniteError, EpisodeTooLongError or InputError. Nothing of the
+        step is stored then, for any environment.
+        """
+        with self._lock:
+            self.open_episodes.add(observation, action, reward, next_observation, terminated, truncated, info)
+
+    def add_episode(self, episode: Episode) -> None:
+        """Add a whole episode. Raises as `add` does, before anything is stored."""
+        with self._lock:
+            self.timeline.append(_as_episode(episode))
+
+    def end_open_episodes(self) -> None:
+        """Close every open episode as truncated, for resets in the middle of one."""
+        with self._lock:
+            self.open_episodes.close_all()
+
+    def sample(self, batch_size: int, out: Batch | None = None) -> Batch:
+        """Return a batch, arrays (batch_size, ...), copied from the buffer.
+
+        The samples are independent. With priorities, the batch is stratified and in the order of the rows.
+        out: a batch that was returned before for the same size. Its memory is reused and it is returned.
+        Raises NothingToSampleError, InputError, or GoalEnvError if compute_reward returns what cannot be used.
+        """
+        with self._lock:
+            return self._sampler.sample((whole_number("batch_size", batch_size, 1),), out)
+
+    def sample_many(self, n: int, batch_size: int, out: Batch | None = None) -> Batch:
+        """Return n batches, arrays (n, batch_size, ...), faster than n calls. batches[i] is one of them."""
+        shape = (whole_number("n", n, 1), whole_number("batch_size", batch_size, 1))
+        with self._lock:
+            return self._sampler.sample(shape, out)
+
+    def sample_open(self, batch_size: int) -> Batch:
+        """Return a batch of steps of open episodes, relabelled with the goals achieved in them so far.
+
+        For learners that cannot wait for the first end. Each call copies the open episodes.
+        """
+        with self._lock:
+            batch_size, timeline = whole_number("batch_size", batch_size, 1), self.open_episodes.as_truncated()
+            rows = RowSampler(timeline, self.random)
+            goals = GoalSampler(rows, self._strategy, self.options.n_sampled_goal)
+            return Sampler(rows, goals, [self._pipeline.returns(timeline)], self._pipeline.extras).sample((batch_size,))
+
+    def already_achieved_fraction(self, batch: Batch) -> float | None:
+        """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
+
+        Achieved means: the reward is as good as at the goal, and that is better than the worst reward for other goals.
+        None if no sample is relabelled, if the reward needs info or does not know the goals, or if none is rewarded.
+        """
+        return _achieved_fraction(self, batch)
+
+    def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
+
+        Large arrays are views: write or copy them before the buffer changes.
+        """
+        with self._lock:
+            arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self.random.state.copy()}
+            return arrays, _describe(self)
+
+    def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
+        """Take the contents and the random state of another buffer of the same task, capacity and n_envs.
+
+        Raises FileError, which names what differs. The buffer is unchanged then.
+        """
+        with self._lock:
+            _load_state(self, arrays, data)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything except the functions to the file `path`, atomically."""
+        with self._lock:
+            save_arrays(as_path("path", path), KIND, *self.state_dict())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        compute_reward: RewardFunction,
+        *,
+        compute_terminated: RewardFunction | None = None,
+        compute_success: RewardFunction | None = None,
+        strategy: Strategy | None = None,
+    ) -> HindsightBuffer:
+        """Return the buffer that was saved at `path`. It continues with the same bytes. Reading runs no code.
+
+        The functions are not in the file: pass again those that the saved buffer had. strategy: if it was a function.
+        Raises FileError for a file that is missing, damaged, foreign or of another version, and for a missing function.
+        """
+        arrays, data = load_arrays(as_path("path", path), KIND)
+        try:
+            return _restore((compute_reward, compute_terminated, compute_success), strategy, arrays, data)
+        except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError) as problem:
+            raise FileError(f"The buffer at {path} cannot be loaded: {problem}") from None
+
+    def __reduce__(self) -> Any:
+        """Pickle the contents and the functions, instead of arrays that would no longer be views of each other."""
+        with self._lock:
+            return _restore, (self._functions, self._strategy, *self.state_dict())
+
+    def __deepcopy__(self, memo: Any) -> HindsightBuffer:
+        """Return a buffer with a copy of the contents and with the same functions, which may belong to an environment."""
+        with self._lock:
+            return _restore(self._functions, self._strategy, *self.state_dict())
+
+
+def _as_spec(observation_space: Any, action_space: Any) -> GoalSpec:
+    is_spec = isinstance(observation_space, GoalSpec)
+    return observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
+
+
+def _as_episode(episode: Any) -> Episode:
+    if not isinstance(episode, Episode):
+        raise InputError(f"Expected a hindsight_rl.records.Episode, got {episode!r}.")
+    return episode
+
+
+def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Sequence[Any]) -> None:
+    """Raise OptionError for arguments of the buffer that nothing else checks."""
+    if not isinstance(options, ReplayOptions):
+        raise OptionError(f"options must be a ReplayOptions, for example ReplayOptions(n_steps=3), got {options!r}.")
+    if not isinstance(seed, np.random.Generator):
+        whole_number("seed", seed, 0)
+    if not isinstance(subgoals, Sequence) or not all(isinstance(each, str) for each in subgoals):
+        raise OptionError(f"subgoals must be a sequence of texts, got {subgoals!r}.")
+    for name, function in zip(FUNCTIONS, functions, strict=True):
+        if function is not None and not callable(function):
+            raise OptionError(f"{name} must be a function, got {function!r}.")
+
+
+def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
+    """Return what makes the buffer again, except for functions, as strict JSON."""
+    timeline, open_episodes, strategy, pipeline = buffer.timeline, buffer.open_episodes, buffer.strategy, buffer._pipeline
+    return {
+        "spec": timeline.spec.to_json(),
+        "capacity": timeline.capacity,
+        "episode_length": timeline.episode_length,
+        "dtype": timeline.rows["reward"].dtype.name,
+        "n_envs": open_episodes.n_envs,
+        "autoreset": open_episodes.autoreset,
+        "failure_reward": pipeline.rewards[0],
+        "success_reward": pipeline.rewards[1],
+        "reward_scale": None if pipeline.scale is None else to_plain(pipeline.scale),
+        "discount": pipeline.discount,
+        "subgoals": list(pipeline.subgoals),
+        "options": buffer.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
+        "strategy": None if callable(strategy) else str(strategy),
+        "functions": [name for name, each in zip(FUNCTIONS, buffer._functions, strict=True) if each is not None],
+        "beta": buffer.beta,
+    }
+
+
+def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
+    """See `HindsightBuffer.load_state_dict`. All checks come before the first change."""
+    timeline, open_episodes = buffer.timeline, buffer.open_episodes
+    try:
+        _refuse_other_kind(_describe(buffer), data, timeline)
+        timeline.check(arrays)
+        open_episodes.check(arrays)
+        check_stored("random state", arrays["random_state"], (1,), np.uint64)
+        beta, strategy = fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"])
+        scale = data["reward_scale"] and read_record(RewardScale, data["reward_scale"], "scale of the rewards")
+    except (KeyError, TypeError, AttributeError, OptionError) as problem:
+        raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
+    timeline.load(arrays)
+    open_episodes.load(arrays)
+    buffer.random.state[:] = arrays["random_state"]
+    buffer.beta, buffer.reward_scale = beta, scale
+    if strategy is not None and buffer.options.relabel_at == "sample":
+        buffer.strategy = strategy
+
+
+def _restore(
+    functions: Sequence[RewardFunction | None],
+    strategy: Strategy | None,
+    arrays: Mapping[str, Array],
+    data: Mapping[str, Any],
+) -> HindsightBuffer:
+    """Return a buffer with this state. functions: those of FUNCTIONS. Raises FileError if one that it had is missing."""
+    given: dict[str, Any] = dict(zip(FUNCTIONS, functions, strict=True))
+    if missing := [name for name in data["functions"] if given[name] is None]:
+        raise FileError(f"It used {missing[0]}, which is not in the file. Pass {missing[0]}=...")
+    buffer = HindsightBuffer(**given, **_saved_arguments(arrays, data, strategy))
+    buffer.load_state_dict(arrays, data)
+    if strategy is not None and buffer.strategy != strategy:
+        buffer.strategy = strategy
+    return buffer
+
+
+def _saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strategy: Strategy | None) -> dict[str, Any]:
+    """Return the arguments of a saved buffer, with which it is made again. Raises FileError if they do not fit."""
+    options = ReplayOptions(**data["options"])
+    strategy = read_strategy(data["strategy"]) if strategy is None else strategy
+    if strategy is None:
+        raise FileError("It used a function as strategy, which is not in the file. Pass strategy=...")
+    if options.n_sampled_goal is None or not isinstance(strategy, Relabel):  # else it is set later
+        options = options.replace(strategy=strategy)
+    if data["n_envs"] != len(arrays["open_steps"]):
+        raise FileError(f"n_envs is {data['n_envs']}, but the file has {len(arrays['open_steps'])} open episodes.")
+    spec = GoalSpec.from_json(data["spec"])
+    row = row_dtype(spec, options.info_keys, data["dtype"], count_stored_goals(options))
+    if arrays["open_rows"].nbytes < row.itemsize:  # each environment has a row there: nothing larger is allocated
+        raise FileError(f"A row of its task takes {row.itemsize:,} bytes, but its rows are smaller.")
+    spaces = {"observation_space": spec, "action_space": None}
+    return {name: data[name] for name in SAVED_ARGUMENTS} | spaces | {"options": options}
+
+
+def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timeline: Timeline) -> None:
+    """Raise FileError unless the description `data` of a saved buffer fits `mine`."""
+    spec = GoalSpec.from_json(data["spec"])
+    options, own = ReplayOptions(**data["options"]), ReplayOptions(**mine["options"])
+    pairs = [(name, data[name], mine[name]) for name in MUST_AGREE]
+    pairs += [(name, getattr(options, name), getattr(own, name)) for name in AGREEING_OPTIONS]
+    differences = [f"{name} {theirs!r} instead of {wanted!r}" for name, theirs, wanted in pairs if theirs != wanted]
+    if row_dtype(spec, options.info_keys, data["dtype"], timeline.n_stored_goals) != timeline.rows.dtype:
+        differences.insert(0, timeline.spec.difference(spec) or "other dtypes of its spaces")
+    if differences:
+        raise FileError(f"The stored buffer does not fit this one. It has {'; '.join(differences)}.")
+
+
+def compile_kernels(symmetries: bool) -> None:
+    """Compile the loops of plain relabelling now, on a tiny task. They are cached on disk. symmetries: their loop too."""
+    part, rows = ArraySpec((1,), "float32"), np.zeros((3, 1), np.float32)
+    options = ReplayOptions(symmetries=("o0=-o0 g0=-g0 a0=-a0",) if symmetries else ())
+    buffer = HindsightBuffer(4, GoalSpec(part, part, part), None, lambda achieved, goal, info: goal[:, 0], options=options)
+    buffer.add_episode(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
+    buffer.sample(1)
+
+
+def _achieved_fraction(buffer: HindsightBuffer, batch: Batch) -> float | None:
+    """See `HindsightBuffer.already_achieved_fraction`."""
+    here, ask = batch.is_relabelled, GuardedReward(buffer.compute_reward)
+    if buffer.options.info_keys or not here.any():
+        return None
+    achieved, goal = batch.achieved_goal[here], batch.goal[here]
+    pairs = (achieved, goal), (goal, goal), (achieved, np.roll(goal, 1, axis=0))
+    rewards = [found for pair in pairs if (found := ask(*pair, {})) is not None]
+    if len(rewards) < len(pairs):
+        return None
+    before, at_goal, _ = rewards
+    is_rewarded = at_goal > np.min(rewards)
+    return float(np.mean((before >= at_goal) & is_rewarded)) if is_rewarded.any() else None

@@ -1,0 +1,392 @@
+"""Transforms: the steps of the sampler's pipeline after the gather, one small class each.
+
+Rewards and terminations of relabelled samples, n-step returns, subgoals, symmetries, and importance weights.
+A transform is called as transform(batch, draw, rng) and changes the batch in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from ..errors import GoalEnvError, OptionError
+from ..records import Array, Batch
+from ..records.guarded_reward import GuardedReward
+from ..records.reward_scale import RewardScale
+from ..records.subgoals import TASK, Subgoal, count_subgoals, is_chain, of_first, parse_subgoals
+from ..records.symmetries import Symmetries, differing_columns
+from .kernels import compiled, gather, row_layout, write_rewards
+from .rows import BatchMemory, Draw, as_bytes, read_only
+from .sampler import RandomNumbers
+from .strategies import AS_STORED, RewardFunction, Termination
+from .timeline import Timeline
+
+TRANSFORMED = {
+    "observation": "observation",
+    "next_observation": "observation",
+    "achieved_goal": "goal",
+    "next_achieved_goal": "goal",
+    "goal": "goal",
+    "action": "action",
+}  # field of a batch that a symmetry changes: the columns that it holds
+
+
+class RewardTransform:
+    """Recompute the rewards and terminations of relabelled samples with the functions of the environment.
+
+    With `halvings` every reward becomes the mean of 1 + halvings rewards: of the achieved goal, and of those at 1/2, 1/4,
+    ... of its difference to the goal. If a distance decides, these are rewards with 2, 4, ... times the tolerance. So a
+    near miss is worth more than a far one.
+
+    desired_goals: those of all rows. extra_reward: whether the part of a reward that compute_reward leaves out, such as a
+        penalty for a crash, is added under every goal; else it is lost where samples are relabelled.
+    recomputes_all: whether samples with their own goal get the reward of compute_reward too, instead of the stored one.
+    scale: converts the rewards of all samples to units of the task, and adds to those of an end what follows it; None:
+        rewards stay those of the environment. discount: per step, for what follows an end, below 1.
+    """
+
+    def __init__(
+        self,
+        compute_reward: RewardFunction,
+        termination: Termination,
+        desired_goals: Array,
+        extra_reward: bool = False,
+        halvings: int = 0,
+        recomputes_all: bool = False,
+        scale: RewardScale | None = None,
+        discount: float = 0.0,
+    ) -> None:
+        if not callable(compute_reward):
+            raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
+        self.compute_reward, self.termination, self.scale = compute_reward, termination, scale
+        self._desired_goals, self._extra_reward, self._halvings = desired_goals, extra_reward, halvings
+        self._recomputes_all, self._ask, self._discount = recomputes_all, GuardedReward(compute_reward), discount
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
+        """Overwrite reward and terminated where relabelled. The functions get read-only views.
+
+        Raises GoalEnvError if a function returns what cannot be used.
+        """
+        achieved, goal, info = draw.reward_arguments
+        task_reward = self._call_reward(achieved, goal, info)
+        recomputed = reward = self._in_units(task_reward)
+        if recomputed is not task_reward:
+            batch.reward[:] = self._in_units(batch.reward)
+        if self._extra_reward:
+            own_goal = read_only(self._desired_goals[batch.row])
+            reward = recomputed + batch.reward - self._rewards(achieved, own_goal, info)
+        is_written = np.ones_like(batch.is_relabelled) if self._recomputes_all else batch.is_relabelled
+        if self._halvings:
+            reward = np.where(is_written, reward, batch.reward) + self._near_misses(recomputed, achieved, goal, info)
+            is_written = np.ones_like(is_written)
+        if not write_rewards(reward, batch.reward, is_written):
+            raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
+        if self.termination is not AS_STORED:
+            self._terminate(batch, achieved, goal, info, task_reward)
+        if self.scale is not None:
+            self._add_after_ends(self.scale, batch, achieved, info, recomputed)
+
+    def _call_reward(self, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+        return _call(self.compute_reward, "compute_reward", achieved, goal, info)
+
+    def _in_units(self, rewards: Array) -> Array:
+        """Return rewards in units of the task if there is a scale. Those that are in it already are returned themselves."""
+        return rewards if self.scale is None else self.scale.to_units(rewards)
+
+    def _rewards(self, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+        return self._in_units(self._call_reward(achieved, goal, info))
+
+    def _add_after_ends(
+        self, scale: RewardScale, batch: Batch, achieved: Array, info: dict[str, Array], reward: Array
+    ) -> None:
+        """Add what follows an end to the reward of the last step. reward: without extra reward and near misses.
+
+        An end is a success if the reward is as good as if the achieved goal was the desired one.
+        """
+        ended = np.flatnonzero(batch.terminated)
+        if len(ended):
+            goal = read_only(achieved[ended])
+            at_goal = self._rewards(goal, goal, {key: values[ended] for key, values in info.items()})
+            is_success = reward[ended] > at_goal - 0.5
+            batch.reward[ended] += scale.after_end(is_success) * self._discount / (1.0 - self._discount)
+
+    def _near_misses(self, reward: Array, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+        """Return what nearer achieved goals add to the rewards, (B,), so that the sum is the mean of all.
+
+        Where compute_reward cannot answer for a nearer goal, the reward of the sample stands for it.
+        """
+        total = reward.astype(np.float64)
+        for k in range(1, self._halvings + 1):
+            nearer = read_only((goal + (achieved - goal) * 0.5**k).astype(achieved.dtype))
+            rewards = self._ask(nearer, goal, info)
+            total += self._ask_each(nearer, goal, info, reward) if rewards is None else self._in_units(rewards)
+        return np.asarray(total / (1 + self._halvings) - reward)
+
+    def _ask_each(self, nearer: Array, goal: Array, info: dict[str, Array], reward: Array) -> Array:
+        """Return the rewards of goals that are asked for one by one, (B,), and `reward` where there is no answer."""
+        parts = (slice(i, i + 1) for i in range(len(goal)))
+        answers = [self._ask(nearer[part], goal[part], {k: v[part] for k, v in info.items()}) for part in parts]
+        pairs = zip(reward, answers, strict=True)
+        return np.array([own if answer is None else self._in_units(answer)[0] for own, answer in pairs])
+
+    def _terminate(self, batch: Batch, achieved: Array, goal: Array, info: dict[str, Array], reward: Array) -> None:
+        """Overwrite terminated where relabelled. reward: of the task, without extra reward, which does not decide success.
+
+        An episode that its own goal did not end was ended by an event, such as a crash. That ends it under every goal.
+        """
+        ended = np.flatnonzero(batch.is_relabelled & batch.terminated) if self.termination.keeps_events else ()
+        np.copyto(batch.terminated, self._is_end(achieved, goal, info, reward), where=batch.is_relabelled)
+        if len(ended):
+            own = achieved[ended], read_only(self._desired_goals[batch.row[ended]]), {k: v[ended] for k, v in info.items()}
+            batch.terminated[ended[~self._is_end(*own)]] = True
+
+    def _is_end(self, achieved: Array, goal: Array, info: dict[str, Array], reward: Array | None = None) -> Array:
+        """Return which steps end at these goals. reward: for these goals; None: it is computed if it is needed."""
+        function, least_reward = self.termination.function, self.termination.least_reward
+        if function is not None:
+            return _call(function, "compute_terminated (or compute_success)", achieved, goal, info).astype(np.bool_)
+        if reward is None:
+            reward = self._call_reward(achieved, goal, info)
+        return np.asarray(reward.astype(np.float32) >= np.float32(least_reward))
+
+
+def _call(function: RewardFunction, name: str, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+    """Return what a function of the environment returns, (B,) numbers. Raises GoalEnvError if that cannot be used."""
+    try:
+        values = np.asarray(function(achieved, goal, info))
+    except GoalEnvError:  # it names the call
+        raise
+    except Exception as problem:
+        if "read-only" in str(problem):
+            raise GoalEnvError(f"{name} must not write into its arguments ({problem}). Let it work on copies.") from problem
+        error, entries = f"{type(problem).__name__}: {problem}", ", ".join(info) or "no entries"
+        fix = _fix(name, problem)
+        raise GoalEnvError(f"{name} failed for {len(goal)} goals and an info with {entries} ({error}). {fix}.") from problem
+    if values.shape != (len(goal),) or values.dtype.kind not in "fiub":
+        wanted, got = f"numbers of shape ({len(goal)},) for {len(goal)} goals", f"shape {values.shape} of {values.dtype}"
+        raise GoalEnvError(f"{name} must return {wanted}, got {got}. Vectorize it, or let make_buffer wrap it.")
+    return values
+
+
+def _fix(name: str, problem: Exception) -> str:
+    """Return what may be done about a function that fails. A KeyError is about info, others may be about the batch."""
+    info = "If it reads others, name them in the option info_keys" if name == "compute_reward" else "Correct it"
+    is_key = isinstance(problem, KeyError)
+    return info if is_key else f"If it accepts one goal only, vectorize it, or let make_buffer wrap it. {info}"
+
+
+class NStepReturn:
+    """Replace one-step samples by n-step returns under the goal of the sample, without off-policy correction.
+
+    A sample spans m steps: up to n, fewer if the episode ends or terminates before. `reward` becomes the discounted sum,
+    next_observation and next_achieved_goal those after the last step, `terminated` that of the last step, and `discount`
+    becomes discount**m, or 0 where the last step terminated (Hessel et al. 2018).
+    """
+
+    def __init__(self, timeline: Timeline, rewards: RewardTransform, n_steps: int, discount: float) -> None:
+        self._timeline, self._rewards, self._n_steps, self._discount = timeline, rewards, n_steps, discount
+        self._ring = as_bytes(timeline.rows)
+        self._memories: dict[int, BatchMemory] = {}
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
+        """Gather the next steps of each sample, recompute their rewards, and sum them."""
+        steps_left = self._timeline.steps_left[batch.row]
+        steps = self._next_steps(batch, draw, steps_left)
+        self._rewards(steps.flat, steps, rng)
+        sum_steps(steps.batch, steps_left, self._discount, batch)
+
+    def _next_steps(self, batch: Batch, draw: Draw, steps_left: Array) -> Draw:
+        """Return the steps of each sample under its goal, (n, B); those behind the end repeat the last step."""
+        n, size = self._n_steps, len(batch)
+        memory = self._memories.get(size)
+        if memory is None:
+            memory = self._memories[size] = BatchMemory(self._timeline.rows.dtype, (n, size))
+        steps = memory.allocate()
+        steps.batch.row[:] = batch.row + np.minimum(np.arange(n)[:, None], steps_left - 1)
+        steps.batch.is_relabelled[:] = batch.is_relabelled
+        steps.goal_at.reshape(n, size)[:] = draw.goal_at
+        gather(self._ring, self._timeline.rows.itemsize, steps.flat.row, steps.goal_at, steps.plan)
+        return steps
+
+
+def sum_steps(steps: Batch, steps_left: Array, discount: float, batch: Batch) -> None:
+    """Write the n-step returns of `steps`, arrays (n, B, ...), into `batch`, arrays (B, ...), see NStepReturn.
+
+    steps_left: (B,), of the first steps.
+    """
+    n, size = steps.reward.shape
+    step = np.arange(n)[:, None]
+    terminated_before = np.cumsum(steps.terminated, axis=0) > steps.terminated
+    is_used = (step < steps_left) & ~terminated_before
+    n_used = is_used.sum(axis=0)
+    last = n_used - 1, np.arange(size)
+    batch.reward[:] = np.where(is_used, discount**step * steps.reward, 0.0).sum(axis=0)
+    for name in ("terminated", "next_observation", "next_achieved_goal"):
+        getattr(batch, name)[:] = getattr(steps, name)[last]
+    if batch.discount is not None:
+        batch.discount[:] = np.where(batch.terminated, 0.0, discount**n_used)
+
+
+def with_info(function: Any, info_keys: Sequence[str]) -> Any:
+    """Return `function`, wrapped if Numba compiled it: it then gets info=None, because Numba has no type for a dict.
+
+    Raises OptionError for a compiled function if there are info_keys.
+    """
+    if not isinstance(function, Dispatcher):
+        return function
+    if info_keys:
+        raise OptionError(f"A compiled function gets no info, but info_keys are {', '.join(info_keys)}. Do not compile it.")
+    return lambda achieved, goal, info: function(achieved, goal, None)
+
+
+class SubgoalTransform:
+    """Relabel a fraction of the samples with the goals of subgoals (relay HER, Luo et al. 2023).
+
+    Of a chain, the other samples are split evenly between the task's goal and goals that ask for the first objects only.
+
+    texts: subgoals as `hindsight_rl.records.subgoals` describes them. The fraction is split evenly between them.
+    rewards: where a subgoal is missed, and where it is reached.
+    symmetries: those that are applied to the samples. Those that are applied later must transform the columns of subgoals
+        as they do goals. Of a chain they are applied here, before: they may exchange objects.
+    """
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        texts: Sequence[str],
+        fraction: float,
+        rewards: tuple[float, float],
+        symmetries: Symmetries,
+    ) -> None:
+        self.subgoals: tuple[Subgoal, ...] = parse_subgoals(texts, timeline.spec)
+        self._symmetry = SymmetryTransform(symmetries) if is_chain(self.subgoals) and len(symmetries) > 1 else None
+        for subgoal in self.subgoals if self._symmetry is None else ():
+            _refuse_other_symmetry(subgoal, symmetries)
+        self.fraction, (self._missed, self._reached) = fraction, rewards
+        self._observations: Array = timeline.rows["observation"]
+        self._row_bytes, _, self._desired_at = row_layout(timeline.rows.dtype)[3:6].tolist()
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
+        """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
+        element = None
+        if self._symmetry is not None:
+            element = self._symmetry.draw(len(batch), rng)
+            self._symmetry.apply(batch, element)
+        u = rng.uniform(len(batch))
+        n_places, size = count_subgoals(self.subgoals) - len(self.subgoals), len(self.subgoals)
+        reach = 1 + (u / max(self.fraction, 1e-9) * size).astype(np.int64)
+        place = ((u - self.fraction) / max(1 - self.fraction, 1e-9) * (n_places + 1)).astype(np.int64)
+        subgoal = np.where(u < self.fraction, reach, np.where(place > 0, size + place, TASK))
+        for k in range(1, n_places + 1):
+            self._ask_for_first(batch, np.flatnonzero(subgoal == size + k), k)
+        for number, each in enumerate(self.subgoals, 1):
+            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == number), each, element)
+        draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
+
+    def _ask_for_first(self, batch: Batch, here: Array, k: int) -> None:
+        """Write goals and rewards into the samples `here` that ask for the places of the first k objects of a chain."""
+        goal = batch.goal[here]
+        batch.achieved_goal[here] = of_first(self.subgoals, k, batch.achieved_goal[here], goal)
+        batch.next_achieved_goal[here] = reached = of_first(self.subgoals, k, batch.next_achieved_goal[here], goal)
+        is_met = np.sqrt(np.square(reached - goal).sum(1)) < self.subgoals[k - 1].placed
+        batch.reward[here] = np.where(is_met, self._reached, self._missed)
+        batch.terminated[here] = False
+
+    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal, element: Array | None) -> None:
+        """Write goals and rewards of `subgoal` into the samples `here`.
+
+        The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
+        Numbers of other objects count as reached: they are those of the sample's own goal. element: that the samples were
+        transformed by; None: by none.
+        """
+        goal_row, place = np.divmod(goal_at[here], self._row_bytes)
+        is_desired = (place == self._desired_at)[:, None]
+        there = self._observations[goal_row]
+        if self._symmetry is not None and element is not None:
+            self._symmetry.apply_to(there, "observation", element[here])
+        others, reached = batch.goal[here], subgoal.achieved.of(batch.next_observation[here])
+        goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
+        batch.achieved_goal[here] = subgoal.fill(subgoal.achieved.of(batch.observation[here]), others)
+        batch.next_achieved_goal[here] = subgoal.fill(reached, others)
+        batch.goal[here] = subgoal.fill(goal, others)
+        is_met = np.sqrt(np.square(reached - goal).sum(1)) < subgoal.tolerance
+        batch.reward[here] = np.where(is_met, self._reached, self._missed)
+        batch.terminated[here] = False
+
+
+def _refuse_other_symmetry(subgoal: Subgoal, symmetries: Symmetries) -> None:
+    """Raise OptionError unless the symmetries transform the columns of `subgoal` as they transform goals."""
+    if (columns := differing_columns(symmetries, subgoal)) is not None:
+        which = f"the columns {columns} of the subgoal {subgoal.name}"
+        raise OptionError(f"The symmetries must transform {which} as they transform goals.")
+
+
+class SymmetryTransform:
+    """Apply a random group element to each sample. Rewards are computed before: no symmetry changes them."""
+
+    def __init__(self, symmetries: Symmetries) -> None:
+        self._symmetries = symmetries
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
+        """Transform observations, goals and actions in place."""
+        self.apply(batch, self.draw(len(batch), rng))
+
+    def draw(self, count: int, rng: RandomNumbers) -> Array:
+        """Return random elements of the group, (count,) int64."""
+        return (rng.uniform(count) * len(self._symmetries)).astype(np.int64)
+
+    def apply(self, batch: Batch, element: Array) -> None:
+        """Transform the rows of a batch in place. element: (B,)."""
+        for field, columns in TRANSFORMED.items():
+            self.apply_to(getattr(batch, field), columns, element)
+
+    def apply_to(self, values: Array, columns: str, element: Array) -> None:
+        """Transform observations, goals or actions in place. columns: which of them `values`, (B, n), are."""
+        maps = self._symmetries.maps[columns]
+        apply_symmetry(values, element, maps.source, maps.factor, maps.offset)
+
+
+@compiled
+def apply_symmetry(values: Array, element: Array, source: Array, factor: Array, offset: Array) -> None:
+    """Replace every row x of `values` by factor * x[source] + offset, with the maps of its group element.
+
+    values: (B, n) floats.
+    element: (B,), one of the G group elements. Element 0 is the identity and is skipped.
+    source, factor, offset: (G, n), see `hindsight_rl.records.symmetries`.
+    """
+    row = np.empty(values.shape[1], values.dtype)
+    for i in range(len(values)):
+        g = element[i]
+        if g:
+            for j in range(len(row)):  # an assignment of the slice takes 2 s more to compile
+                row[j] = values[i, j]
+            for j in range(len(row)):
+                values[i, j] = factor[g, j] * row[source[g, j]] + offset[g, j]
+
+
+class WeightTransform:
+    """Set the importance weights (N * P(i)) ** -beta, divided by the maximum of the batch (Schaul et al. 2016).
+
+    N is the number of transitions, and P(i) is the probability of sample i: its priority divided by the sum of all. The
+    division cancels N and the sum.
+    It is the last transform, because it replaces `row` by write positions, which `update_priorities` needs.
+    beta: 0 (no correction) to 1 (full correction). It may be changed at any time.
+    """
+
+    def __init__(self, timeline: Timeline, beta: float) -> None:
+        self._timeline, self.beta = timeline, beta
+
+    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
+        """Set `weight` and `row` of the batch. Without priorities, nothing changes."""
+        if self._timeline.priorities is None:
+            return
+        if self.beta:  # else all weights are 1, and the priorities need not be read
+            values = self._timeline.priorities.values(draw.batch.row)
+            draw.batch.weight = ((values.min(axis=-1, keepdims=True) / values) ** self.beta).astype(np.float32)
+        else:
+            draw.batch.weight = np.ones(draw.batch.row.shape, np.float32)
+        if self._timeline.wraps:
+            batch.row[:] = self._timeline.positions(batch.row)

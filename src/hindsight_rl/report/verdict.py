@@ -1,0 +1,177 @@
+"""What a run achieved, in words, and checks of its health. Every number comes from the files of the run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ..records import Array
+from ..records.definitions import first_solved, rank_of_evaluation, return_range
+from ..records.reward_scale import UNIT_RANGE
+from .run import Run
+from .statistics import finite_points, mean_window, moving_mean
+from .text import duration, environment_steps
+
+Level = Literal["good", "partly", "bad", "unknown"]
+LARGE_FALL = 0.3  # of the success rate below its best: the verdict is "bad"
+GROWTH = 10.0  # times the median of a metric: a warning
+MIN_RECORDS = 20  # before the growth of a metric is checked
+MANY_ALREADY_ACHIEVED = 0.7  # fraction of relabelled goals: a warning
+VALUE_TOLERANCE = 0.1  # of the range of possible returns, by which values may leave it
+ENDINGS = {"solved": "because it was solved", "steps": "after all its steps", "stopped": "before all its steps"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """level: decides colour and sign. title: the result. text: when, and with which confidence."""
+
+    level: Level
+    title: str
+    text: str
+
+
+def verdict(run: Run) -> Verdict:
+    """Return whether the run learnt its task, and when."""
+    steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
+    if not len(rates):
+        random = f" The first {run.options.random_steps:,} steps are random, without updates."
+        text = f"There is no evaluation yet.{random if run.last('updates') == 0 else ''}"
+        return Verdict("unknown", "Not evaluated yet", text)
+    best = best_evaluation(run)
+    assert best is not None, "there are evaluations"
+    level, title = _answer(run, float(rates[-1]), best.success_rate)
+    text = (
+        f"Last evaluation, at {steps[-1]:,.0f} steps of training: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} "
+        f"episodes succeed (95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%})."
+    )
+    if best.env_steps < steps[-1]:
+        text += f" Best evaluation: {best.success_rate:.0%} of {best.episodes:,.0f}, at {best.env_steps:,.0f} steps."
+    if run.ended in ENDINGS:
+        text += f" The run ended {ENDINGS[run.ended]}."
+    return Verdict(level, title, f"{_when_solved(run)}{text}")
+
+
+class BestEvaluation(NamedTuple):
+    """The evaluation whose policy is kept as the best: when, and its success."""
+
+    env_steps: float
+    success_rate: float
+    episodes: float
+
+
+def best_evaluation(run: Run) -> BestEvaluation | None:
+    """Return the best evaluation of a run, see `rank_of_evaluation`; None without one."""
+    names = ("env_steps", "test/success_rate", "test/episodes", "test/success_low", "test/return_mean")
+    columns = np.stack([run.column(name) for name in names], axis=1)
+    evaluations = columns[np.isfinite(columns[:, :2]).all(1)].tolist()
+    ranked = [(rank_of_evaluation(np.nan_to_num(low), mean), each) for *each, low, mean in evaluations]
+    best = max(reversed(ranked), key=itemgetter(0), default=None)
+    return None if best is None else BestEvaluation(*best[1])
+
+
+def solved_at_step(run: Run) -> float | None:
+    """Return the steps of training at the first of the evaluations that count as solved, None if there are none."""
+    steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
+    options = run.options
+    index = first_solved(rates.tolist(), options.solved_at, max(1, options.solved_evaluations))
+    return None if index is None else float(steps[index])
+
+
+def possible_returns(run: Run) -> tuple[float, float]:
+    """Return the lowest and the highest possible discounted return in units of the task, infinite if unknown."""
+    if run.options.extra_reward:  # the range of the reward does not include these rewards
+        return -math.inf, math.inf
+    has_two_rewards = math.isfinite(run.settings.spec.reward_low) and math.isfinite(run.settings.spec.reward_high)
+    return return_range(*UNIT_RANGE, run.options.discount) if has_two_rewards else (-math.inf, math.inf)
+
+
+def warnings_of(run: Run) -> list[str]:
+    """Return a sentence for each problem that the checks find."""
+    return [*_check_fall(run), *_check_metrics(run), *_check_values(run), *_check_failures(run)]
+
+
+def _answer(run: Run, last: float, best: float) -> tuple[Level, str]:
+    succeed = f"{last:.0%} of the evaluation episodes succeed"
+    if best == 0:
+        return "bad", "Not learnt: no evaluation episode has succeeded"
+    if best - last > LARGE_FALL:
+        return "bad", f"Success fell: {succeed}, {best:.0%} did at best"
+    is_solved = solved_at_step(run) is not None
+    if last >= run.options.solved_at:
+        once = f"Not solved yet: {succeed}, but not in {run.options.solved_evaluations} evaluations in a row"
+        return ("good", f"Solved: {succeed}") if is_solved else ("partly", once)
+    if is_solved:
+        return "partly", f"Solved before, but now {succeed}"
+    return ("bad", f"Learnt little: {succeed}") if last < 0.5 else ("partly", f"Partly learnt: {succeed}")
+
+
+def _when_solved(run: Run) -> str:
+    steps, count = solved_at_step(run), max(1, run.options.solved_evaluations)
+    if steps is None:
+        return ""
+    return (
+        f"Solved at {environment_steps(steps, run.check_steps)}, after {duration(run.at(steps, 'seconds'))} of collecting "
+        f"and updating: the first of {count} evaluations in a row with at least {run.options.solved_at:.0%} success. "
+    )
+
+
+def _check_fall(run: Run) -> Iterator[str]:
+    """Compare the last evaluation with the one whose 95 % interval has the highest lower bound."""
+    steps, low = finite_points(run.column("env_steps"), run.column("test/success_low"))
+    if not len(low) or run.last("test/success_high") >= low.max():
+        return
+    best = steps[int(low.argmax())]
+    yield (
+        f"Success fell to {run.last('test/success_rate'):.0%} (95 % interval {run.last('test/success_low'):.0%} to "
+        f"{run.last('test/success_high'):.0%}) from {run.at(best, 'test/success_rate'):.0%} at {best:,.0f} steps "
+        f"({low.max():.0%} to {run.at(best, 'test/success_high'):.0%})."
+    )
+
+
+def _check_metrics(run: Run) -> Iterator[str]:
+    for name, values in run.metrics.items():
+        if np.isinf(values).any():
+            yield f"{name} became infinite."
+    for name in ("train/critic_loss", "train/entropy_coefficient"):
+        values = _smoothed(run, name)
+        if len(values) >= MIN_RECORDS and values[-1] > GROWTH * np.median(values) > 0:
+            yield f"{name} is {values[-1] / np.median(values):.0f} times its median."
+    fraction = _smoothed(run, "train/goals_already_achieved")
+    if len(fraction) and fraction[-1] > MANY_ALREADY_ACHIEVED:
+        yield f"{fraction[-1]:.0%} of the relabelled goals were already achieved before the step."
+
+
+def _check_values(run: Run) -> Iterator[str]:
+    """Compare mean Q with the possible returns. The entropy bonus of SAC and TQC may add to them."""
+    values = _smoothed(run, "train/q_mean")
+    low, high = possible_returns(run)
+    if not len(values) or not math.isfinite(high - low):
+        return
+    bonus = abs(run.last("train/entropy_coefficient") * run.last("train/entropy")) / (1 - run.options.discount)
+    tolerance = VALUE_TOLERANCE * (high - low) + (0.0 if math.isnan(bonus) else bonus)
+    if values[-1] > high + tolerance:
+        yield f"Mean Q is {values[-1]:.3g}, above the highest possible discounted return ({high:.3g})."
+    if values[-1] < low - tolerance:
+        yield f"Mean Q is {values[-1]:.3g}, below the lowest possible discounted return ({low:.3g})."
+
+
+def _check_failures(run: Run) -> Iterator[str]:
+    yield from (f"`hindsight-rl check`: {problem}" for problem in run.settings.check)
+    refused, failed = run.last("refused_episodes"), run.last("failed_jobs")
+    if refused > 0:
+        yield f"{refused:,.0f} training episodes were refused, for example for NaN. Run `hindsight-rl check`."
+    if failed > 0:
+        yield f"The environment or a worker failed {failed:,.0f} times. The episodes were collected again."
+    for name, count in run.damaged_lines.items():
+        yield f"{count:,} damaged lines of {name} were skipped."
+
+
+def _smoothed(run: Run, name: str) -> Array:
+    """Return the moving mean of a metric, where it was recorded."""
+    _, values = finite_points(run.column("env_steps"), run.column(name))
+    return moving_mean(values, mean_window(len(values)))
