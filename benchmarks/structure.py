@@ -64,8 +64,8 @@ def infer(environment: str, seed: int) -> tuple[dict[str, Any], int]:
         trainer = model.trainer
         while trainer.search is not None and trainer.search.is_warm_up:
             trainer.learn_from_next_job()
-        found = trainer.search.findings if trainer.search else []
-        return {finding.option: finding.value for finding in found}, trainer.counts.env_steps
+        found = trainer.search.state.found.structure if trainer.search else ()
+        return {choice.option: choice.value for choice in found}, trainer.counts.env_steps
 
 
 def line(environment: str, seed: int) -> str:

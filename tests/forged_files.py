@@ -86,8 +86,8 @@ BUFFERS = TASKS | {
     "dtype of the rows": {"dtype": "f4," * 10**6},
 }
 CHECKPOINTS = {
-    "columns that were found": {"search.observed": {"column_differences": [["1-0"] * 10**4, "x"]}},
-    "cluster that was found": {"search.observed": {"ray_address": ["10.0.0.1:6379", "x"]}},
+    "columns that were found": {"search.found.structure": [["column_differences", ["1-0"] * 10**4, "x"]]},
+    "cluster that was found": {"search.found.structure": [["ray_address", "10.0.0.1:6379", "x"]]},
     "restarts": {"search.restarted_at": ["x"] * 10**6},
     "counts": {"meter.sums": {f"x{i}": "x" for i in range(10**5)}},
     "buffer": {"buffer.capacity": 10**12},

@@ -204,7 +204,7 @@ def test_no_pickle_and_no_eval_in_the_package():
         ("hindsight_rl.commands.policies", ["torch", "numba", "jinja2", "plotly", "mujoco"]),
         ("hindsight_rl.buffers", ["torch", "mujoco", "hindsight_rl.agents"]),
         ("hindsight_rl.cli", ["torch", "numba", "rich", "mujoco", "hindsight_rl.her"]),
-        ("hindsight_rl.training.settings", ["torch", "numba"]),
+        ("hindsight_rl.training.resolve", ["torch", "numba"]),
     ],
 )
 def test_importing_loads_nothing_heavy(module, absent):

@@ -19,6 +19,7 @@ from .options import ReplayOptions
 from .options.messages import unknown_option
 from .records.reward_scale import RewardScale
 from .replay.buffer import HindsightBuffer
+from .training.resolve import with_checked
 
 NOT_FOR_BUFFERS = ("action bounds", "time limit", "success")  # checks of what only `train` and HER need
 
@@ -106,9 +107,7 @@ def _with_findings(options: ReplayOptions, env: Any, has_termination: bool, has_
             _warn(f"check of {report.env}: {finding.name}: {finding.sentence}.")
     if report.facts is None:
         return options
-    found = {name: value for name, (value, _) in report.facts.settings().items()}
-    is_open = ReplayOptions.model_fields.keys() - options.model_fields_set - ({"extra_reward"} if has_subgoals else set())
-    options = options.replace(**{name: found[name] for name in found.keys() & is_open})
+    options = with_checked(options, report.facts.choices(), ["extra_reward"] if has_subgoals else [])
     if report.facts.terminates_on_success is None and options.relabel_terminated is None and not has_termination:
         _warn(
             f"The play of {report.env} does not show whether a success ends an episode, so `terminated` of relabelled "

@@ -369,7 +369,7 @@ def add_infer(parser: Parser) -> None:
 
 def infer(arguments: Namespace) -> None:
     """Find the structure of a task in its steps."""
-    from .commands.infer import infer_task, save_findings
+    from .commands.infer import infer_task, save_choices
     from .commands.lines import say, say_command
     from .commands.modules import find_modules_here
     from .recipes.files import require_toml
@@ -377,14 +377,14 @@ def infer(arguments: Namespace) -> None:
     if arguments.output is not None:
         require_toml(arguments.output)  # now, not after the steps
     find_modules_here(arguments.env)
-    findings, missing, counts = infer_task(arguments.env, arguments.steps, arguments.seed)
+    choices, missing, counts = infer_task(arguments.env, arguments.steps, arguments.seed)
     say(f"played {counts.env_steps + counts.check_steps:,} environment steps, {counts.check_steps:,} of them by the check")
-    for finding in findings:
-        say(f"{finding.option}: {finding.value}\n    {finding.evidence}")
+    for choice in choices:
+        say(f"{choice.option}: {choice.value}\n    {choice.reason}")
     for sentence in missing:
         say(f"not found: {sentence}")
     if arguments.output is not None:
-        save_findings(arguments.env, findings, arguments.output)
+        save_choices(arguments.env, choices, arguments.output)
         say(f"recipe: {arguments.output}")
         say_command(f"train {arguments.env} --recipe {arguments.output}")
 

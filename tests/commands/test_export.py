@@ -15,8 +15,8 @@ from hindsight_rl.options import AGENT_OPTIONS, DISCRETE_AGENTS
 from hindsight_rl.recipes import load_recipe
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.structure.waypoints import find_waypoints
+from hindsight_rl.training.resolve import resolve_settings
 from hindsight_rl.training.saved_model import SavedModel
-from hindsight_rl.training.settings import resolve_settings
 
 NUMBERS, BITS = ArraySpec((6,), "float64"), ArraySpec((4,), "int8", (0.0,), (1.0,))
 GOAL, CHOICE = ArraySpec((2,), "float64", (-1.0,), (3.0,)), ArraySpec((), "int64", (3.0,), (9.0,), 7)

@@ -358,7 +358,7 @@ def test_without_a_success_the_report_says_so():
 def test_the_facts_decide_settings(env, terminates, settings):
     facts = check_goal_env(env).facts
     assert facts.terminates_on_success is terminates
-    assert {name: value for name, (value, _) in facts.settings().items()} == settings
+    assert {choice.option: choice.value for choice in facts.choices()} == settings
 
 
 def test_goals_too_large_for_float32_are_stored_as_float64():
@@ -552,7 +552,7 @@ class Unsettable(Hidden):
 def test_a_goal_in_the_observation_is_found_by_its_values_where_it_cannot_be_set():
     report = check_goal_env(Unsettable())
     assert report.facts.goal_columns == (1, 2, 3, 5, 7)
-    assert report.facts.settings()["hidden_observation"][0] == (1, 2, 3, 5, 7)
+    assert [each.value for each in report.facts.choices() if each.option == "hidden_observation"] == [(1, 2, 3, 5, 7)]
 
 
 def test_entries_of_info_that_are_read_are_kept_though_they_change_no_reward_that_was_seen():

@@ -43,7 +43,7 @@ def test_the_task_and_the_rules_of_a_simulator(env_id, shapes, limit, rewards):
     assert {f.level for f in report.findings} <= {"ok", "not seen"}, str(report)
     assert {f.name for f in report.of("not seen")} <= {"time limit"}
     assert report.facts.terminates_on_success is False
-    assert report.facts.settings() == {}
+    assert report.facts.choices() == []
     env.close()
 
 
@@ -64,7 +64,7 @@ def test_the_termination_of_a_maze_is_called_row_by_row():
     report = check_goal_env(env)
     assert [f.name for f in report.of("warning")] == ["termination"]
     assert report.facts.terminates_on_success is True
-    assert report.facts.settings() == {}  # compute_terminated is right, if it is called for each goal
+    assert report.facts.choices() == []  # compute_terminated is right, if it is called for each goal
 
 
 def test_the_pen_with_wrong_batches_is_called_row_by_row():

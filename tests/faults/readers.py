@@ -25,9 +25,9 @@ from hindsight_rl.report.run import read_run
 from hindsight_rl.training.checkpoint import trainer_state
 from hindsight_rl.training.checkpoint_files import CHECKPOINT, PREVIOUS
 from hindsight_rl.training.line_files import METRICS
+from hindsight_rl.training.resolve import resolve_settings
 from hindsight_rl.training.run_folder import SETTINGS, RunFolder, read_ending
 from hindsight_rl.training.saved_model import SavedModel
-from hindsight_rl.training.settings import resolve_settings
 
 RECIPE = """environments = ["PointReach-*"]
 agent = "td3"

@@ -3,11 +3,11 @@ import pytest
 from gymnasium import spaces
 
 from hindsight_rl.errors import FileError, OptionError, UnknownNameError
-from hindsight_rl.options import AGENT_OPTIONS
+from hindsight_rl.options import AGENT_OPTIONS, Choice
 from hindsight_rl.recipes import find_recipe, load_recipe, recipe_names
 from hindsight_rl.recipes.files import save_recipe
 from hindsight_rl.records import GoalSpec
-from hindsight_rl.training.settings import resolve_settings
+from hindsight_rl.training.resolve import Found, resolve_settings
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -86,13 +86,16 @@ def test_a_missing_file_is_named(tmp_path):
 BOX = spaces.Box(-np.inf, np.inf, (3,), np.float64)
 SEEN = spaces.Dict(observation=spaces.Box(-1, 1, (10,)), achieved_goal=BOX, desired_goal=BOX)
 SPEC = GoalSpec.from_spaces(SEEN, spaces.Box(-1, 1, (4,)), 50)
-FOUND = {
-    "symmetries": (("o0=-o0 g0=-g0 a0=-a0",), "a mirror of axis 0 holds"),
-    "hidden_observation": ((0, 3), "columns 1, 2 predict the moves"),
-    "action_l2": (0.2, "a subgoal leads to the first contact"),
-    "relabel_schedule": (("2500: future=0.35,desired=0.15",), "hits must become exact"),
-}
-CHECKED = {"relabel_terminated": ("keep", "successes do not end"), "remake_environment": (False, "resets are exact")}
+FOUND = (
+    Choice("symmetries", ("o0=-o0 g0=-g0 a0=-a0",), "a mirror of axis 0 holds"),
+    Choice("hidden_observation", (0, 3), "columns 1, 2 predict the moves"),
+    Choice("action_l2", 0.2, "a subgoal leads to the first contact"),
+    Choice("relabel_schedule", ("2500: future=0.35,desired=0.15",), "hits must become exact"),
+)
+CHECKED = (
+    Choice("relabel_terminated", "keep", "successes do not end"),
+    Choice("remake_environment", False, "resets are exact"),
+)
 
 
 @pytest.mark.parametrize(
@@ -100,24 +103,25 @@ CHECKED = {"relabel_terminated": ("keep", "successes do not end"), "remake_envir
     [
         ("default", {}, FOUND),
         ("default", {"hidden_observation": (1,)}, FOUND),
-        ("default", {"structure": "none"}, {}),
-        ("parking", {}, {}),
-        ("plappert2018", {}, {}),
-        ("fetch_reach", {"agent": "tqc"}, {}),
+        ("default", {"structure": "none"}, ()),
+        ("parking", {}, ()),
+        ("plappert2018", {}, ()),
+        ("fetch_reach", {"agent": "tqc"}, ()),
     ],
 )
 def test_a_saved_recipe_resolves_to_the_same_settings_whatever_is_found_then(tmp_path, recipe, given, found):
     agent, given = given.get("agent"), {name: value for name, value in given.items() if name != "agent"}
-    settings = resolve_settings(load_recipe(recipe), SPEC, agent, given, found, CHECKED)
+    settings = resolve_settings(load_recipe(recipe), SPEC, agent, given, Found(found), CHECKED)
     save_recipe(settings, tmp_path / "mine.toml")
-    other = {"noise": (0.7, "found"), "subgoals": (("near",), "found"), "relabel_terminated": ("success", "found")}
-    again = resolve_settings(load_recipe(str(tmp_path / "mine.toml")), SPEC, None, {}, other, other)
+    values = {"noise": 0.7, "subgoals": ("near",), "relabel_terminated": "success"}
+    other = tuple(Choice(name, value, "found") for name, value in values.items())
+    again = resolve_settings(load_recipe(str(tmp_path / "mine.toml")), SPEC, None, {}, Found(other), other)
     assert again == settings
     assert (again.variant, again.reasons) == (settings.variant, {})
 
 
 def test_a_saved_recipe_says_why_options_have_their_values(tmp_path):
-    settings = resolve_settings(load_recipe("default"), SPEC, None, {}, FOUND, CHECKED)
+    settings = resolve_settings(load_recipe("default"), SPEC, None, {}, Found(FOUND), CHECKED)
     save_recipe(settings, tmp_path / "mine.toml")
     text = (tmp_path / "mine.toml").read_text()
     assert '# a mirror of axis 0 holds\nsymmetries = ["o0=-o0 g0=-g0 a0=-a0"]\n' in text

@@ -7,7 +7,7 @@ from hindsight_rl.errors import FileError, UnknownNameError
 from hindsight_rl.recipes import choose_recipe, find_recipe
 from hindsight_rl.recipes.files import SUITES, names_in
 from hindsight_rl.recipes.suite import load_suite
-from hindsight_rl.training.settings import resolve_settings
+from hindsight_rl.training.resolve import resolve_settings
 
 
 @pytest.mark.parametrize("name", names_in(SUITES))

@@ -11,6 +11,11 @@ SPEC = GoalSpec(
 RADIUS = 0.15
 
 
+def options_of(structure):
+    """Return the options that follow from a structure; of several choices of one the last."""
+    return {choice.option: choice.value for choice in structure.choices()}
+
+
 class Pusher:
     """Positions within about 1 of the origin; the tool moves 0.1 per unit of action and pushes the object within RADIUS."""
 

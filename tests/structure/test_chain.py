@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from pusher import RADIUS, Pusher, play, repeated_random_actions
+from pusher import RADIUS, Pusher, options_of, play, repeated_random_actions
 from two_things import COLUMNS, SPEC, THRESHOLD, TwoThings, compute_reward
 
 from hindsight_rl.records import Episode
@@ -87,12 +87,12 @@ def test_the_tool_and_both_objects_are_found(inferred):
 
 def test_each_object_has_a_subgoal(inferred):
     structure = inferred[0]
-    first, other = parse_subgoals(structure.options()["subgoals"], SPEC)
+    first, other = parse_subgoals(options_of(structure)["subgoals"], SPEC)
     assert (first.achieved.columns, first.goal.columns, first.numbers) == ((0, 1), (2, 3), (0, 1))
     assert (other.achieved.columns, other.goal.columns, other.numbers) == ((0, 1), (4, 5), (2, 3))
     assert first.tolerance < RADIUS < first.switch_distance
     assert first.placed == other.placed == pytest.approx(THRESHOLD / 2**0.5, abs=0.005)
-    assert "order 1, 2, the order of the goal" in next(f for f in structure.findings() if f.option == "subgoals").evidence
+    assert "order 1, 2, the order of the goal" in next(f for f in structure.choices() if f.option == "subgoals").reason
 
 
 def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
@@ -103,7 +103,7 @@ def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
         ((0, 1), ()),
         ((), (0, 1)),
     ]
-    texts = structure.options()["symmetries"]
+    texts = options_of(structure)["symmetries"]
     assert len(Symmetries(texts, SPEC)) == 16
     assert texts[3] == "o2=o4 o3=o5 o4=o2 o5=o3 o6=o8 o7=o9 o8=o6 o9=o7 g0=g2 g1=g3 g2=g0 g3=g1"
     mirrored = Symmetries(texts[:1], SPEC).transformed("goal", np.array([[0.1, 0.2, 0.3, 0.4]]), 1)
@@ -132,7 +132,7 @@ def test_the_discount_leaves_each_object_its_time():
 
 
 def test_places_are_hidden_and_the_gaps_are_not(inferred):
-    hidden = set(inferred[0].options()["hidden_observation"])
+    hidden = set(options_of(inferred[0])["hidden_observation"])
     assert hidden >= {*COLUMNS["tool"], *COLUMNS["things"]}
     assert not hidden & set(COLUMNS["gaps"])
 
@@ -145,7 +145,7 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     structure = structure_of(TwoThings(0, order, scale))[0]
     assert structure.contact.tool == tuple(place[list(plain.contact.tool)])
     seen = rng.uniform(-1, 1, (5, 12))
-    found, expected = (parse_subgoals(each.options()["subgoals"], SPEC) for each in (structure, plain))
+    found, expected = (parse_subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
     for one, other in zip(found, expected, strict=True):
         assert one.distance((seen * scale)[:, order]) == pytest.approx(other.distance(seen), rel=1e-4)
         assert one.numbers == other.numbers
@@ -174,7 +174,7 @@ def test_an_object_that_is_not_touched_gives_no_subgoal():
     world = Fixed(0)
     structure = infer_structure(play(world, 40, repeated_random_actions(1)), SPEC)
     assert structure.chain is None
-    assert "subgoals" not in structure.options()
+    assert "subgoals" not in options_of(structure)
 
 
 def test_an_object_that_probing_does_not_move_is_reported():

@@ -45,8 +45,9 @@ BY_SUCCESS = ([-3, -0.1], True, True)
 def test_a_success_that_ends_an_episode_has_a_reward_that_no_other_step_has():
     endings = endings_of(BY_SUCCESS, BY_SUCCESS, ([-0.2], True, True), ([-1, -5], True, False))
     assert endings.is_clear
-    assert endings.options() == {"relabel_terminated": "success", "success_reward": -0.2}
-    assert endings.evidence().startswith("3 of 3 successes ended their episode")
+    choices = endings.choices()
+    assert {choice.option: choice.value for choice in choices} == {"relabel_terminated": "success", "success_reward": -0.2}
+    assert choices[0].reason.startswith("3 of 3 successes ended their episode")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pusher import COLUMNS, RADIUS, SPEC, Pusher, play, repeated_random_actions
+from pusher import COLUMNS, RADIUS, SPEC, Pusher, options_of, play, repeated_random_actions
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.options import STRUCTURE
@@ -65,7 +65,7 @@ def test_the_tool_is_found_and_the_distance_of_contact(inferred):
     assert structure.copies.columns == COLUMNS["object"]
     assert structure.contact.tool == COLUMNS["tool"]
     assert structure.contact.distances[1] == pytest.approx(RADIUS, abs=0.02)
-    (subgoal,) = parse_subgoals(structure.options()["subgoals"], SPEC)
+    (subgoal,) = parse_subgoals(options_of(structure)["subgoals"], SPEC)
     assert (subgoal.achieved.columns, subgoal.goal.columns) == (COLUMNS["tool"], COLUMNS["object"])
     assert subgoal.tolerance < RADIUS < subgoal.switch_distance
 
@@ -73,7 +73,7 @@ def test_the_tool_is_found_and_the_distance_of_contact(inferred):
 def test_noise_constants_and_places_are_hidden_and_the_gap_is_not(inferred):
     structure = inferred[0]
     assert structure.constant == COLUMNS["constant"]
-    hidden = set(structure.options()["hidden_observation"])
+    hidden = set(options_of(structure)["hidden_observation"])
     assert hidden >= {*COLUMNS["noise"], *COLUMNS["constant"], *COLUMNS["tool"], *COLUMNS["object"]}
     assert not hidden & set(COLUMNS["gap"])
 
@@ -85,7 +85,7 @@ def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):
         ((1,), True),
         ((0, 1), True),
     ]
-    assert len(Symmetries(structure.options()["symmetries"], SPEC)) == 8
+    assert len(Symmetries(options_of(structure)["symmetries"], SPEC)) == 8
 
 
 def shifted(episode, by):
@@ -162,29 +162,29 @@ def test_a_mirror_that_follows_from_a_quarter_turn_hides_places_too(turn_error, 
 def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(inferred):
     reached = inferred[0]
     hit = replace(reached, contact=replace(reached.contact, in_reach=0.1), time_limit=50)
-    options = hit.options()
+    options = options_of(hit)
     assert "subgoals" not in options
     assert (options["action_l2"], options["discount"]) == (0.05, 0.95)
     assert (options["exploration_decay"], options["exploration_decay_start"]) == (0.4, 100_000)
     assert options["relabel_schedule"] == ("100000: future=0.35,desired=0.15",)
-    assert replace(hit, time_limit=5).options()["discount"] == 0.9
-    assert replace(hit, time_limit=None).options()["discount"] == 0.975
-    assert not {"discount", "exploration_decay", "relabel_schedule"} & reached.options().keys()
+    assert options_of(replace(hit, time_limit=5))["discount"] == 0.9
+    assert options_of(replace(hit, time_limit=None))["discount"] == 0.975
+    assert not {"discount", "exploration_decay", "relabel_schedule"} & options_of(reached).keys()
 
 
 def test_near_misses_count_where_many_numbers_must_be_right(inferred):
     reached = replace(inferred[0], halvings=3)
-    assert "reward_halvings" not in reached.options()
+    assert "reward_halvings" not in options_of(reached)
     near = replace(reached, rest=Rest(0.0, 1.0), contact=None, inertia=Inertia(0.5, 5.0))
-    assert "reward_halvings" not in near.options()  # two numbers
+    assert "reward_halvings" not in options_of(near)  # two numbers
     many = replace(near, copies=replace(near.copies, columns=(0, 1, 2, 3)))
-    assert (many.options()["reward_halvings"], many.options()["action_l2"]) == (3, 0.025)  # 0.1 / 4
-    assert "reward_halvings" not in replace(many, halvings=0).options()
+    assert (options_of(many)["reward_halvings"], options_of(many)["action_l2"]) == (3, 0.025)  # 0.1 / 4
+    assert "reward_halvings" not in options_of(replace(many, halvings=0))
 
 
 def test_every_finding_names_its_evidence(inferred):
-    for finding in inferred[0].findings():
-        assert any(character.isdigit() for character in finding.evidence), finding
+    for choice in inferred[0].choices():
+        assert any(character.isdigit() for character in choice.reason), choice
 
 
 def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred):
@@ -197,10 +197,10 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     assert structure.hidden == tuple(sorted(place[list(plain.hidden)]))
     seen = rng.uniform(-1, 1, (5, 10))
     shown = (seen * scale)[:, order]
-    (subgoal,), (expected,) = (parse_subgoals(each.options()["subgoals"], SPEC) for each in (structure, plain))
+    (subgoal,), (expected,) = (parse_subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
     assert subgoal.distance(shown) == pytest.approx(expected.distance(seen), rel=1e-4)
     assert subgoal.tolerance == pytest.approx(expected.tolerance, rel=0.05)
-    group, plain_group = (Symmetries(each.options()["symmetries"], SPEC) for each in (structure, plain))
+    group, plain_group = (Symmetries(options_of(each)["symmetries"], SPEC) for each in (structure, plain))
     assert len(group) == len(plain_group) == 8
     for element in range(8):
         transformed = group.transformed("observation", shown, element)[:, place] / scale
@@ -219,8 +219,8 @@ def test_the_unit_of_length_does_not_matter(inferred, unit):
     assert (found.copies, found.differences, found.hidden) == (expected.copies, expected.differences, expected.hidden)
     assert found.contact.tool == expected.contact.tool
     assert found.contact.distances == pytest.approx([unit * distance for distance in expected.contact.distances])
-    assert found.options().keys() == expected.options().keys()
-    one, other = (Symmetries(each.options()["symmetries"], SPEC) for each in (found, expected))
+    assert options_of(found).keys() == options_of(expected).keys()
+    one, other = (Symmetries(options_of(each)["symmetries"], SPEC) for each in (found, expected))
     assert len(one) == len(other) == 8
     assert np.abs(one.maps["goal"].offset - unit * other.maps["goal"].offset).max() <= 1e-3 * unit
 
@@ -230,7 +230,7 @@ def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred
     structure = infer_structure(play(Pusher(0, scale=scale), 40, repeated_random_actions(1)), SPEC)
     assert structure.has_object
     assert structure.contact is None
-    assert not structure.options().keys() & set(STRUCTURE)
+    assert not options_of(structure).keys() & set(STRUCTURE)
     (sentence,) = explain_missing(structure)
     assert "uncertain in which units columns 0, 1, 6, 7 show places" in sentence
 
@@ -240,7 +240,7 @@ def test_an_object_that_no_action_touches_gives_no_subgoal():
     episodes = play(world, 20, lambda observation, is_first: np.zeros(2))
     structure = infer_structure(episodes, SPEC)
     assert structure.contact is None
-    assert "subgoals" not in structure.options()
+    assert "subgoals" not in options_of(structure)
     assert explain_missing(structure)[0].endswith("the action explains the change of no column")
 
 

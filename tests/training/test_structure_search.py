@@ -12,14 +12,14 @@ from gymnasium.envs.registration import EnvSpec
 from hindsight_rl import HER
 from hindsight_rl.commands.train import Training
 from hindsight_rl.errors import OptionError
-from hindsight_rl.options import Settings
+from hindsight_rl.options import Choice, Settings
 from hindsight_rl.recipes.files import save_recipe
 from hindsight_rl.rollout.collect import play_episode
-from hindsight_rl.structure import Finding
 from hindsight_rl.structure.symmetries import Symmetry
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 from hindsight_rl.training.events import JobFinished
+from hindsight_rl.training.resolve import Found
 from hindsight_rl.training.run_folder import RunFolder
 from hindsight_rl.training.saved_model import SavedModel
 from hindsight_rl.training.unguided import UnguidedSuccess
@@ -34,6 +34,10 @@ def train(steps, **options):
     model = HER(Push, check=False, **(FAST | options))
     model.learn(steps)
     return model
+
+
+def found_by_steps(**values):
+    return Found(tuple(Choice(name, value, "found") for name, value in values.items()))
 
 
 def weights(model):
@@ -130,8 +134,7 @@ MIRROR = "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0"
 def test_what_contradicts_a_given_option_is_not_used_and_the_run_goes_on(given, observed, lost):
     with HER(Push, check=False, **FAST, **given) as model:
         search, before = model.trainer.search, model.settings.flat()
-        found = {name: (value, "found") for name, value in observed.items()} | {"noise": (0.3, "found")}
-        search._adopt(model.trainer, found)
+        search._adopt(model.trainer, found_by_steps(**observed, noise=0.3))
         assert model.settings.flat() == before | {"noise": 0.3}
         assert search.not_used[-1].startswith(f"{lost} = ")
         model.trainer.learn_from_next_job()
@@ -180,8 +183,7 @@ def test_later_looks_change_nothing_without_a_contact(inferred, monkeypatch):
 
 def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypatch):
     search, taken = inferred.trainer.search, []
-    observed = {name: found for name, found in search.state.observed.items() if name != "subgoals"}
-    monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
+    monkeypatch.setattr(search, "state", replace(search.state, found=search.state.found.with_option("subgoals", [])))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
     monkeypatch.setattr(search, "_adopt", lambda run, observed: None)
     n_seeking = search.state.random_episodes + search.state.probing_episodes
@@ -248,11 +250,16 @@ class DenseReach(gymnasium.Env):
 
 def test_episodes_that_end_early_go_on_if_nothing_ever_succeeds(inferred, monkeypatch):
     search, trainer, adopted = inferred.trainer.search, inferred.trainer, []
-    monkeypatch.setattr(search, "_resolve", lambda found: adopted.append(set(found)) or trainer.settings)
+
+    def resolve(found):
+        adopted.append({choice.option for choice in found.choices()})
+        return trainer.settings
+
+    monkeypatch.setattr(search, "_resolve", resolve)
     monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
     for steps, success in ((9_000, successes(20, 0)), (11_000, successes(30, 1)), (11_000, successes(20, 0))):
-        observed = {"lowest_achieved": ((0.0,), "found"), "noise": (0.2, "found")}
-        monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
+        found = found_by_steps(lowest_achieved=(0.0,), noise=0.2)
+        monkeypatch.setattr(search, "state", replace(search.state, found=found))
         monkeypatch.setattr(trainer, "counts", replace(trainer.counts, env_steps=steps))
         monkeypatch.setattr(trainer, "success", success)
         search._refine(trainer, [])
@@ -304,7 +311,7 @@ class GoalSeen(Push):
 def test_columns_that_hold_the_goal_stay_hidden_whatever_is_found():
     with HER(GoalSeen, **FAST) as model:
         assert model.settings.agent_options.hidden_observation == (6, 7)
-        model.trainer.search._adopt(model.trainer, {"hidden_observation": ((0, 6), "found")})
+        model.trainer.search._adopt(model.trainer, found_by_steps(hidden_observation=(0, 6)))
         assert model.settings.agent_options.hidden_observation == (0, 6, 7)
         assert model.settings.reasons["hidden_observation"].startswith("found; these columns change with the desired goal")
 
@@ -320,7 +327,7 @@ def test_an_easy_task_does_not_wait():
     with HER("PointReach-v0", recipe="default", **FAST) as model:
         model.learn(150)
         assert model.trainer.search.state.phase == "learning"
-        assert [finding.option for finding in model.trainer.search.findings] == ["discount", "hidden_goal"]
+        assert [choice.option for choice in model.trainer.search.state.found.structure] == ["discount", "hidden_goal"]
         assert model.trainer.counts.updates > 0
 
 
@@ -455,8 +462,8 @@ def test_an_agent_begins_anew_if_50_unguided_episodes_show_that_it_is_poor(
 
 def sliding(mirrors):
     """What inference finds of a task without an object: these mirrors."""
-    findings = [Finding("symmetries", mirrors, "seen")] if mirrors else []
-    return SimpleNamespace(contact=None, mirrors=mirrors, findings=lambda: findings)
+    choices = [Choice("symmetries", mirrors, "seen")] if mirrors else []
+    return SimpleNamespace(contact=None, mirrors=mirrors, choices=lambda: choices)
 
 
 @pytest.mark.parametrize(
@@ -466,12 +473,12 @@ def sliding(mirrors):
 def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, known, found, used):
     """None: too little was visited to tell, so what is known stays. No mirrors: a wall was found."""
     search = inferred.trainer.search
-    observed = {"noise": (0.2, "seen")} | ({"symmetries": (known, "seen")} if known else {})
-    monkeypatch.setattr(search, "state", replace(search.state, observed=observed))
+    before = found_by_steps(noise=0.2, **({"symmetries": known} if known else {}))
+    monkeypatch.setattr(search, "state", replace(search.state, found=before))
     monkeypatch.setattr(structure_search, "explain_missing", lambda found: [])
     search._take_mirrors(sliding(found))
-    assert search.state.observed["noise"] == (0.2, "seen")
-    assert search.state.observed.get("symmetries", (None,))[0] == used
+    assert search.state.found.value("noise") == 0.2
+    assert search.state.found.value("symmetries") == used
 
 
 @pytest.mark.parametrize(
@@ -492,14 +499,14 @@ def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is
     monkeypatch.setattr(search, "state", replace(search.state))
     changes = {"energy_cap": 0.77} if option == "replay" else {"noise": 0.07}
     monkeypatch.setattr(search, "_resolve", lambda found: Settings.from_json(trainer.settings.to_json(), **changes))
-    search._adopt(trainer, {"noise": (0.07, "found")})
+    search._adopt(trainer, found_by_steps(noise=0.07))
     is_replaced = outcome == "new agent"
     assert [agent is trainer.agent for agent, _ in rebuilt] == ([] if outcome == "nothing" else [not is_replaced])
     why = "the success in training was low (0 of the last 50 unguided episodes succeeded)"
     own = "options of the agent changed (noise), and " if option == "agent" else ""
     assert [why for _, why in rebuilt if is_replaced] == is_replaced * [own + why]
     assert counts.owed_updates == is_replaced * counts.updates
-    assert (search.state.observed == {"noise": (0.07, "found")}) == (outcome != "nothing")
+    assert (search.state.found == found_by_steps(noise=0.07)) == (outcome != "nothing")
 
 
 def test_a_change_of_options_is_part_of_the_next_event_and_is_not_told_twice():

@@ -12,7 +12,7 @@ from ..errors import OptionError
 from ..options import AGENT_OPTIONS, OptionField, run_options
 from ..recipes import choose_recipe
 from ..recipes.fit import FITTED
-from ..training.settings import resolve_settings
+from ..training.resolve import resolve_settings
 
 DEFAULT_ENVIRONMENT = "FetchReach-v4"
 FIRST = ("steps", "seed", "workers", "eval_every", "max_episode_steps", "env_options")  # shown by --help

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..options import Choice
 from ..records.definitions import LARGEST_GOAL
 from .evidence import Evidence
 
@@ -38,15 +39,15 @@ class EnvironmentFacts:
     n_extra_rewards: int
     reward_range: tuple[float, float]
 
-    def settings(self) -> dict[str, tuple[Any, str]]:
-        """Return the options of a run that follow from the facts: name -> (value, reason)."""
+    def choices(self, can_remake: bool = False) -> list[Choice]:
+        """Return the options of a run that follow from the facts. can_remake: whether new environments can be made."""
         ends = "end" if self.terminates_on_success else "do not end"
         is_coarse = self.largest_goal > LARGEST_GOAL * self.goal_spread
         dtype = "float64" if is_coarse or self.needs_float64 else None
         too_coarse = f"goals of up to {self.largest_goal:g} lie {self.goal_spread:g} apart, so float32 is too coarse"
         not_found = "compute_reward fails for goals that were rounded to float32"
         added = f"in {self.n_extra_rewards} steps the reward has a part that compute_reward leaves out"
-        found = {
+        found: dict[str, tuple[Any, str]] = {
             "dtype": (dtype, not_found if self.needs_float64 else too_coarse),
             "relabel_terminated": (self.relabel_terminated, f"successes {ends} their episode, and so do relabelled ones"),
             "extra_reward": (self.n_extra_rewards > 0, added),
@@ -56,7 +57,11 @@ class EnvironmentFacts:
                 "these columns change with the desired goal, and relabelling keeps them",
             ),
         }
-        return {name: choice for name, choice in found.items() if choice[0]}
+        choices = [Choice(name, *choice) for name, choice in found.items() if choice[0]]
+        if can_remake:
+            why = f"a reset {'equals' if self.exact_resets else 'does not equal'} a new environment"
+            choices.append(Choice("remake_environment", not self.exact_resets, why))
+        return choices
 
 
 def facts_of(evidence: Evidence) -> EnvironmentFacts:

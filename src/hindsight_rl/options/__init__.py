@@ -26,6 +26,7 @@ from .replay import ReplayOptions as ReplayOptions
 from .replay import StrategyFunction as StrategyFunction
 from .rollout import RolloutOptions as RolloutOptions
 from .settings import STRUCTURE as STRUCTURE
+from .settings import Choice as Choice
 from .settings import Settings as Settings
 from .settings import build_settings as build_settings
 from .settings import refuse_unknown as refuse_unknown

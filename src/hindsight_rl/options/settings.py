@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import UnknownNameError, nearest
 from .agent import AGENT_OPTIONS, AgentOptions
@@ -16,6 +16,14 @@ from .training import TrainingOptions
 
 MOST_NAMED = 20  # unknown options for which similar names are looked for
 STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences")  # options that say it
+
+
+class Choice(NamedTuple):
+    """A value that is proposed for an option, with the reason in one sentence. Whether it counts is decided elsewhere."""
+
+    option: str
+    value: Any
+    reason: str
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..options import Choice
 from ..records import ArraySpec, GoalSpec
 
 SMALL, MEDIUM = 20, 100  # largest number of inputs and outputs for networks of 2x64 and of 2x128
@@ -28,14 +28,6 @@ FITTED = (
 EVALUATE_AFTER = 50  # episodes
 FEWEST_STEPS, MOST_STEPS = 250, 5_000  # between evaluations
 LARGEST_DISCOUNT = 0.99  # beyond it, values are too large to be learned from few samples
-
-
-class Choice(NamedTuple):
-    """The value of an option and the reason for it."""
-
-    option: str
-    value: Any
-    reason: str
 
 
 def fit(spec: GoalSpec) -> tuple[Choice, ...]:

@@ -2,7 +2,7 @@
 
 from .contact import Contact
 from .effort import measure_effort, split_by_scale
-from .findings import Finding, Structure
+from .findings import Structure
 from .infer import infer_structure, is_flat
 from .missing import explain_missing
 from .probing import plan_probing
@@ -11,7 +11,6 @@ from .rewards import Endings
 __all__ = [
     "Contact",
     "Endings",
-    "Finding",
     "Structure",
     "explain_missing",
     "infer_structure",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..options import Choice
 from .chain import Chain
 from .columns import ControlledColumns, Difference, GoalCopies
 from .contact import Contact, missing_differences
@@ -28,15 +29,6 @@ HIT_RELABEL = "future=0.35,desired=0.15"  # from then on: half of the batch keep
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 LOWEST_DISCOUNT = 0.9
 GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One option that the steps support: its name, its value and the evidence in one sentence."""
-
-    option: str
-    value: Any
-    evidence: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,58 +72,58 @@ class Structure:
     moved: tuple[int, ...] = ()
     chain: Chain | None = None
 
-    def findings(self) -> list[Finding]:
-        """Return the options that follow, with their evidence. Where an option occurs twice, the later one counts."""
+    def choices(self) -> list[Choice]:
+        """Return the options that follow, with their evidence. If an option occurs twice, the later choice knows more."""
         found = [*self._hyperparameters(), *self._without_object(), *self._with_contact(), *self._hidden_columns()]
         if self.workspace is not None and self.workspace.is_left:
-            found += [Finding(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
+            found += [Choice(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
         holds = [symmetry for symmetry in self.symmetries if symmetry.holds]
         if holds:
             evidence = "; ".join(symmetry.evidence() for symmetry in self.symmetries)
-            found.append(Finding("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
+            found.append(Choice("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
         return found
 
-    def _hyperparameters(self) -> Iterator[Finding]:
+    def _hyperparameters(self) -> Iterator[Choice]:
         measured = self.rest if self.rest.is_object else self.inertia
-        yield from (Finding(*option, measured.evidence()) for option in measured.options().items())
+        yield from (Choice(*option, measured.evidence()) for option in measured.options().items())
         if self.chain is not None and self.time_limit is not None:
-            yield Finding("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit))
+            yield Choice("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit))
 
-    def _without_object(self) -> Iterator[Finding]:
+    def _without_object(self) -> Iterator[Choice]:
         if self.rest.is_object:
             return
         horizon, limit = self.inertia.horizon(self.time_limit, self.is_dense), self.time_limit
         evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
-        yield from (Finding(*option, evidence) for option in horizon.items())
+        yield from (Choice(*option, evidence) for option in horizon.items())
         waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
-        yield from (Finding(*option, self.inertia.evidence()) for option in waypoints.items())
+        yield from (Choice(*option, self.inertia.evidence()) for option in waypoints.items())
         yield from self._near_misses()
         if self.effort is not None:
-            yield from (Finding(*option, self.effort.evidence()) for option in self.effort.options().items())
+            yield from (Choice(*option, self.effort.evidence()) for option in self.effort.options().items())
         if self.copies.is_complete:
             evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
-            yield Finding("hidden_goal", self._whole_goal, evidence)
+            yield Choice("hidden_goal", self._whole_goal, evidence)
         if self.mirrors:
             evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
-            yield Finding("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence)
+            yield Choice("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence)
 
-    def _with_contact(self) -> Iterator[Finding]:
+    def _with_contact(self) -> Iterator[Choice]:
         if self.contact is None:
             return
         if self.contact.leads_to_goals:
             evidence = (self.chain or self.contact).evidence() + self.units.evidence()
             subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units),)
-            yield Finding("subgoals", subgoals, evidence)
+            yield Choice("subgoals", subgoals, evidence)
             why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-            yield Finding("action_l2", GUIDED_ACTION_L2, why)
+            yield Choice("action_l2", GUIDED_ACTION_L2, why)
         else:
             why = f"the object must be hit, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-            yield from (Finding(*option, why) for option in self._options_of_hits().items())
+            yield from (Choice(*option, why) for option in self._options_of_hits().items())
         missing = missing_differences(self.contact, self.differences)
         if missing:
-            yield Finding("column_differences", missing, "no columns hold these differences")
+            yield Choice("column_differences", missing, "no columns hold these differences")
 
-    def _near_misses(self) -> Iterator[Finding]:
+    def _near_misses(self) -> Iterator[Choice]:
         """Yield the options that reward near misses, if so many numbers must be right at once that few steps succeed.
 
         The rewards of a success and of a near miss differ by less than those of success and failure.
@@ -141,8 +133,8 @@ class Structure:
             why = (
                 f"{n} numbers must be right at once; {self.halvings} halvings of the difference make most starts a success"
             )
-            yield Finding("reward_halvings", self.halvings, why)
-            yield Finding("action_l2", float(f"{ACTION_L2 / (1 + self.halvings):.2g}"), why)
+            yield Choice("reward_halvings", self.halvings, why)
+            yield Choice("action_l2", float(f"{ACTION_L2 / (1 + self.halvings):.2g}"), why)
 
     def _options_of_hits(self) -> dict[str, Any]:
         """Return hyperparameters for an object that must leave the tool. A few exact steps decide."""
@@ -156,16 +148,12 @@ class Structure:
             "relabel_schedule": (f"{exact_from}: {HIT_RELABEL}",),
         }
 
-    def _hidden_columns(self) -> Iterator[Finding]:
+    def _hidden_columns(self) -> Iterator[Choice]:
         if self.relevance is not None and self.hidden:
-            yield Finding("hidden_observation", self.hidden, self.relevance.evidence())
+            yield Choice("hidden_observation", self.hidden, self.relevance.evidence())
             why = f"goal - achieved_goal has all {len(self._whole_goal)} numbers, wherever the goal lies"
-            yield Finding("hidden_goal", self._whole_goal, why)
+            yield Choice("hidden_goal", self._whole_goal, why)
 
     @property
     def _whole_goal(self) -> tuple[int, ...]:
         return tuple(range(len(self.copies.columns)))
-
-    def options(self) -> dict[str, Any]:
-        """Return the options that follow, by their names."""
-        return {finding.option: finding.value for finding in self.findings()}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from ..options import Choice
 from ..records import Episode, GoalSpec
 from ..records.guarded_reward import RewardOf
 from ..records.reward_scale import RewardScale, measure_scale
@@ -45,13 +45,10 @@ class Endings:
             return False
         return self.highest_other is None or self.highest_other < self.least_reward
 
-    def options(self) -> dict[str, Any]:
+    def choices(self) -> tuple[Choice, ...]:
         """Return the options that end relabelled episodes as real ones."""
-        return {"relabel_terminated": "success", "success_reward": self.least_reward}
-
-    def evidence(self) -> str:
-        """Return the evidence in one sentence."""
-        return f"{self.n_ended} of {self.n_ended} successes ended their episode, with rewards that no other step has"
+        why = f"{self.n_ended} of {self.n_ended} successes ended their episode, with rewards that no other step has"
+        return Choice("relabel_terminated", "success", why), Choice("success_reward", self.least_reward, why)
 
 
 def has_dense_rewards(episodes: Sequence[Episode], spec: GoalSpec, compute_reward: RewardOf | None) -> bool:

@@ -32,8 +32,8 @@ from ..rollout.workers import Source
 from ..structure import is_flat
 from .actions import can_take
 from .counts import Counts
+from .resolve import Found, resolve_settings
 from .saved_model import SavedModel
-from .settings import Observed, resolve_settings
 from .sources import make_source
 
 if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
@@ -63,7 +63,7 @@ class Assembly:
         environment: GoalEnv | None,
         spec: GoalSpec,
         settings: Settings,
-        resolve: Callable[[Observed], Settings] | None = None,
+        resolve: Callable[[Found], Settings] | None = None,
     ) -> None:
         rollout = settings.rollout
         if (rollout.engine == "ray" and rollout.workers in (0, "auto")) or (
@@ -305,13 +305,14 @@ def assemble(
         if report is not None and report.facts is not None:
             low, high = report.facts.reward_range
             spec = replace(spec, reward_low=low, reward_high=high)
-        checked = _observed(report, can_remake=not isinstance(env, gymnasium.Env))
+        facts, can_remake = report.facts if report else None, not isinstance(env, gymnasium.Env)
+        checked = facts.choices(can_remake) if facts else []
         final = chosen or _recipe_of(environment, spec, arguments)
 
-        def resolve(found: Observed) -> Settings:
+        def resolve(found: Found) -> Settings:
             return resolve_settings(final, spec, agent, options, found, checked)
 
-        settings = resolve({})
+        settings = resolve(Found())
         if settings.rollout.env_arguments != arguments:
             raise OptionError(
                 f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment "
@@ -339,17 +340,6 @@ def _recipe_of(environment: GoalEnv, spec: GoalSpec, env_options: Mapping[str, A
                 stacklevel=4,
             )
     return recipe
-
-
-def _observed(report: CheckReport | None, can_remake: bool) -> Observed:
-    """Return the options that follow from the check. can_remake: whether new environments can be made."""
-    if report is None or report.facts is None:
-        return {}
-    found, exact = report.facts.settings(), report.facts.exact_resets
-    if can_remake:
-        reason = f"a reset {'equals' if exact else 'does not equal'} a new environment"
-        found["remake_environment"] = not exact, reason
-    return found
 
 
 def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:

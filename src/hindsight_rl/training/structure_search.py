@@ -25,7 +25,6 @@ from ..rollout.workers import Source
 from ..structure import (
     Contact,
     Endings,
-    Finding,
     Structure,
     explain_missing,
     infer_structure,
@@ -38,7 +37,7 @@ from ..structure.inertia import LONGEST_REPEAT as FAR_REPEAT
 from ..structure.steps import HELD_OUT
 from .counts import Counts
 from .demonstrations import Demonstrations
-from .settings import Observed
+from .resolve import Found, latest
 from .unguided import UnguidedSuccess
 
 LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
@@ -53,7 +52,6 @@ REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the 
 AGAIN_FROM = 5_000  # environment steps before which nothing is tested again, and no agent begins anew
 POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
-ENDS_EARLY = ("lowest_achieved", "highest_achieved", "training_episode_steps")
 TRY_LONGER_AT = 10_000  # environment steps without any success, after which training episodes end at their time limit only
 # Options that say where the run gets its episodes and puts its files. No search finds them:
 FIXED = frozenset(
@@ -62,7 +60,7 @@ FIXED = frozenset(
     for name in record.model_fields
 )
 Stored = Mapping[str, Array] | None
-Resolve = Callable[[Observed], Settings]
+Resolve = Callable[[Found], Settings]
 Build = Callable[[Settings, Agent | None, Stored], tuple[Agent, HindsightBuffer, Demonstrations | None]]
 Phase = Literal["random", "scaling", "probing", "learning"]
 
@@ -108,9 +106,8 @@ class SearchState:
     first_scaled: the first episode that compares small actions with whole ones.
     random_episodes: the first so many episodes were played before probing began.
     probing_episodes: so many after them sought contact.
-    observed: options that were found, with their reasons. endings: how the episodes so far ended.
-    found_endings: the options that follow from it, with their reasons, once it was clear.
-    ends_early: whether episodes may end where an object is lost.
+    endings: how the episodes so far ended.
+    found: what follows from all episodes so far, as choices of options.
     """
 
     phase: Phase = "random"
@@ -119,18 +116,18 @@ class SearchState:
     random_episodes: int = 0
     probing_episodes: int = 0
     probing: Probing | None = None
-    observed: dict[str, tuple[Any, str]] = field(default_factory=dict)
     endings: Endings = field(default_factory=Endings)
-    found_endings: dict[str, tuple[Any, str]] = field(default_factory=dict)
-    ends_early: bool = True
+    found: Found = field(default_factory=Found)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchState:
         """Return the state whose `asdict` was stored. Raises FileError if it is malformed."""
         state = read_record(cls, data, "search for structure")
-        if fixed := FIXED & {*state.observed, *state.found_endings}:
+        choices = [*state.found.structure, *state.found.endings]
+        if fixed := FIXED & {choice.option for choice in choices}:
             raise FileError(f"The search for structure found {sorted(fixed)}, which no search does. The file is not ours.")
-        state.observed = {name: (_tuples(value), why) for name, (value, why) in state.observed.items()}
+        structure = tuple(choice._replace(value=_tuples(choice.value)) for choice in state.found.structure)
+        state.found = replace(state.found, structure=structure)
         return state
 
 
@@ -143,8 +140,8 @@ class StructureSearch:
         there are any, for settings.
     looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
     is_used: whether structure is looked for. If not, episodes only show how successes end them.
-    findings: what the last inference found. missing: what it did not find, and why, in sentences. not_used: what it found
-        that contradicts other options, in sentences.
+    missing: what the last inference did not find, and why, in sentences.
+    not_used: what it found that contradicts other options, in sentences.
     """
 
     def __init__(
@@ -159,7 +156,6 @@ class StructureSearch:
         self._random_steps, self._hidden = settings.training.random_steps, _decided_columns(settings)
         self.is_used = settings.training.structure == "inferred"
         self.state = SearchState(next_at=self._random_steps) if self.is_used else SearchState("learning", None)
-        self.findings: list[Finding] = []
         self.missing: list[str] = []
         self.not_used = settings.not_used
         self._looks_for_endings = looks_for_endings
@@ -198,9 +194,9 @@ class StructureSearch:
 
     def _look(self, run: Run) -> None:
         state, steps = self.state, run.counts.env_steps
-        if state.endings.is_clear and not state.found_endings and not self.is_warm_up:
+        if state.endings.is_clear and not state.found.endings and not self.is_warm_up:
             self._take_endings()
-            self._adopt(run, state.observed)
+            self._adopt(run, state.found)
         if state.next_at is None or steps < state.next_at:
             return
         if run.buffer.timeline.wraps:  # the first episodes are gone
@@ -222,7 +218,7 @@ class StructureSearch:
     def restore(self, run: Run, data: Mapping[str, Any], stored: Stored) -> None:
         """Go on from the state of a checkpoint, before the trainer's own state is restored. stored: that of the agent."""
         self.state = SearchState.from_json(data)
-        settings = self._settings(self.state.observed)
+        settings = self._resolve(self.state.found)
         self.not_used = settings.not_used
         if settings != run.settings:
             run.rebuild(*self._build(settings, None, stored), settings)
@@ -252,7 +248,7 @@ class StructureSearch:
 
     def _may_be_too_strong(self, found: Structure) -> bool:
         """Whether small actions are worth a test: many joints move a body to goals that are far away."""
-        is_far = any(finding.option == "n_waypoints" for finding in found.findings())
+        is_far = any(choice.option == "n_waypoints" for choice in found.choices())
         return is_far and self._spec.action.size > self._spec.goal.size
 
     def _compare_scales(self, run: Run, episodes: Sequence[Episode]) -> None:
@@ -281,7 +277,7 @@ class StructureSearch:
         """Learn with what was found; if that is no contact at a later look, with what was found before."""
         self.state.phase = "learning"
         self._schedule(run)
-        if found.contact is not None or not self.state.observed:
+        if found.contact is not None or not self.state.found.structure:
             self._take(run, found)
 
     def _schedule(self, run: Run) -> None:
@@ -295,30 +291,29 @@ class StructureSearch:
         """
         self._schedule(run)
         before, is_poor = run.settings, run.success.is_below(POOR)
-        if self.state.found_endings and self.state.endings.is_clear and is_poor:
+        if self.state.found.endings and self.state.endings.is_clear and is_poor:
             self._take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
         may_be_stuck = len(run.settings.flat().get("subgoals", ())) <= 1
         if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.success.has_none:
-            self.state.ends_early = False  # the way to the goals may lead through places without any goal or start
+            # the path to the goals may lead where no goal and no start lies
+            self.state.found = replace(self.state.found, ends_early=False)
         if self.state.random_episodes:
             self._test_again(run, episodes)
         else:
-            known = self.state.observed.get("symmetries", ((), ""))[0]
-            found = infer_structure(episodes, self._spec, known=known)
+            found = infer_structure(episodes, self._spec, known=self.state.found.value("symmetries", ()))
             if found.contact is not None and self._may_replace_agent(run):
                 self._probe(run, episodes, found, found.contact)
                 return
             self._take_mirrors(found)
-        self._adopt(run, self.state.observed)
+        self._adopt(run, self.state.found)
         # short moves and near misses are soon learned; what is missing are ways, or exactness, which exploration spoils
         is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.reward_halvings > 0
         if may_be_stuck and not is_local and run.settings == before and is_poor and run.counts.env_steps >= AGAIN_FROM:
             self._replace_agent(run, before)
 
     def _take_endings(self) -> None:
-        endings = self.state.endings
-        self.state.found_endings = {name: (value, endings.evidence()) for name, value in endings.options().items()}
+        self.state.found = replace(self.state.found, endings=self.state.endings.choices())
 
     def _test_again(self, run: Run, episodes: Sequence[Episode]) -> None:
         """Test hidden columns, symmetries and the reach of the tool. What is shown stays shown.
@@ -327,42 +322,34 @@ class StructureSearch:
         """
         if self._infer(episodes).contact is None:
             return
-        hidden = set(self.state.observed.get("hidden_observation", ((), ""))[0])
+        known = self.state.found
+        hidden = set(known.value("hidden_observation", ()))
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
         found = self._infer(episodes, len(episodes), shown)
         if found.contact is None:
             return
-        is_subgoal_new = found.contact.leads_to_goals and "subgoals" not in self.state.observed
-        n_symmetries = len(self.state.observed.get("symmetries", ((), ""))[0])
+        is_subgoal_new = found.contact.leads_to_goals and known.value("subgoals") is None
+        n_symmetries = len(known.value("symmetries", ()))
         has_more_symmetries = sum(symmetry.holds for symmetry in found.symmetries) > n_symmetries
         if is_subgoal_new or has_more_symmetries or set(found.hidden) != hidden:
             self._take(run, found)
 
     def _take_mirrors(self, found: Structure) -> None:
         """Use the mirrors of a task without an object that hold now, and no others. A wall may be found late."""
-        if found.mirrors is None:
-            return
-        self.findings = [each for each in found.findings() if each.option == "symmetries"]
-        self.missing = explain_missing(found)
-        others = {name: known for name, known in self.state.observed.items() if name != "symmetries"}
-        self.state.observed = others | {each.option: (each.value, each.evidence) for each in self.findings}
+        if found.mirrors is not None:
+            self.missing = explain_missing(found)
+            self.state.found = self.state.found.with_option("symmetries", found.choices())
 
     def _take(self, run: Run, found: Structure) -> None:
-        self.findings = list({each.option: each for each in found.findings()}.values())
         self.missing = explain_missing(found)
-        self._adopt(run, {each.option: (each.value, each.evidence) for each in self.findings})
+        self._adopt(run, replace(self.state.found, structure=tuple(latest(found.choices()).values())))
 
-    def _settings(self, observed: Observed) -> Settings:
-        """Return the settings with these options, and with what is known about successes."""
-        found = {**observed, **self.state.found_endings}
-        return self._resolve({name: found[name] for name in found if self.state.ends_early or name not in ENDS_EARLY})
-
-    def _adopt(self, run: Run, observed: dict[str, tuple[Any, str]]) -> None:
+    def _adopt(self, run: Run, found: Found) -> None:
         """Go on with the options that were found: with the same agent if none of its own options changes.
 
         If some do, the agent is replaced if it may be. Otherwise nothing is adopted: a later inference may find the same.
         """
-        settings = self._settings(observed)
+        settings = self._resolve(found)
         if settings != run.settings:
             if self._may_replace_agent(run):
                 self._replace_agent(run, settings)
@@ -370,7 +357,7 @@ class StructureSearch:
                 run.rebuild(*self._build(settings, run.agent, None), settings)
             else:
                 return
-        self.state.observed, self.not_used = observed, settings.not_used
+        self.state.found, self.not_used = found, settings.not_used
 
     def _may_replace_agent(self, run: Run) -> bool:
         """Whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve."""

@@ -1,14 +1,15 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from gymnasium import spaces
 
 from hindsight_rl.errors import OptionError, UnknownNameError
-from hindsight_rl.options import AGENT_OPTIONS, STRUCTURE, Settings
+from hindsight_rl.options import AGENT_OPTIONS, STRUCTURE, Choice, Settings
 from hindsight_rl.recipes import Recipe, load_recipe, recipe_names
 from hindsight_rl.records import GoalSpec
-from hindsight_rl.training.settings import resolve_settings
+from hindsight_rl.training.resolve import Found, resolve_settings, without_contradictions
 
 PLAIN = Recipe(name="plain", options={"tau": 0.25, "steps": 7})
 GOAL = spaces.Box(-np.inf, np.inf, (3,), np.float64)
@@ -17,6 +18,10 @@ SPEC = GoalSpec.from_spaces(SEEN, spaces.Box(-1, 1, (4,)), 50)
 MIRROR = "o0=-o0 g0=-g0 a0=-a0"
 REACH = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.1 switch_distance=0.2"
 DISCRETE = GoalSpec.from_spaces(SEEN, spaces.Discrete(4), 50)
+
+
+def found_by_steps(**values):
+    return Found(tuple(Choice(name, value, "found") for name, value in values.items()))
 
 
 def test_given_values_override_the_recipe_and_the_recipe_the_defaults():
@@ -42,7 +47,7 @@ def test_an_automatic_recipe_chooses_from_the_task_what_nobody_gave():
 
 
 def test_what_was_observed_lies_between_the_defaults_and_the_recipe():
-    observed = {"relabel_terminated": ("success", "success ends an episode"), "tau": (0.9, "observed")}
+    observed = Found((Choice("relabel_terminated", "success", "success ends an episode"), Choice("tau", 0.9, "observed")))
     settings = resolve_settings(PLAIN, SPEC, None, {}, observed)
     assert (settings.replay.relabel_terminated, settings.agent_options.tau) == ("success", 0.25)
     assert settings.reasons == {"relabel_terminated": "success ends an episode"}
@@ -176,7 +181,7 @@ def test_an_own_recipe_infers_only_if_it_says_so_itself(tmp_path, head, options,
 
 
 def test_an_option_that_the_user_gives_overrules_one_finding_and_leaves_the_others():
-    found = {"hidden_observation": ((0, 1, 3, 4), "found"), "symmetries": ((MIRROR,), "found"), "noise": (0.5, "found")}
+    found = found_by_steps(hidden_observation=(0, 1, 3, 4), symmetries=(MIRROR,), noise=0.5)
     given = {"hidden_observation": [1, 4]}
     settings = resolve_settings(load_recipe("default"), SPEC, None, given, found)
     assert settings.training.structure == "inferred"
@@ -188,7 +193,7 @@ def test_an_option_that_the_user_gives_overrules_one_finding_and_leaves_the_othe
 
 
 def test_a_finding_that_the_user_switches_off_leaves_the_others():
-    found = {"hidden_observation": ((0, 1), "found"), "symmetries": ((MIRROR,), "found")}
+    found = found_by_steps(hidden_observation=(0, 1), symmetries=(MIRROR,))
     settings = resolve_settings(load_recipe("default"), SPEC, None, {"symmetries": ()}, found)
     assert (settings.variant, settings.replay.symmetries) == ("inferred", ())
     assert settings.agent_options.hidden_observation == (0, 1)
@@ -198,7 +203,7 @@ def test_a_finding_that_the_user_switches_off_leaves_the_others():
 def test_a_recipe_that_infers_may_declare_some(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(f'[options]\nstructure = "inferred"\nsymmetries = ["{MIRROR}"]\n')
-    found = {"hidden_observation": ((0, 1), "found"), "symmetries": (("o1=-o1",), "found")}
+    found = found_by_steps(hidden_observation=(0, 1), symmetries=("o1=-o1",))
     settings = resolve_settings(load_recipe(str(path)), SPEC, None, {}, found)
     assert (settings.training.structure, settings.declared) == ("inferred", {"symmetries"})
     assert (settings.replay.symmetries, settings.agent_options.hidden_observation) == ((MIRROR,), (0, 1))
@@ -219,7 +224,7 @@ def test_a_recipe_that_says_declared_must_declare_something(tmp_path):
 
 
 def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones():
-    observed = {"action_l2": (0.7, "found"), "symmetries": (("o0=-o0 a0=-a0",), "found"), "noise": (0.5, "found")}
+    observed = found_by_steps(action_l2=0.7, symmetries=("o0=-o0 a0=-a0",), noise=0.5)
     inferred = resolve_settings(load_recipe("default"), SPEC, None, {"noise": 0.3}, observed)
     assert inferred.replay.symmetries == ("o0=-o0 a0=-a0",)
     assert (inferred.agent_options.action_l2, inferred.agent_options.noise) == (0.7, 0.3)
@@ -231,11 +236,11 @@ def test_what_was_found_is_above_general_options_and_below_tuned_and_given_ones(
 
 
 def test_columns_that_hold_the_goal_are_hidden_wherever_the_structure_comes_from():
-    checked = {"hidden_observation": ((1,), "these columns hold the goal")}
+    checked = [Choice("hidden_observation", (1,), "these columns hold the goal")]
     for structure in ("none", "inferred"):
-        settings = resolve_settings(load_recipe("default"), SPEC, None, {"structure": structure}, {}, checked)
+        settings = resolve_settings(load_recipe("default"), SPEC, None, {"structure": structure}, None, checked)
         assert settings.agent_options.hidden_observation == (1,)
-    found = {"hidden_observation": ((0, 1, 3), "found")}
+    found = found_by_steps(hidden_observation=(0, 1, 3))
     settings = resolve_settings(load_recipe("default"), SPEC, None, {}, found, checked)
     assert settings.agent_options.hidden_observation == (0, 1, 3)
     assert settings.reasons["hidden_observation"] == "found; these columns hold the goal"
@@ -277,9 +282,8 @@ def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left
         "subgoals": ("near",),
         "hidden_goal": (0, 1),
     }
-    observed = {name: (value, "observed") for name, value in values.items()}
-    settings = resolve_settings(load_recipe("default"), SPEC, None, given, observed)
-    assert observed.keys() - settings.reasons.keys() == left_out
+    settings = resolve_settings(load_recipe("default"), SPEC, None, given, found_by_steps(**values))
+    assert values.keys() - settings.reasons.keys() == left_out
 
 
 def test_structure_is_not_inferred_from_indices():
@@ -300,3 +304,71 @@ def test_structure_is_inferred_beside_demonstrations_too():
 def test_arguments_of_her_are_suggested():
     with pytest.raises(UnknownNameError, match=r"no option `agnt`.*Did you mean 'agent'"):
         resolve_settings(load_recipe("default"), None, "td3", {"agnt": "sac"})
+
+
+def test_later_sources_and_later_choices_of_a_source_count_more():
+    recipe, checked = load_recipe("default"), [Choice("noise", 0.1, "checked"), Choice("tau", 0.2, "checked")]
+    steps = (Choice("noise", 0.3, "steps"), Choice("noise", 0.4, "later steps"), Choice("random_eps", 0.5, "steps"))
+    found = Found(steps, endings=(Choice("random_eps", 0.6, "endings"),))
+    settings = resolve_settings(recipe, SPEC, None, {}, found, checked)
+    assert (settings.agent_options.noise, settings.agent_options.tau, settings.agent_options.random_eps) == (0.4, 0.2, 0.6)
+    assert [settings.reasons[name] for name in ("noise", "tau", "random_eps")] == ["later steps", "checked", "endings"]
+
+
+def test_choices_that_end_episodes_early_are_taken_back_as_one():
+    found = found_by_steps(lowest_achieved=(0.0,), highest_achieved=(1.0,), training_episode_steps=30, noise=0.5)
+    assert [choice.option for choice in replace(found, ends_early=False).choices()] == ["noise"]
+    assert len(found.choices()) == 4
+
+
+def test_the_choices_of_one_option_are_replaced_and_the_others_stay():
+    found = found_by_steps(symmetries=(MIRROR,), noise=0.5)
+    assert found.with_option("symmetries", [Choice("symmetries", (), "wall"), Choice("noise", 0.9, "wall")]) == Found(
+        (Choice("noise", 0.5, "found"), Choice("symmetries", (), "wall"))
+    )
+    assert found.with_option("symmetries", []).value("symmetries") is None
+
+
+POINT = spaces.Box(-np.inf, np.inf, (2,), np.float64)
+SEEN_POINT = spaces.Dict(observation=spaces.Box(-1, 1, (5,)), achieved_goal=POINT, desired_goal=POINT)
+POINT_SPEC = GoalSpec.from_spaces(SEEN_POINT, spaces.Box(-1, 1, (2,)), 50)
+REACH_POINT = "reach achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.3"
+MIRROR_X = "o0=-o0 o2=-o2 g0=-g0 a0=-a0"
+MIRROR_Y = "o1=-o1 g1=-g1 a1=-a1"  # not column 3, with which the subgoal compares column 1
+
+
+def chosen(**values):
+    return {name: Choice(name, value, "found") for name, value in values.items()}
+
+
+def test_nothing_is_dropped_without_a_contradiction():
+    found = chosen(symmetries=(MIRROR_X, MIRROR_Y), energy_priority=True, n_waypoints=4)
+    assert without_contradictions(found, {"noise": 0.3}, POINT_SPEC) == (found, {})
+
+
+def test_symmetries_that_keep_the_given_subgoals_stay():
+    found = chosen(symmetries=(MIRROR_X, MIRROR_Y))
+    usable, dropped = without_contradictions(found, {"subgoals": [REACH_POINT]}, POINT_SPEC)
+    assert usable == chosen(symmetries=(MIRROR_X,))
+    assert dropped["symmetries"].value == (MIRROR_Y,)
+
+
+def test_a_chain_of_given_subgoals_keeps_all_symmetries():
+    chain = f"{REACH_POINT} numbers=0,1 placed=0.1"
+    found = chosen(symmetries=(MIRROR_X, MIRROR_Y))
+    assert without_contradictions(found, {"subgoals": (chain,)}, POINT_SPEC) == (found, {})
+
+
+def test_subgoals_that_given_symmetries_do_not_keep_are_dropped():
+    for mirror, is_kept in ((MIRROR_X, True), (MIRROR_Y, False)):
+        usable, dropped = without_contradictions(chosen(subgoals=(REACH_POINT,)), {"symmetries": (mirror,)}, POINT_SPEC)
+        assert ("subgoals" in usable, "subgoals" in dropped) == (is_kept, not is_kept)
+
+
+def test_columns_stay_visible_without_the_differences_that_replace_them():
+    found = chosen(column_differences=("2-0", "3-1"), hidden_observation=(0, 1, 2, 3), symmetries=(MIRROR_X,))
+    _, dropped = without_contradictions(found, {"column_differences": ("2-0",)}, POINT_SPEC)
+    assert dropped.keys() == {"hidden_observation", "symmetries"}
+    assert dropped["hidden_observation"].reason == "column_differences lacks 3-1"
+    for given in ({"column_differences": ("3-1", "2-0", "4-0")}, {"column_differences": (), "hidden_observation": (0,)}):
+        assert without_contradictions(found, given, POINT_SPEC)[1] == {}
