@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "HER": "hindsight_rl.her",
-    "AddColumns": "hindsight_rl.envs.columns",
+    "AddColumns": "hindsight_rl.envs.wrappers",
     "Batch": "hindsight_rl.records",
     "BitFlipping": "hindsight_rl.envs.bit_flipping",
     "Episode": "hindsight_rl.records",

@@ -8,8 +8,7 @@ import pytest
 from line_env import Line, near
 
 from hindsight_rl import HER
-from hindsight_rl.envs.call_forms import CallForm, GoalFunction
-from hindsight_rl.envs.goal_functions import reward_function, success_function, terminated_function
+from hindsight_rl.envs.goal_functions import CallForm, GoalFunction, reward_function, success_function, terminated_function
 from hindsight_rl.errors import GoalEnvError
 
 SHAPES = [(), (1,), (2,), (8,), (4, 8)]

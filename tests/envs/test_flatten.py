@@ -6,9 +6,9 @@ from gymnasium import spaces
 from line_env import Line
 
 from hindsight_rl.envs.check import check_goal_env
-from hindsight_rl.envs.flatten import FlattenGoalEnv
 from hindsight_rl.envs.goal_env import make_goal_env, read_spec
 from hindsight_rl.envs.goal_functions import reward_function, terminated_function
+from hindsight_rl.envs.wrappers import FlattenGoalEnv
 from hindsight_rl.errors import GoalEnvError, OptionError
 
 

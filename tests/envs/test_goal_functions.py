@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from line_env import Line, Scalar, Terminating, TerminatingOneByOne, near
 
-from hindsight_rl.envs.call_forms import CallForm
 from hindsight_rl.envs.goal_functions import read_success, reward_function, terminated_function
 from hindsight_rl.envs.point_reach import PointReach
 from hindsight_rl.errors import GoalEnvError, InputError
@@ -23,7 +22,7 @@ def rewarding(compute):
 def test_a_reward_that_accepts_batches_is_called_as_it_is():
     env = PointReach()
     reward = reward_function(gymnasium.wrappers.TimeLimit(env, 5))
-    assert (reward.function, reward.form) == (env.compute_reward, CallForm())
+    assert (reward.function, reward.form.goals) == (env.compute_reward, "batch")
 
 
 def test_the_outermost_wrapper_with_a_reward_is_used():

@@ -11,7 +11,7 @@ import gymnasium
 import pytest
 from line_env import Line
 
-from hindsight_rl.envs import ids
+from hindsight_rl.envs import goal_env as ids
 from hindsight_rl.errors import GoalEnvError, MissingExtraError, OptionError, UnknownNameError
 
 
@@ -154,7 +154,7 @@ def test_a_module_before_the_id_is_imported_first(registered, monkeypatch):
 
 def test_output_from_c_goes_to_stderr():
     code = (
-        "import ctypes\nfrom hindsight_rl.envs.ids import _c_output_on_stderr\nlibrary = ctypes.CDLL(None)\n"
+        "import ctypes\nfrom hindsight_rl.envs.goal_env import _c_output_on_stderr\nlibrary = ctypes.CDLL(None)\n"
         "library.puts(b'before')\nlibrary.fflush(None)\nwith _c_output_on_stderr():\n    library.puts(b'from C')\n"
         "print('after')"
     )

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from line_env import Line
 
-from hindsight_rl.envs.goal_env import make_goal_env
-from hindsight_rl.envs.rendering import prepare_rendering
+from hindsight_rl.envs.goal_env import make_goal_env, prepare_rendering
 from hindsight_rl.errors import GoalEnvError, MissingExtraError
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from hindsight_rl.envs.check import check_goal_env
-from hindsight_rl.envs.flatten import FlattenGoalEnv
 from hindsight_rl.envs.goal_env import make_goal_env, read_spec, resets_exactly
 from hindsight_rl.envs.goal_functions import read_success, reward_function, terminated_function
+from hindsight_rl.envs.wrappers import FlattenGoalEnv
 from hindsight_rl.errors import GoalEnvError, UnknownNameError
 
 pytestmark = [

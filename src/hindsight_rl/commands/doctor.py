@@ -17,7 +17,7 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from .. import __version__
-from ..envs.rendering import APT_GL, has_display
+from ..envs.goal_env import APT_GL, has_display
 from ..extras import DISTRIBUTION, install_line
 from ..training.machine import usable_cores
 

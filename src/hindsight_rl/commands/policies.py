@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import gymnasium
 
-from ..envs.goal_env import make_goal_env
-from ..envs.rendering import has_display
+from ..envs.goal_env import has_display, make_goal_env
 from ..errors import OptionError
 from ..her import HER
 from ..report.run import environment_name

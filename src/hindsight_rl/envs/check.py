@@ -26,7 +26,7 @@ from .facts import EnvironmentFacts, facts_of, hideable_columns
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .goal_functions import read_success
 from .random_play import Environment, name_of, play_actions, random_actions, random_state_kept
-from .step_counter import StepCounter
+from .wrappers import StepCounter
 
 BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends

@@ -13,11 +13,9 @@ import numpy as np
 
 from ..errors import InputError
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from .call_forms import GoalFunction, entries_read
 from .goal_columns import columns_with_goals
-from .goal_functions import find_reward, find_success, find_terminated, read_success
+from .goal_functions import GoalFunction, find_reward, find_success, find_terminated, read_success, sample_goals
 from .random_play import Environment, RandomEpisode, play_actions, random_actions
-from .sample_goals import sample_goals
 
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
 MAX_STEPS = 150  # of each of them
@@ -207,7 +205,9 @@ class Evidence:
     def info_keys(self) -> tuple[str, ...]:
         """The entries of info that a function needs or reads: some change a value so rarely that it is not seen."""
         achieved, desired, info = self.random[0].goals()
-        read = [entries_read(each.function, achieved[:1], desired[:1], info) for each in self._functions]
+        read = [
+            each.entries_read(achieved[:1], desired[:1], {k: v[:1] for k, v in info.items()}) for each in self._functions
+        ]
         used = {*self.needed_keys}.union(*read)
         return tuple(key for key in info if key in used)
 

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import importlib
 import inspect
+import io
 import math
+import os
+import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import metadata
 from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import wrappers
+from gymnasium.envs.registration import find_highest_version, parse_env_id
 from gymnasium.vector import VectorEnv
+from packaging.version import Version
 
-from ..errors import GoalEnvError, HindsightError, OptionError
+from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest
+from ..extras import install_line
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
-from ..records import Array, GoalSpec
-from .call_forms import GoalFunction
-from .flatten import FlattenGoalEnv
-from .goal_functions import find_reward, own_function
-from .ids import make_by_id
-from .random_play import Environment, name_of, play_actions, random_actions, random_state_kept
-from .recomputed_reward import RecomputedReward
-from .rendering import prepare_rendering, render_once
-from .sample_goals import SampleGoals, sample_goals
-from .step_counter import StepCounter
+from ..records import GoalSpec
+from .goal_functions import find_reward, own_function, sample_goals
+from .random_play import Environment, name_of, play, random_state_kept
+from .wrappers import FlattenGoalEnv, RecomputedReward, StepCounter
 
 EnvSource = str | Callable[..., Environment] | Environment
+ROBOTICS = "gymnasium_robotics"
+SIMULATORS = {  # prefixes of ids: (module that registers them, extra that installs it)
+    ("Fetch", "Hand", "AntMaze", "PointMaze", "FrankaKitchen"): (ROBOTICS, "robotics"),
+    ("Panda",): ("panda_gym", "panda"),
+    ("parking",): ("highway_env", "parking"),
+}
+MUJOCO_FROM, MUJOCO_BELOW = (
+    Version("3.3"),
+    Version("3.10"),
+)  # newer versions break every Fetch environment with an empty AssertionError
+PIP_MUJOCO = 'pip install "mujoco>=3.3,<3.10"'
+APT_GL = "apt-get install -y libegl1 libgl1-mesa-dri"
 KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor rewards
     FlattenGoalEnv,  # its keys are an option of the run
     RecomputedReward,  # so is this
@@ -110,6 +124,121 @@ def _make(env: EnvSource, render_mode: str | None, options: dict[str, Any]) -> E
     return made
 
 
+def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any]) -> Environment:
+    """Return a registered environment.
+
+    env_id: "module:id" imports that module first. Of a simulator's ids, only the newest version is accepted; a function can
+        make an older one.
+    options: keyword arguments of its constructor.
+    Raises UnknownNameError for an unknown or retired id, MissingExtraError for a missing package, GoalEnvError if the
+    environment cannot be made.
+    """
+    module, _, env_id = env_id.rpartition(":")
+    if module:
+        _import(module, f"install the package of {module}, run it in the folder of {module}.py, or set PYTHONPATH.")
+    elif env_id not in gymnasium.registry or str(gymnasium.registry[env_id].entry_point).startswith(ROBOTICS):
+        _import_simulator(env_id)
+    given: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
+    try:
+        with _c_output_on_stderr():
+            return gymnasium.make(env_id, disable_env_checker=True, **given, **options)  # check_goal_env checks more
+    except HindsightError:
+        raise
+    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
+        hint = f"{nearest(env_id, gymnasium.registry)} If a package registers it, write PACKAGE:{env_id}."
+        raise UnknownNameError(f"Environment {env_id!r} is not registered.{hint}") from None
+    except gymnasium.error.DependencyNotInstalled as problem:
+        raise MissingExtraError(f"{env_id} needs a package that cannot be imported: {problem}") from problem
+    except Exception as problem:
+        raise GoalEnvError(
+            f"{env_id} cannot be made with the options {dict(options)} ({type(problem).__name__}: {problem})."
+        ) from problem
+
+
+def _import_simulator(env_id: str) -> None:
+    """Import the package of a simulator's id, if it is one. Raises UnknownNameError unless it is the newest version."""
+    found = next((package for prefixes, package in SIMULATORS.items() if env_id.startswith(prefixes)), None)
+    if found is None:
+        return
+    module, extra = found
+    install = install_line(extra)
+    if module == ROBOTICS:
+        _require_mujoco(install)
+    with contextlib.redirect_stderr(io.StringIO()):  # notices about environments without goals
+        gymnasium.register_envs(_import(module, install))
+    namespace, name, version = parse_env_id(env_id)
+    newest = find_highest_version(namespace, name)
+    if newest is not None and (version is None or version < newest):
+        raise UnknownNameError(f"{env_id!r} is not the newest version. Use '{name}-v{newest}'.")
+
+
+@contextlib.contextmanager
+def _c_output_on_stderr() -> Iterator[None]:
+    """Keep what C code prints away from stdout: PyBullet prints its arguments whenever an environment is made."""
+    stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(stdout, 1)
+        os.close(stdout)
+
+
+def _import(module: str, fix: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except Exception as problem:
+        if os.environ.get("MUJOCO_GL") and module == ROBOTICS and not isinstance(problem, ModuleNotFoundError):
+            fix = f"MUJOCO_GL={os.environ['MUJOCO_GL']} needs libraries that may be missing: {APT_GL}"
+        elif not isinstance(problem, ImportError):
+            raise
+        raise MissingExtraError(f"{module} cannot be imported ({problem}). Try: {fix}") from problem
+
+
+def _require_mujoco(install: str) -> None:
+    """Raise MissingExtraError unless MuJoCo is installed in a version that gymnasium-robotics works with."""
+    try:
+        found = Version(metadata.version("mujoco"))
+    except metadata.PackageNotFoundError:
+        raise MissingExtraError(f"MuJoCo is not installed. Try: {install}") from None
+    if not MUJOCO_FROM <= found < MUJOCO_BELOW:
+        # MuJoCo 4 consists of several packages, which remain and break an older version that is installed over them.
+        first = "pip uninstall -y mujoco mujoco-core mujoco-studio && " if found.major >= 4 else ""
+        raise MissingExtraError(f"MuJoCo {found} is installed, but 3.3 to 3.9 is needed. Try: {first}{PIP_MUJOCO}")
+
+
+def has_display() -> bool:
+    """Return whether a window can be opened."""
+    return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def prepare_rendering(render_mode: str | None) -> None:
+    """Select EGL if there is no display and MUJOCO_GL is not set. Call it before a simulator is imported.
+
+    Raises GoalEnvError for render_mode="human" without a display.
+    """
+    if render_mode is None or has_display():
+        return
+    if render_mode == "human":
+        raise GoalEnvError("render_mode='human' needs a display, and there is none. Use render_mode='rgb_array'.")
+    os.environ.setdefault("MUJOCO_GL", "egl")
+
+
+def render_once(env: Environment) -> None:
+    """Reset the environment and render one frame. Raises MissingExtraError or GoalEnvError if that fails."""
+    with random_state_kept(env):
+        try:
+            env.reset(seed=0)
+            if env.render() is None:
+                raise GoalEnvError("render() returned None")
+        except Exception as problem:
+            message = f"{name_of(env)} cannot be rendered ({type(problem).__name__}: {problem})."
+            if "mujoco" in sys.modules:
+                raise MissingExtraError(f"{message} Try: {APT_GL}") from problem
+            raise GoalEnvError(message) from problem
+
+
 def require_goals(env: Environment) -> None:
     """Raise GoalEnvError unless the spaces are those of a goal environment and it has a compute_reward."""
     spaces: list[Any] = [getattr(env, name, None) for name in ("observation_space", "action_space")]
@@ -160,33 +289,19 @@ def _reward_range(env: Environment) -> tuple[float, float]:
     try:
         samples = sample_goals(env)
         reward, _ = find_reward(env, samples)
-        rewards = np.asarray(reward(samples.achieved, samples.desired, samples.info), np.float64)
-        if _reads_info(reward, samples):  # other steps may add something else, such as the cost of their action
-            rewards = np.append(rewards, _rewards_of_other_steps(env, reward, samples))
+        rewards = reward(samples.achieved, samples.desired, samples.info)
+        if samples.info.keys() & reward.entries_read(
+            *samples.goals([0])
+        ):  # other steps may add something else, such as the cost of their action
+            with random_state_kept(env):
+                episode = play(env, 0, INFO_STEPS)
+            goal, at = np.indices((len(rewards), len(episode))).reshape(2, -1)
+            info = {key: values[at] for key, values in episode.goals()[2].items()}
+            rewards = np.append(rewards, reward(*samples.goals(goal)[:2], info))
     except Exception:  # it rejects made-up goals; `reward_function` reports other errors
         return -np.inf, np.inf
-    values = np.unique(rewards + 0.0)  # -0.0 becomes 0.0
+    values = np.unique(rewards.astype(np.float64) + 0.0)  # -0.0 becomes 0.0
     return (float(values[0]), float(values[1])) if len(values) == 2 else (-np.inf, np.inf)
-
-
-def _reads_info(reward: GoalFunction, samples: SampleGoals) -> bool:
-    """Return whether a reward changes with the numbers of the info, or fails for others."""
-    other = {key: ~values if values.dtype.kind == "b" else values + 1 for key, values in samples.info.items()}
-    try:
-        rewards, others = (reward(samples.achieved, samples.desired, info) for info in (samples.info, other))
-    except GoalEnvError:
-        return True
-    return not np.array_equal(rewards, others)
-
-
-def _rewards_of_other_steps(env: Environment, reward: GoalFunction, samples: SampleGoals) -> Array:
-    """Return the rewards of the sample goals with the infos of an episode of random actions."""
-    with random_state_kept(env):
-        episode = play_actions(env, 0, islice(random_actions(env, 0), INFO_STEPS))
-    info, steps, n_goals = episode.goals()[2], len(episode), len(samples.achieved)
-    achieved, desired = (np.repeat(goals, steps, axis=0) for goals in (samples.achieved, samples.desired))
-    repeated = {key: np.concatenate([values] * n_goals) for key, values in info.items()}
-    return np.asarray(reward(achieved, desired, repeated), np.float64)
 
 
 def close_env(env: Environment) -> None:
@@ -223,5 +338,5 @@ def resets_exactly(env: Environment, max_steps: int = 100) -> bool:
         again. Reset it before the next step.
     False for panda-gym's tasks with objects, because their contacts outlast a reset.
     """
-    new, _, used = (play_actions(env, seed, islice(random_actions(env, seed), max_steps)) for seed in (1, 2, 1))
+    new, _, used = (play(env, seed, max_steps) for seed in (1, 2, 1))
     return used.to_bytes() == new.to_bytes()

@@ -1,27 +1,220 @@
 """The reward, the termination and the success of an environment as functions of any number of goals.
 
-Each function is tried once: with a single goal, a batch of one, and larger batches of one and of two leading axes, in the
-dtypes of the environment and of the buffer, read-only. From then on it is called in the form that was right.
+Some functions accept one goal, some N goals, some either. Some return a plain number for a batch of one, write into their
+arguments, need goals of one dtype, or expect a list of infos. Each function is tried once, on goals of one step and on
+goals that are made up from them: with a single goal, a batch of one, and larger batches of one and of two leading axes.
+From then on it is called in the form that was right, with copies of the goals in the dtypes of the environment.
 """
 
 from __future__ import annotations
 
+import copy
 import inspect
+import math
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
+import gymnasium
 import numpy as np
 
 from ..errors import GoalEnvError, InputError
 from ..records import Array
-from .call_forms import SINGLE_FORMS, CallForm, Function, GoalFunction, batch_forms, describe, row_forms
-from .random_play import Environment, name_of
-from .sample_goals import N_OBSERVED, REQUIRED, SampleGoals, sample_goals
+from .random_play import Environment, describe_failure, name_of, numeric_info, random_actions, random_state_kept, step
 
 SUCCESS_KEYS = ("is_success", "success")  # of an info, the first that is there
+REQUIRED = [0, 2]  # rows of sample goals that every function must answer for
+N_OBSERVED = 3  # rows of sample goals that the environment returned
 LEADING_SHAPES = ((), (1,), (8,), (4, 8))
 RTOL, ATOL = 1e-4, 1e-5  # batches may round differently; both beside the size of the values
+
+Function = Callable[[Any, Any, Any], Any]
+Info = Mapping[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class SampleGoals:
+    """N rows of goals (N, ...) with the info (N, ...) of one step.
+
+    Row 0 is the step itself, rows 1 and 2 are successes, the others are made up. The goals have the dtypes of the
+    environment's own.
+    terminated: what the step returned. step_info: its whole info.
+    """
+
+    achieved: Array
+    desired: Array
+    info: dict[str, Array]
+    terminated: bool
+    step_info: Mapping[str, Any]
+
+    def goals(self, rows: Any) -> tuple[Array, Array, dict[str, Array]]:
+        """Return some rows as the arguments of a function. rows: an index of the leading axis."""
+        return self.achieved[rows], self.desired[rows], {key: values[rows] for key, values in self.info.items()}
+
+
+def sample_goals(env: Environment) -> SampleGoals:
+    """Reset and step the environment once, and return goals to try. Raises GoalEnvError if that fails."""
+    with random_state_kept(env):
+        try:
+            reset, _ = env.reset(seed=0)
+            first = copy.deepcopy(reset)
+            second, _, terminated, _, info = step(env, next(random_actions(env, 0)))
+            start, goal = np.asarray(first["achieved_goal"]), np.asarray(first["desired_goal"])
+            space: Any = env.observation_space
+            made_up = _goals_between(start, goal, space["desired_goal"])
+            achieved = np.stack([np.asarray(second["achieved_goal"]), goal, start, *made_up]).astype(start.dtype)
+            desired = np.stack([goal] * len(achieved))
+            desired[2] = start
+        except Exception as problem:
+            raise GoalEnvError(
+                f"The first reset and step of {name_of(env)} failed ({describe_failure(problem)})."
+            ) from problem
+    return SampleGoals(achieved, desired, numeric_info([info] * len(achieved)), bool(terminated), dict(info))
+
+
+def _goals_between(start: Array, goal: Array, space: gymnasium.Space[Any]) -> Array:
+    """Return achieved goals on the line from `goal` through `start`, dense near the goal, where rewards change.
+
+    They are clipped to the space. Whole numbers are combined instead: the first elements of `start`, the last of `goal`.
+    """
+    if goal.dtype.kind == "f":
+        fractions = np.r_[np.geomspace(0.001, 1, 48), 2, 10, 100].reshape(-1, *[1] * goal.ndim)
+        goals = np.asarray(goal + fractions * (start - goal), goal.dtype)
+        return np.clip(goals, space.low, space.high) if isinstance(space, gymnasium.spaces.Box) else goals
+    cuts = np.unique(np.linspace(0, goal.size, 9).astype(int))
+    return np.stack([np.r_[start.ravel()[:cut], goal.ravel()[cut:]].reshape(goal.shape) for cut in cuts])
+
+
+@dataclass(frozen=True)
+class CallForm:
+    """How N goals are passed to a function.
+
+    goals: "batch": in one call, (N, ...). "ones": one call per goal, (1, ...). "single": one call per goal, (...).
+    lists_info: a call with a leading axis gets a list of infos; else one info with arrays (N, ...).
+    """
+
+    goals: Literal["batch", "ones", "single"] = "batch"
+    lists_info: bool = False
+
+    def call(self, function: Function, achieved: Array, desired: Array, info: Info) -> Array:
+        """Return the function's value for each goal, (N,) numbers. achieved, desired: (N, ...). info: (N, ...) arrays.
+
+        The function gets copies. Raises what it raises, and GoalEnvError if it does not return one number for each goal.
+        """
+        rows: list[Any] = [slice(None)] if self.goals == "batch" else list(range(len(achieved)))
+        if self.goals == "ones":
+            rows = [slice(i, i + 1) for i in rows]
+        calls = [(np.array(achieved[i]), np.array(desired[i]), {key: v[i] for key, v in info.items()}) for i in rows]
+        return np.concatenate([self._values(function, *each) for each in calls])
+
+    def _values(self, function: Function, achieved: Array, desired: Array, info: dict[str, Array]) -> Array:
+        """Return the values of one call, (N,), or (1,) for a single goal."""
+        n_goals = 1 if self.goals == "single" else len(achieved)
+        passed = [{key: values[i] for key, values in info.items()} for i in range(n_goals)] if self.lists_info else info
+        values = np.asarray(function(achieved, desired, passed))
+        if values.size != n_goals or values.dtype.kind not in "fiub":
+            returned = f"{values.dtype} of shape {values.shape}"
+            raise GoalEnvError(f"it returned {returned}, not one number for each of {n_goals} goals")
+        return values.reshape(n_goals)
+
+
+SINGLE_FORMS = (CallForm("single"), CallForm("ones"), CallForm("ones", lists_info=True))
+BATCH_FORMS = (CallForm("batch"), CallForm("batch", lists_info=True))
+
+
+class GoalFunction:
+    """A function of an environment, called as its trial found: (achieved_goal, desired_goal, info) -> values.
+
+    The goals may have any leading shape, and the values have that shape: floats, or truth values for a flag. info: a
+    mapping of arrays with the same leading shape, or one info for each of N goals.
+    function, name: of the environment. goal_shape: of one goal. form: how it is called. is_flag: truth values are returned.
+    dtypes: of the achieved and the desired goals that the function gets; None: those of the caller.
+    needs_float64: whether it fails if goals are rounded to float32.
+    Raises GoalEnvError, which names the call, if the function fails or returns another form than in its trial.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        name: str,
+        goal_shape: tuple[int, ...],
+        form: CallForm,
+        is_flag: bool = False,
+        dtypes: tuple[Any, Any] | None = None,
+        needs_float64: bool = False,
+    ) -> None:
+        self.function, self.name, self.form, self.needs_float64 = function, name, form, needs_float64
+        self._goal_shape, self._is_flag, self._dtypes = goal_shape, is_flag, dtypes or (None, None)
+
+    def __call__(
+        self, achieved_goal: Any, desired_goal: Any, info: Info | Sequence[Mapping[str, Any]] | None = None
+    ) -> Array:
+        """Return the values for these goals, of their leading shape."""
+        achieved, desired = (np.asarray(g, d) for g, d in zip((achieved_goal, desired_goal), self._dtypes, strict=True))
+        info = info if isinstance(info, Mapping) else numeric_info(info or ())
+        leading = achieved.shape[: achieved.ndim - len(self._goal_shape)]
+        n_goals, n_axes = math.prod(leading), len(leading)
+        if not n_goals:
+            return np.zeros(leading, np.bool_ if self._is_flag else np.float64)
+        if n_axes != 1:
+            achieved, desired = (goal.reshape(n_goals, *self._goal_shape) for goal in (achieved, desired))
+            info = {key: (v := np.asarray(values)).reshape(n_goals, *v.shape[n_axes:]) for key, values in info.items()}
+        try:
+            values = self.form.call(self.function, achieved, desired, info)
+        except Exception as problem:
+            raise GoalEnvError(self._failure(leading, info, problem)) from problem
+        if self._is_flag:
+            values = values.astype(np.bool_)
+        elif values.dtype.kind != "f":
+            values = values.astype(np.float64)
+        return values.reshape(leading)
+
+    def entries_read(self, achieved: Array, desired: Array, info: Info) -> set[str]:
+        """Return the entries of info that the function reads for N goals, in the dtypes of the environment."""
+        read: set[str] = set()
+
+        def call(achieved: Array, desired: Array, passed: Any) -> Any:
+            recorded = [RecordedInfo(row, read) for row in passed] if self.form.lists_info else RecordedInfo(passed, read)
+            return self.function(achieved, desired, recorded)
+
+        self.form.call(call, achieved, desired, info)
+        return read
+
+    def _failure(self, leading: tuple[int, ...], info: Info, problem: Exception) -> str:
+        """Return which call failed, and what may be done. A KeyError may be about info."""
+        entries = ", ".join(info) or "no entries"
+        hint = " If it reads other entries, name them in the option info_keys." if isinstance(problem, KeyError) else ""
+        return (
+            f"{self.name} failed for goals of leading shape {leading} and an info with {entries} ({_describe(problem)}). "
+            f"It must return one number for every goal that the environment produces, as it did when it was tried.{hint}"
+        )
+
+
+class RecordedInfo(dict[str, Any]):
+    """An info that records which of its entries are read."""
+
+    def __init__(self, info: Mapping[str, Any], read: set[str]) -> None:
+        super().__init__(info)
+        self.read = read
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.read.add(str(key))
+        return super().__contains__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return an entry, and record it."""
+        self.read.add(key)
+        return super().get(key, default)
+
+
+def _describe(problem: Exception) -> str:
+    """Return the error of a function, with its class unless it is ours."""
+    return str(problem) if isinstance(problem, GoalEnvError) else f"{type(problem).__name__}: {problem}"
 
 
 def reward_function(env: Environment) -> GoalFunction:
@@ -32,10 +225,28 @@ def reward_function(env: Environment) -> GoalFunction:
     The environment is reset. Reset it again before the next step.
     Raises GoalEnvError if there is none, if it fails, or if it returns NaN.
     """
-    function, problem = find_reward(env, sample_goals(env))
-    if problem:
-        warnings.warn(problem, UserWarning, stacklevel=2)
+    function, fault = find_reward(env, sample_goals(env))
+    if fault:
+        warnings.warn(fault, UserWarning, stacklevel=2)
     return function
+
+
+def terminated_function(env: Environment) -> GoalFunction | None:
+    """Return the environment's termination of goals: (achieved_goal, desired_goal, info) -> (...) bools, or None.
+
+    None if there is no `compute_terminated`, if it fails or contradicts a step, and if it returns False for a goal that is
+    reached (Fetch, Hand, mazes with continuing_task). Then no goal ends an episode. If it is wrong for a batch of goals, it
+    is called for each goal. The environment is reset.
+    """
+    return find_terminated(env, sample_goals(env))[0] if own_function(env, "compute_terminated") else None
+
+
+def success_function(env: Environment) -> GoalFunction | None:
+    """Return the environment's success of goals, or None. It is found like `terminated_function`, in `compute_success`.
+
+    `compute_success` takes (achieved_goal, desired_goal), or info besides.
+    """
+    return find_success(env, sample_goals(env))[0] if own_function(env, "compute_success") else None
 
 
 def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, str]:
@@ -48,65 +259,41 @@ def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, s
     try:
         trial, again = (Trial(compute, samples) for _ in range(2))
     except Exception as problem:
-        raise GoalEnvError(f"{name} failed ({describe(problem)}).") from problem
-    if not np.isfinite(trial.values[list(REQUIRED)]).all():
+        raise GoalEnvError(f"{name} failed ({_describe(problem)}).") from problem
+    if not np.isfinite(trial.values[REQUIRED]).all():
         raise GoalEnvError(f"{name} must return finite rewards, got {trial.values[:N_OBSERVED].tolist()}.")
     if not np.array_equal(trial.values, again.values, equal_nan=True):
         raise GoalEnvError(f"{name} returns other rewards on a second call. It must not be random.")
-    return _choose(trial, name)
-
-
-def terminated_function(env: Environment) -> GoalFunction | None:
-    """Return the environment's termination of goals: (achieved_goal, desired_goal, info) -> (...) bools, or None.
-
-    None if there is no `compute_terminated`, if it fails or contradicts a step, and if it returns False for a goal that is
-    reached (Fetch, Hand, mazes with continuing_task). Then no goal ends an episode. If it is wrong for a batch of goals, it
-    is called for each goal. The environment is reset.
-    """
-    if own_function(env, "compute_terminated") is None:
-        return None
-    return find_terminated(env, sample_goals(env))[0]
+    return trial.goal_function(name)
 
 
 def find_terminated(env: Environment, samples: SampleGoals) -> tuple[GoalFunction | None, str]:
     """Return the function of `terminated_function`, and what is wrong with the environment's own ("" if nothing)."""
-    compute = own_function(env, "compute_terminated")
-    if compute is None:
-        return None, ""
-    return _find_flag(compute, "compute_terminated", samples, samples.terminated, "terminated")
-
-
-def success_function(env: Environment) -> GoalFunction | None:
-    """Return the environment's success of goals, or None. It is found like `terminated_function`, in `compute_success`.
-
-    `compute_success` takes (achieved_goal, desired_goal), or info besides.
-    """
-    if own_function(env, "compute_success") is None:
-        return None
-    return find_success(env, sample_goals(env))[0]
+    return _find_flag(own_function(env, "compute_terminated"), samples, samples.terminated, "terminated")
 
 
 def find_success(env: Environment, samples: SampleGoals) -> tuple[GoalFunction | None, str]:
     """Return the function of `success_function`, and what is wrong with the environment's own ("" if nothing)."""
-    compute = own_function(env, "compute_success")
-    if compute is None:
-        return None, ""
-    return _find_flag(_with_info(compute), "compute_success", samples, read_success(samples.step_info), "success")
+    compute: Any = own_function(env, "compute_success")
+    if compute and not _takes_info(compute):
+        return _find_flag(lambda a, d, info: compute(a, d), samples, read_success(samples.step_info), "success")
+    return _find_flag(compute, samples, read_success(samples.step_info), "success")
 
 
 def _find_flag(
-    compute: Function, name: str, samples: SampleGoals, of_step: bool | None, word: str
+    compute: Function | None, samples: SampleGoals, of_step: bool | None, word: str
 ) -> tuple[GoalFunction | None, str]:
     """Return a function with truth values, and what is wrong with it. of_step: the value of the step; None: unknown."""
+    name = f"compute_{word}"
+    if compute is None:
+        return None, ""
     try:
         trial = Trial(compute, samples, is_flag=True)
     except Exception as problem:
-        return None, f"{name} failed, so it is not used ({describe(problem)})."
+        return None, f"{name} failed, so it is not used ({_describe(problem)})."
     if of_step is not None and trial.values[0] != of_step:
         return None, f"{name} contradicts a step with {word}={of_step}, so it is not used."
-    if not (trial.values > 0).any():
-        return None, ""
-    return _choose(trial, name)
+    return trial.goal_function(name) if (trial.values > 0).any() else (None, "")
 
 
 class Trial:
@@ -120,80 +307,73 @@ class Trial:
     def __init__(self, function: Function, samples: SampleGoals, is_flag: bool = False) -> None:
         self.function, self.samples, self.is_flag = function, samples, is_flag
         self.form = self._single_form()
-        self.values = self.values_of(samples)
-
-    def values_of(self, samples: SampleGoals) -> Array:
-        """Return the values of other goals with the same info. Raises what the function raises for required rows."""
-        return np.array([self._value(samples, row) for row in range(len(samples.achieved))])
-
-    def is_right(self, function: GoalFunction, dtype: str | None, expected: Array) -> bool:
-        """Return whether a function has the expected values for goals of this dtype, in every leading shape.
-
-        dtype: None: that of the environment. expected: (N,), NaN for goals that are left out.
-        """
-        rows = np.flatnonzero(np.isfinite(expected))
-        shapes = [*LEADING_SHAPES, (len(rows),)]
-        chosen = [np.resize(part, shape) for shape in shapes for part in (rows, rows[1:])]  # a failure first, or a success
-        try:
-            return all(self._agrees(function, dtype, each, expected) for each in chosen)
-        except GoalEnvError:
-            return False
-
-    def _agrees(self, function: GoalFunction, dtype: str | None, rows: Array, expected: Array) -> bool:
-        achieved, desired, info = self.samples.goals(rows)
-        if dtype is not None:
-            achieved, desired = achieved.astype(dtype), desired.astype(dtype)
-        wanted = expected[rows]
-        return np.allclose(function(achieved, desired, info), wanted, RTOL, ATOL * float(np.abs(wanted).max(initial=0.0)))
+        self.values = np.array([self._value(row) for row in range(len(samples.achieved))])
 
     def _single_form(self) -> CallForm:
         problems: list[Exception] = []
         for form in SINGLE_FORMS:
             try:
-                form.call(self.function, *self.samples.goals(list(REQUIRED)))
+                form.call(self.function, *self.samples.goals(REQUIRED))
                 return form
             except Exception as problem:
                 problems.append(problem)
         raise problems[0]
 
-    def _value(self, samples: SampleGoals, row: int) -> float:
+    def _value(self, row: int) -> float:
         try:
-            value = self.form.call(self.function, *samples.goals([row]))[0]
+            value = self.form.call(self.function, *self.samples.goals([row]))[0]
         except Exception:  # goals that were made up may lie off a grid, or not in a table
             if row in REQUIRED:
                 raise
             return np.nan
         return float(value != 0) if self.is_flag else float(value)
 
+    def goal_function(self, name: str) -> tuple[GoalFunction, str]:
+        """Return the function in the least expensive form that is right, and what is wrong with it for a batch."""
+        dtypes, shape = (self.samples.achieved.dtype, self.samples.desired.dtype), self.samples.achieved.shape[1:]
+        needs_float64 = self._needs_float64()
+        for form in (*BATCH_FORMS, self.form):
+            function = GoalFunction(self.function, name, shape, form, self.is_flag, dtypes, needs_float64)
+            if form is self.form or self._is_right(function):
+                break
+        fault = "is wrong for a batch of goals. It is called for each goal, which is slow. Return (N,) for (N, ...)."
+        return function, f"{name} {fault}" if form is self.form else ""
 
-def _choose(trial: Trial, name: str) -> tuple[GoalFunction, str]:
-    """Return the function in the least expensive form that is right, and what is wrong with the function."""
-    samples, needs_float64 = trial.samples, False
-    expected: dict[str | None, Array] = {None: trial.values}
-    for dtype in samples.stored:
+    def _is_right(self, function: GoalFunction) -> bool:
+        """Return whether a function has the values of this trial in every leading shape."""
+        rows = np.flatnonzero(np.isfinite(self.values))
+        shapes = [*LEADING_SHAPES, (len(rows),)]
+        chosen = [np.resize(part, shape) for shape in shapes for part in (rows, rows[1:])]  # a failure first, or a success
         try:
-            expected[dtype] = trial.values_of(samples.as_stored(dtype))
+            return all(self._agrees(function(*self.samples.goals(each)), self.values[each]) for each in chosen)
+        except GoalEnvError:
+            return False
+
+    def _agrees(self, values: Array, expected: Array) -> bool:
+        return np.allclose(values, expected, RTOL, ATOL * float(np.abs(expected).max(initial=0.0)))
+
+    def _needs_float64(self) -> bool:
+        """Return whether the function fails for goals of the environment after they were rounded to float32."""
+        achieved, desired, info = self.samples.goals(REQUIRED)
+        if desired.dtype.kind != "f":
+            return False
+        achieved, desired = (goal.astype(np.float32).astype(goal.dtype) for goal in (achieved, desired))
+        try:
+            self.form.call(self.function, achieved, desired, info)
+            return False
         except Exception:  # goals in a table are not found after rounding
-            needs_float64 = needs_float64 or dtype == "float32"
-    shape = samples.achieved.shape[1:]
-    for form in (*batch_forms(samples.dtypes), *row_forms(trial.form, samples.dtypes)):
-        function = GoalFunction(trial.function, name, shape, form, trial.is_flag, needs_float64)
-        if all(trial.is_right(function, dtype, values) for dtype, values in expected.items()):
-            break
-    is_batch = function.form.goals == "batch"
-    fault = f"{name} is wrong for a batch of goals. It is called for each goal, which is slow. Return (N,) for (N, ...)."
-    return function, "" if is_batch else fault
+            return True
 
 
-def _with_info(function: Callable[..., Any]) -> Function:
-    """Return a function of three arguments. function: of two or three."""
+def _takes_info(function: Callable[..., Any]) -> bool:
+    """Return whether a function takes three arguments, rather than two."""
     try:
         inspect.signature(function).bind(None, None, None)
     except TypeError:
-        return lambda achieved, desired, info: function(achieved, desired)
+        return False
     except ValueError:  # functions without a signature
         pass
-    return function
+    return True
 
 
 def read_success(info: Mapping[str, Any]) -> bool | None:

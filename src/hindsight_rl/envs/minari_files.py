@@ -22,7 +22,7 @@ from ..records import Array
 from ..storage import read_bytes, save_bytes
 
 DESCRIPTION, CONTENT = "metadata.json", "main_data.hdf5"
-OURS = "hindsight"  # the entry of the description that holds the checksum
+OURS = "hindsight_rl"  # the entry of the description that holds the checksum
 LARGEST_DESCRIPTION = 16 << 20  # bytes
 SMALLEST_EPISODE = 100  # bytes that an episode takes in a file at least, with all its names
 SMALLEST_OBJECT = 50  # bytes that an array or a group takes in a file at least

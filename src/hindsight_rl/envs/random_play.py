@@ -7,7 +7,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any
 
 import gymnasium
@@ -60,6 +60,13 @@ class RandomEpisode:
             self.observations[key].append(np.array(observation[key]))
 
 
+def play(
+    env: Environment, seed: int, max_steps: int, most_repeats: int = 1, start: Callable[[], Any] | None = None
+) -> RandomEpisode:
+    """Play random actions, each repeated for 1 to `most_repeats` steps, for at most `max_steps`. See `play_actions`."""
+    return play_actions(env, seed, islice(random_actions(env, seed, most_repeats), max_steps), start)
+
+
 def play_actions(
     env: Environment, seed: int, actions: Iterable[Any], start: Callable[[], Any] | None = None
 ) -> RandomEpisode:
@@ -80,7 +87,8 @@ def play_actions(
 def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Callable[[], Any] | None) -> RandomEpisode:
     episode = RandomEpisode(seed)
     try:
-        episode.append(start() if start else _first_observation(env, seed))
+        first, _ = (start(), None) if start else env.reset(seed=seed)
+        episode.append(first)
         for action in actions:
             observation, reward, terminated, truncated, info = step(env, action)
             episode.actions.append(action)
@@ -108,11 +116,6 @@ def step(env: Environment, action: Any) -> tuple[Any, float, Any, Any, Any]:
         return observation, float(reward), terminated, truncated, info
     except (TypeError, ValueError):
         raise TypeError(f"step must return reward as one number, got {reward!r}") from None
-
-
-def _first_observation(env: Environment, seed: int) -> Any:
-    observation, _ = env.reset(seed=seed)
-    return observation
 
 
 def describe_failure(problem: Exception) -> str:
@@ -150,11 +153,11 @@ def random_state_kept(env: Environment) -> Iterator[None]:
 def numeric_info(infos: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
     """Return arrays (T, ...) of the numeric entries that all T infos have."""
     columns = {key: [np.asarray(info.get(key)) for info in infos] for key in (infos[0] if infos else ())}
-    return {key: np.stack(values) for key, values in columns.items() if _is_numeric(values)}
-
-
-def _is_numeric(values: list[Array]) -> bool:
-    return all(value.dtype.kind in "biuf" and value.shape == values[0].shape for value in values)
+    return {
+        key: np.stack(values)
+        for key, values in columns.items()
+        if all(value.dtype.kind in "biuf" and value.shape == values[0].shape for value in values)
+    }
 
 
 def name_of(env: Environment) -> str:

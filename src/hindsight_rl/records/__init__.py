@@ -91,7 +91,7 @@ class ArraySpec:
         if isinstance(space, spaces.MultiDiscrete):
             low, high = space.start.ravel(), (space.start + space.nvec - 1).ravel()
             return cls(space.shape, "int64", tuple(low.astype(float).tolist()), tuple(high.astype(float).tolist()))
-        fix = "Wrap the environment in hindsight_rl.envs.flatten.FlattenGoalEnv."
+        fix = "Wrap the environment in hindsight_rl.envs.wrappers.FlattenGoalEnv."
         if name == ACTION_SPACE:  # how several actions become one is a choice of its author
             fix = "Convert its actions in a gymnasium.ActionWrapper whose action_space is one of these."
         raise GoalEnvError(

@@ -9,9 +9,9 @@ import gymnasium
 import numpy as np
 
 from ..agents.policy import Policy
+from ..envs.goal_env import APT_GL
 from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment
-from ..envs.rendering import APT_GL
 from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..extras import install_line
 from ..records import Array, Episode

@@ -19,7 +19,7 @@ from ..envs.check import CheckReport, check_goal_env
 from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, success_function, terminated_function
 from ..envs.minari_data import read_episodes
-from ..envs.step_counter import StepCounter
+from ..envs.wrappers import StepCounter
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..extras import install_line
 from ..options import STRUCTURE, ReplayOptions, Settings

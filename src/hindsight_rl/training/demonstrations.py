@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..envs.call_forms import GoalFunction
+from ..envs.goal_functions import GoalFunction
 from ..errors import FileError, InputError
 from ..records import BATCH_FIELDS, Batch, Episode
 from ..replay.buffer import HindsightBuffer
