@@ -1,4 +1,12 @@
-"""Making goal environments, reading their task, and comparing resets."""
+"""Making goal environments, by id too, rendering them, reading their task, and comparing resets."""
+
+import importlib
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -6,10 +14,19 @@ import pytest
 from gymnasium import spaces
 from line_env import Costly, Line, Scalar, near
 
-from hindsight_rl.envs.goal_env import change_of, make_goal_env, read_spec, resets_exactly, time_limit
+from hindsight_rl.envs.goal_env import (
+    PIP_MUJOCO,
+    change_of,
+    make_by_id,
+    make_goal_env,
+    prepare_rendering,
+    read_spec,
+    resets_exactly,
+    time_limit,
+)
 from hindsight_rl.envs.goal_functions import reward_function
 from hindsight_rl.envs.point_reach import PointReach
-from hindsight_rl.errors import GoalEnvError, OptionError
+from hindsight_rl.errors import GoalEnvError, MissingExtraError, OptionError, UnknownNameError
 
 
 def test_an_id_a_class_a_function_and_an_object_all_make_an_environment():
@@ -254,3 +271,202 @@ def test_wrappers_inside_a_registered_environment_belong_to_it():
 def test_a_vector_environment_is_refused_with_the_advice_to_pass_one():
     with pytest.raises(OptionError, match="Pass one environment, its id, or a function that makes one"):
         make_goal_env(gymnasium.make_vec("PointReach-v0", num_envs=2))
+
+
+@pytest.fixture
+def registered():
+    """Register ids for one test."""
+    added = []
+
+    def register(env_id, entry_point=Line, **options):
+        gymnasium.register(env_id, entry_point=entry_point, **options)
+        added.append(env_id)
+
+    yield register
+    for env_id in added:
+        gymnasium.registry.pop(env_id)
+
+
+@pytest.fixture
+def without_packages(monkeypatch):
+    """No simulator package can be imported."""
+
+    def import_module(name):
+        raise ModuleNotFoundError(f"No module named {name!r}")
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    monkeypatch.setattr(metadata, "version", lambda name: "3.9.0")
+
+
+def test_an_id_is_made_with_its_options_and_render_mode(registered):
+    registered("Line-v0")
+    env = make_by_id("Line-v0", "rgb_array", {"shift": 2.0})
+    assert (env.unwrapped.shift, env.render_mode) == (2.0, "rgb_array")
+
+
+@pytest.mark.parametrize(
+    ("env_id", "command"),
+    [
+        ("FetchReach-v4", r'pip install .*\[robotics\]"'),
+        ("PandaReach-v3", r'pip install .*\[panda\]"'),
+        ("parking-v0", r'pip install .*\[parking\]"'),
+        ("nowhere.at.all:Thing-v0", "nowhere.at.all"),
+    ],
+)
+def test_a_missing_package_is_named_with_the_command_that_installs_it(without_packages, env_id, command):
+    with pytest.raises(MissingExtraError, match=command):
+        make_by_id(env_id, None, {})
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ("3.2.7", '3.2.7 is installed, but 3.3 to 3.9 is needed. Try: pip install "mujoco>=3.3,<3.10"'),
+        ("3.10.0", ': pip install "mujoco>=3.3,<3.10"'),
+        ("4.0.1", "pip uninstall -y mujoco mujoco-core mujoco-studio && pip install"),
+    ],
+)
+def test_a_mujoco_out_of_range_is_named_with_the_command_that_fixes_it(monkeypatch, found, message):
+    monkeypatch.setattr(metadata, "version", lambda name: found)
+    with pytest.raises(MissingExtraError, match=message):
+        make_by_id("FetchReach-v4", None, {})
+
+
+def test_the_range_of_mujoco_is_the_one_of_the_project():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert PIP_MUJOCO.split('"')[1] in project["project"]["optional-dependencies"]["robotics"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("FetchReach-v1", "'FetchReach-v1' is not the newest version. Use 'FetchReach-v4'"),
+        ("FetchReach-v5", "'FetchReach-v5' is not registered. Did you mean.*'FetchReach-v4'"),
+        ("FetchReach", "Use 'FetchReach-v4'"),
+        ("FetchRaech-v4", "'FetchRaech-v4' is not registered. Did you mean.*'FetchReach-v4'"),
+    ],
+)
+def test_only_the_newest_version_of_a_simulators_id_is_accepted(registered, monkeypatch, given, message):
+    monkeypatch.setattr(importlib, "import_module", lambda name: None)
+    monkeypatch.setattr(metadata, "version", lambda name: "3.9.0")
+    if "FetchReach-v4" not in gymnasium.registry:
+        for version in (1, 4):
+            registered(f"FetchReach-v{version}", entry_point="gymnasium_robotics:FetchReach")
+    with pytest.raises(UnknownNameError, match=message):
+        make_by_id(given, None, {})
+
+
+@pytest.mark.filterwarnings("ignore:.*HandMade-v0 is out of date")
+def test_other_environments_may_have_several_versions_and_any_name(registered, without_packages):
+    registered("HandMade-v0")
+    registered("HandMade-v1")
+    assert isinstance(make_by_id("HandMade-v0", None, {}).unwrapped, Line)
+
+
+@pytest.mark.parametrize("given", ["PointRaech-v0", "pointreach-v0", "PointReach-0"])
+def test_a_misspelt_id_names_the_nearest(given):
+    with pytest.raises(UnknownNameError, match=r"is not registered. Did you mean .*'PointReach-v0'"):
+        make_by_id(given, None, {})
+
+
+def test_an_id_of_a_package_that_was_not_imported_names_the_form_that_imports_it():
+    with pytest.raises(UnknownNameError, match="write PACKAGE:highway-v0"):
+        make_by_id("highway-v0", None, {})
+
+
+def test_an_error_of_the_constructor_is_reported_with_the_options(registered):
+    registered("Line-v0")
+    with pytest.raises(GoalEnvError, match=r"Line-v0 cannot be made with the options \{'shfit': 1\}.*shfit"):
+        make_by_id("Line-v0", None, {"shfit": 1})
+    with pytest.raises(OptionError, match="dt of PointReach"):
+        make_by_id("PointReach-v0", None, {"dt": -1})
+
+
+def test_an_import_that_fails_without_opengl_names_the_libraries(monkeypatch):
+    def import_module(name):
+        raise AttributeError("'NoneType' object has no attribute 'glGetError'")
+
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    monkeypatch.setattr(metadata, "version", lambda name: "3.9.0")
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    with pytest.raises(MissingExtraError, match=r"MUJOCO_GL=egl .*apt-get install -y libegl1"):
+        make_by_id("FetchReach-v4", None, {})
+    monkeypatch.delenv("MUJOCO_GL")
+    with pytest.raises(AttributeError):
+        make_by_id("FetchReach-v4", None, {})
+
+
+def test_a_missing_dependency_of_the_environment_is_a_missing_extra(registered):
+    def make():
+        raise gymnasium.error.DependencyNotInstalled("no physics")
+
+    registered("Line-v0", make)
+    with pytest.raises(MissingExtraError, match="no physics"):
+        make_by_id("Line-v0", None, {})
+
+
+def test_a_module_before_the_id_is_imported_first(registered, monkeypatch):
+    monkeypatch.setattr(importlib, "import_module", lambda name: registered("Line-v0") if name == "line_env" else None)
+    assert isinstance(make_by_id("line_env:Line-v0", None, {}).unwrapped, Line)
+
+
+def test_output_from_c_goes_to_stderr():
+    code = (
+        "import ctypes\nfrom hindsight_rl.envs.goal_env import _c_output_on_stderr\nlibrary = ctypes.CDLL(None)\n"
+        "library.puts(b'before')\nlibrary.fflush(None)\nwith _c_output_on_stderr():\n    library.puts(b'from C')\n"
+        "print('after')"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("before\nafter\n", "from C\n")
+
+
+@pytest.mark.parametrize(
+    ("display", "chosen", "render_mode", "expected"),
+    [
+        (None, None, "rgb_array", "egl"),
+        (None, "osmesa", "rgb_array", "osmesa"),
+        (":0", None, "rgb_array", None),
+        (None, None, None, None),
+    ],
+)
+def test_egl_is_selected_without_a_display(monkeypatch, display, chosen, render_mode, expected):
+    monkeypatch.setattr("sys.platform", "linux")
+    for name, value in {"DISPLAY": display, "MUJOCO_GL": chosen, "WAYLAND_DISPLAY": None}.items():
+        monkeypatch.setenv(name, value or "")
+        if value is None:
+            monkeypatch.delenv(name)
+    prepare_rendering(render_mode)
+    assert os.environ.get("MUJOCO_GL") == expected
+
+
+def test_a_window_without_a_display_is_an_error(monkeypatch):
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    with pytest.raises(GoalEnvError, match="rgb_array"):
+        prepare_rendering("human")
+
+
+class Blind(Line):
+    def render(self):
+        raise RuntimeError("no OpenGL")
+
+
+def test_an_environment_that_cannot_be_rendered_is_an_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    monkeypatch.delitem(sys.modules, "mujoco")
+    with pytest.raises(GoalEnvError, match=r"Blind cannot be rendered .*no OpenGL"):
+        make_goal_env(Blind, "rgb_array")
+    with pytest.raises(GoalEnvError, match=r"cannot be rendered .*returned None"):
+        make_goal_env(type("Empty", (Line,), {"render": lambda self: None}), "rgb_array")
+    monkeypatch.setitem(sys.modules, "mujoco", sys)
+    with pytest.raises(MissingExtraError, match="apt-get install -y libegl1 libgl1-mesa-dri"):
+        make_goal_env(Blind, "rgb_array")
+
+
+def test_rendering_once_keeps_the_random_state():
+    env, other = Line(render_mode="rgb_array"), Line()
+    env.reset(seed=3)
+    other.reset(seed=3)
+    make_goal_env(env, "rgb_array")
+    assert np.array_equal(env.reset()[0]["observation"], other.reset()[0]["observation"])

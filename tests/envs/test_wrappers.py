@@ -1,10 +1,12 @@
-"""Nested observations and goals become flat arrays."""
+"""Wrappers: flat observations and goals, further columns, recomputed rewards."""
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from line_env import Line
+from line_env import Line, near
 
+from hindsight_rl import HER, AddColumns, BitFlipping, PointReach, ReplayOptions, make_buffer
 from hindsight_rl.envs.check import check_goal_env
 from hindsight_rl.envs.goal_env import make_goal_env, read_spec
 from hindsight_rl.envs.goal_functions import reward_function, terminated_function
@@ -144,3 +146,121 @@ def test_actions_that_cannot_be_used_need_another_wrapper():
             GoalEnvError, match=r"the action space, got a Tuple space\. Convert its actions in a gymnasium\."
         ):
             make_goal_env(each)
+
+
+def position(observation):
+    return observation[:2]
+
+
+def ahead(observation):
+    return observation[:2] + 0.1 * observation[2:]
+
+
+def speed(observation):
+    return np.linalg.norm(observation[2:])
+
+
+def make():
+    return AddColumns(PointReach(max_steps=10), position, ahead, speed)
+
+
+def test_columns_follow_the_observation():
+    env = make()
+    first, _ = env.reset(seed=0)
+    second, *_ = env.step(np.array([1.0, -1.0], np.float32))
+    for row in (first["observation"], second["observation"]):
+        assert row.dtype == np.float32
+        columns = np.concatenate([row[:2], ahead(row[:4]), [speed(row[:4])]]).astype(np.float32)
+        assert row[4:].tolist() == columns.tolist()
+        assert row in env.observation_space["observation"]
+    assert second["achieved_goal"].tolist() == second["observation"][:2].tolist()
+    assert check_goal_env(make).ok
+
+
+def test_a_subgoal_may_be_a_pair_of_functions():
+    subgoal = "stop achieved=4,5 goal=6,7 tolerance=0.01 switch_distance=0.02"
+    options = {"hidden": (8,), "random_steps": 20, "updates_per_step": 1.0, "eval_every": 0, "agent": "ddpg"}
+    with HER(make, subgoals=(subgoal,), structure="declared", **options) as model:
+        model.learn(60)
+        batch = model.trainer.buffer.sample(64)
+        here = batch.subgoal == 1
+        assert np.array_equal(batch.achieved_goal[here], batch.observation[here][:, 4:6])
+        assert model.trainer.counts.updates == 40
+
+
+def test_bits_cannot_have_columns():
+    with pytest.raises(GoalEnvError, match="needs a flat observation of floats"):
+        AddColumns(BitFlipping(4), position)
+
+
+class Shaped(Line):
+    """Its step returns minus the distance, its compute_reward 0 near the goal, else -1."""
+
+    def reward(self, observation, info):
+        return -float(np.abs(observation["achieved_goal"] - self.goal).sum())
+
+
+class Moving(Shaped):
+    """The goal moves when it is reached: the reward of the step is that of the goal before."""
+
+    def observe(self):
+        goal = self.goal.copy()
+        here = np.full(2, self.place, np.float32)
+        self.goal = goal + 5 if near(here, goal) else goal
+        return {"observation": here, "achieved_goal": here.copy(), "desired_goal": self.goal.copy()}
+
+
+def test_the_check_offers_to_train_on_compute_reward_and_accepts_it():
+    report = check_goal_env(Shaped())
+    assert [f.name for f in report.of("error")] == ["reward values"]
+    (found,) = report.of("error")
+    assert "or train on compute_reward instead: --reward recompute, or reward='recompute'" in found.sentence
+    report = check_goal_env(Shaped(), reward="recompute")
+    assert {f.level for f in report.findings} == {"ok"}, str(report)
+    with pytest.raises(OptionError, match="`reward` must be 'step' or 'recompute'"):
+        check_goal_env(Shaped(), reward="computed")
+
+
+@pytest.mark.parametrize("kind", [Shaped, Moving])
+def test_each_step_has_the_reward_of_its_goals(kind):
+    env = make_goal_env(kind, reward="recompute")
+    observation, _ = env.reset(seed=3)
+    for _ in range(10):
+        goal = observation["desired_goal"]
+        observation, reward, *_ = env.step(env.action_space.sample())
+        assert reward == near(observation["achieved_goal"], goal) - 1.0
+    assert (read_spec(env).reward_low, read_spec(env).reward_high) == (-1.0, 0.0)
+
+
+def test_a_run_trains_on_compute_reward():
+    options = {"agent": "td3", "hidden": (8,), "random_steps": 30, "updates_per_step": 0.1}
+    maker = lambda: gymnasium.wrappers.TimeLimit(Shaped(), 10)  # noqa: E731
+    with pytest.raises(GoalEnvError, match="reward='recompute'"):
+        HER(maker, **options)
+    with HER(maker, reward="recompute", **options) as model:
+        batch = model.learn(60).trainer.buffer.sample(500)
+        distance = np.linalg.norm(batch.next_achieved_goal - batch.goal, axis=1)
+        assert (batch.reward == np.where(distance < 0.5, 0, -1)).all()
+        assert set(model.trainer.buffer.timeline.rows["reward"].tolist()) <= {-1.0, 0.0}
+        assert set(model.evaluate(2).outcomes[0].episode_return.as_integer_ratio()) & {1}  # a whole number
+
+
+def test_a_buffer_recomputes_the_rewards_of_all_samples():
+    env = Shaped()
+    with pytest.warns(UserWarning, match="reward values"):
+        make_buffer(env, 100)
+    buffer = make_buffer(env, 100, ReplayOptions(reward="recompute"))
+    observation, _ = env.reset(seed=1)
+    for _ in range(10):
+        before, action = observation, env.action_space.sample()
+        observation, reward, terminated, truncated, info = env.step(action)
+        buffer.add(before, action, reward, observation, terminated, truncated, info)
+    batch = buffer.sample(200)
+    assert (~batch.is_relabelled).any()
+    distance = np.linalg.norm(batch.next_achieved_goal - batch.goal, axis=1)
+    assert (batch.reward == np.where(distance < 0.5, 0, -1)).all()
+
+
+def test_an_extra_reward_contradicts_it():
+    with pytest.raises(OptionError, match="`extra_reward` adds what compute_reward leaves out"):
+        ReplayOptions(extra_reward=True, reward="recompute")
