@@ -11,12 +11,21 @@ import pytest
 import hindsight_rl
 
 ROOT = Path(hindsight_rl.__file__).parent
-BASE = {"errors", "extras", "memory", "records", "storage", "options"}  # plain data that every folder may import
+BASE = {
+    "errors",
+    "extras",
+    "memory",
+    "records",
+    "storage",
+    "options",
+    "task_structure",
+}  # plain data that every folder may import
 COMMAND_LINE = {"cli", "commands", "__main__"}  # may import everything, and nothing else may import it
 MAY_IMPORT = {  # folder or top module: what it may import of the package. A module that is not listed may import everything
     "errors": set(),
     "memory": set(),
     "records": BASE,
+    "task_structure": BASE,
     "storage": BASE,
     "options": BASE,
     "envs": BASE,
@@ -31,6 +40,7 @@ MAY_IMPORT = {  # folder or top module: what it may import of the package. A mod
 }
 MAY_NOT_IMPORT = {  # packages that a layer must not import
     "records": {"torch", "numba"},
+    "task_structure": {"torch", "gymnasium"},
     "errors": {"torch", "numba", "gymnasium", "numpy"},
     "envs": {"torch", "numba", "mujoco"},
     "replay": {"torch", "gymnasium"},

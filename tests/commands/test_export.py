@@ -14,7 +14,7 @@ from hindsight_rl.errors import MissingExtraError
 from hindsight_rl.options import AGENT_OPTIONS, DISCRETE_AGENTS
 from hindsight_rl.recipes import load_recipe
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
-from hindsight_rl.structure.waypoints import find_waypoints
+from hindsight_rl.task_structure.waypoints import Waypoints
 from hindsight_rl.training.resolve import resolve_settings
 from hindsight_rl.training.saved_model import SavedModel
 
@@ -41,8 +41,8 @@ def trained(name, observation=NUMBERS, goal=GOAL, **options):
     agent = make_agent(name, spec, options, seed=1)
     observed = [rows_of(array, rng) for array in (observation, goal, goal)]
     agent.observe(Episode(*observed, np.zeros((ROWS - 1, 3)), np.zeros(ROWS - 1)))
-    if agent.waypoints.places.size:
-        agent.waypoints = find_waypoints([observed[1]], len(agent.waypoints.places))
+    if agent.waypoints.waypoints.size:
+        agent.waypoints = Waypoints.plan([observed[1]], len(agent.waypoints.waypoints))
     settings = replace(resolve_settings(load_recipe("default"), spec, name, {}), agent_options=options)
     return SavedModel.take(agent, settings, spec, {}), [rows_of(array, rng) for array in (observation, goal, goal)]
 

@@ -126,8 +126,8 @@ def test_extra_reward_is_refused_with_subgoals():
         make_buffer(extra_reward=True)
 
 
-FIRST = "reach achieved=0 goal=1 tolerance=0.5 switch_distance=1 numbers=0 placed=0.5"
-OTHER = "reach achieved=0 goal=2 tolerance=0.25 switch_distance=1 numbers=1 placed=0.5"
+FIRST = "reach achieved=0 goal=1 tolerance=0.5 switch_distance=1 dimensions=0 placed=0.5"
+OTHER = "reach achieved=0 goal=2 tolerance=0.25 switch_distance=1 dimensions=1 placed=0.5"
 
 
 def test_samples_of_a_chain():

@@ -8,8 +8,8 @@ from tiny import buffer_of
 
 from hindsight_rl import Episode, GoalSpec, HindsightBuffer, PointReach
 from hindsight_rl.errors import OptionError
-from hindsight_rl.records.symmetries import Symmetries
-from hindsight_rl.replay import transforms
+from hindsight_rl.task_structure import samples
+from hindsight_rl.task_structure.symmetries import SymmetryGroup
 
 QUARTER = "o0=-o1 o1=o0 o2=-o3 o3=o2 g0=-g1 g1=g0 a0=-a1 a1=a0"
 MIRROR = "o0=-o0 o2=-o2 g0=-g0 a0=-a0"
@@ -36,11 +36,11 @@ def of_row(buffer, row):
 def test_the_compiled_symmetry_equals_the_slow_one(dtype):
     generator = np.random.default_rng(0)
     spec = GoalSpec.from_spaces(ENV.observation_space, ENV.action_space)
-    maps = Symmetries(("o0=0.3-o1 o1=o0",), spec).maps["observation"]
+    maps = SymmetryGroup(("o0=0.3-o1 o1=o0",), spec).maps["observation"]
     values, element = generator.standard_normal((50, 4)).astype(dtype), generator.integers(len(maps.source), size=50)
     transformed = [values.copy(), values.copy()]
     slow_kernels.apply_symmetry(transformed[0], element, maps.source, maps.factor, maps.offset)
-    transforms.apply_symmetry(transformed[1], element, maps.source, maps.factor, maps.offset)
+    samples.apply_symmetry(transformed[1], element, maps.source, maps.factor, maps.offset)
     assert transformed[0].tobytes() == transformed[1].tobytes()
     assert transformed[0].tobytes() != values.tobytes()
 

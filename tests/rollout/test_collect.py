@@ -171,7 +171,7 @@ def test_an_episode_that_gets_stuck_and_then_explores_is_unguided(monkeypatch):
     spec = setups.policy_spec(n_waypoints=2)
     (first,) = Collector(setups.setup(setups.short)).collect(Job(0, TRAINING, (0,), setups.weights()))
     places = np.stack([first.achieved_goal[0], first.desired_goal[0]])
-    weights = replace(setups.weights(), places=places, next_place=np.array([[0, 1], [0, 1]], np.int16))
+    weights = replace(setups.weights(), waypoints=places, next_waypoint=np.array([[0, 1], [0, 1]], np.int16))
 
     def collect(roaming_episodes, **options):
         exploration = Exploration(0.0, 0.0, roaming_episodes=roaming_episodes, **options)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from hindsight_rl.records.waypoints import GOAL, Waypoints
 from hindsight_rl.rollout.roaming import BEYOND, STILL, RoamingActor
+from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
 
 PLACES = np.array([[0.0], [1.0], [10.0]], np.float32)
 WAYPOINTS = Waypoints(PLACES, np.array([[0, 1, 1], [0, 1, GOAL], [GOAL, GOAL, 2]], np.int16))

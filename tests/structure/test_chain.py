@@ -6,17 +6,17 @@ from pusher import RADIUS, Pusher, options_of, play, repeated_random_actions
 from two_things import COLUMNS, SPEC, THRESHOLD, TwoThings, compute_reward
 
 from hindsight_rl.records import Episode
-from hindsight_rl.records.subgoals import parse_subgoals
-from hindsight_rl.records.symmetries import Symmetries
 from hindsight_rl.rollout.probing import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.chain import Chain, count_moved
 from hindsight_rl.structure.contact import find_onsets
 from hindsight_rl.structure.objects import find_objects
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.success import find_success_distance, ignores_exchange
-from hindsight_rl.structure.symmetries import Symmetry
 from hindsight_rl.structure.workspace import find_workspace
+from hindsight_rl.task_structure.subgoals import Subgoals
+from hindsight_rl.task_structure.symmetries import SymmetryGroup
 
 
 def structure_of(world):
@@ -87,7 +87,7 @@ def test_the_tool_and_both_objects_are_found(inferred):
 
 def test_each_object_has_a_subgoal(inferred):
     structure = inferred[0]
-    first, other = parse_subgoals(options_of(structure)["subgoals"], SPEC)
+    first, other = Subgoals(options_of(structure)["subgoals"], SPEC)
     assert (first.achieved.columns, first.goal.columns, first.numbers) == ((0, 1), (2, 3), (0, 1))
     assert (other.achieved.columns, other.goal.columns, other.numbers) == ((0, 1), (4, 5), (2, 3))
     assert first.tolerance < RADIUS < first.switch_distance
@@ -104,15 +104,15 @@ def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
         ((), (0, 1)),
     ]
     texts = options_of(structure)["symmetries"]
-    assert len(Symmetries(texts, SPEC)) == 16
+    assert len(SymmetryGroup(texts, SPEC)) == 16
     assert texts[3] == "o2=o4 o3=o5 o4=o2 o5=o3 o6=o8 o7=o9 o8=o6 o9=o7 g0=g2 g1=g3 g2=g0 g3=g1"
-    mirrored = Symmetries(texts[:1], SPEC).transformed("goal", np.array([[0.1, 0.2, 0.3, 0.4]]), 1)
+    mirrored = SymmetryGroup(texts[:1], SPEC).transformed("goal", np.array([[0.1, 0.2, 0.3, 0.4]]), 1)
     assert mirrored[0] == pytest.approx([-0.1, 0.2, -0.3, 0.4], abs=0.02)
 
 
 @pytest.mark.parametrize(("objects", "holds"), [((), True), ((0, 1), False)])
 def test_an_exchange_of_objects_must_be_more_exact_than_a_mirror(objects, holds):
-    assert Symmetry((), "", error=1.5, error_plain=1.0, objects=objects).holds == holds
+    assert SymmetryVerdict((), "", error=1.5, error_plain=1.0, objects=objects).holds == holds
 
 
 def test_objects_are_exchanged_only_if_rewards_ignore_it():
@@ -145,7 +145,7 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     structure = structure_of(TwoThings(0, order, scale))[0]
     assert structure.contact.tool == tuple(place[list(plain.contact.tool)])
     seen = rng.uniform(-1, 1, (5, 12))
-    found, expected = (parse_subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
+    found, expected = (Subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
     for one, other in zip(found, expected, strict=True):
         assert one.distance((seen * scale)[:, order]) == pytest.approx(other.distance(seen), rel=1e-4)
         assert one.numbers == other.numbers

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hindsight_rl import HER
-from hindsight_rl.records.symmetries import Symmetries
+from hindsight_rl.task_structure.symmetries import SymmetryGroup
 
 gymnasium_robotics = pytest.importorskip("gymnasium_robotics")
 pytestmark = pytest.mark.simulator
@@ -52,4 +52,4 @@ def test_the_structure_of_shuffled_and_padded_columns_is_that_of_fetch_push(scal
         assert set(PLACE[[0, 1, 3, 4]]) <= set(hidden)
         assert not set(PLACE[[6, 7, 8, 14, 15, 20, 21]]) & set(hidden)
         assert set(np.setdiff1d(np.arange(N_PADDED), PLACE)) <= set(hidden)
-        assert len(Symmetries(model.settings.replay.symmetries, model.spec)) == 8
+        assert len(SymmetryGroup(model.settings.replay.symmetries, model.spec)) == 8

@@ -7,16 +7,16 @@ from pusher import COLUMNS, RADIUS, SPEC, Pusher, options_of, play, repeated_ran
 from hindsight_rl.errors import InputError
 from hindsight_rl.options import STRUCTURE
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
-from hindsight_rl.records.subgoals import parse_subgoals
-from hindsight_rl.records.symmetries import Symmetries
 from hindsight_rl.rollout.probing import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.contact import is_at_task
 from hindsight_rl.structure.inertia import Inertia
 from hindsight_rl.structure.infer import _hidden_columns
 from hindsight_rl.structure.rest import Rest
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.symmetries import Symmetry
+from hindsight_rl.task_structure.subgoals import Subgoals
+from hindsight_rl.task_structure.symmetries import SymmetryGroup
 
 
 class Walled(Pusher):
@@ -65,7 +65,7 @@ def test_the_tool_is_found_and_the_distance_of_contact(inferred):
     assert structure.copies.columns == COLUMNS["object"]
     assert structure.contact.tool == COLUMNS["tool"]
     assert structure.contact.distances[1] == pytest.approx(RADIUS, abs=0.02)
-    (subgoal,) = parse_subgoals(options_of(structure)["subgoals"], SPEC)
+    (subgoal,) = Subgoals(options_of(structure)["subgoals"], SPEC)
     assert (subgoal.achieved.columns, subgoal.goal.columns) == (COLUMNS["tool"], COLUMNS["object"])
     assert subgoal.tolerance < RADIUS < subgoal.switch_distance
 
@@ -85,7 +85,7 @@ def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):
         ((1,), True),
         ((0, 1), True),
     ]
-    assert len(Symmetries(options_of(structure)["symmetries"], SPEC)) == 8
+    assert len(SymmetryGroup(options_of(structure)["symmetries"], SPEC)) == 8
 
 
 def shifted(episode, by):
@@ -152,9 +152,9 @@ def test_steps_at_the_task_are_those_where_goals_and_starts_lie_and_within_conta
 def test_a_mirror_that_follows_from_a_quarter_turn_hides_places_too(turn_error, hidden):
     contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0)
     symmetries = [
-        Symmetry((0,), "", error=2.0, error_plain=1.0),
-        Symmetry((1,), "", error=1.0, error_plain=1.0),
-        Symmetry((0, 1), "", error=turn_error, error_plain=1.0),
+        SymmetryVerdict((0,), "", error=2.0, error_plain=1.0),
+        SymmetryVerdict((1,), "", error=1.0, error_plain=1.0),
+        SymmetryVerdict((0, 1), "", error=turn_error, error_plain=1.0),
     ]
     assert _hidden_columns(range(5), [4], contact, symmetries) == hidden
 
@@ -197,10 +197,10 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     assert structure.hidden == tuple(sorted(place[list(plain.hidden)]))
     seen = rng.uniform(-1, 1, (5, 10))
     shown = (seen * scale)[:, order]
-    (subgoal,), (expected,) = (parse_subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
+    (subgoal,), (expected,) = (Subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
     assert subgoal.distance(shown) == pytest.approx(expected.distance(seen), rel=1e-4)
     assert subgoal.tolerance == pytest.approx(expected.tolerance, rel=0.05)
-    group, plain_group = (Symmetries(options_of(each)["symmetries"], SPEC) for each in (structure, plain))
+    group, plain_group = (SymmetryGroup(options_of(each)["symmetries"], SPEC) for each in (structure, plain))
     assert len(group) == len(plain_group) == 8
     for element in range(8):
         transformed = group.transformed("observation", shown, element)[:, place] / scale
@@ -220,7 +220,7 @@ def test_the_unit_of_length_does_not_matter(inferred, unit):
     assert found.contact.tool == expected.contact.tool
     assert found.contact.distances == pytest.approx([unit * distance for distance in expected.contact.distances])
     assert options_of(found).keys() == options_of(expected).keys()
-    one, other = (Symmetries(options_of(each)["symmetries"], SPEC) for each in (found, expected))
+    one, other = (SymmetryGroup(options_of(each)["symmetries"], SPEC) for each in (found, expected))
     assert len(one) == len(other) == 8
     assert np.abs(one.maps["goal"].offset - unit * other.maps["goal"].offset).max() <= 1e-3 * unit
 

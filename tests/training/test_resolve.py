@@ -354,7 +354,7 @@ def test_symmetries_that_keep_the_given_subgoals_stay():
 
 
 def test_a_chain_of_given_subgoals_keeps_all_symmetries():
-    chain = f"{REACH_POINT} numbers=0,1 placed=0.1"
+    chain = f"{REACH_POINT} dimensions=0,1 placed=0.1"
     found = chosen(symmetries=(MIRROR_X, MIRROR_Y))
     assert without_contradictions(found, {"subgoals": (chain,)}, POINT_SPEC) == (found, {})
 

@@ -13,7 +13,7 @@ from ..errors import FileError
 from ..options import ActorCriticOptions
 from ..records import OBSERVATION_KEYS
 from ..records.reward_scale import RewardScale, scale_as_array, scale_from_array
-from ..records.waypoints import Waypoints
+from ..task_structure.waypoints import Waypoints
 from .policy import Exploration, PolicyWeights
 
 if TYPE_CHECKING:  # only the algorithms load torch
@@ -115,7 +115,7 @@ class Agent:
 
     def _copy(self, flat: Tensor) -> PolicyWeights:
         mean, scale = self.algorithm.preprocessor.normalizer.mean_and_scale()
-        return PolicyWeights(flat.cpu().numpy().copy(), mean, scale, self.waypoints.places, self.waypoints.next_place)
+        return PolicyWeights(flat.cpu().numpy().copy(), mean, scale, self.waypoints.waypoints, self.waypoints.next_waypoint)
 
     def input_statistics(self) -> dict[str, float]:
         """Return running mean and standard deviation, averaged over observation (`stats_o`) and goal (`stats_g`)."""
@@ -151,7 +151,7 @@ class Agent:
         preprocessor.refresh()
         self.n_updates, self.reward_scale = int(state["n_updates"]), scale
         if self._waypoint_state():
-            self.waypoints = Waypoints(state["places"], state["next_place"])
+            self.waypoints = Waypoints(state["waypoints"], state["next_waypoint"])
 
     def _waypoint_state(self) -> dict[str, Array]:
         return asdict(self.waypoints) if self.policy_spec.options.n_waypoints else {}

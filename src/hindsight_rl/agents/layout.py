@@ -6,7 +6,7 @@ NumPy only.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import GoalEnvError, OptionError
 from ..options.agent import InputOptions
 from ..records import ArraySpec, Episode
-from ..records.subgoals import Subgoal
+from ..task_structure.subgoals import Subgoal
 from .images import ImageEncoding
 
 Array = npt.NDArray[Any]
@@ -302,7 +302,7 @@ class Normalizer:
     GOAL_FRACTION of the spread of the goals if that is smaller, so that goals in kilometres are seen like those in metres.
     """
 
-    def __init__(self, layout: Layout, subgoals: Sequence[Subgoal] = ()) -> None:
+    def __init__(self, layout: Layout, subgoals: Iterable[Subgoal] = ()) -> None:
         self.layout, self.subgoals = layout, subgoals
         self.moments = {
             name: RunningMoments(array.size if feature_of(array) == "number" else 0)

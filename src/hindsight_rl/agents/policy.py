@@ -15,8 +15,8 @@ from ..errors import GoalEnvError, InputError, OptionError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
 from ..records import ArraySpec, GoalSpec
 from ..records.probing import Probing
-from ..records.subgoals import TASK, Subgoal, acting_goal, acting_goals, count_subgoals, parse_subgoals
-from ..records.waypoints import GOAL, Waypoints
+from ..task_structure.subgoals import TASK, Subgoals
+from ..task_structure.waypoints import GOAL, Waypoints
 from .images import ImageEncoding, convolution_views, encode
 from .layout import Layout
 
@@ -57,7 +57,7 @@ class PolicySpec:
     task: shapes and bounds of observations, goals and actions.
     options: of the agent; its type says how the policy acts.
 
-    Raises GoalEnvError if the agent cannot act in this action space, and what Layout and `parse_subgoals` raise.
+    Raises GoalEnvError if the agent cannot act in this action space, and what Layout and Subgoals raise.
     """
 
     task: GoalSpec
@@ -95,17 +95,17 @@ class PolicySpec:
     @cached_property
     def layout(self) -> Layout:
         """Return the columns of the network input."""
-        return Layout(self.task.observation, self.task.goal, self.options, count_subgoals(self.parsed_subgoals))
+        return Layout(self.task.observation, self.task.goal, self.options, self.parsed_subgoals.n_indices)
 
     @property
     def subgoals(self) -> tuple[str, ...]:
-        """Return the texts of the subgoals, see `hindsight_rl.records.subgoals`."""
+        """Return the texts of the subgoals, see `hindsight_rl.task_structure.subgoals`."""
         return self.options.subgoals if isinstance(self.options, ActorCriticOptions) else ()
 
     @cached_property
-    def parsed_subgoals(self) -> tuple[Subgoal, ...]:
+    def parsed_subgoals(self) -> Subgoals:
         """Return the subgoals in their order."""
-        return parse_subgoals(self.subgoals, self.task)
+        return Subgoals(self.subgoals, self.task)
 
     @property
     def n_actions(self) -> int:
@@ -140,10 +140,10 @@ class PolicySpec:
         for name in ("input_mean", "input_scale"):
             _require_vector(name, getattr(weights, name), self.layout.size)
         _require_vector("flat", weights.flat, self.n_weights)
-        n, places, table = self.options.n_waypoints, weights.places, weights.next_place
+        n, positions, table = self.options.n_waypoints, weights.waypoints, weights.next_waypoint
         is_table = table.shape == (n, n) and bool(((table >= GOAL) & (table < n)).all())
-        if n and (places.shape != (n, self.task.goal.size) or not is_table):
-            raise InputError(f"Expected {n} places and a table of their numbers, got {places.shape} and {table.shape}.")
+        if n and (positions.shape != (n, self.task.goal.size) or not is_table):
+            raise InputError(f"Expected {n} waypoints and a table of them, got {positions.shape} and {table.shape}.")
 
 
 def _require_vector(name: str, array: Array, size: int) -> None:
@@ -174,14 +174,14 @@ class PolicyWeights:
 
     flat: (n_weights,), read by `convolution_views` (with images) and `layer_views`.
     input_mean, input_scale: (input_size,) each; the network sees (x - mean) * scale.
-    places, next_place: of `Waypoints`; empty without waypoints.
+    waypoints, next_waypoint: of `Waypoints`; empty without waypoints.
     """
 
     flat: Array
     input_mean: Array
     input_scale: Array
-    places: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    next_place: Array = field(default_factory=lambda: np.zeros((0, 0), np.int16))
+    waypoints: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    next_waypoint: Array = field(default_factory=lambda: np.zeros((0, 0), np.int16))
 
     def __repr__(self) -> str:
         return f"PolicyWeights({self.flat.size:,} weights, {self.input_mean.size} inputs)"
@@ -197,7 +197,7 @@ class Exploration:
     samples: a Gaussian policy samples its action.
     guided_episodes: probability that an episode is guided to the subgoals.
     guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
-    roaming_episodes: probability that an episode seeks one of the policy's places after another.
+    roaming_episodes: probability that an episode seeks one of the policy's waypoints after another.
     random_scale: where every action is random, it is from the middle of the action range, so wide relative to it.
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
@@ -256,7 +256,7 @@ class Policy:
     def load(self, weights: PolicyWeights) -> None:
         """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
         self.spec.check(weights)
-        self._waypoints = Waypoints(weights.places, weights.next_place) if self.spec.options.n_waypoints else None
+        self._waypoints = Waypoints(weights.waypoints, weights.next_waypoint) if self.spec.options.n_waypoints else None
         n_layer_weights = count_weights(self.spec.layer_sizes)
         views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
         self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
@@ -386,19 +386,18 @@ class Policy:
         """Return the normalized network input, (*leading, input_size) float32.
 
         leading: the axes before those of one observation.
-        observed: observations, achieved goals and desired goals; subgoals replace the goals as in `acting_goals`.
+        observed: observations, achieved goals and desired goals; subgoals replace the goals as in `Subgoals.acting_goals`.
         """
         observation, achieved_goal, goal = observed
         subgoal: Array | int = TASK
         if self._waypoints is not None:
             goal = self._waypoints.toward(np.asarray(achieved_goal), np.asarray(goal))
         if self.spec.parsed_subgoals and not leading:
-            subgoal, achieved_goal, goal = acting_goal(
-                self.spec.parsed_subgoals, np.asarray(observation), achieved_goal, goal, is_guided
+            subgoal, achieved_goal, goal = self.spec.parsed_subgoals.acting_goal(
+                np.asarray(observation), achieved_goal, goal, is_guided
             )
         elif self.spec.parsed_subgoals:
-            subgoal, achieved_goal, goal = acting_goals(
-                self.spec.parsed_subgoals,
+            subgoal, achieved_goal, goal = self.spec.parsed_subgoals.acting_goals(
                 np.asarray(observation),
                 np.asarray(achieved_goal),
                 np.asarray(goal),

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from ..errors import ShapeError
 from ..records import Batch, Episode
-from ..records.subgoals import acting_goals
 from .layout import Normalizer
 from .policy import PolicySpec
 
@@ -112,8 +111,8 @@ class Preprocessor:
         return self._inputs(observation[None], achieved_goal[None], desired_goal[None], subgoal)[0]
 
     def _next_policy_inputs(self, batch: Batch, subgoal: Array) -> Tensor:
-        acting, achieved_goal, goal = acting_goals(
-            self.spec.parsed_subgoals, batch.next_observation, batch.next_achieved_goal, batch.goal, subgoal
+        acting, achieved_goal, goal = self.spec.parsed_subgoals.acting_goals(
+            batch.next_observation, batch.next_achieved_goal, batch.goal, subgoal
         )
         return self._inputs(batch.next_observation, achieved_goal, goal, acting)
 

@@ -18,14 +18,14 @@ from ..agents.policy import PolicySpec, PolicyWeights
 from ..errors import MissingExtraError
 from ..extras import install_line
 from ..records import OBSERVATION_KEYS, ArraySpec
-from ..records.subgoals import TASK, acting_goals
-from ..records.waypoints import Waypoints
 from ..storage import save_bytes
+from ..task_structure.subgoals import TASK
+from ..task_structure.waypoints import Waypoints
 from ..training.saved_model import SavedModel
 
 
 class TensorFunctions:
-    """The NumPy functions that `Layout.assemble`, `acting_goals` and `Waypoints.toward` call, for tensors."""
+    """The NumPy functions that `Layout.assemble`, `Subgoals.acting_goals` and `Waypoints.toward` call, for tensors."""
 
     float32, int64 = torch.float32, torch.int64
     arange, broadcast_to = staticmethod(torch.arange), staticmethod(torch.broadcast_to)
@@ -55,7 +55,7 @@ class ExportedPolicy(torch.nn.Module):
         self.spec = spec
         self.mean, self.scale = torch.from_numpy(weights.input_mean.copy()), torch.from_numpy(weights.input_scale.copy())
         self.network = Network(actor_architecture(spec), torch.from_numpy(weights.flat.copy()))
-        self.waypoints = Waypoints(weights.places, weights.next_place) if spec.options.n_waypoints else None
+        self.waypoints = Waypoints(weights.waypoints, weights.next_waypoint) if spec.options.n_waypoints else None
         self.center, self.half_width = (torch.from_numpy(array).float() for array in spec.action_range)
 
     def forward(self, observation: Tensor, achieved_goal: Tensor, desired_goal: Tensor) -> Tensor:
@@ -79,9 +79,8 @@ class ExportedPolicy(torch.nn.Module):
         subgoal = torch.full_like(observation[:, 0], TASK) if self.spec.subgoals else TASK
         if self.waypoints is not None:
             goal = self.waypoints.toward(achieved, goal, xp=TensorFunctions)
-        subgoal, achieved, goal = acting_goals(
-            self.spec.parsed_subgoals, observation, achieved, goal, subgoal, xp=TensorFunctions
-        )
+        acting = self.spec.parsed_subgoals.acting_goals(observation, achieved, goal, subgoal, xp=TensorFunctions)
+        subgoal, achieved, goal = acting
         leading = observation.shape[:1]
         inputs: Tensor = self.spec.layout.assemble(
             leading, observation, achieved, goal, subgoal=subgoal, xp=TensorFunctions

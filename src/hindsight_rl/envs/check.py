@@ -20,7 +20,7 @@ from ..options import ReplayOptions
 from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array
 from ..records.guarded_reward import GuardedReward
-from ..records.symmetries import Symmetries
+from ..task_structure.symmetries import SymmetryGroup
 from .evidence import MAX_STEPS, SEEDS, Evidence, gather_evidence, is_close
 from .facts import EnvironmentFacts, facts_of, hideable_columns
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
@@ -108,7 +108,7 @@ def check_goal_env(
     allows it, else by playing on. The budget is a number of steps, so that every machine finds the same.
 
     env, env_options: as for `make_goal_env`. An environment that exists is reset; reset it again before the next step.
-    symmetries: to check too, on rewards only; see `hindsight_rl.records.symmetries`. Wrong ones are an error in the report.
+    symmetries: to check too, on rewards only; see `task_structure.symmetries`. Wrong ones are an error in the report.
     info_keys: entries of info that compute_reward needs, as you know it. max_episode_steps: a time limit besides its own.
     reward: "recompute": the rewards of steps are those of compute_reward, whatever `step` returns.
     Raises only OptionError and MissingExtraError, for a wrong `env` or `env_options`. Everything that the environment does
@@ -413,7 +413,7 @@ def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str
 
     Observations and actions are not checked: that would need a simulation from a transformed state.
     """
-    group = Symmetries(symmetries, evidence.spec)
+    group = SymmetryGroup(symmetries, evidence.spec)
     n_wrong = n_rewards = 0
     ask = GuardedReward(evidence.reward)
     for achieved, desired, info in (episode.goals() for episode in evidence.random):

@@ -148,7 +148,7 @@ class SubgoalOptions(OptionRecord, title="Subgoals"):
     subgoals: Texts = Field(
         (),
         description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"; of several '
-        'objects each ends with such as "numbers=0,1,2 placed=0.05"',
+        'objects each ends with such as "dimensions=0,1,2 placed=0.05"',
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .affine import AffineColumns
+from ..task_structure.affine import AffineColumns
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from ..options import Relabel, ReplayOptions
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec, read_record, to_plain
 from ..records.guarded_reward import GuardedReward
 from ..records.reward_scale import RewardScale
-from ..records.symmetries import Symmetries
 from ..storage import as_path, load_arrays, save_arrays
+from ..task_structure.symmetries import SymmetryGroup
 from .fork_lock import ForkLocks
 from .open_episodes import OpenEpisodes
 from .pipeline import make_pipeline
@@ -60,7 +60,7 @@ class HindsightBuffer:
         Samples with a subgoal get this reward where it is reached, and failure_reward (None: one less) elsewhere.
     episode_length: usual number of steps per episode, which fits the memory to it.
     discount: per step, for n-step returns.
-    subgoals: see `hindsight_rl.records.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
+    subgoals: see `hindsight_rl.task_structure.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
     Raises OptionError, UnknownNameError and GoalEnvError.
     timeline, open_episodes, symmetries, random: finished and open episodes, symmetry group and random state, to be read.
     """
@@ -87,7 +87,7 @@ class HindsightBuffer:
         _refuse_other_types(options, seed, subgoals, (compute_reward, compute_terminated, compute_success))
         spec = _as_spec(observation_space, action_space)
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
-        self.symmetries = Symmetries(options.symmetries, spec)
+        self.symmetries = SymmetryGroup(options.symmetries, spec)
         self._functions = (compute_reward, compute_terminated, compute_success)
         rewards = failure_reward, success_reward
         pipeline = self._pipeline = make_pipeline(self._functions, options, discount, subgoals, rewards, self.symmetries)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from ..errors import OptionError
 from ..options import ReplayOptions
 from ..records.reward_scale import UNIT_RANGE, RewardScale
-from ..records.subgoals import is_chain, parse_subgoals
-from ..records.symmetries import Symmetries
+from ..task_structure.samples import SubgoalTransform, SymmetryTransform
+from ..task_structure.subgoals import Subgoals
+from ..task_structure.symmetries import SymmetryGroup
 from .rows import finite_number, fraction_of_one
 from .sampler import Transform
 from .strategies import RewardFunction, Termination, choose_termination
 from .timeline import Timeline
-from .transforms import NStepReturn, RewardTransform, SubgoalTransform, SymmetryTransform, WeightTransform, with_info
+from .transforms import NStepReturn, RewardTransform, WeightTransform, with_info
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Pipeline:
     discount: float
     subgoals: Sequence[str]
     rewards: tuple[float, float]
-    symmetries: Symmetries
+    symmetries: SymmetryGroup
     scale: RewardScale | None = None
 
     def returns(self, timeline: Timeline) -> Transform:
@@ -53,10 +54,11 @@ class Pipeline:
     def transforms(self, timeline: Timeline, weights: WeightTransform) -> tuple[Transform, ...]:
         """Return all transforms: rewards, subgoals, symmetries, importance weights."""
         transforms, symmetries = [self.returns(timeline)], self.symmetries
-        if self.subgoals:
+        subgoals = Subgoals(self.subgoals, timeline.spec)
+        if subgoals:
             rewards, fraction = UNIT_RANGE if self.scale else self.rewards, self.options.subgoal_fraction
-            transforms.append(SubgoalTransform(timeline, self.subgoals, fraction, rewards, symmetries))
-        if len(symmetries) > 1 and not is_chain(parse_subgoals(self.subgoals, timeline.spec)):
+            transforms.append(SubgoalTransform(timeline.rows, subgoals, fraction, rewards, symmetries))
+        if len(symmetries) > 1 and not subgoals.has_objects:
             transforms.append(SymmetryTransform(symmetries))
         return (*transforms, weights) if self.options.prioritized else tuple(transforms)
 
@@ -84,7 +86,7 @@ def make_pipeline(
     discount: float,
     subgoals: Sequence[str],
     rewards: tuple[float | None, float],
-    symmetries: Symmetries,
+    symmetries: SymmetryGroup,
 ) -> Pipeline:
     """Return the pipeline of a buffer, whose arguments these are, without a scale of rewards. Raises OptionError.
 

@@ -1,7 +1,7 @@
 """Transforms: the steps of the sampler's pipeline after the gather, one small class each.
 
-Rewards and terminations of relabelled samples, n-step returns, subgoals, symmetries, and importance weights.
-A transform is called as transform(batch, draw, rng) and changes the batch in place.
+Rewards and terminations of relabelled samples, n-step returns, and importance weights. Those of subgoals and symmetries are
+in `task_structure.samples`. A transform is called as transform(batch, draw, rng) and changes the batch in place.
 """
 
 from __future__ import annotations
@@ -16,22 +16,11 @@ from ..errors import GoalEnvError, OptionError
 from ..records import Array, Batch
 from ..records.guarded_reward import GuardedReward
 from ..records.reward_scale import RewardScale
-from ..records.subgoals import TASK, Subgoal, count_subgoals, is_chain, of_first, parse_subgoals
-from ..records.symmetries import Symmetries, differing_columns
-from .kernels import compiled, gather, row_layout, write_rewards
+from .kernels import gather, write_rewards
 from .rows import BatchMemory, Draw, as_bytes, read_only
 from .sampler import RandomNumbers
 from .strategies import AS_STORED, RewardFunction, Termination
 from .timeline import Timeline
-
-TRANSFORMED = {
-    "observation": "observation",
-    "next_observation": "observation",
-    "achieved_goal": "goal",
-    "next_achieved_goal": "goal",
-    "goal": "goal",
-    "action": "action",
-}  # field of a batch that a symmetry changes: the columns that it holds
 
 
 class RewardTransform:
@@ -240,131 +229,6 @@ def with_info(function: Any, info_keys: Sequence[str]) -> Any:
     if info_keys:
         raise OptionError(f"A compiled function gets no info, but info_keys are {', '.join(info_keys)}. Do not compile it.")
     return lambda achieved, goal, info: function(achieved, goal, None)
-
-
-class SubgoalTransform:
-    """Relabel a fraction of the samples with the goals of subgoals (relay HER, Luo et al. 2023).
-
-    Of a chain, the other samples are split evenly between the task's goal and goals that ask for the first objects only.
-
-    texts: subgoals as `hindsight_rl.records.subgoals` describes them. The fraction is split evenly between them.
-    rewards: where a subgoal is missed, and where it is reached.
-    symmetries: those that are applied to the samples. Those that are applied later must transform the columns of subgoals
-        as they do goals. Of a chain they are applied here, before: they may exchange objects.
-    """
-
-    def __init__(
-        self,
-        timeline: Timeline,
-        texts: Sequence[str],
-        fraction: float,
-        rewards: tuple[float, float],
-        symmetries: Symmetries,
-    ) -> None:
-        self.subgoals: tuple[Subgoal, ...] = parse_subgoals(texts, timeline.spec)
-        self._symmetry = SymmetryTransform(symmetries) if is_chain(self.subgoals) and len(symmetries) > 1 else None
-        for subgoal in self.subgoals if self._symmetry is None else ():
-            _refuse_other_symmetry(subgoal, symmetries)
-        self.fraction, (self._missed, self._reached) = fraction, rewards
-        self._observations: Array = timeline.rows["observation"]
-        self._row_bytes, _, self._desired_at = row_layout(timeline.rows.dtype)[3:6].tolist()
-
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
-        """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
-        element = None
-        if self._symmetry is not None:
-            element = self._symmetry.draw(len(batch), rng)
-            self._symmetry.apply(batch, element)
-        u = rng.uniform(len(batch))
-        n_places, size = count_subgoals(self.subgoals) - len(self.subgoals), len(self.subgoals)
-        reach = 1 + (u / max(self.fraction, 1e-9) * size).astype(np.int64)
-        place = ((u - self.fraction) / max(1 - self.fraction, 1e-9) * (n_places + 1)).astype(np.int64)
-        subgoal = np.where(u < self.fraction, reach, np.where(place > 0, size + place, TASK))
-        for k in range(1, n_places + 1):
-            self._ask_for_first(batch, np.flatnonzero(subgoal == size + k), k)
-        for number, each in enumerate(self.subgoals, 1):
-            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == number), each, element)
-        draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
-
-    def _ask_for_first(self, batch: Batch, here: Array, k: int) -> None:
-        """Write goals and rewards into the samples `here` that ask for the places of the first k objects of a chain."""
-        goal = batch.goal[here]
-        batch.achieved_goal[here] = of_first(self.subgoals, k, batch.achieved_goal[here], goal)
-        batch.next_achieved_goal[here] = reached = of_first(self.subgoals, k, batch.next_achieved_goal[here], goal)
-        is_met = np.sqrt(np.square(reached - goal).sum(1)) < self.subgoals[k - 1].placed
-        batch.reward[here] = np.where(is_met, self._reached, self._missed)
-        batch.terminated[here] = False
-
-    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal, element: Array | None) -> None:
-        """Write goals and rewards of `subgoal` into the samples `here`.
-
-        The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
-        Numbers of other objects count as reached: they are those of the sample's own goal. element: that the samples were
-        transformed by; None: by none.
-        """
-        goal_row, place = np.divmod(goal_at[here], self._row_bytes)
-        is_desired = (place == self._desired_at)[:, None]
-        there = self._observations[goal_row]
-        if self._symmetry is not None and element is not None:
-            self._symmetry.apply_to(there, "observation", element[here])
-        others, reached = batch.goal[here], subgoal.achieved.of(batch.next_observation[here])
-        goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
-        batch.achieved_goal[here] = subgoal.fill(subgoal.achieved.of(batch.observation[here]), others)
-        batch.next_achieved_goal[here] = subgoal.fill(reached, others)
-        batch.goal[here] = subgoal.fill(goal, others)
-        is_met = np.sqrt(np.square(reached - goal).sum(1)) < subgoal.tolerance
-        batch.reward[here] = np.where(is_met, self._reached, self._missed)
-        batch.terminated[here] = False
-
-
-def _refuse_other_symmetry(subgoal: Subgoal, symmetries: Symmetries) -> None:
-    """Raise OptionError unless the symmetries transform the columns of `subgoal` as they transform goals."""
-    if (columns := differing_columns(symmetries, subgoal)) is not None:
-        which = f"the columns {columns} of the subgoal {subgoal.name}"
-        raise OptionError(f"The symmetries must transform {which} as they transform goals.")
-
-
-class SymmetryTransform:
-    """Apply a random group element to each sample. Rewards are computed before: no symmetry changes them."""
-
-    def __init__(self, symmetries: Symmetries) -> None:
-        self._symmetries = symmetries
-
-    def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
-        """Transform observations, goals and actions in place."""
-        self.apply(batch, self.draw(len(batch), rng))
-
-    def draw(self, count: int, rng: RandomNumbers) -> Array:
-        """Return random elements of the group, (count,) int64."""
-        return (rng.uniform(count) * len(self._symmetries)).astype(np.int64)
-
-    def apply(self, batch: Batch, element: Array) -> None:
-        """Transform the rows of a batch in place. element: (B,)."""
-        for field, columns in TRANSFORMED.items():
-            self.apply_to(getattr(batch, field), columns, element)
-
-    def apply_to(self, values: Array, columns: str, element: Array) -> None:
-        """Transform observations, goals or actions in place. columns: which of them `values`, (B, n), are."""
-        maps = self._symmetries.maps[columns]
-        apply_symmetry(values, element, maps.source, maps.factor, maps.offset)
-
-
-@compiled
-def apply_symmetry(values: Array, element: Array, source: Array, factor: Array, offset: Array) -> None:
-    """Replace every row x of `values` by factor * x[source] + offset, with the maps of its group element.
-
-    values: (B, n) floats.
-    element: (B,), one of the G group elements. Element 0 is the identity and is skipped.
-    source, factor, offset: (G, n), see `hindsight_rl.records.symmetries`.
-    """
-    row = np.empty(values.shape[1], values.dtype)
-    for i in range(len(values)):
-        g = element[i]
-        if g:
-            for j in range(len(row)):  # an assignment of the slice takes 2 s more to compile
-                row[j] = values[i, j]
-            for j in range(len(row)):
-                values[i, j] = factor[g, j] * row[source[g, j]] + offset[g, j]
 
 
 class WeightTransform:

@@ -17,7 +17,7 @@ from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
 from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array, Episode
-from ..records.waypoints import Waypoints
+from ..task_structure.waypoints import Waypoints
 from .probing import ProbingActor
 from .roaming import RoamingActor
 
@@ -179,7 +179,7 @@ class Collector:
             is_unguided = is_unguided and not is_guided
         act = _actor(self.policy, exploration, rng)
         if exploration is not None and exploration.roaming_episodes > 0:
-            waypoints = Waypoints(job.weights.places, job.weights.next_place)
+            waypoints = Waypoints(job.weights.waypoints, job.weights.next_waypoint)
             roams = bool(rng.random() < exploration.roaming_episodes)
             is_unguided = is_unguided and not roams
             act = RoamingActor(act, waypoints, rng, roams)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..records import Array, ArraySpec
-from ..records.affine import AffineColumns
 from ..records.probing import Probing
+from ..task_structure.affine import AffineColumns
 
 NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range
 ANOTHER = 0.2  # probability that another object is sought when a target is met

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ..records import Array
-from ..records.waypoints import Waypoints
+from ..task_structure.waypoints import Waypoints
 
 ANOTHER = 0.005  # probability of each step that another place is sought
 BEYOND = (

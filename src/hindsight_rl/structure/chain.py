@@ -73,7 +73,7 @@ class Chain:
     def subgoals(self, units: Units) -> tuple[str, ...]:
         """Return a subgoal for each object, as the option `subgoals` writes them."""
         return tuple(
-            f"{self.contacts[k].subgoal(units)} numbers={','.join(map(str, self.numbers[k]))} placed={self.placed(k):.3g}"
+            replace(self.contacts[k].subgoal(units), dimensions=self.numbers[k], placed=self.placed(k)).text()
             for k in self.order
         )
 

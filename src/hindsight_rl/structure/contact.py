@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from ..records import Array
+from ..task_structure.subgoals import Subgoal
 from .columns import ControlledColumns, Difference, GoalCopies
 from .rest import AT_REST, MOVING, Rest
 from .steps import Steps, standardize
@@ -52,13 +53,10 @@ class Contact:
         """Whether the tool can bring the object to its goals; where it cannot, the object must leave the tool."""
         return self.in_reach >= MOST_GOALS
 
-    def subgoal(self, units: Units) -> str:
-        """Return the subgoal that asks the tool to the object, as the option `subgoals` writes it."""
+    def subgoal(self, units: Units) -> Subgoal:
+        """Return the subgoal that asks the tool to the object."""
         tolerance, switch = TOLERANCE * self.distances[0], SWITCH * self.distances[1]
-        achieved, goal = (units.of(columns).text() for columns in (self.tool, self.thing))
-        return (
-            f"reach achieved={achieved} goal={goal} tolerance={tolerance:.3g} switch_distance={max(switch, tolerance):.3g}"
-        )
+        return Subgoal("reach", units.of(self.tool), units.of(self.thing), tolerance, max(switch, tolerance))
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

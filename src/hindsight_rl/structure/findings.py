@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..options import Choice
+from .axis_symmetries import SymmetryVerdict
 from .chain import Chain
 from .columns import ControlledColumns, Difference, GoalCopies
 from .contact import Contact, missing_differences
@@ -16,7 +17,6 @@ from .mirrors import Mirror
 from .objects import Numbers
 from .relevance import Relevance
 from .rest import Rest
-from .symmetries import Symmetry
 from .units import Units
 from .workspace import Workspace
 
@@ -64,7 +64,7 @@ class Structure:
     relevance: Relevance | None = None
     workspace: Workspace | None = None
     hidden: tuple[int, ...] = ()
-    symmetries: tuple[Symmetry, ...] = ()
+    symmetries: tuple[SymmetryVerdict, ...] = ()
     effort: Effort | None = None
     mirrors: tuple[Mirror, ...] | None = None
     unclear: tuple[int, ...] = ()
@@ -112,7 +112,7 @@ class Structure:
             return
         if self.contact.leads_to_goals:
             evidence = (self.chain or self.contact).evidence() + self.units.evidence()
-            subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units),)
+            subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units).text(),)
             yield Choice("subgoals", subgoals, evidence)
             why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
             yield Choice("action_l2", GUIDED_ACTION_L2, why)

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..records import ArraySpec, Episode, GoalSpec
 from ..records.guarded_reward import RewardOf
+from .axis_symmetries import SymmetryFinder, SymmetryVerdict
 from .chain import MIN_MOVED, count_moved, find_chain, measure_chain
 from .columns import (
     GoalCopies,
@@ -36,7 +37,6 @@ from .rest import measure_rest
 from .rewards import has_dense_rewards
 from .steps import HELD_OUT, Steps
 from .success import count_halvings, find_success_distance, ignores_exchange
-from .symmetries import Symmetry, SymmetryFinder
 from .units import Units, find_units
 from .workspace import find_workspace
 
@@ -168,7 +168,7 @@ def _parts(spec: GoalSpec) -> dict[str, ArraySpec]:
 
 
 def _hidden_columns(
-    columns: Sequence[int], visible: Sequence[int], contact: Contact, symmetries: Sequence[Symmetry]
+    columns: Sequence[int], visible: Sequence[int], contact: Contact, symmetries: Sequence[SymmetryVerdict]
 ) -> tuple[int, ...]:
     """Return which columns to hide: what helps no prediction, and places along axes of which the mirror holds.
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, combinations
 
 import numpy as np
 
 from ..records import Array
+from ..task_structure.symmetries import Symmetry
 from .axes import correlations
 from .move_model import MoveModel
 from .steps import Steps, at_equal_intervals
-from .transform import Transform
 from .units import Units
 
 FEWEST_EPISODES = 10
@@ -39,7 +39,7 @@ MOST_PLACES = 1_500  # of which distances are measured
 
 @dataclass(frozen=True)
 class Mirror:
-    """A change of signs. text: as `records.symmetries` reads it.
+    """A change of signs. text: as `Symmetry.parse` reads it.
 
     error: held-out error of a model of steps and mirrored steps, relative to one of the steps alone.
     distance: of mirrored places to visited ones, relative to that of visited places to those of other episodes.
@@ -152,14 +152,15 @@ class MirrorFinder:
 
     def _text(self, flipped: AbstractSet[int]) -> str:
         n, copies = len(self._columns), np.array(self._copies)
-        observation, goal = Transform.identity("o", self._steps.n_columns), Transform.identity("g", len(copies))
-        action = Transform.identity("a", self._values.shape[1] - n)
+        symmetry = Symmetry.identity(self._steps.n_columns, len(copies), self._values.shape[1] - n)
+        observation, goal, action = symmetry.parts
         columns = [self._columns[i] for i in flipped if i < n]
         numbers = np.isin(copies, columns)
         observation.factor[columns], observation.offset[columns] = -1.0, 2 * self._centre[columns]
         goal.factor[numbers], goal.offset[numbers] = -1.0, 2 * self._centre[copies[numbers]]
         action.factor[[i - n for i in flipped if i >= n]] = -1.0
-        return " ".join([*observation.from_units(self._units).text(), *goal.text(), *action.text()])
+        in_observation = observation.from_units(self._units.factor, self._units.offset)
+        return replace(symmetry, observation=in_observation).text()
 
 
 def _centre_of_task(steps: Steps) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..records import Array
-from ..records.affine import AffineColumns, affine_text
+from ..task_structure.affine import AffineColumns, affine_text
 from .columns import EXACT, find_goal_copies
 from .steps import Steps
 

@@ -9,6 +9,8 @@ from ..errors import HindsightError, InputError
 from ..options import Settings
 from ..records import Episode
 from ..replay.buffer import HindsightBuffer
+from ..structure.success import MOST_GOALS, find_success_distance
+from ..task_structure.waypoints import Waypoints
 from .counts import Counts
 from .metrics import Meter
 from .unguided import UnguidedSuccess
@@ -77,3 +79,11 @@ def observe(agent: Agent, buffer: HindsightBuffer, episodes: Iterable[Episode]) 
     for episode in episodes:
         for augmented in buffer.symmetries.augmented(episode):
             agent.observe(augmented)
+
+
+def plan_waypoints(agent: Agent, buffer: HindsightBuffer) -> None:
+    """Give the agent waypoints over the stored episodes, if it has the option."""
+    n_waypoints, timeline = agent.policy_spec.options.n_waypoints, buffer.timeline
+    if n_waypoints and timeline.num_episodes:
+        distance = find_success_distance(buffer.compute_reward, timeline.episodes(MOST_GOALS)) or 0.0
+        agent.waypoints = Waypoints.plan(timeline.paths(), n_waypoints, distance)

@@ -36,9 +36,9 @@ from ..options import (
 from ..recipes import Recipe
 from ..recipes.fit import fit
 from ..records import GoalSpec
-from ..records.subgoals import is_chain, parse_subgoals
-from ..records.symmetries import Symmetries, differing_columns
 from ..structure import is_flat
+from ..task_structure.subgoals import Subgoals
+from ..task_structure.symmetries import SymmetryGroup
 
 Choices = dict[str, Choice]  # by their options
 ARGUMENTS = ("agent", "recipe", "check")  # of `HER`: names that may be meant where an option is unknown
@@ -282,12 +282,12 @@ def _without_differences(chosen: Mapping[str, Choice], above: Mapping[str, Any])
 
 def _keep_subgoals(texts: Any, usable: Choices, dropped: Choices, spec: GoalSpec) -> None:
     """Drop the symmetries that do not transform the columns of these subgoals as they transform goals."""
-    subgoals = parse_subgoals(texts, spec)
-    if is_chain(subgoals):  # its samples are transformed before they get goals of subgoals
+    subgoals = Subgoals(texts, spec)
+    if subgoals.has_objects:  # its samples are transformed before they get goals of subgoals
         return
     found = usable.pop("symmetries")
     fits = {
-        text: all(differing_columns(Symmetries([text], spec), each) is None for each in subgoals) for text in found.value
+        text: all(SymmetryGroup([text], spec).differing_columns(each) is None for each in subgoals) for text in found.value
     }
     kept, others = (tuple(text for text in found.value if fits[text] is is_kept) for is_kept in (True, False))
     if kept or not others:
@@ -299,7 +299,7 @@ def _keep_subgoals(texts: Any, usable: Choices, dropped: Choices, spec: GoalSpec
 
 def _keep_symmetries(texts: Any, usable: Choices, dropped: Choices, spec: GoalSpec) -> None:
     """Drop the subgoals if these symmetries do not transform their columns as they transform goals."""
-    subgoals, symmetries = parse_subgoals(usable["subgoals"].value, spec), Symmetries(texts, spec)
-    if not is_chain(subgoals) and any(differing_columns(symmetries, each) is not None for each in subgoals):
+    subgoals, symmetries = Subgoals(usable["subgoals"].value, spec), SymmetryGroup(texts, spec)
+    if not subgoals.has_objects and any(symmetries.differing_columns(each) is not None for each in subgoals):
         why = "symmetries transform its columns in another way than goals"
         dropped["subgoals"] = usable.pop("subgoals")._replace(reason=why)

@@ -11,10 +11,11 @@ from ..options import Settings
 from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
+from ..task_structure.waypoints import is_planning_due
 from .actions import can_take
 from .counts import Counts
 from .demonstrations import Demonstrations
-from .episode_store import EpisodeStore, observe
+from .episode_store import EpisodeStore, observe, plan_waypoints
 from .evaluator import Evaluator
 from .events import EpisodesStored, Event, JobFinished, OptionsChanged
 from .metrics import Meter
@@ -22,7 +23,6 @@ from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
 from .unguided import UnguidedSuccess
 from .updates import UpdateLoop
-from .waypoints import is_planning_due, plan_waypoints
 
 OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time
 

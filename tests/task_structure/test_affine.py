@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.records.affine import AffineColumns
+from hindsight_rl.task_structure.affine import AffineColumns
 
 
 @pytest.mark.parametrize(

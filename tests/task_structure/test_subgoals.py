@@ -6,8 +6,8 @@ import pytest
 from hindsight_rl import GoalSpec
 from hindsight_rl.errors import OptionError
 from hindsight_rl.records import ArraySpec
-from hindsight_rl.records.affine import AffineColumns
-from hindsight_rl.records.subgoals import TASK, Subgoal, acting_goal, acting_goals, parse_subgoals
+from hindsight_rl.task_structure.affine import AffineColumns
+from hindsight_rl.task_structure.subgoals import TASK, Subgoal, Subgoals
 
 SPEC = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((1,), "float32"), ArraySpec((1,), "float32"))
 NEAR = "near achieved=0 goal=1 tolerance=0.5 switch_distance=2"
@@ -42,14 +42,14 @@ def test_a_subgoal_is_parsed_and_has_a_distance():
 )
 def test_an_invalid_subgoal_is_refused(text, message):
     with pytest.raises(OptionError, match=message):
-        parse_subgoals((text,), SPEC)
+        Subgoals((text,), SPEC)
 
 
 def test_subgoals_need_flat_arrays():
     image = GoalSpec(ArraySpec((2, 2), "float32"), SPEC.goal, SPEC.action)
     with pytest.raises(OptionError, match=r"flat.*\(2, 2\)"):
-        parse_subgoals((NEAR,), image)
-    assert parse_subgoals((), image) == ()
+        Subgoals((NEAR,), image)
+    assert len(Subgoals((), image)) == 0
 
 
 # Distances of the subgoals are |column 0 - 1| and |column 2 - 3|. The task's achieved goal is 7, its desired goal 8.
@@ -66,23 +66,23 @@ ROWS = np.array([[0, 3, 0, 3], [0, 1, 0, 3], [0, 1, 0, 0.75], [0, 0.25, 0, 0.75]
     ],
 )
 def test_acting_goals(guided, subgoal, expected):
-    subgoals = parse_subgoals((NEAR, THEN), SPEC)
+    subgoals = Subgoals((NEAR, THEN), SPEC)
     own = np.full(5, subgoal)
-    acting, achieved, goal = acting_goals(subgoals, ROWS, np.full((5, 1), 7.0), np.full((5, 1), 8.0), own, guided)
+    acting, achieved, goal = subgoals.acting_goals(ROWS, np.full((5, 1), 7.0), np.full((5, 1), 8.0), own, guided)
     assert acting.tolist() == expected
     for i, number in enumerate(expected):
         is_own = number == subgoal
         assert achieved[i, 0] == (7 if is_own else ROWS[i, 2 * number - 2])
         assert goal[i, 0] == (8 if is_own else ROWS[i, 2 * number - 1])
-        one = acting_goals(subgoals, ROWS[i], np.array([7.0]), np.array([8.0]), np.array(subgoal), guided)
+        one = subgoals.acting_goals(ROWS[i], np.array([7.0]), np.array([8.0]), np.array(subgoal), guided)
         assert [part.tolist() for part in one] == [acting[i].tolist(), achieved[i].tolist(), goal[i].tolist()]
 
 
 @pytest.mark.parametrize("is_guided", [False, True])
 def test_one_observation_has_the_acting_goal_of_its_row(is_guided):
-    subgoals, goals = parse_subgoals((NEAR, THEN), SPEC), (np.array([7.0], np.float32), np.array([8.0], np.float32))
+    subgoals, goals = Subgoals((NEAR, THEN), SPEC), (np.array([7.0], np.float32), np.array([8.0], np.float32))
     for row in ROWS:
-        expected = acting_goals(subgoals, row, *goals, np.full((), TASK), is_guided)
-        assert [np.asarray(x).tolist() for x in acting_goal(subgoals, row, *goals, is_guided)] == [
+        expected = subgoals.acting_goals(row, *goals, np.full((), TASK), is_guided)
+        assert [np.asarray(x).tolist() for x in subgoals.acting_goal(row, *goals, is_guided)] == [
             np.asarray(x).tolist() for x in expected
         ]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hindsight_rl.structure.waypoints import _shortest_ways, find_waypoints
+from hindsight_rl.task_structure.waypoints import Waypoints, shortest_paths
 
 
 def u_shape(n_steps=120):
@@ -15,7 +15,7 @@ def u_shape(n_steps=120):
 
 
 def test_a_goal_behind_a_wall_is_reached_around_it():
-    waypoints = find_waypoints([u_shape()], n_places=40)
+    waypoints = Waypoints.plan([u_shape()], n_waypoints=40)
     place, goal = np.array([0.0, 0.0]), np.array([2.0, 0.0])
     visited = []
     while not np.array_equal(toward := waypoints.toward(place, goal), goal):
@@ -27,20 +27,20 @@ def test_a_goal_behind_a_wall_is_reached_around_it():
 
 
 def test_near_goals_and_goals_in_sight_are_sought_directly():
-    waypoints = find_waypoints([u_shape()], n_places=40)
+    waypoints = Waypoints.plan([u_shape()], n_waypoints=40)
     place, goal = np.array([0.0, 1.0]), np.array([0.0, 1.3])
     np.testing.assert_array_equal(waypoints.toward(place, goal), goal)
 
 
 def test_what_counts_as_reached_is_no_waypoint():
-    waypoints = find_waypoints([u_shape()], n_places=40, success_distance=1.0)
+    waypoints = Waypoints.plan([u_shape()], n_waypoints=40, success_distance=1.0)
     toward = waypoints.toward(np.array([0.0, 0.0]), np.array([2.0, 0.0]))
     assert toward[0] == 0
     assert 2.0 <= toward[1] < 2.5
 
 
 def test_a_way_back_is_tried_where_none_is_known():
-    waypoints = find_waypoints([u_shape()], n_places=40)
+    waypoints = Waypoints.plan([u_shape()], n_waypoints=40)
     toward = waypoints.toward(np.array([2.0, 0.0]), np.array([0.0, 0.0]))
     assert toward[1] > 0.3
     assert toward[0] > 1.9
@@ -48,7 +48,7 @@ def test_a_way_back_is_tried_where_none_is_known():
 
 def test_places_that_no_path_joins_are_sought_directly():
     left, right = np.array([[0.0, 0.0], [0.0, 1.0]]), np.array([[5.0, 0.0], [5.0, 1.0]])
-    waypoints = find_waypoints([left, right], n_places=4)
+    waypoints = Waypoints.plan([left, right], n_waypoints=4)
     goal = np.array([5.0, 0.9])
     np.testing.assert_array_equal(waypoints.toward(np.array([0.0, 0.1]), goal), goal)
     known, cut_off = waypoints.split(waypoints.nearest(left[0]))
@@ -57,27 +57,27 @@ def test_places_that_no_path_joins_are_sought_directly():
 
 
 def test_fewer_places_than_asked_for():
-    waypoints = find_waypoints([np.array([[1.0], [1.0], [2.0]])], n_places=5)
-    assert waypoints.places.shape == (5, 1)
-    assert waypoints.next_place.shape == (5, 5)
+    waypoints = Waypoints.plan([np.array([[1.0], [1.0], [2.0]])], n_waypoints=5)
+    assert waypoints.waypoints.shape == (5, 1)
+    assert waypoints.next_waypoint.shape == (5, 5)
     np.testing.assert_array_equal(waypoints.toward(np.array([1.1]), np.array([2.2])), [2.2])
-    still = find_waypoints([np.zeros((4, 2))], n_places=3)
+    still = Waypoints.plan([np.zeros((4, 2))], n_waypoints=3)
     np.testing.assert_array_equal(still.toward(np.zeros(2), np.array([2.0, 1.0])), [2.0, 1.0])
 
 
 def test_places_that_few_episodes_have_visited_come_first():
-    waypoints = find_waypoints([np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0], [2.0]]), np.array([[0.0]])], 3)
-    np.testing.assert_array_equal(waypoints.places, [[1.0], [2.0], [0.0]])
+    waypoints = Waypoints.plan([np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [2.0], [2.0]]), np.array([[0.0]])], 3)
+    np.testing.assert_array_equal(waypoints.waypoints, [[1.0], [2.0], [0.0]])
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000))
-def test_shortest_ways_are_those_of_a_slow_search(seed):
+def testshortest_paths_are_those_of_a_slow_search(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 7))
     length = np.where(rng.random((n, n)) < 0.4, rng.uniform(0.1, 1, (n, n)), np.inf)
     np.fill_diagonal(length, 0)
-    following = _shortest_ways(length)
+    following = shortest_paths(length)
     for start in range(n):
         best = np.where(np.arange(n) == start, 0.0, np.inf)
         for _ in range(n):  # Bellman and Ford

@@ -1,4 +1,4 @@
-"""Chains: for which object the policy acts, and with which goals."""
+"""Subgoals of several objects: for which object the policy acts, and with which goals."""
 
 import numpy as np
 import pytest
@@ -11,18 +11,18 @@ from hindsight_rl import GoalSpec
 from hindsight_rl.commands.export import TensorFunctions
 from hindsight_rl.errors import OptionError
 from hindsight_rl.records import ArraySpec
-from hindsight_rl.records.subgoals import TASK, acting_goal, acting_goals, count_subgoals, of_first, parse_subgoals
+from hindsight_rl.task_structure.subgoals import TASK, Subgoals
 
 SPEC = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((3,), "float32"), ArraySpec((1,), "float32"))
 
 
 def reach(column, number):
     """The tool is column 0; an object in `column` is number `number` of the goal."""
-    return f"reach achieved=0 goal={column} tolerance=0.5 switch_distance=2 numbers={number} placed=0.25"
+    return f"reach achieved=0 goal={column} tolerance=0.5 switch_distance=2 dimensions={number} placed=0.25"
 
 
 TWO = GoalSpec(ArraySpec((3,), "float32"), ArraySpec((2,), "float32"), ArraySpec((1,), "float32"))
-CHAIN = parse_subgoals((reach(1, 0), reach(2, 1)), TWO)
+SEQUENCE = Subgoals((reach(1, 0), reach(2, 1)), TWO)
 GOAL = np.array([5.0, 9.0], np.float32)
 
 
@@ -39,14 +39,14 @@ GOAL = np.array([5.0, 9.0], np.float32)
 )
 def test_the_policy_acts_for_the_first_object_that_is_not_placed(row, number, achieved, goal):
     row = np.array(row, np.float32)
-    found = acting_goal(CHAIN, row, row[1:], GOAL, is_guided=False)
+    found = SEQUENCE.acting_goal(row, row[1:], GOAL, is_guided=False)
     assert [np.asarray(part).tolist() for part in found] == [number, achieved, goal]
 
 
 def test_a_guided_policy_goes_on_until_the_subgoal_is_met():
     row = np.array([3.25, 4, 8], np.float32)
-    assert acting_goal(CHAIN, row, row[1:], GOAL, is_guided=True)[0] == 1
-    assert acting_goal(CHAIN, np.array([3.75, 4, 8]), row[1:], GOAL, is_guided=True)[0] == 3
+    assert SEQUENCE.acting_goal(row, row[1:], GOAL, is_guided=True)[0] == 1
+    assert SEQUENCE.acting_goal(np.array([3.75, 4, 8]), row[1:], GOAL, is_guided=True)[0] == 3
 
 
 @pytest.mark.parametrize(
@@ -60,17 +60,17 @@ def test_a_guided_policy_goes_on_until_the_subgoal_is_met():
 )
 def test_rows_of_subgoals(subgoal, expected):
     rows = np.array([[0, 4, 8], [3, 4, 8], [3, 5, 8], [7, 5, 8]], np.float32)
-    acting, _, _ = acting_goals(CHAIN, rows, rows[:, 1:], np.tile(GOAL, (4, 1)), np.full(4, subgoal))
+    acting, _, _ = SEQUENCE.acting_goals(rows, rows[:, 1:], np.tile(GOAL, (4, 1)), np.full(4, subgoal))
     assert acting.tolist() == expected
 
 
 def test_goals_of_the_first_objects():
-    three = parse_subgoals((reach(1, 2), reach(2, 0), reach(3, 1)), SPEC)
+    three = Subgoals((reach(1, 2), reach(2, 0), reach(3, 1)), SPEC)
     achieved, goal = np.array([1.0, 2, 3]), np.array([4.0, 5, 6])
-    assert of_first(three, 1, achieved, goal).tolist() == [4, 5, 3]
-    assert of_first(three, 2, achieved, goal).tolist() == [1, 5, 3]
-    assert count_subgoals(three) == 5
-    assert count_subgoals(()) == 0
+    assert three.of_first(1, achieved, goal).tolist() == [4, 5, 3]
+    assert three.of_first(2, achieved, goal).tolist() == [1, 5, 3]
+    assert three.n_indices == 5
+    assert Subgoals((), SPEC).n_indices == 0
 
 
 NUMBERS = hnp.arrays(np.float32, (6, 7), elements=st.floats(-4, 4, width=16).map(lambda x: round(2 * x) / 2))
@@ -78,22 +78,22 @@ NUMBERS = hnp.arrays(np.float32, (6, 7), elements=st.floats(-4, 4, width=16).map
 
 @given(NUMBERS, st.booleans())
 def test_rows_one_observation_and_tensors_agree(numbers, is_guided):
-    subgoals = parse_subgoals((reach(1, 2), reach(2, 0), reach(3, 1)), SPEC)
+    subgoals = Subgoals((reach(1, 2), reach(2, 0), reach(3, 1)), SPEC)
     rows, goal = numbers[:, :4], numbers[:, 4:]
     achieved = rows[:, [2, 3, 1]]
-    expected = acting_goals(subgoals, rows, achieved, goal, np.full(6, TASK), is_guided)
+    expected = subgoals.acting_goals(rows, achieved, goal, np.full(6, TASK), is_guided)
     for i in range(6):
-        found = acting_goal(subgoals, rows[i], achieved[i], goal[i], is_guided)
+        found = subgoals.acting_goal(rows[i], achieved[i], goal[i], is_guided)
         assert [np.asarray(part).tolist() for part in found] == [part[i].tolist() for part in expected]
     tensors = (torch.tensor(part) for part in (rows, achieved, goal, np.full(6, TASK)))
-    found = acting_goals(subgoals, *tensors, is_guided, xp=TensorFunctions)
+    found = subgoals.acting_goals(*tensors, is_guided, xp=TensorFunctions)
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
 
 
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ((reach(1, 0), reach(2, 0)), r"`numbers` of the subgoals are \[0, 0\]. Each must occur once"),
+        ((reach(1, 0), reach(2, 0)), r"`dimensions` of the subgoals are \[0, 0\]. Each must occur once"),
         ((reach(1, 0), reach(2, 3)), "be below 3"),
         ((reach(1, 0), "reach achieved=0,1,2 goal=1,2,3 tolerance=1 switch_distance=1"), "or none does"),
         ((reach(1, 0).replace("placed=0.25", "placed=0"),), "placed must be above 0"),
@@ -101,6 +101,6 @@ def test_rows_one_observation_and_tensors_agree(numbers, is_guided):
         ((reach(1, "0,"),), "Cannot read"),
     ],
 )
-def test_an_invalid_chain_is_refused(texts, message):
+def test_an_invalid_sequence_is_refused(texts, message):
     with pytest.raises(OptionError, match=message):
-        parse_subgoals(texts, SPEC)
+        Subgoals(texts, SPEC)

@@ -6,7 +6,7 @@ import pytest
 from hindsight_rl import Episode, GoalSpec
 from hindsight_rl.errors import OptionError
 from hindsight_rl.records import ArraySpec
-from hindsight_rl.records.symmetries import Symmetries
+from hindsight_rl.task_structure.symmetries import SymmetryGroup
 
 FLAT = ArraySpec((2,), "float32")
 SPEC = GoalSpec(ArraySpec((3,), "float32"), FLAT, FLAT)
@@ -19,7 +19,7 @@ MIRROR = "o0=-o0 g0=-g0 a0=-a0"
     [((), 1), ((MIRROR,), 2), ((QUARTER,), 4), ((QUARTER, MIRROR), 8), ((MIRROR, "o2=1-o2"), 4), (("o0=o1 o1=o0",), 2)],
 )
 def test_the_group_is_closed_and_of_the_right_order(generators, order):
-    group = Symmetries(generators, SPEC)
+    group = SymmetryGroup(generators, SPEC)
     assert len(group) == order
     rows = np.random.default_rng(0).standard_normal((5, 3))
     observed = [group.transformed("observation", rows, element) for element in range(order)]
@@ -31,7 +31,7 @@ def test_the_group_is_closed_and_of_the_right_order(generators, order):
 
 
 def test_a_rotation_by_90_degrees_by_hand():
-    group, row = Symmetries((QUARTER,), SPEC), np.array([[1.0, 2.0, 3.0]], np.float32)
+    group, row = SymmetryGroup((QUARTER,), SPEC), np.array([[1.0, 2.0, 3.0]], np.float32)
     assert [group.transformed("observation", row, e).tolist() for e in range(4)] == [
         [[1, 2, 3]],
         [[-2, 1, 3]],
@@ -43,7 +43,7 @@ def test_a_rotation_by_90_degrees_by_hand():
 
 
 def test_a_mirror_may_have_an_offset():
-    group, row = Symmetries(("o1=1.5-o1", "g0=2-g1 g1=-1+g0"), SPEC), np.array([[1.0, 2.0, 3.0]])
+    group, row = SymmetryGroup(("o1=1.5-o1", "g0=2-g1 g1=-1+g0"), SPEC), np.array([[1.0, 2.0, 3.0]])
     assert len(group) == 8  # a mirror at 0.75, and a rotation of the goals by 90 degrees around (1.5, 0.5)
     assert group.transformed("observation", row, 1).tolist() == [[1, -0.5, 3]]
     around = [g for g in range(8) if np.allclose(group.transformed("goal", np.array([[1.5, 0.5]]), g), [[1.5, 0.5]])]
@@ -54,12 +54,12 @@ def test_a_mirror_may_have_an_offset():
 def test_offsets_are_compared_beside_the_largest_one(unit):
     """Two mirrors at different places make a shift, which never returns to the identity, in any unit of length."""
     with pytest.raises(OptionError, match="more than 64 maps"):
-        Symmetries((f"o0=1{unit}-o0", f"o0=3{unit}-o0"), SPEC)
-    assert len(Symmetries((f"o0=1{unit}-o0", f"o0=1.0000001{unit}-o0"), SPEC)) == 2
+        SymmetryGroup((f"o0=1{unit}-o0", f"o0=3{unit}-o0"), SPEC)
+    assert len(SymmetryGroup((f"o0=1{unit}-o0", f"o0=1.0000001{unit}-o0"), SPEC)) == 2
 
 
 def test_columns_of_different_units_are_exchanged():
-    group = Symmetries(("o0=3-2.5*o1 o1=1.2-0.4*o0",), SPEC)
+    group = SymmetryGroup(("o0=3-2.5*o1 o1=1.2-0.4*o0",), SPEC)
     assert len(group) == 2
     assert group.transformed("observation", np.array([[1.0, 2.0, 3.0]]), 1).tolist() == [pytest.approx([-2, 0.8, 3])]
 
@@ -68,7 +68,7 @@ def test_an_augmented_episode():
     generator = np.random.default_rng(0)
     rows = [generator.standard_normal((3, n)).astype(np.float32) for n in (3, 2, 2)]
     episode = Episode(*rows, rows[1][:2], np.zeros(2), number=7)
-    was, mirrored = Symmetries((MIRROR,), SPEC).augmented(episode)
+    was, mirrored = SymmetryGroup((MIRROR,), SPEC).augmented(episode)
     assert was is episode
     assert mirrored.number == 7
     for name in ("observation", "achieved_goal", "desired_goal", "action"):
@@ -91,11 +91,11 @@ def test_an_augmented_episode():
 )
 def test_an_invalid_symmetry_is_refused(text, message):
     with pytest.raises(OptionError, match=message):
-        Symmetries((text,), SPEC)
+        SymmetryGroup((text,), SPEC)
 
 
 def test_symmetries_need_flat_arrays_of_floats():
     bits = GoalSpec(FLAT, ArraySpec((2,), "int8", (0.0,), (1.0,)), FLAT)
     with pytest.raises(OptionError, match=r"shape \(2,\) and dtype int8 for the goal"):
-        Symmetries((MIRROR,), bits)
-    assert len(Symmetries((), bits)) == 1
+        SymmetryGroup((MIRROR,), bits)
+    assert len(SymmetryGroup((), bits)) == 1

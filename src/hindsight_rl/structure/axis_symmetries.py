@@ -9,13 +9,14 @@ from itertools import combinations
 
 import numpy as np
 
+from ..task_structure.affine import AffineMap
+from ..task_structure.symmetries import Symmetry
 from .axes import SCALAR, UNKNOWN, axis_signals, find_action_axes, find_column_axes
 from .columns import ControlledColumns
 from .contact import Contact, is_at_task
 from .exchange import pair_axes, pair_columns
 from .relevance import prediction_error
 from .steps import Steps, at_equal_intervals, standardize
-from .transform import Transform
 from .units import Units
 
 WORSE = 1.75  # held-out error of a model of transformed steps alone, relative to one of the steps themselves
@@ -25,8 +26,8 @@ MOST_STEPS = 1_500
 
 
 @dataclass(frozen=True)
-class Symmetry:
-    """A signed permutation with offset. text: as `records.symmetries` reads it.
+class SymmetryVerdict:
+    """Whether a symmetry holds. text: as `Symmetry.parse` reads it.
 
     error, error_plain: mean squared errors in held-out steps, of a model of transformed steps, and of the steps themselves.
     """
@@ -95,7 +96,7 @@ class SymmetryFinder:
         pairs = zip(self._controlled.columns, mover, strict=True)
         return any(column in self._visible and self._actions.of[action] == SCALAR for column, action in pairs)
 
-    def find(self) -> list[Symmetry]:
+    def find(self) -> list[SymmetryVerdict]:
         """Return the symmetries that could be tested, whether they hold or not."""
         if self.unclear:
             return []
@@ -104,17 +105,17 @@ class SymmetryFinder:
         axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
         tested = [self._test((k,), self._mirror(k)) for k in axes]
         for k, other in combinations(axes, 2) if not self.has_hand else ():
-            if (transforms := self._quarter_turn(k, other)) is not None:
-                tested.append(self._test((k, other), transforms))
+            if (turn := self._quarter_turn(k, other)) is not None:
+                tested.append(self._test((k, other), turn))
         exchanges = {(k, k + 1): self._exchange_objects(k, k + 1) for k in range(len(self._centre) // self._n_axes - 1)}
         return tested + [replace(self._test((), each), objects=pair) for pair, each in exchanges.items() if each]
 
-    def _exchange_objects(self, one: int, other: int) -> tuple[Transform, Transform, Transform] | None:
+    def _exchange_objects(self, one: int, other: int) -> Symmetry | None:
         """Exchange two objects; None if the columns that show them cannot be paired."""
         pairs = pair_columns(self._steps, self._others, self._contact.tool, one, other)
         if pairs is None:
             return None
-        goal = Transform.identity("g", len(self._centre))
+        goal = AffineMap.identity(len(self._centre))
         numbers = goal.source.reshape(-1, self._n_axes)
         numbers[[one, other]] = numbers[[other, one]]
         observation = self._identity_with_places(goal)
@@ -122,37 +123,37 @@ class SymmetryFinder:
             same_units = source == column or self._units.is_known[[column, source]].all()
             observation.source[column] = source
             observation.factor[column] = 1.0 if same_units else self._std[column] / self._std[source]
-        return observation, goal, Transform.identity("a", len(self._actions.of))
+        return Symmetry(observation, goal, AffineMap.identity(len(self._actions.of)))
 
     def _goals_lie_around(self, axis: int) -> bool:
         """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""
         ways = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis :: self._n_axes]
         return bool((np.abs(ways.mean(0)) <= ways.std(0)).all())
 
-    def _mirror(self, axis: int) -> tuple[Transform, Transform, Transform]:
-        goal = Transform.identity("g", len(self._centre))
+    def _mirror(self, axis: int) -> Symmetry:
+        goal = AffineMap.identity(len(self._centre))
         goal.factor[axis :: self._n_axes], goal.offset[axis :: self._n_axes] = -1.0, 2 * self._centre[axis]
-        observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
+        observation, action = self._identity_with_places(goal), AffineMap.identity(len(self._actions.of))
         observation.factor[[self._others[i] for i in self._columns.members(axis)]] = -1.0
         action.factor[self._actions.members(axis)] = -1.0
-        return observation, goal, action
+        return Symmetry(observation, goal, action)
 
-    def _quarter_turn(self, axis: int, other: int) -> tuple[Transform, Transform, Transform] | None:
+    def _quarter_turn(self, axis: int, other: int) -> Symmetry | None:
         """x -> -y, y -> x about the centre; None if the columns of the two axes cannot be paired."""
         pairs, action_pairs = (pair_axes(table, axis, other) for table in (self._columns, self._actions))
         if pairs is None or action_pairs is None:
             return None
-        goal = Transform.identity("g", len(self._centre))
+        goal = AffineMap.identity(len(self._centre))
         for first in range(0, len(self._centre), self._n_axes):
             _exchange(goal, first + axis, first + other, 1.0)
         goal.offset[axis :: self._n_axes] = self._centre[axis] + self._centre[other]
         goal.offset[other :: self._n_axes] = self._centre[other] - self._centre[axis]
-        observation, action = self._identity_with_places(goal), Transform.identity("a", len(self._actions.of))
+        observation, action = self._identity_with_places(goal), AffineMap.identity(len(self._actions.of))
         for i, j, factor in pairs:
             _exchange(observation, self._others[i], self._others[j], factor * self._ratio(i, j))
         for i, j, factor in action_pairs:
             _exchange(action, i, j, factor)
-        return observation, goal, action
+        return Symmetry(observation, goal, action)
 
     def _ratio(self, i: int, j: int) -> float:
         """Return the unit of column i in units of column j, which a quarter turn exchanges: 1 if both are known.
@@ -168,30 +169,30 @@ class SymmetryFinder:
             size.append(float(np.linalg.norm(weights * self._signals.std((0, 2)))))
         return size[0] / size[1]
 
-    def _identity_with_places(self, goal: Transform) -> Transform:
+    def _identity_with_places(self, goal: AffineMap) -> AffineMap:
         """Places are transformed as goals are, hidden or not: subgoals and differences are made of them."""
-        observation = Transform.identity("o", self._steps.n_columns)
+        observation = AffineMap.identity(self._steps.n_columns)
         for columns in (self._contact.tool, self._contact.thing):
             for k, column in enumerate(columns):
                 observation.source[column] = columns[goal.source[k]]
                 observation.factor[column], observation.offset[column] = goal.factor[k], goal.offset[k]
         return observation
 
-    def _test(self, axes: tuple[int, ...], transforms: tuple[Transform, Transform, Transform]) -> Symmetry:
+    def _test(self, axes: tuple[int, ...], symmetry: Symmetry) -> SymmetryVerdict:
         """Compare the held-out error of the next move, predicted from transformed steps and from the steps themselves."""
-        observation, goal, action = transforms
         target = np.column_stack(self._moves)
-        transformed = np.column_stack([goal.apply_to_moves(move) for move in self._moves])
+        transformed = np.column_stack([symmetry.goal.apply_to_displacements(move) for move in self._moves])
         inputs = np.column_stack([self._seen[:, self._visible], self._action])
-        more = np.column_stack([observation.apply(self._seen)[:, self._visible], action.apply(self._action)])
+        seen, action = symmetry.observation.apply(self._seen), symmetry.action.apply(self._action)
+        more = np.column_stack([seen[:, self._visible], action])
         both, targets = standardize(np.concatenate([inputs, more])), np.concatenate([target, transformed])
         episode, plain, other = np.tile(self._episode, 2), slice(len(inputs)), slice(len(inputs), None)
         error = prediction_error(both, targets, episode, fitted=other, tested=plain)
         error_plain = prediction_error(both, targets, episode, fitted=plain, tested=plain)
-        text = [*observation.from_units(self._units).text(), *goal.text(), *action.text()]
-        return Symmetry(axes, " ".join(text), error, error_plain)
+        in_observation = symmetry.observation.from_units(self._units.factor, self._units.offset)
+        return SymmetryVerdict(axes, replace(symmetry, observation=in_observation).text(), error, error_plain)
 
 
-def _exchange(transform: Transform, i: int, j: int, factor: float) -> None:
+def _exchange(transform: AffineMap, i: int, j: int, factor: float) -> None:
     transform.source[i], transform.source[j] = j, i
     transform.factor[i], transform.factor[j] = -factor, 1 / factor

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.records.waypoints import GOAL, Waypoints
+from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
 
 PLACES = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0]], np.float32)
 ON_THE_WAY = Waypoints(PLACES, np.array([[0, 1, 1], [0, 1, 2], [1, 1, 2]], np.int16))

@@ -1,0 +1,121 @@
+"""Columns in other units, as text and as arrays: "0,1" are two columns, "2.5*o0+1,-o1" are scaled and shifted ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..records import Array
+
+NUMBER = r"\d+(?:\.\d*)?(?:e[+-]?\d+)?"
+_TERM = re.compile(rf"([+-]?)(?:({NUMBER})\*)?o?(\d+)([+-]{NUMBER})?")
+
+
+@dataclass(frozen=True)
+class AffineColumns:
+    """factor * column + offset, for each of some columns of an observation."""
+
+    columns: tuple[int, ...]
+    factor: tuple[float, ...]
+    offset: tuple[float, ...]
+
+    @classmethod
+    def plain(cls, columns: Sequence[int]) -> AffineColumns:
+        """Return columns as they are."""
+        return cls(tuple(columns), (1.0,) * len(columns), (0.0,) * len(columns))
+
+    @classmethod
+    def parse(cls, text: str) -> AffineColumns:
+        """Return the columns that a text lists, as the module shows. Raises ValueError."""
+        found = [_TERM.fullmatch(term) for term in text.split(",")]
+        terms = [term.groups() for term in found if term]
+        if len(terms) < len(found):
+            raise ValueError(f"Cannot read the columns {text!r}.")
+        factors = tuple(float(f"{sign}{factor or 1}") for sign, factor, _, _ in terms)
+        return cls(tuple(int(term[2]) for term in terms), factors, tuple(float(term[3] or 0) for term in terms))
+
+    def text(self) -> str:
+        """Return the text that `parse` reads."""
+        terms = zip(self.columns, self.factor, self.offset, strict=True)
+        return ",".join(affine_text("o", column, factor, offset) for column, factor, offset in terms)
+
+    @cached_property
+    def index(self) -> Array:
+        """Return the columns as an array, which selects them faster."""
+        return np.array(self.columns, np.int64)
+
+    def of(self, observation: Any, xp: Any = np) -> Any:
+        """Return the values, (..., k), of observations (..., n). xp: the namespace of the array functions."""
+        values = observation[..., self.index]
+        if self._is_plain:
+            return values
+        return values * xp.asarray(self.factor, xp.float32) + xp.asarray(self.offset, xp.float32)
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        return set(self.factor) <= {1.0} and not any(self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class AffineMap:
+    """x becomes factor * x[source] + offset. All arrays are (n,), or (G, n) for G maps of n columns."""
+
+    source: Array
+    factor: Array
+    offset: Array
+
+    @classmethod
+    def identity(cls, size: int) -> AffineMap:
+        """Return the map of `size` columns that changes nothing."""
+        return cls(np.arange(size), np.ones(size), np.zeros(size))
+
+    @classmethod
+    def stack(cls, maps: Sequence[AffineMap]) -> AffineMap:
+        """Return several maps as one object, (G, n)."""
+        return cls(*(np.stack([getattr(each, name) for each in maps]) for name in ("source", "factor", "offset")))
+
+    def apply(self, values: Array) -> Array:
+        """Return rows (N, n) transformed by a single map, in float64."""
+        return np.asarray(self.factor * values[:, self.source] + self.offset)
+
+    def apply_to_displacements(self, values: Array) -> Array:
+        """Return differences of rows, (N, n), transformed by a single map."""
+        return np.asarray(self.factor * values[:, self.source])
+
+    def after(self, first: AffineMap) -> AffineMap:
+        """Return the composition: `first`, then this map. Both are single maps."""
+        factor, offset = self.factor * first.factor[self.source], self.factor * first.offset[self.source] + self.offset
+        return AffineMap(first.source[self.source], factor, offset)
+
+    def from_units(self, factor: Array, offset: Array) -> AffineMap:
+        """Return the map of columns x that does the same as this map does with factor * x + offset."""
+        changed = (self.factor * offset[self.source] + self.offset - offset) / factor
+        return AffineMap(self.source, self.factor * factor[self.source] / factor, changed)
+
+    def entries(self, letter: str) -> list[str]:
+        """Return what changes as text, for instance ["o6=-o7", "o7=1.5-o6"]."""
+        columns = enumerate(zip(self.source.tolist(), self.factor.tolist(), self.offset.tolist(), strict=True))
+        return [
+            f"{letter}{i}={f'{offset:.12g}' if offset else ''}{'+' if offset and factor > 0 else ''}"
+            f"{scaled_text(letter, source, factor)}"
+            for i, (source, factor, offset) in columns
+            if (source, factor, offset) != (i, 1.0, 0.0)
+        ]
+
+
+def affine_text(letter: str, column: int, factor: float, offset: float) -> str:
+    """Return factor * column + offset as text: "3" for column o3 as it is, otherwise such as "-2.5*o3+1"."""
+    if factor == 1 and not offset:
+        return str(column)
+    return f"{scaled_text(letter, column, factor)}{f'{offset:+.12g}' if offset else ''}"
+
+
+def scaled_text(letter: str, column: int, factor: float) -> str:
+    """Return factor * column as text, such as "-2.5*o3"."""
+    scale = "" if abs(factor) == 1 else f"{abs(factor):.12g}*"
+    return f"{'-' if factor < 0 else ''}{scale}{letter}{column}"

@@ -1,0 +1,160 @@
+"""What symmetries and subgoals do to sampled transitions. These are steps of the sampler's pipeline."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numba import njit
+
+from ..errors import OptionError
+from ..records import Array, Batch
+from .subgoals import TASK, Subgoal, Subgoals
+from .symmetries import SymmetryGroup
+
+PART_OF_FIELD = {
+    "observation": "observation",
+    "next_observation": "observation",
+    "achieved_goal": "goal",
+    "next_achieved_goal": "goal",
+    "goal": "goal",
+    "action": "action",
+}  # field of a batch that a symmetry changes: the columns that it holds
+
+
+class Uniform(Protocol):
+    """A source of random numbers."""
+
+    def uniform(self, count: int) -> Array:
+        """Return `count` numbers in [0, 1), in memory that the next call overwrites."""
+
+
+class Sample(Protocol):
+    """What is known of a batch besides its arrays (..., B): `goal_at` is the first byte of each goal in the ring, (B,)."""
+
+    @property
+    def batch(self) -> Batch:
+        """The batch that is returned."""
+
+    @property
+    def goal_at(self) -> Array:
+        """The first byte of each sample's goal in the ring, (B,) int64."""
+
+
+class SymmetryTransform:
+    """Apply a random group element to each sample. Rewards are computed before: no symmetry changes them."""
+
+    def __init__(self, group: SymmetryGroup) -> None:
+        self._group = group
+
+    def __call__(self, batch: Batch, draw: Sample, rng: Uniform) -> None:
+        """Transform observations, goals and actions in place."""
+        self.apply(batch, rng)
+
+    def apply(self, batch: Batch, rng: Uniform) -> Array:
+        """Transform the rows of a batch in place. Return the random group elements, (B,) int64."""
+        element = (rng.uniform(len(batch)) * len(self._group)).astype(np.int64)
+        for field, part in PART_OF_FIELD.items():
+            self.apply_to(getattr(batch, field), part, element)
+        return element
+
+    def apply_to(self, values: Array, part: str, element: Array) -> None:
+        """Transform observations, goals or actions in place. part: which of them `values`, (B, n), are."""
+        maps = self._group.maps[part]
+        apply_symmetry(values, element, maps.source, maps.factor, maps.offset)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def apply_symmetry(values: Array, element: Array, source: Array, factor: Array, offset: Array) -> None:
+    """Replace every row x of `values` by factor * x[source] + offset, with the maps of its group element.
+
+    NumPy takes ten times as long: 160 instead of 16 microseconds for all fields of 256 samples of FetchPush.
+
+    values: (B, n) floats.
+    element: (B,), one of the G group elements. Element 0 is the identity and is skipped.
+    source, factor, offset: (G, n), see `AffineMap`.
+    """
+    row = np.empty(values.shape[1], values.dtype)
+    for i in range(len(values)):
+        g = element[i]
+        if g:
+            for j in range(len(row)):  # an assignment of the slice takes 2 s more to compile
+                row[j] = values[i, j]
+            for j in range(len(row)):
+                values[i, j] = factor[g, j] * row[source[g, j]] + offset[g, j]
+
+
+class SubgoalTransform:
+    """Relabel a fraction of the samples with the goals of subgoals (relay HER, Luo et al. 2023).
+
+    With objects, the other samples are split evenly between the task's goal and goals that ask for the first objects only.
+
+    rows: of the timeline. The fraction is split evenly between the subgoals.
+    rewards: where a subgoal is missed, and where it is reached.
+    group: the symmetries of the samples. With objects they are applied here, before: they may exchange objects. Others are
+        applied later, and must transform the columns of subgoals as they transform goals.
+    Raises OptionError if they do not.
+    """
+
+    def __init__(
+        self, rows: Array, subgoals: Subgoals, fraction: float, rewards: tuple[float, float], group: SymmetryGroup
+    ) -> None:
+        self.subgoals, self.fraction, (self._missed, self._reached) = subgoals, fraction, rewards
+        self._symmetry = SymmetryTransform(group) if subgoals.has_objects and len(group) > 1 else None
+        for subgoal in subgoals if self._symmetry is None else ():
+            if (columns := group.differing_columns(subgoal)) is not None:
+                which = f"the columns {columns} of the subgoal {subgoal.name}"
+                raise OptionError(f"The symmetries must transform {which} as they transform goals.")
+        self._observations: Array = rows["observation"]
+        fields: Any = rows.dtype.fields
+        self._row_bytes, self._desired_at = rows.itemsize, fields["desired_goal"][1]
+
+    def __call__(self, batch: Batch, draw: Sample, rng: Uniform) -> None:
+        """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
+        element = None if self._symmetry is None else self._symmetry.apply(batch, rng)
+        subgoal, size = self._draw(rng.uniform(len(batch))), len(self.subgoals)
+        for k in range(1, self.subgoals.n_indices - size + 1):
+            self._ask_for_first(batch, np.flatnonzero(subgoal == size + k), k)
+        for index, each in enumerate(self.subgoals, 1):
+            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == index), each, element)
+        draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
+
+    def _draw(self, u: Array) -> Array:
+        """Return the index of the subgoal of each sample, (B,). u: (B,) in [0, 1)."""
+        size = len(self.subgoals)
+        reach = 1 + (u / max(self.fraction, 1e-9) * size).astype(np.int64)
+        n_first = self.subgoals.n_indices - size
+        first = ((u - self.fraction) / max(1 - self.fraction, 1e-9) * (n_first + 1)).astype(np.int64)
+        return np.where(u < self.fraction, reach, np.where(first > 0, size + first, TASK))
+
+    def _ask_for_first(self, batch: Batch, here: Array, k: int) -> None:
+        """Write goals and rewards into the samples `here` that ask for the positions of the first k objects."""
+        goal = batch.goal[here]
+        batch.achieved_goal[here] = self.subgoals.of_first(k, batch.achieved_goal[here], goal)
+        batch.next_achieved_goal[here] = reached = self.subgoals.of_first(k, batch.next_achieved_goal[here], goal)
+        self._reward(batch, here, reached - goal, self.subgoals.items[k - 1].placed)
+
+    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal, element: Array | None) -> None:
+        """Write goals and rewards of `subgoal` into the samples `here`.
+
+        The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
+        Dimensions of other objects count as reached: they are those of the sample's own goal. element: by which the samples
+        were transformed; None: by none.
+        """
+        goal_row, first_byte = np.divmod(goal_at[here], self._row_bytes)
+        is_desired = (first_byte == self._desired_at)[:, None]
+        there = self._observations[goal_row]
+        if self._symmetry is not None and element is not None:
+            self._symmetry.apply_to(there, "observation", element[here])
+        others, reached = batch.goal[here], subgoal.achieved.of(batch.next_observation[here])
+        goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
+        batch.achieved_goal[here] = subgoal.fill(subgoal.achieved.of(batch.observation[here]), others)
+        batch.next_achieved_goal[here] = subgoal.fill(reached, others)
+        batch.goal[here] = subgoal.fill(goal, others)
+        self._reward(batch, here, reached - goal, subgoal.tolerance)
+
+    def _reward(self, batch: Batch, here: Array, gap: Array, tolerance: float) -> None:
+        """Write the rewards of goals that are missed by `gap`, (N, g). No subgoal terminates an episode."""
+        is_met = np.sqrt(np.square(gap).sum(1)) < tolerance
+        batch.reward[here] = np.where(is_met, self._reached, self._missed)
+        batch.terminated[here] = False

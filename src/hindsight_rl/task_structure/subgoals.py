@@ -1,0 +1,233 @@
+"""Subgoals: goals to reach before the goal of the task (relay HER, Luo et al. 2023), such as "gripper at the object".
+
+A subgoal has an achieved goal and a desired goal of its own. Both are columns of the observation, in the units of the goal
+or brought to them, as in achieved=2.5*o0+1,-o1. The agent learns to reach subgoals with the same networks as the task's
+goal. While a subgoal is not met, the policy acts for the subgoal.
+A subgoal is declared as text: "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15".
+
+A task with several objects has a sequence of subgoals: one for each object, in the order in which the objects are placed.
+Each names the dimensions of the task's goal that are the position of its object, and how near to the goal the object counts
+as placed: "reach achieved=0,1,2 goal=7,8,9 tolerance=0.03 switch_distance=0.15 dimensions=0,1,2 placed=0.05".
+- With K objects, index k from 1 to K stands for the subgoal that leads the tool to object k. Index K + k, for k below K,
+  stands for a goal that asks for the positions of the first k objects only. The task's own goal asks for all K.
+- The policy acts for the first object that is not placed: for its subgoal while the tool is farther than switch_distance,
+  then for the positions of the objects up to it. An object that is knocked off its position is the first again.
+- Where a goal is not about an object, its dimensions count as reached: achieved and desired goal are equal there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import OptionError
+from ..records import Array, GoalSpec
+from .affine import AffineColumns
+
+MOST_SUBGOALS = 100  # each is an input of the networks, and is looked at in each step
+TASK = 0  # the index that stands for the task's own goal; subgoals count from 1
+_EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
+_TEXT = re.compile(
+    r"(\w+) achieved=(\S+) goal=(\S+) tolerance=([\d.e-]+) switch_distance=([\d.e-]+)"
+    r"(?: dimensions=(\d+(?:,\d+)*) placed=([\d.e-]+))?"
+)
+Goals = tuple[Any, Any, Any]  # the index of the subgoal, its achieved goal and its goal
+
+
+@dataclass(frozen=True)
+class Subgoal:
+    """A goal to reach before the task's goal.
+
+    achieved, goal: columns of the observation, as many as the task's goals have, or as `dimensions`.
+    tolerance: the subgoal is met within this distance.
+    switch_distance: within this distance the policy acts for the next goal.
+    dimensions: of the task's goal, the position of the object that the subgoal leads to; empty: it is not about an object.
+    placed: the object is placed within this distance of the desired goal, measured in `dimensions`.
+    """
+
+    name: str
+    achieved: AffineColumns
+    goal: AffineColumns
+    tolerance: float
+    switch_distance: float
+    dimensions: tuple[int, ...] = ()
+    placed: float = 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> Subgoal:
+        """Return the subgoal that a text declares, as the module shows it. Raises OptionError."""
+        found = _TEXT.fullmatch(text)
+        try:
+            name, achieved, goal, tolerance, switch_distance, dimensions, placed = found.groups() if found else ()
+            columns = AffineColumns.parse(achieved), AffineColumns.parse(goal)
+            of_object = tuple(map(int, dimensions.split(",") if dimensions else ())), float(placed or 0.0)
+            subgoal = cls(name, *columns, float(tolerance), float(switch_distance), *of_object)
+        except ValueError:
+            raise OptionError(f"Cannot read the subgoal {text!r}. Write it as in {_EXAMPLE!r}.") from None
+        if not 0 < subgoal.tolerance <= subgoal.switch_distance < math.inf:
+            raise OptionError(f"Subgoal {text!r}: tolerance must be above 0 and switch_distance at least tolerance.")
+        if subgoal.dimensions and not 0 < subgoal.placed < math.inf:
+            raise OptionError(f"Subgoal {text!r}: placed must be above 0.")
+        return subgoal
+
+    def text(self) -> str:
+        """Return the text that `parse` reads, with 3 digits of each distance."""
+        distances = f"tolerance={_digits(self.tolerance)} switch_distance={_digits(self.switch_distance)}"
+        text = f"{self.name} achieved={self.achieved.text()} goal={self.goal.text()} {distances}"
+        if not self.dimensions:
+            return text
+        return f"{text} dimensions={','.join(map(str, self.dimensions))} placed={_digits(self.placed)}"
+
+    def distance(self, observation: Any, xp: Any = np) -> Any:
+        """Return the Euclidean distance from being met, (...), of observations (..., n). xp: as in `acting_goals`."""
+        return xp.sqrt(xp.square(self.achieved.of(observation, xp) - self.goal.of(observation, xp)).sum(-1))
+
+    def is_far(self, observation: Any, is_guided: bool, xp: Any = np) -> Any:
+        """Return whether the policy acts for this subgoal and not yet for what follows, (...) bool."""
+        return self.distance(observation, xp) > (self.tolerance if is_guided else self.switch_distance)
+
+    def is_placed(self, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
+        """Return whether the object is where `goal` asks it to be, (...) bool, of goals (..., g)."""
+        gap = achieved_goal[..., self._index] - goal[..., self._index]
+        return xp.sqrt(xp.square(gap).sum(-1)) <= self.placed
+
+    def fill(self, values: Any, others: Any, xp: Any = np) -> Any:
+        """Return goals (..., g) with the object's dimensions from `values` (..., k) and the rest from `others` (..., g).
+
+        Without `dimensions`, `values` are the whole goal.
+        """
+        if not self.dimensions:
+            return values
+        is_own, source = self._spread(others.shape[-1])
+        return xp.where(xp.asarray(is_own), values[..., source], others)
+
+    @cached_property
+    def _index(self) -> Array:
+        return np.array(self.dimensions, np.int64)
+
+    def _spread(self, size: int) -> tuple[Array, Array]:
+        """Return which dimensions of a goal are the object's, and the index of each in `dimensions`, (size,) each."""
+        is_own, source = np.zeros(size, np.bool_), np.zeros(size, np.int64)
+        is_own[self._index], source[self._index] = True, np.arange(len(self.dimensions))
+        return is_own, source
+
+
+def _digits(distance: float) -> str:
+    """Return a distance with 3 digits, without the "+" that `1.23e+03` would have."""
+    return f"{float(f'{distance:.3g}'):.12g}"
+
+
+class Subgoals:
+    """The subgoals of a task in their order. Empty if the task has none.
+
+    texts: as the module describes them.
+
+    Raises OptionError if a text cannot be read, if the task lacks the columns or if its goals have another size.
+    """
+
+    def __init__(self, texts: Sequence[str], spec: GoalSpec) -> None:
+        if len(texts) > MOST_SUBGOALS:
+            raise OptionError(f"Expected at most {MOST_SUBGOALS} subgoals, got {len(texts)}. Leave some out.")
+        self.items = tuple(Subgoal.parse(text) for text in texts)
+        _check(self.items, spec)
+        self.has_objects = bool(self.items and self.items[0].dimensions)
+
+    def __len__(self) -> int:
+        """Return the number of subgoals."""
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Subgoal]:
+        """Iterate over the subgoals."""
+        return iter(self.items)
+
+    @property
+    def n_indices(self) -> int:
+        """Return how many indices besides TASK rows can have: with objects also those of the first objects being placed."""
+        return 2 * len(self) - 1 if self.has_objects else len(self)
+
+    def acting_goals(
+        self, observation: Any, achieved_goal: Any, goal: Any, subgoal: Any, is_guided: bool = False, xp: Any = np
+    ) -> Goals:
+        """Return the index of the subgoal (...), achieved goal and goal (..., g) that the policy acts for.
+
+        The policy acts for the first subgoal that is farther than its switch_distance (its tolerance if `is_guided`). A row
+        that belongs to a subgoal considers only the subgoals before it. With objects, see the module.
+
+        observation: (..., n). achieved_goal, goal: (..., g).
+        subgoal: (...), TASK for rows of the task's own goal.
+        xp: the namespace of the array functions, `numpy` by default.
+        """
+        if self.has_objects:
+            return self._goals_of_objects(observation, achieved_goal, goal, subgoal, is_guided, xp)
+        acting = subgoal
+        for index, each in reversed(list(enumerate(self.items, 1))):
+            is_far = ((subgoal == TASK) | (subgoal > index)) & each.is_far(observation, is_guided, xp)
+            acting = xp.where(is_far, index, acting)
+            achieved_goal = xp.where(is_far[..., None], each.achieved.of(observation, xp), achieved_goal)
+            goal = xp.where(is_far[..., None], each.goal.of(observation, xp), goal)
+        return acting, achieved_goal, goal
+
+    def acting_goal(self, observation: Array, achieved_goal: Array, goal: Array, is_guided: bool) -> Goals:
+        """Return what `acting_goals` returns for one observation of the task's own goal, in less time."""
+        for index, each in enumerate(self.items, 1):
+            if each.dimensions and each.is_placed(achieved_goal, goal):
+                continue
+            if each.is_far(observation, is_guided):
+                return index, *(each.fill(part.of(observation), goal) for part in (each.achieved, each.goal))
+            if each.dimensions and index < len(self):
+                return len(self) + index, self.of_first(index, achieved_goal, goal), goal
+        return TASK, achieved_goal, goal
+
+    def _goals_of_objects(
+        self, observation: Any, achieved_goal: Any, goal: Any, subgoal: Any, is_guided: bool, xp: Any
+    ) -> Goals:
+        """Return what `acting_goals` returns.
+
+        A row whose goal asks for the positions of the first objects considers only these. A row of "reach" acts for its
+        object.
+        """
+        size, n_asked = len(self), xp.where(subgoal == TASK, len(self), subgoal - len(self))
+        acting, acting_achieved, acting_goal = subgoal, achieved_goal, goal
+        is_open = n_asked > 0  # all objects so far are placed
+        for k, each in enumerate(self.items, 1):
+            is_next = is_open & (n_asked >= k) & ~each.is_placed(achieved_goal, goal, xp)
+            is_far = is_next & each.is_far(observation, is_guided, xp)
+            is_near = is_next & ~is_far & (n_asked > k)
+            reached, wanted = (each.fill(part.of(observation, xp), goal, xp) for part in (each.achieved, each.goal))
+            acting = xp.where(is_far, k, xp.where(is_near, size + k, acting))
+            acting_achieved = xp.where(is_far[..., None], reached, acting_achieved)
+            acting_achieved = xp.where(is_near[..., None], self.of_first(k, achieved_goal, goal, xp), acting_achieved)
+            acting_goal = xp.where(is_far[..., None], wanted, acting_goal)
+            is_open = is_open & ~is_next
+        return acting, acting_achieved, acting_goal
+
+    def of_first(self, k: int, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
+        """Return achieved goals (..., g) with the positions of the first k objects; the others count as placed."""
+        is_asked = np.zeros(goal.shape[-1], np.bool_)
+        is_asked[[dimension for each in self.items[:k] for dimension in each.dimensions]] = True
+        return xp.where(xp.asarray(is_asked), achieved_goal, goal)
+
+
+def _check(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
+    if subgoals and (len(spec.observation.shape) != 1 or len(spec.goal.shape) != 1):
+        shapes = f"{spec.observation.shape} and {spec.goal.shape}"
+        raise OptionError(f"Subgoals need a flat observation and flat goals, got the shapes {shapes}. Set subgoals=().")
+    for subgoal in subgoals:
+        size = len(subgoal.dimensions) or spec.goal.size
+        for name, columns in (("achieved", subgoal.achieved.columns), ("goal", subgoal.goal.columns)):
+            if len(columns) != size or max(columns) >= spec.observation.size:
+                expected = f"{size} columns of the observation, below {spec.observation.size}"
+                raise OptionError(f"`{name}` of the subgoal {subgoal.name} is {columns}. Expected {expected}.")
+    dimensions = [dimension for subgoal in subgoals for dimension in subgoal.dimensions]
+    if dimensions and not all(subgoal.dimensions for subgoal in subgoals):
+        raise OptionError("Either all subgoals name the `dimensions` of their object, or none does.")
+    if dimensions and (len(set(dimensions)) < len(dimensions) or max(dimensions) >= spec.goal.size):
+        raise OptionError(
+            f"`dimensions` of the subgoals are {dimensions}. Each must occur once, and be below {spec.goal.size}."
+        )
