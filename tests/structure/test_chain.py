@@ -88,8 +88,8 @@ def test_the_tool_and_both_objects_are_found(inferred):
 def test_each_object_has_a_subgoal(inferred):
     structure = inferred[0]
     first, other = Subgoals(options_of(structure)["subgoals"], SPEC)
-    assert (first.achieved.columns, first.goal.columns, first.numbers) == ((0, 1), (2, 3), (0, 1))
-    assert (other.achieved.columns, other.goal.columns, other.numbers) == ((0, 1), (4, 5), (2, 3))
+    assert (first.achieved.columns, first.goal.columns, first.dimensions) == ((0, 1), (2, 3), (0, 1))
+    assert (other.achieved.columns, other.goal.columns, other.dimensions) == ((0, 1), (4, 5), (2, 3))
     assert first.tolerance < RADIUS < first.switch_distance
     assert first.placed == other.placed == pytest.approx(THRESHOLD / 2**0.5, abs=0.005)
     assert "order 1, 2, the order of the goal" in next(f for f in structure.choices() if f.option == "subgoals").reason
@@ -148,7 +148,7 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     found, expected = (Subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
     for one, other in zip(found, expected, strict=True):
         assert one.distance((seen * scale)[:, order]) == pytest.approx(other.distance(seen), rel=1e-4)
-        assert one.numbers == other.numbers
+        assert one.dimensions == other.dimensions
 
 
 def test_an_object_whose_goals_lie_where_it_does_not_rest_comes_last():
