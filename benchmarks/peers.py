@@ -30,7 +30,8 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from hindsight_rl.envs.goal_env import make_goal_env, time_limit
-from hindsight_rl.rollout.collect import EVALUATION, environment_seed, play_episode
+from hindsight_rl.rollout.collect import play_episode
+from hindsight_rl.seeds import EVALUATION, environment_seed
 
 AGENTS = {"sac": SAC, "dqn": DQN, "tqc": TQC}
 LARGE = {"learning_rate": 1e-3, "gamma": 0.95, "tau": 0.05, "policy_kwargs": {"net_arch": [512] * 3, "n_critics": 2}}

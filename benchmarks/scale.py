@@ -34,8 +34,9 @@ import numpy as np
 
 from hindsight_rl import HER, PointReach
 from hindsight_rl.envs.goal_env import make_goal_env
-from hindsight_rl.rollout.collect import TRAINING, Job, environment_seed
+from hindsight_rl.rollout.collect import Job
 from hindsight_rl.rollout.workers import WorkerSource
+from hindsight_rl.seeds import TRAINING, environment_seed
 
 EPISODE = 50  # steps
 SLICE = 1.0  # seconds of one measurement

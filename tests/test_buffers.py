@@ -228,7 +228,7 @@ def test_an_environment_that_was_reset_is_warned_about():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"gamma": 0.9}, UnknownNameError, "no option `gamma` .make_buffer.. Use `discount`"),
+        ({"gamma": 0.9}, UnknownNameError, "no option `gamma` .make_buffer.*docs/migrating.md"),
         ({"n_steps": 3}, UnknownNameError, r"Pass options=ReplayOptions\(n_steps=3\)"),
         ({"discont": 0.9}, UnknownNameError, "Did you mean 'discount'"),
         ({"options": {"n_steps": 3}}, OptionError, "`options` must be a ReplayOptions, .* got {'n_steps': 3}"),

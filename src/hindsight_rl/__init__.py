@@ -32,10 +32,6 @@ __all__ = sorted(_HOMES)
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        from .options.other_names import other_names
-
-        if hint := other_names().get(name):
-            raise ImportError(f"hindsight_rl has no {name!r}. {hint}")  # `from hindsight_rl import` hides an AttributeError
         raise AttributeError(f"module 'hindsight_rl' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(_HOMES[name]), name)
 

@@ -16,7 +16,7 @@ from .envs.goal_functions import reward_function, success_function, terminated_f
 from .envs.random_play import name_of
 from .errors import GoalEnvError, OptionError, UnknownNameError
 from .options import ReplayOptions
-from .options.messages import unknown_option
+from .options.record import unknown_option
 from .records.reward_scale import RewardScale
 from .replay.buffer import HindsightBuffer
 from .training.resolve import with_checked

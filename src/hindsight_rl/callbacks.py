@@ -14,7 +14,8 @@ import numpy as np
 
 from .records import Episode
 from .replay.rows import fraction_of_one, whole_number
-from .training.evaluate import UNSEEN_SEED, Evaluation
+from .seeds import UNSEEN_SEED
+from .training.evaluate import Evaluation
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple, NoReturn
 from . import __version__
 from .errors import HindsightError, OptionError, UnknownNameError, nearest, origin
 
-UNSEEN_SEED = 1_000_003  # of `play` and `evaluate`: training never uses it
 GARBAGE_THRESHOLD = 100_000  # new objects between two collections: importing torch makes many, and no garbage
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
 _RUN_HELP = "a run folder (its best policy) or a policy file"
@@ -168,10 +167,12 @@ def train(arguments: Namespace) -> int:
         return status
 
 
-def _add_episodes(parser: Parser, episodes: int, seed: int = UNSEEN_SEED) -> None:
-    """Add the arguments of commands that play the episodes of a policy. episodes, seed: the defaults."""
+def _add_episodes(parser: Parser, episodes: int, seed: int | None = None) -> None:
+    """Add the arguments of commands that play the episodes of a policy. episodes, seed: the defaults; None: UNSEEN_SEED."""
+    from .seeds import UNSEEN_SEED
+
     parser.number("--episodes", "number of episodes", episodes, lowest=1)
-    parser.number("--seed", "seed of the episodes", seed)
+    parser.number("--seed", "seed of the episodes", UNSEEN_SEED if seed is None else seed)
     parser.add_argument("--env", metavar="ENV", help="id of the environment, as in mine:Reach-v0 (the run's own)")
     parser.add_argument("--trust-module", action="store_true", help="import the module that the run names: it is code")
 

@@ -22,11 +22,12 @@ from .options import Settings
 from .records import Array, Episode, GoalSpec
 from .replay.rows import true_or_false, whole_number
 from .rollout.workers import Source
+from .seeds import UNSEEN_SEED
 from .storage import as_path
 from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet
 from .training.counts import Counts
 from .training.ending import finished
-from .training.evaluate import UNSEEN_SEED, Evaluation, evaluate
+from .training.evaluate import Evaluation, evaluate
 from .training.events import EpisodesStored
 from .training.one_thread import OneThread
 from .training.saved_model import SavedModel

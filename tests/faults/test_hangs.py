@@ -40,7 +40,7 @@ gymnasium.register("Hangs-v0", entry_point=Hangs)
 
 
 def seed_of_fourth_episode():
-    from hindsight_rl.rollout.collect import TRAINING, environment_seed
+    from hindsight_rl.seeds import TRAINING, environment_seed
 
     return environment_seed(0, TRAINING, 3)
 

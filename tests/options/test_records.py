@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from hindsight_rl.errors import OptionError, UnknownNameError
 from hindsight_rl.options import AGENT_OPTIONS, ReplayOptions, TD3Options, TrainingOptions, option_fields, run_options
-from hindsight_rl.options.other_names import other_names
 
 
 def test_an_error_says_what_was_expected_and_what_was_given():
@@ -36,7 +35,7 @@ def test_all_faults_are_listed_at_once():
         "3 options are wrong:",
         "  `steps` must be a valid integer, got True.",
         "  `batch_size` must be at least 1, got 0.",
-        "  There is no option `gamma` (TrainingOptions). Use `discount`.",
+        "  There is no option `gamma` (TrainingOptions). Names of other libraries: docs/migrating.md.",
     ]
 
 
@@ -94,11 +93,3 @@ def test_every_option_is_described_and_belongs_to_a_group(agent):
     for option in run_options(agent).values():
         assert option.description, option.name
         assert option.group, option.name
-
-
-def test_other_names_lead_to_options_that_exist():
-    known = {name for agent in AGENT_OPTIONS for name in run_options(agent)}
-    for old, hint in other_names().items():
-        assert old not in known, old
-        if hint.startswith("Use `") and " " not in hint[5:]:
-            assert hint[5:-2] in known, hint

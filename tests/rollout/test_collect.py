@@ -6,7 +6,8 @@ import setups
 
 from hindsight_rl.agents.policy import Exploration, PolicyWeights
 from hindsight_rl.errors import CollectError, GoalEnvError, MissingKeyError
-from hindsight_rl.rollout.collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup, environment_seed, play_episode
+from hindsight_rl.rollout.collect import Collector, Job, RolloutSetup, play_episode
+from hindsight_rl.seeds import EVALUATION, TRAINING, environment_seed
 
 NOISY = Exploration(random_eps=0.3, noise=0.2)
 

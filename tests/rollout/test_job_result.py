@@ -10,9 +10,10 @@ from test_collect import same
 from hindsight_rl.agents.policy import Exploration
 from hindsight_rl.errors import JobLostError
 from hindsight_rl.records import OBSERVATION_KEYS, Episode
-from hindsight_rl.rollout.collect import TRAINING, Collector, Job
+from hindsight_rl.rollout.collect import Collector, Job
 from hindsight_rl.rollout.job_result import JobResult, checksum, run_job
 from hindsight_rl.rollout.workers import MAX_ATTEMPTS, WorkerSource
+from hindsight_rl.seeds import TRAINING
 
 JOB = Job(0, TRAINING, (3, 4), setups.weights(), (Exploration(random_eps=0.3, noise=0.2),) * 2)
 

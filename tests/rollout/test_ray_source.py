@@ -16,8 +16,9 @@ from hindsight_rl import HER
 from hindsight_rl.agents.policy import Exploration
 from hindsight_rl.cli import main
 from hindsight_rl.errors import OptionError, WorkerError
-from hindsight_rl.rollout.collect import TRAINING, Collector, Job
+from hindsight_rl.rollout.collect import Collector, Job
 from hindsight_rl.rollout.workers import WorkerSource
+from hindsight_rl.seeds import TRAINING
 from hindsight_rl.training.checkpoint import trainer_state
 from test_cli import COMMAND, SHORT, SMALL, assert_same_run, timeless
 

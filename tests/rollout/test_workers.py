@@ -12,10 +12,11 @@ from test_collect import same
 from hindsight_rl import PointReach
 from hindsight_rl.agents.policy import Exploration
 from hindsight_rl.errors import CollectError, JobLostError, OptionError, WorkerError
-from hindsight_rl.rollout.collect import EVALUATION, TRAINING, Collector, Job, environment_seed
+from hindsight_rl.rollout.collect import Collector, Job
 from hindsight_rl.rollout.local_source import LocalSource
 from hindsight_rl.rollout.processes import ProcessPool
 from hindsight_rl.rollout.workers import WorkerSource
+from hindsight_rl.seeds import EVALUATION, TRAINING, environment_seed
 
 
 def jobs(count):

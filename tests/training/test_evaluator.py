@@ -7,7 +7,8 @@ from short_runs import OPTIONS, Uneven, her, same_bytes
 
 from hindsight_rl import HER
 from hindsight_rl.options import build_settings
-from hindsight_rl.rollout.collect import EVALUATION, Job
+from hindsight_rl.rollout.collect import Job
+from hindsight_rl.seeds import EVALUATION
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 from hindsight_rl.training.counts import Counts
 from hindsight_rl.training.evaluate import Outcome

@@ -13,7 +13,7 @@ from short_runs import OPTIONS, her, same_bytes, short
 from hindsight_rl import HER, PointReach
 from hindsight_rl.errors import CollectError
 from hindsight_rl.rollout import time_limit
-from hindsight_rl.rollout.collect import TRAINING, environment_seed
+from hindsight_rl.seeds import TRAINING, environment_seed
 from hindsight_rl.training import sources
 from hindsight_rl.training.checkpoint import trainer_state
 from hindsight_rl.training.ending import finished

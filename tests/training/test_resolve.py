@@ -95,7 +95,11 @@ def test_a_recipe_may_hold_options_of_other_agents():
     ("given", "error", "message"),
     [
         ({"tua": 1.0}, UnknownNameError, "Did you mean 'tau'"),
-        ({"gamma": 0.9}, UnknownNameError, "no option `gamma` .agent 'td3'.. Use `discount`"),
+        (
+            {"gamma": 0.9},
+            UnknownNameError,
+            "no option `gamma` .agent 'td3'...* Names of other libraries: docs/migrating.md",
+        ),
         ({"dueling": True}, UnknownNameError, "no option `dueling` .agent 'td3'"),
         ({"tau": "fast"}, OptionError, "`tau` must be a valid number, got 'fast'"),
         ({"steps": 1.5}, OptionError, "`steps` must be a valid integer"),

@@ -18,15 +18,14 @@ from ..envs.random_play import Environment, name_of
 from ..errors import FileError, HindsightError, InputError, OptionError
 from ..recipes import choose_recipe
 from ..records import Array, Episode
-from ..rollout.collect import Observation, PolicyActor, environment_seed, play_episode
+from ..rollout.collect import Observation, PolicyActor, play_episode
+from ..seeds import RECORDING, environment_seed
 from ..training.assemble import environment_id
 from ..training.saved_model import SavedModel
 from .lines import say, say_command
 from .modules import find_modules_here
 from .policies import environment_of
 from .terminal import progress
-
-STREAM = 7  # of seeds: no run trains or evaluates on the episodes that are recorded
 
 
 def record_data_set(arguments: Namespace) -> None:
@@ -65,7 +64,7 @@ def record(player: Player, name: str, episodes: int, seed: int) -> list[Episode]
     with closing(player.environment):
         played = []
         for number in progress(range(episodes), episodes, "episodes"):
-            start = environment_seed(seed, STREAM, number)
+            start = environment_seed(seed, RECORDING, number)
             played.append(play_episode(player.environment, player.act, start, number, player.limit, player.info_keys))
         write_episodes(name, player.environment, played, player.author)
     return played

@@ -8,20 +8,22 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, model_validator
 
 from ..errors import OptionError
-from .bounds import (
+from .record import (
     MOST_LAYERS,
     BatchesPerUpdate,
     Channels,
     Columns,
     Critics,
+    Fraction,
     LayerSize,
+    OptionRecord,
     PositiveSteps,
     Quantiles,
+    Rate,
     Steps,
     Texts,
     Waypoints,
 )
-from .record import Fraction, OptionRecord, Rate
 
 GoalFeatures = Literal["none", "relative", "agreement"]
 ErrorName = Literal["huber", "squared"]

@@ -7,22 +7,56 @@ entries of tuples by declaration, and reports every fault at once. attrs stops a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from annotated_types import Ge, Gt, Le, MaxLen
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
-from ..errors import OptionError
-from .messages import option_error
-from .toml import parse_toml
+from ..errors import OptionError, UnknownNameError, nearest
 
 LONGEST_REPR = 250  # characters
 Fraction = Annotated[float, Ge(0), Le(1)]
 Rate = Annotated[float, Gt(0), Le(1)]
 FUNCTION = "function "  # stands before the name of a function, which is what files hold of it
 LONGEST_TEXT = 100_000  # characters; a file of somebody else may have more
+MOST_DOTS = 2_000  # in a line of TOML: tomllib takes time quadratic in the parts of a key such as a.b.c
+_LONGEST = 200  # characters of a value in a message
+_WORDS = {
+    "Input should be": "must be",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "Tuple should have": "must have",
+}
+
+# Whole numbers that options may have. Where a number decides how much is allocated or repeated, it has an upper bound.
+# Without one, a typing error or a file of somebody else takes all memory, or never ends. Each bound has its reason.
+Steps = Annotated[int, Ge(0), Le(10**12)]  # a simulator that takes a microsecond per step needs twelve days for so many
+PositiveSteps = Annotated[int, Ge(1), Le(10**12)]
+Seed = Annotated[int, Ge(0), Le(2**63 - 1)]  # data sets store seeds as int64
+Threads = Annotated[int, Ge(1), Le(256)]  # cores of a large machine; more give no speed, and very many crash torch
+Workers = Annotated[int, Ge(0), Le(1_024)]  # each is a process of 100 MB or more
+EpisodesPerJob = Annotated[int, Ge(1), Le(1_000)]  # all episodes of a job are in memory before the first is stored
+PolicyLag = Annotated[int, Ge(0), Le(1_024)]  # jobs beyond one for each worker only wait
+Capacity = Annotated[int, Ge(1), Le(10**10)]  # 400 GB at least; the buffer also compares it with the free memory
+BatchSize = Annotated[int, Ge(1), Le(2**17)]  # published agents have up to 2**13
+BatchesPerUpdate = Annotated[int, Ge(1), Le(100)]  # are sampled together
+NStepReturn = Annotated[int, Ge(1), Le(1_000)]  # each sample is gathered so many times
+SampledGoals = Annotated[int, Ge(0), Le(10**9)]  # k / (k + 1) is 1 in 32 bits then; stored goals have a lower limit
+Halvings = Annotated[int, Ge(0), Le(20)]  # each is a call of compute_reward; after 20 a millionth of the distance is left
+Waypoints = Annotated[int, Ge(0), Le(1_000)]  # the plan compares each with each
+EvaluationEpisodes = Annotated[int, Ge(1), Le(100_000)]  # training waits for them; so many show the success to within 0.3 %
+LayerSize = Annotated[int, Ge(1), Le(4_096)]  # two such layers have 64 MB of weights, and networks have them several times
+Channels = Annotated[int, Ge(1), Le(1_024)]  # of a convolution; large image networks have 512
+MOST_LAYERS = 16  # of each kind; deeper networks need skip connections, which these do not have
+Critics = Annotated[int, Ge(1), Le(100)]  # each is two networks; published ensembles have 10
+Quantiles = Annotated[int, Ge(1), Le(1_000)]  # the loss compares each with each; published agents have 25 to 200
+MOST_ENTRIES = 10_000  # of other lists; a task with more columns that are named one by one is not known
+Texts = Annotated[tuple[str, ...], MaxLen(MOST_ENTRIES)]
+Columns = Annotated[tuple[Annotated[int, Ge(0)], ...], MaxLen(MOST_ENTRIES)]
+Numbers = Annotated[tuple[float, ...], MaxLen(MOST_ENTRIES)]
 
 
 class OptionRecord(BaseModel):
@@ -60,20 +94,19 @@ class OptionRecord(BaseModel):
 
     def replace(self, **changes: Any) -> Self:
         """Return a validated copy with some options changed."""
-        return type(self)(**{**self._values(), **changes})
+        return type(self)(**{**dict(self), **changes})
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON, from which an equal record can be made."""
-        return {name: _as_plain(value) for name, value in self._values().items()}
+        return {name: _as_plain(value) for name, value in self}
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        """Yield the options that differ from their default."""
+        fields = type(self).model_fields
+        yield from ((name, value) for name, value in self if value != fields[name].default)
 
     def __repr__(self) -> str:
-        """Return the options that differ from their default."""
-        defaults = {name: info.default for name, info in type(self).model_fields.items()}
-        changed = [f"{name}={value!r}" for name, value in self._values().items() if value != defaults[name]]
-        return shortened(f"{type(self).__name__}({', '.join(changed)})")
-
-    def _values(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in type(self).model_fields}
+        return shortened(super().__repr__())
 
 
 def shortened(text: str) -> str:
@@ -140,3 +173,56 @@ def _as_plain(value: Any) -> Any:
         return value
     named = value if hasattr(value, "__qualname__") else type(value)  # a partial or an object with __call__ has no name
     return f"{FUNCTION}{named.__module__}.{named.__qualname__}"
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what TOML holds. Raises ValueError for anything else, and for what would take too long."""
+    if max((line.count(".") for line in text.splitlines()), default=0) > MOST_DOTS:
+        raise ValueError(f"a line has more than {MOST_DOTS:,} dots")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+
+
+def option_error(record: type[BaseModel], values: Mapping[str, Any], problem: ValidationError) -> OptionError:
+    """Return an OptionError, or an UnknownNameError, that lists every fault of `values`.
+
+    record: the class that refused them.
+    """
+    faults: dict[str, str] = {}
+    is_unknown = False
+    for error in problem.errors():
+        cause = error.get("ctx", {}).get("error")
+        is_unknown |= error["type"] == "extra_forbidden" or isinstance(cause, UnknownNameError)
+        name = next((str(part) for part in error["loc"]), "")
+        if name not in faults:
+            faults[name] = _message(record, name, values, error["type"], error["msg"], cause)
+        elif cause is None:  # of a union, each type has an error
+            faults[name] += f" Or it {_plain(error['msg'])}."
+    lines = list(faults.values())
+    text = lines[0] if len(lines) == 1 else "\n  ".join([f"{len(lines)} options are wrong:", *lines])
+    return UnknownNameError(text) if is_unknown else OptionError(text)
+
+
+def unknown_option(name: str, known: Iterable[str], place: str) -> str:
+    """Return the message for a name that is no option of `place`, with similar names."""
+    hint = nearest(name, known)
+    return f"There is no option `{name}` ({place}).{hint} Names of other libraries: docs/migrating.md."
+
+
+def _message(record: type[BaseModel], name: str, values: Mapping[str, Any], kind: str, text: str, cause: Any) -> str:
+    if cause is not None:
+        return str(cause)
+    if kind == "extra_forbidden":
+        return unknown_option(name, record.model_fields, record.__name__)
+    if kind == "missing":
+        return f"`{name}` is missing."
+    given = repr(values[name])
+    return f"`{name}` {_plain(text)}, got {given if len(given) <= _LONGEST else f'{given[:_LONGEST]}...'}."
+
+
+def _plain(text: str) -> str:
+    for words, ours in _WORDS.items():
+        text = text.replace(words, ours)
+    return text

@@ -10,8 +10,14 @@ from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from ..errors import OptionError
 from ..records import Array
-from .bounds import Halvings, NStepReturn, SampledGoals, Texts
-from .record import Fraction, OptionRecord
+from .record import (
+    Fraction,
+    Halvings,
+    NStepReturn,
+    OptionRecord,
+    SampledGoals,
+    Texts,
+)
 from .relabel import Relabel, Strategy, UnavailableFunction, her_probability
 
 RelabelAt = Literal["sample", "episode_end"]

@@ -8,8 +8,17 @@ from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
 from ..errors import OptionError
-from .bounds import EpisodesPerJob, Numbers, PolicyLag, PositiveSteps, Texts, Workers
-from .record import Fraction, OptionRecord, named_values
+from .record import (
+    EpisodesPerJob,
+    Fraction,
+    Numbers,
+    OptionRecord,
+    PolicyLag,
+    PositiveSteps,
+    Texts,
+    Workers,
+    named_values,
+)
 
 WEEK = 604_800.0  # seconds
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import UnknownNameError, nearest
 from .agent import AGENT_OPTIONS, AgentOptions
-from .messages import unknown_option
-from .record import OptionField, OptionRecord, option_fields, shortened
+from .record import OptionField, OptionRecord, option_fields, shortened, unknown_option
 from .replay import ReplayOptions
 from .rollout import RolloutOptions
 from .training import TrainingOptions

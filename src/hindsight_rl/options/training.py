@@ -8,8 +8,17 @@ from annotated_types import Gt, Lt
 from pydantic import Field, model_validator
 
 from ..errors import OptionError
-from .bounds import BatchSize, Capacity, EvaluationEpisodes, PositiveSteps, Seed, Steps, Threads
-from .record import OptionRecord, Rate
+from .record import (
+    BatchSize,
+    Capacity,
+    EvaluationEpisodes,
+    OptionRecord,
+    PositiveSteps,
+    Rate,
+    Seed,
+    Steps,
+    Threads,
+)
 
 StructureSource = Literal["none", "inferred", "declared"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import FileError, OptionError, UnknownNameError, nearest
 from ..options import FUNCTION, Settings
-from ..options.toml import parse_toml
+from ..options.record import parse_toml
 from ..storage import read_bytes, save_bytes
 
 RECIPES = resources.files(__package__)

@@ -14,16 +14,16 @@ from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from ..envs.goal_env import close_env, make_goal_env
 from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment, step
-from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError, OptionError
+from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError
 from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array, Episode
+from ..seeds import TRAINING, environment_seed, exploration_rng
 from ..task_structure.waypoints import Waypoints
 from .probing import ProbingActor
 from .roaming import RoamingActor
 
 Observation = Mapping[str, Array]
 
-TRAINING, EVALUATION, NOISE = 0, 1, 2  # the streams of a run's seeds; episodes are numbered within each stream
 LONGEST_EPISODE = 100_000  # steps of an episode that nothing limits
 POLL_SECONDS = 0.002  # between two calls of `Collector.poll`
 
@@ -88,16 +88,6 @@ class Job:
         seeds = [str(environment_seed(self.run_seed, self.stream, number)) for number in self.episodes]
         numbers, ending = ", ".join(map(str, self.episodes)), "s" * (len(seeds) > 1)
         return f"{kind} episode{ending} {numbers} (reset seed{ending} {', '.join(seeds)})"
-
-
-def environment_seed(run_seed: int, stream: int, episode: int) -> int:
-    """Return the seed of an episode's reset, below 2**31 because some simulators keep it in a C int.
-
-    Raises OptionError if `run_seed` is negative.
-    """
-    if run_seed < 0:
-        raise OptionError(f"`seed` must be at least 0, got {run_seed}.")
-    return int(np.random.SeedSequence(run_seed, spawn_key=(stream, episode)).generate_state(1)[0]) >> 1
 
 
 class Collector:
@@ -172,7 +162,7 @@ class Collector:
     def _play(self, job: Job, number: int, exploration: Exploration | None) -> Episode:
         environment = self._environment()
         is_unguided = exploration is None or not (exploration.is_random or exploration.probing)
-        rng = np.random.default_rng(np.random.SeedSequence(job.run_seed, spawn_key=(NOISE, number)))
+        rng = exploration_rng(job.run_seed, number)
         if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
             is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
             exploration = exploration if is_guided else exploration.unguided()

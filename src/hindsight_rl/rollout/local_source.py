@@ -10,7 +10,8 @@ from ..agents.policy import PolicySpec
 from ..envs.random_play import Environment
 from ..errors import CollectError
 from ..records import Episode
-from .collect import EVALUATION, TRAINING, Collector, Job, RolloutSetup
+from ..seeds import EVALUATION, TRAINING
+from .collect import Collector, Job, RolloutSetup
 from .time_limit import DEFAULT_SECONDS, OutOfTimeError, TimeLimit
 
 

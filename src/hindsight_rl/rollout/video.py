@@ -15,7 +15,8 @@ from ..envs.random_play import Environment
 from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..extras import install_line
 from ..records import Array, Episode
-from .collect import EVALUATION, PolicyActor, environment_seed, play_episode
+from ..seeds import EVALUATION, environment_seed
+from .collect import PolicyActor, play_episode
 
 VIDEO_SUFFIXES = (".gif", ".webp", ".mp4")
 LAST_FRAME_SECONDS = 0.6  # for which the last frame of an episode is shown

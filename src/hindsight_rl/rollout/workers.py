@@ -13,7 +13,8 @@ from typing import Protocol, Self
 from ..agents.policy import PolicySpec
 from ..errors import JobLostError, WorkerError
 from ..records import Episode
-from .collect import EVALUATION, Job
+from ..seeds import EVALUATION
+from .collect import Job
 from .job_result import JobResult
 from .local_source import LocalSource
 from .time_limit import DEFAULT_SECONDS, TimeLimit

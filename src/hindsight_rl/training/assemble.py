@@ -23,12 +23,12 @@ from ..envs.wrappers import StepCounter
 from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
 from ..extras import install_line
 from ..options import STRUCTURE, ReplayOptions, Settings
-from ..options.old_calls import refuse_old_call
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import UNIT_RANGE, RewardScale
 from ..rollout.collect import RolloutSetup
 from ..rollout.workers import Source
+from ..seeds import AGENT, DEMONSTRATIONS, REPLAY, stream_seed
 from ..structure import is_flat
 from .actions import can_take
 from .counts import Counts
@@ -45,7 +45,6 @@ if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
 GoalEnv = gymnasium.Env[Any, Any]
 T = TypeVar("T")
 Environment = str | Callable[..., GoalEnv] | GoalEnv
-_AGENT_STREAM, _REPLAY_STREAM, _DEMONSTRATION_STREAM = 3, 4, 6  # of seeds, beside those of rollout.collect and `infer`
 
 
 class Assembly:
@@ -97,7 +96,7 @@ class Assembly:
         low, high = UNIT_RANGE if is_known else (-np.inf, np.inf)
         spec = replace(self.spec, reward_low=low, reward_high=high)  # buffers convert rewards
         try:
-            agent = make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(_AGENT_STREAM), stored)
+            agent = make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(AGENT), stored)
             agent.reward_scale = scale
             return agent
         except ModuleNotFoundError as problem:
@@ -114,7 +113,7 @@ class Assembly:
             raise OptionError(
                 f"capacity must be at least the {episode_length} steps of an episode, got {settings.training.capacity}"
             )
-        buffer = self._buffer(policy, settings.training.capacity, episode_length, settings.replay, _REPLAY_STREAM)
+        buffer = self._buffer(policy, settings.training.capacity, episode_length, settings.replay, REPLAY)
         name = settings.training.demonstrations
         return buffer, None if name is None else self._demonstrations(name, policy)
 
@@ -124,9 +123,7 @@ class Assembly:
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = self._recorded
         steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
-        demonstrations = Demonstrations(
-            name, episodes, self._buffer(policy, steps, shortest, replay, _DEMONSTRATION_STREAM)
-        )
+        demonstrations = Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, DEMONSTRATIONS))
         if other := [episode.number for episode in episodes if not can_take(policy, episode.action)]:
             raise OptionError(
                 f"episode {other[0]} of the data set {name!r} has larger actions than action_scale allows. Leave out "
@@ -272,8 +269,7 @@ class Assembly:
         return made
 
     def _seed(self, stream: int) -> int:
-        sequence = np.random.SeedSequence(self.settings.training.seed, spawn_key=(stream,))
-        return int(sequence.generate_state(1)[0])
+        return stream_seed(self.settings.training.seed, stream)
 
 
 def assemble(
@@ -286,11 +282,10 @@ def assemble(
     check: play the environment first. Errors raise GoalEnvError. What it finds chooses options that the recipe leaves open.
     Raises UnknownNameError, OptionError and GoalEnvError.
     """
-    refuse_old_call(env, agent, recipe, options)
     recipe = str(recipe) if isinstance(recipe, Path) else recipe
     for name, value in (("agent", agent), ("recipe", recipe)):
         if not isinstance(value, str | None):
-            raise OptionError(f"{name} must be a name, got {value!r}.")
+            raise OptionError(f"{name} must be a name, got {value!r}. Calls of other libraries: docs/migrating.md")
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)

@@ -13,7 +13,8 @@ from pydantic import FiniteFloat
 from ..agents.policy import Exploration, PolicyWeights
 from ..errors import FileError
 from ..records import Array, Record, read_record
-from ..rollout.collect import TRAINING, Job
+from ..rollout.collect import Job
+from ..seeds import TRAINING
 from .counts import Counts
 from .events import Snapshot
 from .metrics import Meter

@@ -12,11 +12,11 @@ from ..agents.policy import PolicyWeights
 from ..errors import CollectError, JobLostError, MissingKeyError
 from ..records import Array, Episode
 from ..records.definitions import wilson_interval
-from ..rollout.collect import EVALUATION, Job, environment_seed
+from ..rollout.collect import Job
 from ..rollout.workers import Source
+from ..seeds import EVALUATION, environment_seed
 from .counts import Counts
 
-UNSEEN_SEED = 1_000_003  # default of `HER.evaluate`: other episodes than those that selected the best policy
 ATTEMPTS = 3  # at a job, before the error of the environment is raised
 
 

@@ -10,8 +10,9 @@ from ..agents import Agent
 from ..agents.policy import Exploration
 from ..options import Settings
 from ..records import Episode
-from ..rollout.collect import TRAINING, Job
+from ..rollout.collect import Job
 from ..rollout.workers import Source
+from ..seeds import TRAINING
 from .counts import Counts
 from .evaluate import result_with_retries
 from .structure_search import StructureSearch
