@@ -9,7 +9,7 @@ import gymnasium
 import pytest
 
 from counted_env import Counted
-from hindsight_rl import extras
+from hindsight_rl import errors
 
 
 @pytest.fixture
@@ -53,6 +53,6 @@ def installed_from(monkeypatch):
 
     def pretend(url):
         text = json.dumps({"url": url}) if url else None
-        monkeypatch.setattr(extras.metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: text))
+        monkeypatch.setattr(errors.metadata, "distribution", lambda name: SimpleNamespace(read_text=lambda file: text))
 
     return pretend

@@ -13,8 +13,6 @@ import hindsight_rl
 ROOT = Path(hindsight_rl.__file__).parent
 BASE = {
     "errors",
-    "extras",
-    "memory",
     "records",
     "seeds",
     "storage",
@@ -24,7 +22,6 @@ BASE = {
 COMMAND_LINE = {"cli", "commands", "__main__"}  # may import everything, and nothing else may import it
 MAY_IMPORT = {  # folder or top module: what it may import of the package. A module that is not listed may import everything
     "errors": set(),
-    "memory": set(),
     "seeds": BASE,
     "records": BASE,
     "task_structure": BASE,

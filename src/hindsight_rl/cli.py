@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
 
 from . import __version__
-from .errors import HindsightError, OptionError, UnknownNameError, nearest, origin
+from .errors import HindsightError, OptionError, UnknownNameError, missing_extra, nearest, origin
 
 GARBAGE_THRESHOLD = 100_000  # new objects between two collections: importing torch makes many, and no garbage
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
@@ -44,8 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
         return BROKEN_PIPE
     except ModuleNotFoundError as problem:
-        from .extras import missing_extra
-
         print(f"hindsight-rl: {missing_extra(words[0], problem)}", file=sys.stderr)
         return 1
     except (HindsightError, OSError) as problem:

@@ -1,4 +1,4 @@
-"""Exceptions of the library. Each message says what was expected, what was given and how to fix it.
+"""Exceptions of the library, and how to install what is missing. A message says what was expected and given, and the fix.
 
 Every error is also the built-in exception that a reader would expect, so `except ValueError` works.
 """
@@ -6,11 +6,18 @@ Every error is also the built-in exception that a reader would expect, so `excep
 from __future__ import annotations
 
 import difflib
+import json
+import shlex
 import sysconfig
 import traceback
 from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
+DISTRIBUTION = "hindsight-rl"
+OF_TRAIN = frozenset({"torch", "rich", "PIL", "jinja2", "plotly", "matplotlib"})  # modules that this extra installs
+ONLY_REPORT = frozenset({"report", "compare"})  # commands for which the smaller extra `report` is enough
 LONGEST_MESSAGE = 4_000  # characters
 LONGEST_NAME = 200  # characters of a name whose nearest names are looked for; a file of somebody else may have any
 
@@ -121,3 +128,27 @@ def nearest(name: str, known: Iterable[str]) -> str:
     lowered = {k.lower(): k for k in known}
     close = [lowered[k] for k in difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
     return f" Did you mean {' or '.join(repr(k) for k in close)}?" if close else ""
+
+
+def install_line(extra: str) -> str:
+    """Return the command that installs an extra ("": the package alone).
+
+    It installs from the checkout or wheel that was installed, or else from the index.
+    """
+    try:
+        url = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}").get("url", "")
+    except metadata.PackageNotFoundError:
+        url = ""
+    place = Path(unquote(urlparse(url).path)) if url.startswith("file:") else None
+    constraints = place / "constraints.txt" if place else None
+    options = f"-c {shlex.quote(str(constraints))} " if constraints and constraints.exists() else ""
+    return f'pip install {options}"{place or DISTRIBUTION}{f"[{extra}]" if extra else ""}"'
+
+
+def missing_extra(command: str, problem: ModuleNotFoundError) -> MissingExtraError:
+    """Return the error that names the extra that a command needs. Raises `problem` again if no extra has the module."""
+    package = (problem.name or "").partition(".")[0]
+    if package not in OF_TRAIN:
+        raise problem
+    line = install_line("report" if command in ONLY_REPORT else "train")
+    return MissingExtraError(f"`{command}` needs {package}, which is not installed: {line}")

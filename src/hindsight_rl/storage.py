@@ -1,4 +1,4 @@
-"""Read and write every file of ours: arrays and JSON, hashed, replaced atomically, without pickle.
+"""Read and write every file of ours, in the memory that is free: arrays and JSON, hashed, replaced atomically, no pickle.
 
 One format holds buffers, checkpoints and policies: a safetensors file. Its header has an entry `hindsight_rl`, the JSON
 text {"format", "kind", "data", "sha256"}. Metrics, evaluations and episodes are lines of JSON.
@@ -16,10 +16,11 @@ import io
 import json
 import math
 import os
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,10 +28,14 @@ import numpy as np
 import safetensors
 
 from .errors import FileError, OptionError
-from .memory import free_memory
 from .records import Array
 
 FORMAT = 1
+_MEMORY = "/proc/meminfo"
+_CGROUPS = (  # versions 2 and 1: files of the limit and of the statistics, and the name of what cannot be given back there
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.stat", "anon "),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.stat", "total_rss "),
+)
 _PART = 1 << 20  # bytes of an open file that are copied at once
 _DTYPES = {"b1": "BOOL", "u1": "U8", "i1": "I8", "u2": "U16", "i2": "I16", "f2": "F16"} | {
     f"{kind}{size}": f"{kind.upper()}{8 * size}" for size in (4, 8) for kind in "uif"
@@ -341,3 +346,23 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def free_memory() -> int:
+    """Return the bytes that this process may still use: of the machine, and of its cgroup, as far as they are known."""
+    free = [sys.maxsize]
+    if (available := _read_number(_MEMORY, "MemAvailable:")) is not None:
+        free.append(available * 1024)
+    for limit, statistics, used in _CGROUPS:
+        most = _read_number(limit, "")
+        if most is not None:
+            free.append(most - (_read_number(statistics, used) or 0))
+    return max(0, min(free))
+
+
+def _read_number(path: str, name: str) -> int | None:
+    """Return the number after a name at the start of a line, None if there is none. Limits may be the word "max"."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path(path).read_text().splitlines()
+        return int(next(line for line in lines if line.startswith(name)).removeprefix(name).split()[0])
+    return None

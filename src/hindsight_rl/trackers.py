@@ -10,8 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .errors import MissingExtraError
-from .extras import install_line
+from .errors import MissingExtraError, install_line
 from .storage import read_bytes, save_bytes
 
 LONGEST_ID = 1_000  # bytes

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny import ACTION_SPACE, SPEC, box, buffer_of, compute_reward, live_episodes, make_episode, play, step
 
-import hindsight_rl.memory as memory
-from hindsight_rl import Episode, GoalSpec, HindsightBuffer, Timeline
+from hindsight_rl import Episode, GoalSpec, HindsightBuffer, Timeline, storage
 from hindsight_rl.errors import (
     EpisodeTooLongError,
     FileError,
@@ -156,15 +155,15 @@ def test_a_ring_larger_than_the_memory_is_refused():
 
 def test_free_memory_and_the_memory_of_a_cgroup_count(monkeypatch, tmp_path):
     machine, limit, statistics = (tmp_path / name for name in ("meminfo", "memory.max", "memory.stat"))
-    monkeypatch.setattr(memory, "MEMORY", str(machine))
-    monkeypatch.setattr(memory, "CGROUPS", [(str(limit), str(statistics), "anon ")])
+    monkeypatch.setattr(storage, "_MEMORY", str(machine))
+    monkeypatch.setattr(storage, "_CGROUPS", [(str(limit), str(statistics), "anon ")])
     machine.write_text("MemTotal:  9000000 kB\nMemAvailable:  1000000 kB\n")
-    assert memory.free_memory() == 1_024_000_000
+    assert storage.free_memory() == 1_024_000_000
     limit.write_text("max\n")
-    assert memory.free_memory() == 1_024_000_000
+    assert storage.free_memory() == 1_024_000_000
     limit.write_text("500000000\n")
     statistics.write_text("file 100000000\nanon 400000000\n")
-    assert memory.free_memory() == 100_000_000
+    assert storage.free_memory() == 100_000_000
     with pytest.raises(OptionError, match=r"The rows take 0\.4 GB, but 0\.1 GB of memory are free"):
         Timeline(SPEC, 10**7)
 

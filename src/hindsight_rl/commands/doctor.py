@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 
 from .. import __version__
 from ..envs.goal_env import APT_GL, has_display
-from ..extras import DISTRIBUTION, install_line
+from ..errors import DISTRIBUTION, install_line
 from ..training.machine import usable_cores
 
 REQUIRED = frozenset({"", "train"})  # extras without which hardly any command works

@@ -15,8 +15,7 @@ from torch import Tensor
 
 from ..agents.networks import Network, actor_architecture
 from ..agents.policy import PolicySpec, PolicyWeights
-from ..errors import MissingExtraError
-from ..extras import install_line
+from ..errors import MissingExtraError, install_line
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..storage import save_bytes
 from ..task_structure.subgoals import TASK

@@ -22,8 +22,7 @@ from gymnasium.envs.registration import find_highest_version, parse_env_id
 from gymnasium.vector import VectorEnv
 from packaging.version import Version
 
-from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, UnknownNameError, nearest
-from ..extras import install_line
+from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, UnknownNameError, install_line, nearest
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
 from ..records import GoalSpec

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..errors import FileError, HindsightError, MissingExtraError, OptionError
-from ..extras import install_line
+from ..errors import FileError, HindsightError, MissingExtraError, OptionError, install_line
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, Episode, GoalSpec
 from .goal_functions import SUCCESS_KEYS, read_success
 from .minari_files import Checksum, check_files, mark_as_written, stored_checksum

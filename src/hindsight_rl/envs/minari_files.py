@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError
-from ..memory import free_memory
 from ..records import Array
-from ..storage import read_bytes, save_bytes
+from ..storage import free_memory, read_bytes, save_bytes
 
 DESCRIPTION, CONTENT = "metadata.json", "main_data.hdf5"
 OURS = "hindsight_rl"  # the entry of the description that holds the checksum

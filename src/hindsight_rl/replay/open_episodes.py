@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileError, InputError, MissingKeyError, OptionError
-from ..memory import free_memory
 from ..records import OBSERVATION_KEYS, Array
+from ..storage import free_memory
 from .kernels import ENDED, FRESH, NEEDS_CARE, OPEN, REFUSED, add_steps, float_table, open_layout
 from .rows import INFO_PREFIX, Fields, as_bytes, select_observation, whole_number
 from .timeline import Timeline, zero_rows

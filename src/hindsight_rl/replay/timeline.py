@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
-from ..memory import free_memory
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
 from ..records.definitions import LARGEST_GOAL
+from ..storage import free_memory
 from .kernels import finish_rows, float_table, row_layout
 from .priorities import Priorities
 from .rows import INFO_PREFIX, Fields, Limits, check_stored, limits_of, row_dtype, select, whole_number

@@ -12,8 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingExtraError, RunFolderError
-from ..extras import install_line
+from ..errors import MissingExtraError, RunFolderError, install_line
 from ..storage import save_bytes, write_csv
 from .comparison import comparison_page, comparison_text
 from .page import Page, link, run_page

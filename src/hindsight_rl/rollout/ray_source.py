@@ -17,8 +17,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
-from ..errors import MissingExtraError, OptionError, WorkerError
-from ..extras import install_line
+from ..errors import MissingExtraError, OptionError, WorkerError, install_line
 from .collect import Collector, Job, RolloutSetup
 from .job_result import JobResult, run_job
 from .workers import Worker, WorkerLostError

@@ -12,8 +12,7 @@ from ..agents.policy import Policy
 from ..envs.goal_env import APT_GL
 from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment
-from ..errors import GoalEnvError, MissingExtraError, OptionError
-from ..extras import install_line
+from ..errors import GoalEnvError, MissingExtraError, OptionError, install_line
 from ..records import Array, Episode
 from ..seeds import EVALUATION, environment_seed
 from .collect import PolicyActor, play_episode

@@ -20,8 +20,7 @@ from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec, rese
 from ..envs.goal_functions import reward_function, success_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..envs.wrappers import StepCounter
-from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError
-from ..extras import install_line
+from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError, install_line
 from ..options import STRUCTURE, ReplayOptions, Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec

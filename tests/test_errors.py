@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from hindsight_rl import HER
-from hindsight_rl.extras import OF_TRAIN, install_line, missing_extra
+from hindsight_rl.errors import OF_TRAIN, install_line, missing_extra
 
 DISTRIBUTION_OF = {"PIL": "pillow"}  # others have the name of their module
 RUN = """
