@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import itertools
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -21,22 +19,21 @@ from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array
 from ..records.guarded_reward import GuardedReward
 from ..task_structure.symmetries import SymmetryGroup
-from .evidence import MAX_STEPS, SEEDS, Evidence, gather_evidence, is_close
-from .facts import EnvironmentFacts, facts_of, hideable_columns
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .goal_functions import read_success
-from .random_play import Environment, name_of, play_actions, random_actions, random_state_kept
+from .probe import MAX_STEPS, SEEDS, EnvironmentFacts, Probe, is_close
+from .random_play import name_of, play, random_state_kept
 from .wrappers import StepCounter
 
 BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
-Check = Callable[[Evidence], tuple[str, str]]  # returns a level and a sentence that names its evidence
+Answer = tuple[str, str]  # a level, and a sentence that names its evidence
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check, with its evidence.
+    """The result of one check, with its probe.
 
     level: "ok", "not seen" (nothing that was played shows it), "warning" (works, with a loss) or "error" (learning would
         go wrong).
@@ -123,81 +120,75 @@ def check_goal_env(
         name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
         return CheckReport(name, (Finding("error", "environment", str(problem)),))
     counter = StepCounter(TimeLimit(made, max_episode_steps) if max_episode_steps else made)
+    facts = None
     try:
         with random_state_kept(made):
-            return replace(_check(counter, symmetries, info_keys, recomputes), n_steps=counter.n_steps)
+            probe = Probe(counter, read_spec(counter), recomputes)
+            findings = [_run(name, check, probe) for name, check in CHECKS.items()]
+            findings.append(_run("info keys", check_info_keys, probe, info_keys))
+            if symmetries:
+                findings.append(_run("symmetries", check_symmetries, probe, symmetries))
+            with contextlib.suppress(Exception):  # the finding of the same check says what failed
+                facts = probe.facts()
+    except GoalEnvError as problem:
+        findings = [Finding("error", "first episodes", str(problem))]
     finally:
         if made is not env:
             close_env(made)
+    return CheckReport(name_of(counter), tuple(findings), facts, counter.n_steps)
 
 
-def _check(env: Environment, symmetries: Sequence[str], info_keys: Sequence[str], recomputes_rewards: bool) -> CheckReport:
+def _run(name: str, check: Callable[..., Answer], *arguments: Any) -> Finding:
     try:
-        evidence = gather_evidence(env, read_spec(env), recomputes_rewards)
-    except GoalEnvError as problem:
-        return CheckReport(name_of(env), (Finding("error", "first episodes", str(problem)),))
-    findings = [_run(name, functools.partial(check, evidence)) for name, check in CHECKS.items()]
-    findings.append(_run("info keys", lambda: check_info_keys(evidence, info_keys)))
-    if symmetries:
-        findings.append(_run("symmetries", lambda: check_symmetries(evidence, symmetries)))
-    facts = None
-    with contextlib.suppress(Exception):  # the finding of the same check says what failed
-        facts = facts_of(evidence)
-    return CheckReport(name_of(env), tuple(findings), facts)
-
-
-def _run(name: str, check: Callable[[], tuple[str, str]]) -> Finding:
-    try:
-        level, sentence = check()
+        level, sentence = check(*arguments)
         return Finding(level, name, sentence)
     except Exception as problem:
         return Finding("error", name, f"could not be checked ({type(problem).__name__}: {problem})")
 
 
-def check_spaces(evidence: Evidence) -> tuple[str, str]:
+def check_spaces(probe: Probe) -> Answer:
     """Name shapes and dtypes, and the keys of the observation that are not used."""
-    spec = evidence.spec
+    spec = probe.spec
     parts = (("observation", spec.observation), ("goals", spec.goal), ("action", spec.action))
     sentence = ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts)
-    declared: Any = evidence.env.observation_space
+    declared: Any = probe.env.observation_space
     unused = [key for key in declared if key not in OBSERVATION_KEYS]
     if unused:
         return "warning", f"{sentence}. Not used: {', '.join(unused)}. Append them with observation_keys if they are needed"
     return "ok", sentence
 
 
-def check_action_bounds(evidence: Evidence) -> tuple[str, str]:
+def check_action_bounds(probe: Probe) -> Answer:
     """Actions are scaled by their bounds, so these must be finite."""
-    action = evidence.spec.action
+    action = probe.spec.action
     if action.is_bounded:
         return "ok", f"{min(action.low):g} to {max(action.high):g}"
     return "error", "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
 
 
-def check_time_limit(evidence: Evidence) -> tuple[str, str]:
+def check_time_limit(probe: Probe) -> Answer:
     """An episode should end after a known number of steps, and not later."""
-    limit, longest = evidence.spec.max_episode_steps, max(map(len, evidence.random))
+    limit, longest = probe.spec.max_episode_steps, max(map(len, probe.random))
     if limit is None:
         fix = "Set max_episode_steps (--max-episode-steps N)"
-        if longest == MAX_STEPS and not evidence.is_terminated.any() and _never_ends(evidence.env):
+        if (
+            longest == MAX_STEPS
+            and not probe.is_terminated.any()
+            and len(play(probe.env, SEEDS[0], LONG_STEPS)) == LONG_STEPS
+        ):
             return "error", f"none was found, and an episode did not end within {LONG_STEPS:,} steps. {fix}"
         return "warning", f"none was found; an episode had {longest} steps. {fix}"
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
     level = "not seen" if limit > MAX_STEPS else "ok"
-    return level, f"{limit} steps; the longest of {len(evidence.random)} episodes had {longest}"
+    return level, f"{limit} steps; the longest of {len(probe.random)} episodes had {longest}"
 
 
-def _never_ends(env: Environment) -> bool:
-    """Return whether an episode of LONG_STEPS random actions does not end."""
-    return len(play_actions(env, SEEDS[0], itertools.islice(random_actions(env, SEEDS[0]), LONG_STEPS))) == LONG_STEPS
-
-
-def check_observations(evidence: Evidence) -> tuple[str, str]:
+def check_observations(probe: Probe) -> Answer:
     """Shape and finiteness are required. Another dtype or bound than declared is a warning."""
-    spaces: Any = evidence.env.observation_space
+    spaces: Any = probe.env.observation_space
     warning = ""
-    for key, episode in ((key, episode) for key in OBSERVATION_KEYS for episode in evidence.random):
+    for key, episode in ((key, episode) for key in OBSERVATION_KEYS for episode in probe.random):
         for step, value in enumerate(episode.observations[key]):
             name = f"{key} at step {step} with seed {episode.seed}"
             if value.shape != spaces[key].shape:
@@ -207,7 +198,7 @@ def check_observations(evidence: Evidence) -> tuple[str, str]:
                 return "error", f"{name} is not {wanted}: {value.tolist()}"
             if not spaces[key].contains(value):
                 warning = warning or f"{name} {_misfit(value, spaces[key])}"
-    return ("warning", warning) if warning else ("ok", f"{sum(map(len, evidence.random))} steps are in the declared spaces")
+    return ("warning", warning) if warning else ("ok", f"{sum(map(len, probe.random))} steps are in the declared spaces")
 
 
 def _misfit(value: Array, space: Any) -> str:
@@ -224,23 +215,23 @@ def _misfit(value: Array, space: Any) -> str:
     return f"is {value.dtype} {value.tolist()}, which is not in {space}; it is cast"
 
 
-def check_batches(evidence: Evidence) -> tuple[str, str]:
+def check_batches(probe: Probe) -> Answer:
     """compute_reward should accept N goals at once."""
-    if evidence.reward_fault:
-        return "warning", evidence.reward_fault
-    form = str(evidence.reward.form)
+    if probe.reward_fault:
+        return "warning", probe.reward_fault
+    form = str(probe.reward.form)
     return "ok", f"a batch of goals has the same finite rewards as single goals{f'; {form}' if form else ''}"
 
 
-def check_reward_speed(evidence: Evidence, clock: Callable[[], float] = time.process_time) -> tuple[str, str]:
+def check_reward_speed(probe: Probe, clock: Callable[[], float] = time.process_time) -> Answer:
     """compute_reward is called for every batch of an update. The fastest of three counts, in time of the processor."""
-    achieved, desired, info = evidence.random[0].goals()
+    achieved, desired, info = probe.random[0].goals()
     rows = np.arange(BATCH) % len(achieved)
     arguments = achieved[rows], desired[rows], {key: values[rows] for key, values in info.items()}
     seconds = []
     for _ in range(3):
         began = clock()
-        evidence.reward(*arguments)
+        probe.reward(*arguments)
         seconds.append(clock() - began)
     sentence = f"compute_reward takes {1000 * min(seconds):.2g} ms for a batch of {BATCH} goals"
     if min(seconds) < SLOW:
@@ -248,41 +239,41 @@ def check_reward_speed(evidence: Evidence, clock: Callable[[], float] = time.pro
     return "warning", f"{sentence}, longer than an update of a small network. Vectorize it with NumPy"
 
 
-def check_reward_values(evidence: Evidence) -> tuple[str, str]:
+def check_reward_values(probe: Probe) -> Answer:
     """The reward of a step must be compute_reward of the goals after that step."""
-    computed, rewards, wrong = evidence.values(evidence.reward), evidence.rewards, evidence.other_rewards
+    computed, rewards, wrong = probe.values(probe.reward), probe.rewards, probe.other_rewards
     if not len(wrong):
         return "ok", f"compute_reward returns the rewards of all {len(rewards)} steps"
     first, worst = int(wrong[0]), np.abs(computed - rewards)[wrong].max()
     sentence = (
-        f"{evidence.step_name(first)} has the reward {rewards[first]:g}, but compute_reward returns {computed[first]:g}; "
+        f"{probe.step_name(first)} has the reward {rewards[first]:g}, but compute_reward returns {computed[first]:g}; "
         f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
     )
-    if evidence.has_extra_reward:
+    if probe.has_extra_reward:
         kept = "`train`, HER and make_buffer add it to relabelled rewards too; other buffers need extra_reward=True"
         return "ok", sentence + kept
     return "error", f"{sentence}Let step return what compute_reward returns, or {RECOMPUTE}"
 
 
-def check_reward_timing(evidence: Evidence) -> tuple[str, str]:
+def check_reward_timing(probe: Probe) -> Answer:
     """The reward must belong to the state after the step, not to the one before it."""
-    if shift := evidence.reward_shift:
+    if shift := probe.reward_shift:
         state = {-1: "the state before the step", 1: "the state after the next step"}[shift]
         fix = f"Return compute_reward of the achieved_goal that step returns, or {RECOMPUTE}"
         return "error", f"the rewards are those of {state}. {fix}"
-    at, before = (evidence.rewards_at(shift) for shift in (0, -1))
+    at, before = (probe.rewards_at(shift) for shift in (0, -1))
     n_different = int((~is_close(at, before)).sum())
     if n_different:
         return "ok", f"in {n_different} of {len(at)} steps, the state before the step would have another reward"
     return "not seen", f"no step of {len(at)} changed the reward, so a reward of the state before the step would not show"
 
 
-def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
+def check_reward_inputs(probe: Probe) -> Answer:
     """compute_reward must depend on its arguments only, and must be highest for a goal that is achieved."""
-    achieved, desired, info = evidence.random[0].goals()
-    highest = evidence.spec.reward_high
-    same = evidence.reward(achieved, achieved.copy(), info)
-    success, rewards = evidence.is_success, evidence.rewards
+    achieved, desired, info = probe.random[0].goals()
+    highest = probe.spec.reward_high
+    same = probe.reward(achieved, achieved.copy(), info)
+    success, rewards = probe.is_success, probe.rewards
     if 0 < success.sum() < len(success) and rewards[success].max() < rewards[~success].min():
         return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
     if np.isfinite(highest) and (same != highest).any():
@@ -290,7 +281,7 @@ def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
             f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
             f"must use the desired_goal that it is given, not the environment's own"
         )
-    others = np.stack([evidence.reward(achieved, goal, info) for goal in (desired, np.roll(achieved, 1, axis=0))])
+    others = np.stack([probe.reward(achieved, goal, info) for goal in (desired, np.roll(achieved, 1, axis=0))])
     if (is_worse := (others > same) & ~is_close(others, same)).any():
         goal, i = np.argwhere(is_worse)[0]
         return "warning", (
@@ -305,15 +296,15 @@ def check_reward_inputs(evidence: Evidence) -> tuple[str, str]:
     return "ok", f"{len(same)} rewards depend on the desired_goal that is given"
 
 
-def check_info_keys(evidence: Evidence, given: Sequence[str]) -> tuple[str, str]:
+def check_info_keys(probe: Probe, given: Sequence[str]) -> Answer:
     """The entries of info that the functions read must be kept with each step. Without given keys, those are kept."""
-    numeric = evidence.random[0].goals()[2]
+    numeric = probe.random[0].goals()[2]
     if unknown := [key for key in given if key not in numeric]:
         return "error", f"info has no numeric entry {unknown[0]!r} at every step. It has: {', '.join(numeric) or 'none'}"
-    if given and (missing := [key for key in evidence.needed_keys if key not in given]):
+    if given and (missing := [key for key, is_needed in probe.info_keys.items() if is_needed and key not in given]):
         return "error", f"the functions of the environment need {', '.join(missing)} too"
-    if not (needed := evidence.info_keys):
-        return "ok", f"{len(evidence.random[0])} rewards are the same without info"
+    if not (needed := tuple(probe.info_keys)):
+        return "ok", f"{len(probe.random[0])} rewards are the same without info"
     return (
         "ok",
         f"the functions of the environment read {', '.join(needed)}. `train` and HER keep it; your own buffer needs "
@@ -321,54 +312,54 @@ def check_info_keys(evidence: Evidence, given: Sequence[str]) -> tuple[str, str]
     )
 
 
-def check_success(evidence: Evidence) -> tuple[str, str]:
+def check_success(probe: Probe) -> Answer:
     """Each step must report success, and success must have the highest reward."""
-    infos, highest = [info for episode in evidence.episodes for info in episode.infos], evidence.spec.reward_high
+    infos, highest = [info for episode in probe.episodes for info in episode.infos], probe.spec.reward_high
     success = [read_success(info) for info in infos]
     if None in success:
         first = success.index(None)
         keys = sorted(infos[first])
-        return "error", f"the info of {evidence.step_name(first)} needs is_success or success, but has only {keys}"
-    if evidence.success_fault:
-        return "warning", evidence.success_fault
-    if evidence.success and (n_other := int((evidence.values(evidence.success) != np.asarray(success)).sum())):
+        return "error", f"the info of {probe.step_name(first)} needs is_success or success, but has only {keys}"
+    if probe.success_fault:
+        return "warning", probe.success_fault
+    if probe.success and (n_other := int((probe.values(probe.success) != np.asarray(success)).sum())):
         return "error", f"compute_success disagrees with the info in {n_other} of {len(success)} steps. Return the same"
-    n_wrong = int((np.asarray(success) != (evidence.rewards == highest)).sum())
+    n_wrong = int((np.asarray(success) != (probe.rewards == highest)).sum())
     if n_wrong and np.isfinite(highest):
         return "warning", f"success and the reward {highest:g} disagree in {n_wrong} of {len(success)} steps"
-    setter = evidence.goal_setter
+    setter = probe.goal_setter
     how = f"with goals set by {setter.name}" if setter else "with random actions, since the goal cannot be set"
-    sentence = f"{sum(map(bool, success))} successes in {len(success)} steps of {len(evidence.episodes)} episodes, {how}"
+    sentence = f"{sum(map(bool, success))} successes in {len(success)} steps of {len(probe.episodes)} episodes, {how}"
     return ("ok" if any(success) else "not seen"), sentence
 
 
-def check_termination(evidence: Evidence) -> tuple[str, str]:
+def check_termination(probe: Probe) -> Answer:
     """Relabelled successes must end an episode exactly if real ones do."""
-    terminated, success = evidence.is_terminated, evidence.is_success
+    terminated, success = probe.is_terminated, probe.is_success
     n_success, n_ended, n_others = (int(each.sum()) for each in (success, success & terminated, terminated & ~success))
     seen = f"{n_ended} of {n_success} successes and {n_others} other steps ended their episode"
-    if evidence.terminated_fault:
-        return "warning", f"{seen}. {evidence.terminated_fault}"
-    if evidence.has_right_termination is False:
+    if probe.terminated_fault:
+        return "warning", f"{seen}. {probe.terminated_fault}"
+    if probe.has_right_termination is False:
         return "warning", f"{seen}, but compute_terminated disagrees"
-    if evidence.has_right_termination and not n_others:
+    if probe.has_right_termination and not n_others:
         return ("ok" if n_success else "not seen"), f"{seen}, as compute_terminated says"
     if not n_ended:
         return ("ok" if n_success else "not seen"), seen
     if n_ended < n_success:
         return "warning", f"{seen}, so it is not clear which relabelled successes do"
     others = ", and other endings stay" if n_others else ""
-    if not np.isfinite(evidence.spec.reward_high) and evidence.terminated is None:
+    if not np.isfinite(probe.spec.reward_high) and probe.terminated is None:
         rule = "`train` and HER find the least reward of a success in their episodes; other buffers need success_reward"
         return "ok", f"{seen}. {rule}"
     return "ok", f"{seen}; relabelled successes do too{others}"
 
 
-def check_resets(evidence: Evidence) -> tuple[str, str]:
+def check_resets(probe: Probe) -> Answer:
     """A reset with a seed should lead to the same episode."""
-    if evidence.resets_are_exact:
-        return "ok", f"a reset with the same seed leads to the same {len(evidence.replay)} steps, bit by bit"
-    episodes = (evidence.random[0], evidence.replay)
+    if probe.resets_are_exact:
+        return "ok", f"a reset with the same seed leads to the same {len(probe.replay)} steps, bit by bit"
+    episodes = (probe.random[0], probe.replay)
     columns = [{**each.observations, "reward": [np.array(reward) for reward in each.rewards]} for each in episodes]
     gaps = {key: _largest_gap(values, columns[1][key]) for key, values in columns[0].items()}
     differing = ", ".join(f"{key} by up to {gap:g}" for key, gap in gaps.items() if gap) or "the number of steps"
@@ -383,9 +374,9 @@ def _largest_gap(first: Sequence[Array], second: Sequence[Array]) -> float:
     return max((float(np.abs(np.subtract(a, b, dtype=np.float64)).max()) for a, b in pairs), default=0.0)
 
 
-def check_goal_columns(evidence: Evidence) -> tuple[str, str]:
+def check_goal_columns(probe: Probe) -> Answer:
     """The observation should not depend on the desired goal, because relabelling changes the goal only."""
-    columns = evidence.goal_columns
+    columns = probe.goal_columns
     if columns is None:
         return "not seen", (
             "no column holds the desired goal; whether one changes with it in another way does not show, because no two "
@@ -393,32 +384,32 @@ def check_goal_columns(evidence: Evidence) -> tuple[str, str]:
         )
     if not columns:
         return "ok", "no column of the observation changes with the desired goal"
-    fix = "`train` and HER hide them from the networks" if hideable_columns(evidence) else "Leave them out"
+    fix = "`train` and HER hide them from the networks" if probe.hideable_columns else "Leave them out"
     listed = ", ".join(map(str, columns[:10])) + (", ..." if len(columns) > 10 else "")
     return "warning", f"columns {listed} change with the desired goal, but relabelling does not change them. {fix}"
 
 
-def check_desired_goal(evidence: Evidence) -> tuple[str, str]:
+def check_desired_goal(probe: Probe) -> Answer:
     """The desired goal may change within an episode, but usually does not."""
-    for episode in evidence.random:
+    for episode in probe.random:
         goals = episode.observations["desired_goal"]
         changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
         if changed is not None:
             return "warning", f"changes at step {changed} with seed {episode.seed}. Each step keeps its own goal"
-    return "ok", f"stays the same throughout {len(evidence.random)} episodes"
+    return "ok", f"stays the same throughout {len(probe.random)} episodes"
 
 
-def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str, str]:
+def check_symmetries(probe: Probe, symmetries: Sequence[str]) -> Answer:
     """Transformed goals must have the same rewards. Desired goals, and goals achieved one step before, are transformed.
 
     Observations and actions are not checked: that would need a simulation from a transformed state.
     """
-    group = SymmetryGroup(symmetries, evidence.spec)
+    group = SymmetryGroup(symmetries, probe.spec)
     n_wrong = n_rewards = 0
-    ask = GuardedReward(evidence.reward)
-    for achieved, desired, info in (episode.goals() for episode in evidence.random):
+    ask = GuardedReward(probe.reward)
+    for achieved, desired, info in (episode.goals() for episode in probe.random):
         for goal in (desired, np.roll(achieved, 1, axis=0)):
-            rewards = evidence.reward(achieved, goal, info)
+            rewards = probe.reward(achieved, goal, info)
             for element in range(1, len(group)):
                 other = [group.transformed("goal", values, element) for values in (achieved, goal)]
                 found = ask(other[0], other[1], info)
@@ -432,7 +423,7 @@ def check_symmetries(evidence: Evidence, symmetries: Sequence[str]) -> tuple[str
     return "ok", f"{same}; observations and actions were not checked"
 
 
-CHECKS: Mapping[str, Check] = {
+CHECKS: Mapping[str, Callable[[Probe], Answer]] = {
     "spaces": check_spaces,
     "action bounds": check_action_bounds,
     "time limit": check_time_limit,

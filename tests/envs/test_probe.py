@@ -6,8 +6,8 @@ from docking_env import Docking
 from line_env import Line
 
 from hindsight_rl.envs.bit_flipping import BitFlipping
-from hindsight_rl.envs.evidence import find_goal_setter
 from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.envs.probe import find_goal_setter
 
 
 class Task:
