@@ -171,11 +171,8 @@ def check_time_limit(probe: Probe) -> Answer:
     limit, longest = probe.spec.max_episode_steps, max(map(len, probe.random))
     if limit is None:
         fix = "Set max_episode_steps (--max-episode-steps N)"
-        if (
-            longest == MAX_STEPS
-            and not probe.is_terminated.any()
-            and len(play(probe.env, SEEDS[0], LONG_STEPS)) == LONG_STEPS
-        ):
+        may_be_endless = longest == MAX_STEPS and not probe.is_terminated.any()
+        if may_be_endless and len(play(probe.env, SEEDS[0], LONG_STEPS)) == LONG_STEPS:
             return "error", f"none was found, and an episode did not end within {LONG_STEPS:,} steps. {fix}"
         return "warning", f"none was found; an episode had {longest} steps. {fix}"
     if longest > limit:

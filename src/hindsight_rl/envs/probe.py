@@ -26,9 +26,7 @@ MOST_REPEATS = 10  # of an action during the search, so that the environment mov
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
-MIN_VALUES = (
-    4  # of a dimension of the goal, from which a scaled copy differs from a column that is constant in each episode
-)
+MIN_VALUES = 4  # of a dimension of the goal; with fewer, a column that is constant in each episode may look like its copy
 RTOL = 1e-4  # of the range of a column, which an environment may round
 
 
@@ -187,12 +185,12 @@ class Probe:
 
     @property
     def is_success(self) -> Array:
-        """Whether each step of all episodes is a success: by its info, or by the highest reward if its info does not say."""
+        """Whether each step of all episodes is a success: by its info, else by the highest reward."""
         success = self.rewards == self.spec.reward_high
         with contextlib.suppress(InputError):  # the check of success reports it
             reported = [read_success(info) for episode in self.episodes for info in episode.infos]
-            return np.array([s if r is None else r for s, r in zip(success, reported, strict=True)])
-        return success
+            success = np.array([s if r is None else r for s, r in zip(success, reported, strict=True)])
+        return np.asarray(success)
 
     def values(self, function: GoalFunction) -> Array:
         """Return a function's value for the goals of each step."""
@@ -285,7 +283,7 @@ class Probe:
         starts = [functools.partial(self.goal_setter.start, SEARCH_SEED, goal) for goal in goals]
         played = [play_actions(self.env, SEARCH_SEED, self.random[0].actions[:1], start) for start in starts]
         seen, achieved, _ = ([each.observations[key][-1] for each in played] for key in OBSERVATION_KEYS)
-        return tuple(np.flatnonzero(seen[0] != seen[1]).tolist()) if np.array_equal(*achieved) else None
+        return tuple(np.flatnonzero(seen[0] != seen[1]).tolist()) if np.array_equal(achieved[0], achieved[1]) else None
 
     @property
     def hideable_columns(self) -> tuple[int, ...]:
@@ -336,8 +334,8 @@ def is_close(first: Array, second: Array) -> Array:
 def columns_with_goals(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     """Return the columns that hold a dimension of the desired goal, or its difference to the achieved goal, in every step.
 
-    They equal it, or they are its copy with another scale and offset. Only dimensions of the goal that differ between episodes
-    count. A column that always equals the achieved goal too is not one of the goal.
+    They equal it, or they are its copy with another scale and offset. Only dimensions that differ between episodes count. A
+    column that always equals the achieved goal too is not one of the goal.
     Empty for observations and goals that are not flat arrays of floats.
     """
     seen, achieved, desired = (
