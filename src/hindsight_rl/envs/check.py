@@ -33,7 +33,7 @@ Answer = tuple[str, str]  # a level, and a sentence that names its evidence
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check, with its probe.
+    """The result of one check, with its evidence.
 
     level: "ok", "not seen" (nothing that was played shows it), "warning" (works, with a loss) or "error" (learning would
         go wrong).
