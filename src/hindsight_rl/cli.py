@@ -142,7 +142,7 @@ def train(arguments: Namespace) -> int:
     from .commands.modules import find_modules_here
     from .recipes.files import require_toml, save_recipe
     from .trackers import refuse_missing
-    from .training.compiling import loops_compiling
+    from .training.machine import loops_compiling
 
     environment, given = take_environment(arguments), given_options(arguments)
     if arguments.save_recipe:

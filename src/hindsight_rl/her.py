@@ -26,12 +26,10 @@ from .seeds import UNSEEN_SEED
 from .storage import as_path
 from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet
 from .training.counts import Counts
-from .training.ending import finished
 from .training.evaluate import Evaluation, evaluate
 from .training.events import EpisodesStored
-from .training.one_thread import OneThread
+from .training.interruptions import OneThread, finished, interrupts_held_back
 from .training.saved_model import SavedModel
-from .training.stop_signals import interrupts_held_back
 
 if TYPE_CHECKING:  # torch is imported when training begins
     from .training.run_folder import RunFolder

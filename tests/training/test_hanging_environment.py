@@ -16,7 +16,7 @@ from hindsight_rl.rollout import time_limit
 from hindsight_rl.seeds import TRAINING, environment_seed
 from hindsight_rl.training import sources
 from hindsight_rl.training.checkpoint import trainer_state
-from hindsight_rl.training.ending import finished
+from hindsight_rl.training.interruptions import finished
 from hindsight_rl.training.run_folder import RunFolder
 
 SEED = environment_seed(0, TRAINING, 3)  # of the reset of the fourth episode

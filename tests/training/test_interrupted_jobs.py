@@ -14,7 +14,7 @@ from hindsight_rl.replay.timeline import Timeline
 from hindsight_rl.rollout.local_source import LocalSource
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import trainer_state
-from hindsight_rl.training.ending import finished
+from hindsight_rl.training.interruptions import finished
 from hindsight_rl.training.run_folder import RunFolder
 from hindsight_rl.training.saved_model import SavedModel
 from hindsight_rl.training.trainer import Trainer

@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from gymnasium import spaces
+from short_runs import her
 
 from hindsight_rl.errors import OptionError, UnknownNameError
 from hindsight_rl.options import AGENT_OPTIONS, STRUCTURE, Choice, Settings
@@ -376,3 +377,15 @@ def test_columns_stay_visible_without_the_differences_that_replace_them():
     assert dropped["hidden_observation"].reason == "column_differences lacks 3-1"
     for given in ({"column_differences": ("3-1", "2-0", "4-0")}, {"column_differences": (), "hidden_observation": (0,)}):
         assert without_contradictions(found, given, POINT_SPEC)[1] == {}
+
+
+def test_every_option_has_its_meaning_and_where_its_value_comes_from():
+    with her(tau=0.5) as model:
+        explained = model.settings.explained()
+        assert set(explained) == set(model.settings.flat())
+    assert all(facts["meaning"] for facts in explained.values())
+    assert {facts["part"] for facts in explained.values()} == {"agent", "hindsight", "collecting", "training"}
+    assert (explained["tau"]["part"], explained["tau"]["default"]) == ("agent", 0.005)
+    assert "recipe" in explained["symmetries"]
+    assert "recipe" not in explained["seed"]
+    assert [explained[name]["source"] for name in ("tau", "symmetries", "capacity")] == ["given", "recipe", "default"]

@@ -18,11 +18,11 @@ from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl.training.counts import UnguidedSuccess
 from hindsight_rl.training.events import JobFinished
 from hindsight_rl.training.resolve import Found
 from hindsight_rl.training.run_folder import RunFolder
 from hindsight_rl.training.saved_model import SavedModel
-from hindsight_rl.training.unguided import UnguidedSuccess
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push, PushBoth

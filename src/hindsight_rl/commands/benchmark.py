@@ -26,10 +26,10 @@ from ..report.text import duration, environment_steps
 from ..report.verdict import solved_at_step
 from ..report.write import COMPARISON_PAGE, pictures_folder, write_comparison, write_results
 from ..storage import read_json
+from ..training.interruptions import STOPPING, held_back
 from ..training.resolve import resolve_settings
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
-from ..training.stop_signals import STOPPING, held_back
 from .lines import say
 from .modules import find_modules_here
 from .terminal import progress

@@ -23,10 +23,9 @@ from ..report.text import environment_steps
 from ..report.verdict import warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
-from ..training.ending import finished, print_error
+from ..training.interruptions import STOPPING, finished, held_back, print_error
 from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
-from ..training.stop_signals import STOPPING, held_back
 from .announce import chosen_lines, not_used_lines
 from .lines import say, say_command
 from .terminal import Display, TrainDisplay, console_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from .replay import ReplayOptions
 from .rollout import RolloutOptions
 from .training import TrainingOptions
 
+_PARTS = ("agent", "hindsight", "collecting", "training")  # of Settings.records(), in their order
 MOST_NAMED = 20  # unknown options for which similar names are looked for
 STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences")  # options that say it
 
@@ -76,6 +77,21 @@ class Settings:
         if option in self.reasons:
             return "task"
         return "recipe" if option in self.from_recipe else "default"
+
+    def explained(self, command_defaults: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+        """Return for each option its part, meaning, default, what chose its value, and the recipe's value if it has one.
+
+        command_defaults: options whose value is the default of the command line, which differs from that in Python.
+        """
+        explained = {}
+        for part, record in zip(_PARTS, self.records(), strict=True):
+            for option in option_fields(type(record)):
+                facts = {"part": part, "meaning": option.description, "default": option.default}
+                facts["source"] = "command" if option.name in command_defaults else self.source(option.name)
+                if option.name in self.from_recipe:
+                    facts["recipe"] = self.from_recipe[option.name]
+                explained[option.name] = facts
+        return explained
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""

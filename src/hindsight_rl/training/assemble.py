@@ -29,7 +29,6 @@ from ..rollout.collect import RolloutSetup
 from ..rollout.workers import Source
 from ..seeds import AGENT, DEMONSTRATIONS, REPLAY, stream_seed
 from ..structure import is_flat
-from .actions import can_take
 from .counts import Counts
 from .resolve import Found, resolve_settings
 from .saved_model import SavedModel
@@ -118,6 +117,7 @@ class Assembly:
 
     def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
         from .demonstrations import Demonstrations
+        from .episode_store import can_take
 
         replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         episodes = self._recorded

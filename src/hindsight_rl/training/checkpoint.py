@@ -15,12 +15,10 @@ from ..errors import FileError
 from ..records import Array, Record, read_record
 from ..rollout.collect import Job
 from ..seeds import TRAINING
-from .counts import Counts
+from .counts import Counts, Meter, read_successes
 from .events import Snapshot
-from .metrics import Meter
 from .structure_search import MOST_CATCHING_UP
 from .trainer import Trainer
-from .unguided import read_successes
 
 State = tuple[dict[str, Array], dict[str, Any]]
 

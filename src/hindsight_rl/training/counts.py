@@ -1,11 +1,16 @@
-"""How far a run is, and what went wrong."""
+"""What a run counts: steps, faults, means since the last record, and successes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from ..records import Episode
+from ..records.definitions import wilson_interval
+
+WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
+RECENT = 20  # the last of them: more would be slow to follow an agent that improves
 FACTS = ("env_steps", "check_steps", "episodes", "updates")  # of a policy file
 
 
@@ -72,3 +77,88 @@ class Counts:
     def facts(self) -> dict[str, Any]:
         """Return how far the run is, for a policy file."""
         return {name: getattr(self, name) for name in FACTS}
+
+
+@dataclass
+class Meter:
+    """Means since the last record, by the names of the metrics."""
+
+    sums: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, total: float, count: int = 1) -> None:
+        """Add `count` values with the sum `total`."""
+        self.sums[name] = self.sums.get(name, 0.0) + total
+        self.counts[name] = self.counts.get(name, 0) + count
+
+    def add_episode(self, episode: Episode) -> None:
+        """Add a training episode."""
+        self.add("train/return", float(episode.reward.sum()))
+        self.add("train/episode_steps", len(episode))
+        if episode.success is not None:
+            self.add("train/success_rate", float(episode.success))
+
+    def means(self) -> dict[str, float]:
+        """Return the means so far."""
+        return {name: self.sums[name] / self.counts[name] for name in sorted(self.sums)}
+
+    def take_means(self) -> dict[str, float]:
+        """Return the means so far, and start again."""
+        means = self.means()
+        self.sums, self.counts = {}, {}
+        return means
+
+
+@dataclass
+class UnguidedSuccess:
+    """The success of the last WINDOW unguided training episodes of an agent.
+
+    Episodes that begin to explore where they get stuck are among them: their success is what the policy reached.
+    successes: of each episode, oldest first.
+    """
+
+    successes: list[bool] = field(default_factory=list)
+
+    def add(self, success: bool) -> None:
+        """Add the last episode."""
+        self.successes = [*self.successes, success][-WINDOW:]
+
+    def clear(self) -> None:
+        """Forget all episodes: they are those of another agent."""
+        self.successes = []
+
+    def __str__(self) -> str:
+        return f"{sum(self.successes)} of the last {len(self.successes)} unguided episodes succeeded"
+
+    @property
+    def recent_rate(self) -> float:
+        """The success rate of the last RECENT episodes. Episodes that are still missing count as failures."""
+        return sum(self.successes[-RECENT:]) / RECENT
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the success rate (Wilson 1927); 0 to 1 without an episode."""
+        n_episodes = len(self.successes)
+        return wilson_interval(sum(self.successes), n_episodes) if n_episodes else (0.0, 1.0)
+
+    @property
+    def improves(self) -> bool:
+        """Whether the later half of the episodes has more successes than the earlier half."""
+        middle = len(self.successes) // 2
+        return sum(self.successes[-middle:]) > sum(self.successes[:middle]) if middle else False
+
+    def is_below(self, limit: float) -> bool:
+        """Whether WINDOW episodes show that the success rate is below a limit, by their interval, and does not increase."""
+        return len(self.successes) == WINDOW and self.interval[1] < limit and not self.improves
+
+    @property
+    def has_none(self) -> bool:
+        """Whether RECENT episodes or more were played, and all of them failed."""
+        return len(self.successes) >= RECENT and not any(self.successes)
+
+
+def read_successes(data: Sequence[object]) -> UnguidedSuccess:
+    """Return the successes of a checkpoint. Raises ValueError if they are malformed."""
+    if len(data) > WINDOW or not all(isinstance(success, bool) for success in data):
+        raise ValueError(f"expected at most {WINDOW} truth values, got {data}")
+    return UnguidedSuccess([success is True for success in data])

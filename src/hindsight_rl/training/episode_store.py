@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from ..agents import Agent
+from ..agents.policy import PolicySpec
 from ..errors import HindsightError, InputError
 from ..options import Settings
-from ..records import Episode
+from ..records import Array, Episode
 from ..replay.buffer import HindsightBuffer
 from ..structure.success import MOST_GOALS, find_success_distance
 from ..task_structure.waypoints import Waypoints
-from .counts import Counts
-from .metrics import Meter
-from .unguided import UnguidedSuccess
+from .counts import Counts, Meter, UnguidedSuccess
 
+ROUNDING = 1e-5  # relative, by which a stored action may exceed the range
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
 
 
@@ -87,3 +89,12 @@ def plan_waypoints(agent: Agent, buffer: HindsightBuffer) -> None:
     if n_waypoints and timeline.num_episodes:
         distance = find_success_distance(buffer.compute_reward, timeline.episodes(MOST_GOALS)) or 0.0
         agent.waypoints = Waypoints.plan(timeline.paths(), n_waypoints, distance)
+
+
+def can_take(policy: PolicySpec, action: Array) -> bool:
+    """Return whether all these actions, (T, *action), are in the range that the policy uses: `action_scale` narrows it."""
+    if policy.n_actions:
+        return True
+    middle, half_width = policy.action_range
+    distance = np.abs(action.reshape(len(action), -1) - middle)
+    return bool((distance <= half_width * (1 + ROUNDING)).all())

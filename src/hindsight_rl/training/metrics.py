@@ -1,15 +1,13 @@
-"""What a run measures between two records, and the records that it writes."""
+"""The records that a run writes."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ..errors import FileError
 from ..records import Episode
@@ -24,43 +22,6 @@ SECONDS = ("start_seconds", "collect_seconds", "update_seconds", "evaluate_secon
 GOAL_NUMBERS = 3  # of each goal, as many are written per training episode: enough for a map
 MOST_CELLS = 100_000_000  # of the table; with 50 metrics, records of 2 * 10^9 steps
 RECENT_EVALUATIONS = 10  # eval/mean_success_rate is their mean
-
-
-@dataclass
-class Meter:
-    """Means since the last record, by the names of the metrics."""
-
-    sums: dict[str, float] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def add(self, name: str, total: float, count: int = 1) -> None:
-        """Add `count` values with the sum `total`."""
-        self.sums[name] = self.sums.get(name, 0.0) + total
-        self.counts[name] = self.counts.get(name, 0) + count
-
-    def add_episode(self, episode: Episode) -> None:
-        """Add a training episode."""
-        self.add("train/return", float(episode.reward.sum()))
-        self.add("train/episode_steps", len(episode))
-        if episode.success is not None:
-            self.add("train/success_rate", float(episode.success))
-
-    def add_updates(self, metrics: Sequence[Mapping[str, torch.Tensor]]) -> None:
-        """Add the metrics of updates. Reading them waits for the device once per metric."""
-        if metrics:
-            for name in metrics[0]:
-                values = torch.stack([m[name].reshape(()) for m in metrics])
-                self.add(f"train/{name}", float(values.double().sum()), len(metrics))
-
-    def means(self) -> dict[str, float]:
-        """Return the means so far."""
-        return {name: self.sums[name] / self.counts[name] for name in sorted(self.sums)}
-
-    def take_means(self) -> dict[str, float]:
-        """Return the means so far, and start again."""
-        means = self.means()
-        self.sums, self.counts = {}, {}
-        return means
 
 
 def write_table(metrics: Path, table: Path) -> None:

@@ -22,7 +22,6 @@ from .checkpoint_files import CHECKPOINT, PREVIOUS, CheckpointFiles, FileState
 from .demonstrations import Demonstrations
 from .evaluate import Evaluation
 from .events import EpisodesStored, EvaluationFinished, Event, JobFinished, Snapshot
-from .explain import explain
 from .line_files import CHANGES, EPISODES, EVALUATIONS, GROWING, METRICS, LineFiles
 from .machine import machine_facts
 from .metrics import change_record, count_metrics, episode_records, evaluation_metrics, write_table
@@ -110,7 +109,7 @@ class RunFolder:
         record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
         record |= {"name": self._name, "begun": begun}
         record |= {
-            "explained": explain(self.settings, self._command_defaults),
+            "explained": self.settings.explained(self._command_defaults),
             "check": self.check,
             "demonstrations": self.demonstrations,
         }

@@ -13,10 +13,9 @@ from ..records import Episode
 from ..rollout.collect import Job
 from ..rollout.workers import Source
 from ..seeds import TRAINING
-from .counts import Counts
+from .counts import Counts, UnguidedSuccess
 from .evaluate import result_with_retries
 from .structure_search import StructureSearch
-from .unguided import UnguidedSuccess
 
 
 class RolloutSchedule:

@@ -35,10 +35,9 @@ from ..structure import (
 from ..structure.effort import SMALL
 from ..structure.inertia import LONGEST_REPEAT as FAR_REPEAT
 from ..structure.steps import HELD_OUT
-from .counts import Counts
+from .counts import Counts, UnguidedSuccess
 from .demonstrations import Demonstrations
 from .resolve import Found, latest
-from .unguided import UnguidedSuccess
 
 LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it

@@ -12,16 +12,13 @@ from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.workers import Source
 from ..task_structure.waypoints import is_planning_due
-from .actions import can_take
-from .counts import Counts
+from .counts import Counts, Meter, UnguidedSuccess
 from .demonstrations import Demonstrations
-from .episode_store import EpisodeStore, observe, plan_waypoints
+from .episode_store import EpisodeStore, can_take, observe, plan_waypoints
 from .evaluator import Evaluator
 from .events import EpisodesStored, Event, JobFinished, OptionsChanged
-from .metrics import Meter
 from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
-from .unguided import UnguidedSuccess
 from .updates import UpdateLoop
 
 OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time

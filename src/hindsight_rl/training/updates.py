@@ -13,9 +13,8 @@ from ..options import Settings
 from ..records import Array, Batch
 from ..records.reward_scale import measure_scale
 from ..replay.buffer import HindsightBuffer
-from .counts import Counts
+from .counts import Counts, Meter
 from .demonstrations import Demonstrations
-from .metrics import Meter
 
 _ACHIEVED = "train/goals_already_achieved"  # fraction of the relabelled goals
 MEASURED_EPISODES = 100  # that show the scale of rewards
@@ -98,7 +97,9 @@ class UpdateLoop:
         metrics = self.agent.updates(batches)
         priorities = [m.pop("priority")[:, : self._own_size] for m in metrics if "priority" in m]
         self._set_priorities(batches.row[:, : self._own_size], priorities)
-        meter.add_updates(metrics)
+        for name in metrics[0]:
+            values = torch.stack([each[name].reshape(()) for each in metrics])
+            meter.add(f"train/{name}", float(values.double().sum()), len(metrics))  # waits for the device once per metric
         counts.updates += len(batches)
 
     def _follow_schedules(self, env_steps: int) -> None:
