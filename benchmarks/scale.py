@@ -35,7 +35,8 @@ import numpy as np
 from hindsight_rl import HER, PointReach
 from hindsight_rl.envs.goal_env import make_goal_env
 from hindsight_rl.rollout.collect import Job
-from hindsight_rl.rollout.workers import WorkerSource
+from hindsight_rl.rollout.episode_sources import WorkerSource
+from hindsight_rl.rollout.workers import Ticket
 from hindsight_rl.seeds import TRAINING, environment_seed
 
 EPISODE = 50  # steps
@@ -290,9 +291,9 @@ def source_slice(model: HER, workers: int, seconds: float) -> Slice:
     The clock starts when the first job is done, so that the start of a run is not measured.
     """
     source, weights, numbers = model.source, model.weights, itertools.count()
-    collecting = [w.process_id for w in source.workers] if isinstance(source, WorkerSource) else [os.getpid()]
+    collecting = source.process_ids if isinstance(source, WorkerSource) else [os.getpid()]
 
-    def submit() -> int:
+    def submit() -> Ticket:
         return source.submit(Job(0, TRAINING, (next(numbers),), weights))
 
     def collect_one() -> int:

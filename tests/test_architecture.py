@@ -208,7 +208,7 @@ def test_no_pickle_and_no_eval_in_the_package():
         ("hindsight_rl", ["torch", "numba", "mujoco"]),
         ("hindsight_rl.replay.buffer", ["torch", "mujoco", "hindsight_rl.agents"]),
         ("hindsight_rl.compat.cpprb", ["torch", "mujoco", "cpprb", "hindsight_rl.agents"]),
-        ("hindsight_rl.rollout.workers", ["torch", "numba", "mujoco", "ray", "hindsight_rl.replay"]),
+        ("hindsight_rl.rollout.episode_sources", ["torch", "numba", "mujoco", "ray", "hindsight_rl.replay"]),
         ("hindsight_rl.her", ["torch", "numba", "mujoco", "ray"]),
         ("hindsight_rl.commands.policies", ["torch", "numba", "jinja2", "plotly", "mujoco"]),
         ("hindsight_rl.buffers", ["torch", "mujoco", "hindsight_rl.agents"]),

@@ -21,7 +21,7 @@ from .errors import HindsightError, OptionError, RunFolderError
 from .options import Settings
 from .records import Array, Episode, GoalSpec
 from .replay.rows import true_or_false, whole_number
-from .rollout.workers import Source
+from .rollout.episode_sources import Source
 from .seeds import UNSEEN_SEED
 from .storage import as_path
 from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet

@@ -222,12 +222,10 @@ def collect_sixty(exploration, collector=None):
     return (collector or Collector(setups.setup())).collect(job)
 
 
-def test_poll_is_called_between_the_steps(monkeypatch):
-    monkeypatch.setattr("hindsight_rl.rollout.collect.POLL_SECONDS", -1.0)
+def test_a_function_is_called_before_each_action():
     calls = []
-    collector = Collector(setups.setup(setups.short), setups.short())
-    expected = collector.collect(Job(0, TRAINING, (0,), setups.weights()))
-    collector.poll = lambda: calls.append(1)
+    expected = Collector(setups.setup(setups.short)).collect(Job(0, TRAINING, (0,), setups.weights()))
+    collector = Collector(setups.setup(setups.short), setups.short(), lambda: calls.append(1))
     (episode,) = collector.collect(Job(0, TRAINING, (0,), setups.weights()))
     assert len(calls) == len(episode.action)
     assert same(episode, expected[0])

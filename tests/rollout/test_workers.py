@@ -1,10 +1,18 @@
 """Sources of episodes. Every test with the fixture `start` runs with worker processes and on Ray."""
 
+import gc
 import multiprocessing
 import os
+import pickle
 import re
+import subprocess
+import sys
+import threading
 import time
+from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import setups
 from test_collect import same
@@ -12,10 +20,10 @@ from test_collect import same
 from hindsight_rl import PointReach
 from hindsight_rl.agents.policy import Exploration
 from hindsight_rl.errors import CollectError, JobLostError, OptionError, WorkerError
+from hindsight_rl.records import OBSERVATION_KEYS, Episode
 from hindsight_rl.rollout.collect import Collector, Job
-from hindsight_rl.rollout.local_source import LocalSource
-from hindsight_rl.rollout.processes import ProcessPool
-from hindsight_rl.rollout.workers import WorkerSource
+from hindsight_rl.rollout.episode_sources import LocalSource, WorkerSource
+from hindsight_rl.rollout.workers import MAX_ATTEMPTS, JobResult, ProcessEngine, checksum, run_job
 from hindsight_rl.seeds import EVALUATION, TRAINING, environment_seed
 
 
@@ -43,7 +51,7 @@ def marker(marker_path):
 def shared_ray(marker_path):
     """One Ray for the tests of this file; its workers see the marker."""
     pytest.importorskip("ray")
-    from hindsight_rl.rollout.ray_source import connect
+    from hindsight_rl.rollout.ray_workers import connect
 
     ray, _ = connect(2, None)
     yield ray
@@ -55,13 +63,13 @@ def start(request, marker_path):
     """A function that makes a source with workers of an engine."""
     if request.param == "processes":
         return lambda environment, workers, *options: WorkerSource(
-            ProcessPool(setups.setup(environment)), workers, *options
+            ProcessEngine(setups.setup(environment)), workers, *options
         )
-    from hindsight_rl.rollout.ray_source import RayPool
+    from hindsight_rl.rollout.ray_workers import RayEngine
 
     request.getfixturevalue("shared_ray")
     return lambda environment, workers, *options: WorkerSource(
-        RayPool(setups.setup(environment), workers), workers, *options
+        RayEngine(setups.setup(environment), workers), workers, *options
     )
 
 
@@ -92,33 +100,39 @@ def test_workers_return_the_same_episodes_as_this_process_in_any_order(start):
 def test_training_runs_here_and_evaluation_where_there_is_room():
     local = LocalSource(setups.setup(setups.short), setups.short(), setups.short())
     expected = [local.run(job) for job in jobs(6)]
-    with WorkerSource(ProcessPool(setups.setup(setups.short)), 1, 600.0, local, only_evaluate=True) as source:
+    with WorkerSource(ProcessEngine(setups.setup(setups.short)), 1, 600.0, local, only_evaluate=True) as source:
         tickets = [source.submit(job) for job in jobs(6)]
         source.result(tickets[0])
-        assert not source.workers[0].is_ready  # nothing waited for the worker
+        assert not source.process_ids  # nothing waited for the worker
         while not source.has_result(tickets[1]):
             assert not source.has_result(tickets[2])  # this worker never trains
         for i in (5, 1, 2, 3, 4):
             assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
 
 
-def test_a_worker_trains_too_if_jobs_are_submitted_ahead():
-    local = LocalSource(setups.setup(setups.short), setups.short(), setups.short())
-    expected = [local.run(job) for job in jobs(3)]
-    with WorkerSource(ProcessPool(setups.setup(setups.short)), 1, 600.0, local) as source:
+@pytest.mark.parametrize("only_evaluate", [False, True])
+def test_training_comes_before_evaluation_in_the_order_of_submission(only_evaluate):
+    engine, all_jobs = Recording(), jobs(5)
+    with WorkerSource(engine, 1, only_evaluate=only_evaluate) as source:
+        with source.pool._changed:  # the worker begins after all are submitted
+            tickets = [source.submit(job) for job in all_jobs]
+        for ticket in tickets[1::2] if only_evaluate else tickets:
+            source.result(ticket)
+    expected = all_jobs[1::2] if only_evaluate else [*all_jobs[::2], *all_jobs[1::2]]
+    assert [job.episodes for job in engine.jobs] == [job.episodes for job in expected]
+
+
+def test_workers_go_on_while_this_process_does_not_wait_for_them(start):
+    with start(setups.short, 1) as source:
         tickets = [source.submit(job) for job in jobs(3)]
-        source.result(tickets[0])
-        assert not source.workers[0].is_ready  # nothing waited for the worker
-        while not source.has_result(tickets[2]):
-            assert not source.has_result(tickets[1])  # the training job comes before the evaluation
-        for i in (1, 2):
-            assert all(same(a, b) for a, b in zip(source.result(tickets[i]), expected[i], strict=True))
+        while not all(map(source.has_result, tickets)):
+            time.sleep(0.01)
 
 
 def test_an_evaluation_that_fails_here_can_be_run_again(marker, monkeypatch):
     monkeypatch.setattr(setups.Sabotaged, "marker", marker)
     local = LocalSource(setups.setup(setups.fails), setups.fails(), setups.fails())
-    with WorkerSource(ProcessPool(setups.setup(setups.slow_to_make)), 1, 600.0, local) as source:
+    with WorkerSource(ProcessEngine(setups.setup(setups.slow_to_make)), 1, 600.0, local) as source:
         ticket = source.submit(jobs(2)[1])
         with pytest.raises(CollectError, match="exploded"):
             source.result(ticket)
@@ -130,21 +144,19 @@ def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(start, marker
     expected = Collector(setups.setup(setups.short)).collect(jobs(1)[0])
     with start(setups.dies_once, 1) as source:
         ticket = source.submit(jobs(1)[0])
-        while not source.workers[0].is_ready:
-            source.has_result(ticket)
-        first = source.workers[0].process_id
         episodes = source.result(ticket)
         assert source.take_fault_counts() == {"lost_workers": 1}
-        assert source.workers[0].process_id != first
     assert all(same(a, b) for a, b in zip(episodes, expected, strict=True))
 
 
 def test_an_idle_worker_that_dies_is_replaced(start):
     with start(setups.short, 1) as source:
         source.result(source.submit(jobs(1)[0]))
-        os.kill(source.workers[0].process_id, 9)
+        [first] = source.process_ids
+        os.kill(first, 9)
         time.sleep(0.2)
         assert len(source.result(source.submit(jobs(1)[0]))) == 2
+        assert source.process_ids != [first]
 
 
 def test_a_job_that_kills_every_worker_fails_and_names_the_signal(start, marker):
@@ -170,7 +182,7 @@ def test_an_error_of_the_environment_has_the_workers_traceback(start, marker):
 
 def test_an_environment_that_cannot_be_pickled_is_an_error_that_names_the_fix():
     with pytest.raises(OptionError, match="top of a module"):
-        ProcessPool(setups.setup(lambda: setups.short()))
+        ProcessEngine(setups.setup(lambda: setups.short()))
 
 
 def test_a_failed_job_can_be_run_again_in_this_process(marker):
@@ -199,22 +211,19 @@ def test_dropped_jobs_are_forgotten(start):
         for ticket in tickets[:3]:
             source.drop(ticket)
         assert len(source.result(tickets[3])) == 2
-        assert not source._jobs
-        assert not source._results
-        for unknown in tickets:  # dropped, or taken already
-            with pytest.raises(KeyError, match="not dropped"):
-                source.result(unknown)
+        assert not source.pool._waiting
+        assert not any(source.has_result(ticket) and not ticket.future.cancelled() for ticket in tickets[:3])
 
 
 def test_a_dropped_job_that_is_running_is_ignored(start, marker):
     with start(setups.waits, 1) as source:
         first, second = source.submit(jobs(1)[0]), source.submit(jobs(2)[1])
-        while first in source._waiting:
-            source.has_result(first)
+        while first in source.pool._waiting:
+            time.sleep(0.01)
         source.drop(first)
         marker.unlink()
         assert len(source.result(second)) == 2
-        assert not source._jobs
+        assert first.future.cancelled()
 
 
 def test_workers_that_end_before_they_are_ready_are_an_error(start):
@@ -226,8 +235,8 @@ def test_workers_that_end_before_they_are_ready_are_an_error(start):
 
 def results_of(source, jobs):
     tickets = [source.submit(job) for job in jobs]
-    while source.workers:  # a local source would not wait for them
-        source.poll()
+    while source.pool.n_threads:  # a local source would not wait for them
+        time.sleep(0.01)
     return [episode for ticket in tickets for episode in source.result(ticket)]
 
 
@@ -242,69 +251,97 @@ def test_if_no_worker_starts_this_process_does_the_work_and_says_so_once(start):
             found = results_of(source, jobs(4))
         assert all(same(a, b) for a, b in zip(found, expected, strict=True))
         assert len(warned) == 1
-        source.poll()
 
 
-class NeverReady:
-    """A pool whose workers never become ready, or cannot be started at all."""
+class Recording:
+    """An engine and its worker, in this process. It keeps its jobs. Functions in `changes` change its results in order."""
 
-    fix, is_ready, process_id, problem = "none", False, 0, None
+    fix, process_id = "none", 0
+
+    def __init__(self, changes=()):
+        self.changes, self.jobs, self.collector = list(changes), [], Collector(setups.setup(setups.short))
+
+    def start_worker(self):
+        return self
+
+    def wait_until_ready(self):
+        self.process_id = 1
+
+    def run(self, job, seconds):
+        self.jobs.append(job)
+        result = run_job(self.collector, job)
+        return self.changes.pop(0)(result) if self.changes else result
+
+    def kill(self):
+        pass
+
+    def end(self, seconds):
+        return "by signal SIGKILL"
+
+    def close(self):
+        self.is_closed = True
+
+
+class NeverReady(Recording):
+    """An engine whose workers never become ready, or cannot be started at all."""
+
+    def __init__(self, problem=None):
+        super().__init__()
+        self.problem, self.is_killed = problem, threading.Event()
 
     def start_worker(self):
         if self.problem:
             raise self.problem
         return self
 
-    def wait(self, workers, timeout):
-        return []
+    def wait_until_ready(self):
+        self.is_killed.wait()
+        raise EOFError
 
-    def close(self):
-        self.is_closed = True
+    def kill(self):
+        self.is_killed.set()
 
 
 def test_workers_that_are_never_ready_are_not_waited_for_forever(monkeypatch):
-    monkeypatch.setattr("hindsight_rl.rollout.workers.START_TIMEOUT", 0.0)
+    monkeypatch.setattr("hindsight_rl.rollout.episode_sources.START_TIMEOUT", 0.0)
     local = LocalSource(setups.setup(setups.short), setups.short())
     with WorkerSource(NeverReady(), 1, make_local=lambda limit: local) as source:
+        ticket = source.submit(jobs(1)[0])
         with pytest.warns(RuntimeWarning, match="No worker was ready within 0 s. This process does their work"):
-            ticket = source.submit(jobs(1)[0])
-        assert len(source.workers) == 1  # it gets jobs once it is ready
-        assert len(source.result(ticket)) == 2
+            assert len(source.result(ticket)) == 2
+        assert len(source.pool.workers) == 1  # it gets jobs once it is ready
 
 
 def test_a_machine_with_too_many_processes_does_the_work_in_this_one():
-    pool = NeverReady()
-    pool.problem = BlockingIOError(11, "Resource temporarily unavailable")
+    engine = NeverReady(BlockingIOError(11, "Resource temporarily unavailable"))
     local = LocalSource(setups.setup(setups.short), setups.short())
-    with WorkerSource(pool, 2, make_local=lambda limit: local) as source:
+    with WorkerSource(engine, 2, make_local=lambda limit: local) as source:
+        ticket = source.submit(jobs(1)[0])
         with pytest.warns(RuntimeWarning, match="No worker could be started .*temporarily unavailable.*does their work"):
-            ticket = source.submit(jobs(1)[0])
-        assert pool.is_closed
-        assert len(source.result(ticket)) == 2
+            assert len(source.result(ticket)) == 2
+    assert engine.is_closed
 
 
-class Hanging(NeverReady):
-    """A pool whose workers are ready and never answer."""
+class Hanging(Recording):
+    """An engine whose workers are ready and never answer."""
 
-    is_ready, starts = True, 0
-
-    def start(self, source, ticket, job):
-        self.starts += 1
-
-    def restart(self):
-        return "by signal SIGKILL"
+    def run(self, job, seconds):
+        self.jobs.append(job)
+        assert seconds == 2.0
+        raise TimeoutError
 
 
 def test_a_job_that_takes_too_long_three_times_fails_and_names_its_seeds():
-    pool, [job] = Hanging(), jobs(1)
-    with WorkerSource(pool, 1, 1e-6) as source:
+    engine, [job] = Hanging(), jobs(1)
+    with WorkerSource(engine, 1, 1.0) as source:
         ticket, seed = source.submit(job), environment_seed(0, TRAINING, 0)
         with pytest.raises(
             JobLostError,
             match=rf"Training episodes 0, 1 \(reset seeds {seed}, \d+\): .* 3 attempts.*longer than job_timeout",
         ):
             source.result(ticket)
-    assert pool.starts == 3
+        assert source.take_fault_counts() == {"lost_workers": 3}
+    assert len(engine.jobs) >= 3
 
 
 def test_an_error_of_the_constructor_has_the_workers_traceback(start):
@@ -359,3 +396,115 @@ def test_one_environment_serves_both_if_none_can_be_made():
     env = Closable(max_steps=10)
     play_both(LocalSource(setups.setup(None), env))
     assert env.closed == 0
+
+
+JOB = jobs(1)[0]
+
+
+def episode(steps, number, success):
+    rows = {k: np.full((steps + 1, 2), number, np.float32) for k in OBSERVATION_KEYS}
+    info = {"speed": np.arange(steps) + number}
+    return Episode(**rows, action=np.ones((steps, 1)), reward=-np.ones(steps), success=success, info=info, number=number)
+
+
+def test_a_result_survives_pickling():
+    sent = [replace(episode(3, 7, True), terminated=True, is_unguided=True), episode(1, 8, None), episode(2, 9, False)]
+    result = pickle.loads(pickle.dumps(JobResult(sent, checksum=checksum(sent))))
+    assert not result.is_damaged(Job(0, TRAINING, (7, 8, 9), setups.weights()))
+    assert all(same(a, b) for a, b in zip(sent, result.episodes, strict=True))
+    assert [e.info["speed"].tolist() for e in result.episodes] == [[7, 8, 9], [8], [9, 10]]
+    facts = [(e.number, e.terminated, e.success, e.is_unguided) for e in result.episodes]
+    assert facts == [(7, True, True, True), (8, False, None, False), (9, False, False, False)]
+
+
+def test_a_result_that_is_not_that_of_its_job_is_damaged():
+    good = run_job(Collector(setups.setup(setups.short)), JOB)
+    assert not good.is_damaged(JOB)
+    assert good.is_damaged(replace(JOB, episodes=(3,)))
+    assert replace(good, episodes=good.episodes[:1]).is_damaged(JOB)
+
+
+def changed(name):
+    """An episode in which one field differs from `episode(3, 7, True)`."""
+    first = episode(3, 7, True)
+    value = getattr(first, name)
+    if name == "info":
+        return replace(first, info={"speed": value["speed"] + 1})
+    if isinstance(value, np.ndarray):
+        return replace(first, **{name: value + 1})
+    return replace(first, **{name: not value})
+
+
+@pytest.mark.parametrize("name", Episode.__dataclass_fields__)
+def test_the_checksum_covers_every_field(name):
+    assert checksum([changed(name)]) != checksum([episode(3, 7, True)]) == checksum([episode(3, 7, True)])
+
+
+def test_the_checksum_covers_shapes_and_dtypes():
+    first = episode(3, 7, True)
+    assert checksum([replace(first, action=first.action.reshape(3, 1, 1))]) != checksum([first])
+    assert checksum([replace(first, action=first.action.view(np.int64))]) != checksum([first])
+
+
+def damaged(result):
+    first, *others = result.episodes
+    return replace(result, episodes=[replace(first, terminated=True), *others])
+
+
+def incomplete(result):
+    return replace(result, episodes=result.episodes[:1])
+
+
+def test_damaged_results_are_counted_and_their_jobs_run_again():
+    expected = Collector(setups.setup(setups.short)).collect(JOB)
+    with WorkerSource(Recording([damaged, incomplete, lambda result: result, damaged]), 1) as source:
+        for count in (2, 1):
+            episodes = source.result(source.submit(JOB))
+            assert all(same(a, b) for a, b in zip(episodes, expected, strict=True))
+            assert source.take_fault_counts() == Counter(damaged_results=count)
+        assert not source.take_fault_counts()
+
+
+def test_a_job_with_only_damaged_results_fails_and_can_be_run_again():
+    with WorkerSource(Recording([damaged] * MAX_ATTEMPTS), 1) as source:
+        ticket = source.submit(JOB)
+        with pytest.raises(
+            JobLostError, match=r"Training episodes 0, 1 .* no result in 3 attempts. The last result was damaged"
+        ):
+            source.result(ticket)
+        assert len(source.result(ticket)) == 2
+
+
+def test_a_source_that_nobody_closes_ends_its_workers():
+    source = WorkerSource(ProcessEngine(setups.setup(setups.short)), 1)
+    source.result(source.submit(JOB))
+    threads = source.pool._threads
+    del source
+    gc.collect()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+SCRIPT = """
+import setups
+from test_workers import ProcessEngine, WorkerSource, jobs
+
+if __name__ == "__main__":
+    source = WorkerSource(ProcessEngine(setups.setup(setups.hangs_once)), 1)
+    ticket = source.submit(jobs(1)[0])
+    while setups.Sabotaged.marker.exists():
+        pass
+"""
+
+
+def test_a_script_ends_though_an_environment_hangs_in_a_worker(marker, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    ended = subprocess.run(
+        [sys.executable, tmp_path / "script.py"],
+        env=os.environ | {"HINDSIGHT_TEST_MARKER": str(marker), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        timeout=50,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")

@@ -31,9 +31,6 @@ class Recorder:
     def take_fault_counts(self):
         return self.source.take_fault_counts()
 
-    def poll(self):
-        pass
-
 
 class Uneven(Recorder):
     """A source that returns results in the order that `first` chooses. Evaluations wait while `is_evaluating` is False."""

@@ -10,7 +10,7 @@ from short_runs import OPTIONS, her, short
 from hindsight_rl import HER, BitFlipping, PointReach
 from hindsight_rl.cli import main
 from hindsight_rl.errors import FileError, GoalEnvError, OptionError
-from hindsight_rl.rollout.local_source import LocalSource
+from hindsight_rl.rollout.episode_sources import LocalSource
 from hindsight_rl.training.assemble import environment_id
 from hindsight_rl.training.machine import usable_cores
 

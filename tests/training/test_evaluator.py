@@ -190,7 +190,7 @@ def test_evaluating_does_not_change_the_training():
 def test_with_the_free_schedule_evaluations_run_beside_training():
     with her(schedule="free", eval_every=30, eval_episodes=2) as model:
         trainer = model.trainer
-        trainer.source = source = Uneven(trainer.source, min)
+        trainer.source = source = Uneven(trainer.source, lambda tickets: tickets[0])
         source.is_evaluating = False
         run, seen = trainer.run(60), []
         for event in run:

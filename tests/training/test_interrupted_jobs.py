@@ -11,7 +11,6 @@ from short_runs import SMALL, her, same_bytes, short
 from hindsight_rl import HER, PointReach, storage
 from hindsight_rl.errors import GoalEnvError, HindsightError
 from hindsight_rl.replay.timeline import Timeline
-from hindsight_rl.rollout.local_source import LocalSource
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import trainer_state
 from hindsight_rl.training.interruptions import finished
@@ -99,12 +98,12 @@ def test_a_reward_function_that_raises_at_any_call_leaves_a_checkpoint(tmp_path,
     assert resumed > 2
 
 
-def test_an_error_of_the_workers_between_two_updates_leaves_a_checkpoint(tmp_path, monkeypatch):
+def test_an_error_between_two_updates_leaves_a_checkpoint(tmp_path, monkeypatch):
     with her(**OPTIONS) as whole:
         train(whole, tmp_path / "whole")
         expected = content(tmp_path / "whole", whole)
-    polls = iter(range(10))
-    monkeypatch.setattr(LocalSource, "poll", lambda source: next(polls))
+    learn, draws = UpdateLoop._learn, iter(range(10))
+    monkeypatch.setattr(UpdateLoop, "_learn", lambda *arguments: (learn(*arguments), next(draws)))
     with her(**OPTIONS) as model, pytest.raises((StopIteration, RuntimeError)):
         train(model, tmp_path / "run")
     monkeypatch.undo()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,7 +24,6 @@ from .roaming import RoamingActor
 Observation = Mapping[str, Array]
 
 LONGEST_EPISODE = 100_000  # steps of an episode that nothing limits
-POLL_SECONDS = 0.002  # between two calls of `Collector.poll`
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,18 @@ class Collector:
 
     setup: makes the environment at the first job, if none is given.
     environment: an environment that exists. Its owner closes it; the collector closes only those that it made.
-    poll: called between the steps of an episode, so that others do not wait for its end; None: nothing is called.
+    on_step: called before each action; None: nothing is called.
     """
 
-    def __init__(self, setup: RolloutSetup, environment: Environment | None = None) -> None:
+    def __init__(
+        self,
+        setup: RolloutSetup,
+        environment: Environment | None = None,
+        on_step: Callable[[], None] | None = None,
+    ) -> None:
         self.setup = setup
         self.policy = Policy(setup.policy)
-        self.poll: Callable[[], None] | None = None
+        self._on_step = on_step
         self._given = environment
         self._made: Environment | None = None
 
@@ -175,7 +178,7 @@ class Collector:
             act = RoamingActor(act, waypoints, rng, roams)
         episode = play_episode(
             environment,
-            _polling(act, self.poll),
+            _calling(act, self._on_step),
             environment_seed(job.run_seed, job.stream, number),
             number,
             self._limit(exploration),
@@ -229,20 +232,16 @@ def _actor(policy: Policy, exploration: Exploration | None, rng: np.random.Gener
     return PolicyActor(policy, exploration, rng)
 
 
-def _polling(act: Callable[[Observation], Array], poll: Callable[[], None] | None) -> Callable[[Observation], Array]:
-    """Return `act`, which calls `poll` before it if POLL_SECONDS have passed since the last call."""
-    if poll is None:
+def _calling(act: Callable[[Observation], Array], on_step: Callable[[], None] | None) -> Callable[[Observation], Array]:
+    """Return `act`, with a call of `on_step` before it."""
+    if on_step is None:
         return act
-    polled = time.perf_counter()
 
-    def poll_and_act(observation: Observation) -> Array:
-        nonlocal polled
-        if time.perf_counter() - polled > POLL_SECONDS:
-            poll()
-            polled = time.perf_counter()
+    def call_and_act(observation: Observation) -> Array:
+        on_step()
         return act(observation)
 
-    return poll_and_act
+    return call_and_act
 
 
 def play_episode(

@@ -1,349 +1,367 @@
-"""Sources of episodes: this process, or a pool of workers. The episodes are the same, byte for byte."""
+"""Workers: a thread for each gives it one job after another. Its process is on this machine, or Ray's.
+
+The futures are those of concurrent.futures. Its ProcessPoolExecutor is not used, for three reasons. One worker that ends
+breaks the whole pool, which does not say whose job ended it. The pool waits forever for a worker that is killed while it
+sends, since its own process holds the writing end of that pipe. Workers outlive a parent that is killed.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import multiprocessing
+import pickle
+import signal
+import threading
 import time
-import uuid
-import warnings
+import traceback
+import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol, Self
+from collections.abc import Callable, Container, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Protocol
 
-from ..agents.policy import PolicySpec
-from ..errors import JobLostError, WorkerError
+import numpy as np
+
+from ..errors import JobLostError, OptionError, WorkerError, origin
 from ..records import Episode
 from ..seeds import EVALUATION
-from .collect import Job
-from .job_result import JobResult
-from .local_source import LocalSource
-from .time_limit import DEFAULT_SECONDS, TimeLimit
+from .collect import Collector, Job, RolloutSetup
 
-MAX_ATTEMPTS = 3  # a job fails after this many lost workers or bad results; so does starting workers
-# A worker can be lost. A result can be of another source (foreign), of an earlier job (duplicate), or incomplete or damaged
-# (truncated). In each case the job runs again, and the fault is counted under one of these names.
-FAULTS = ("lost_workers", "foreign_answers", "duplicate_answers", "truncated_answers")
-START_TIMEOUT = 300.0  # seconds without a ready worker, before this process does the work
+MAX_ATTEMPTS = 3  # a job fails after this many lost workers or damaged results; so does starting a worker
+FAULTS = ("lost_workers", "damaged_results")  # each is counted under this name, and the job runs again
+CLOSE_SECONDS = 2.0  # given to workers to end by themselves
+LONGEST_WAIT = 1_000_000.0  # seconds, below what poll() accepts
 
 
-class Source(Protocol):
-    """Runs jobs and returns their episodes.
+@dataclass(frozen=True, eq=False)
+class JobResult:
+    """The episodes of one job, or why there are none.
 
-    policy: the shape of the policy network of the jobs that follow; None: that of the setup.
-    time_limit: of the jobs that run in this process.
+    episodes: in the order of their numbers; empty if collecting failed.
+    failure: the worker's traceback, and at its end where the error was raised; None if collecting succeeded.
+    checksum: CRC-32 of the episodes, every field included.
     """
 
-    policy: PolicySpec | None
-    time_limit: TimeLimit
+    episodes: Sequence[Episode] = ()
+    failure: str | None = None
+    checksum: int = 0
 
-    def submit(self, job: Job) -> int:
-        """Accept a job and return its ticket."""
+    def is_damaged(self, job: Job) -> bool:
+        """Return whether the episodes are not those that the worker sent for this job."""
+        numbers = tuple(episode.number for episode in self.episodes)
+        return self.failure is None and (numbers != job.episodes or self.checksum != checksum(self.episodes))
 
-    def result(self, ticket: int) -> list[Episode]:
-        """Wait for the episodes of a job and return them, once. Raises KeyError for an unknown or dropped ticket."""
 
-    def wait_any(self, tickets: Sequence[int]) -> int:
-        """Wait until one of these jobs has a result, and return its ticket. None of them may be dropped."""
+def run_job(collector: Collector, job: Job) -> JobResult:
+    """Run a job in a worker and return its result; an error is returned as its traceback."""
+    try:
+        episodes = collector.collect(job)
+        return JobResult(episodes, checksum=checksum(episodes))
+    except Exception as problem:
+        return JobResult(failure=f"{traceback.format_exc().rstrip()}{origin(problem)}")
 
-    def has_result(self, ticket: int) -> bool:
-        """Return whether `result` returns without waiting for a worker."""
 
-    def poll(self) -> None:
-        """Receive what has arrived, and start jobs in free workers. Do not wait."""
+def checksum(episodes: Sequence[Episode]) -> int:
+    """Return the CRC-32 of all fields of the episodes: names, shapes, dtypes and values."""
+    value = 0
+    for episode in episodes:
+        for name, content in sorted({**vars(episode), **episode.info}.items()):
+            if isinstance(content, np.ndarray):
+                value = zlib.crc32(content.tobytes(), zlib.crc32(f"{name} {content.shape} {content.dtype}".encode(), value))
+            elif name != "info":
+                value = zlib.crc32(f"{name} {content}".encode(), value)
+    return value
 
-    def drop(self, ticket: int) -> None:
-        """Forget a job. Its result is not needed any more."""
 
-    def take_fault_counts(self) -> Mapping[str, int]:
-        """Return the faults since the last call, by the names in FAULTS. Each of them was repaired."""
+@dataclass(eq=False)
+class Ticket:
+    """A job that was submitted to a source.
 
-    def close(self) -> None:
-        """Close the environments and end the processes that the source made. All jobs are dropped."""
+    future: its episodes, if a worker runs it.
+    failed_attempts: how often it was run in vain since it was submitted.
+    """
+
+    job: Job
+    future: Future[list[Episode]] = field(default_factory=Future)
+    failed_attempts: int = 0
 
 
 class Worker(Protocol):
-    """One worker of a pool.
+    """One worker. Its thread calls everything but `kill`. It is lost if `wait_until_ready` or `run` raises.
 
-    is_ready: whether it accepts jobs; set when its first message is received.
     process_id: on its own machine; 0 until it is ready.
     """
 
-    is_ready: bool
     process_id: int
 
-    def start(self, source: str, ticket: int, job: Job) -> None:
-        """Start a job."""
+    def wait_until_ready(self) -> None:
+        """Wait until the worker accepts jobs."""
 
-    def receive(self) -> JobResult | None:
-        """Return the message that `WorkerPool.wait` announced: a job result, or None for being ready.
+    def run(self, job: Job, seconds: float) -> JobResult:
+        """Return the result of a job. Raises TimeoutError after `seconds`."""
 
-        Raises WorkerLostError if the worker ended.
-        """
+    def kill(self) -> None:
+        """End the worker at once: `run` raises an exception."""
 
-    def restart(self) -> str:
-        """Start a new worker in its place. Return how the old one ended, as the end of a sentence. It is killed if busy."""
+    def end(self, seconds: float) -> str:
+        """End the worker, and kill it after `seconds`. Return how it ended, as the end of a sentence."""
 
 
-class WorkerPool(Protocol):
-    """Starts workers and waits for their messages. fix: what to do if no worker starts, as a sentence."""
+class Engine(Protocol):
+    """Starts workers. fix: what to do if no worker starts, as a sentence."""
 
     fix: str
 
     def start_worker(self) -> Worker:
-        """Start one more worker."""
-
-    def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
-        """Return those of `workers` that sent a message or ended; wait up to `timeout` seconds for the first."""
+        """Return a new worker, without waiting until it is ready."""
 
     def close(self) -> None:
-        """End all workers and release what they used."""
+        """Release what all workers used. They have ended."""
 
 
-class WorkerLostError(Exception):
-    """A worker ended unexpectedly."""
+class WorkerPool:
+    """Gives jobs to workers, training before evaluation, then in the order of submission. Replaces workers that are lost.
 
+    The threads do all of it, so that workers never wait for the learner.
 
-class WorkerSource:
-    """Runs jobs in a pool of workers, training before evaluation, then in the order of submission.
-
-    A worker that ends, or that needs more than `job_timeout` seconds for an episode of a job, is replaced and its job is
-    run again, which gives the same episodes. A job with a damaged result is run again too. An error of the environment is
-    raised by `result`, with the worker's traceback. If no worker can be started, this process runs the jobs. A warning
-    says so.
-
-    pool: starts the workers.
-    workers: how many.
-    job_timeout: seconds for each episode of a job; starting a worker does not count.
-    local: while `result` waits, it runs jobs in this process that no worker has begun. It is closed with this source.
-    only_evaluate: the workers leave training jobs to `local`.
-    make_local: makes `local` if no worker can be started; None: that is an error.
+    workers: those that are alive, ready or not.
+    n_threads: that have not given up: each starts a worker MAX_ATTEMPTS times in a row at most.
+    last_end: how the last lost worker ended, or why it could not be started.
     """
 
-    def __init__(
-        self,
-        pool: WorkerPool,
-        workers: int,
-        job_timeout: float = DEFAULT_SECONDS,
-        local: LocalSource | None = None,
-        only_evaluate: bool = False,
-        make_local: Callable[[TimeLimit], LocalSource] | None = None,
-    ) -> None:
-        self.policy: PolicySpec | None = None
-        self.time_limit = local.time_limit if local else TimeLimit(job_timeout)
-        self.fault_counts: Counter[str] = Counter()
-        self.local, self._only_evaluate, self._make_local = local, only_evaluate, make_local
-        self._pool, self._job_timeout = pool, job_timeout
-        self._name = uuid.uuid4().hex
-        self._last_ticket = 0
-        self._jobs: dict[int, Job] = {}
-        self._waiting: deque[int] = deque()
-        self._failed_attempts: Counter[int] = Counter()
-        self._results: dict[int, list[Episode] | WorkerError] = {}
-        self._failed_starts, self._last_end, self._is_closed, self._is_alone = 0, "", False, False
+    def __init__(self, engine: Engine, workers: int, job_timeout: float, only_evaluate: bool) -> None:
         self.workers: list[Worker] = []
-        self._busy: dict[Worker, tuple[int, float]] = {}  # the ticket, and when its job started
-        self._ready_at = time.monotonic()  # when a worker was last ready, or was started again
-        self._start_workers(workers)
+        self.n_threads, self.last_end, self.is_closed = workers, "", False
+        self._engine, self._job_timeout, self._only_evaluate = engine, job_timeout, only_evaluate
+        self._waiting: deque[Ticket] = deque()
+        self._fault_counts: Counter[str] = Counter()
+        self._changed = threading.Condition()
+        self._threads: list[threading.Thread] = []
+        for _ in range(workers):
+            self._start_thread()
 
-    def submit(self, job: Job) -> int:
-        """Start the job in a free worker, or keep it until there is one. Return its ticket."""
-        self._last_ticket += 1
-        self._jobs[self._last_ticket] = replace(job, policy=self.policy)
-        self._waiting.append(self._last_ticket)
-        self.poll()
-        return self._last_ticket
+    def submit(self, ticket: Ticket, is_next: bool = False) -> None:
+        """Queue a job for the first free worker. is_next: before all others."""
+        with self._changed:
+            self._waiting.insert(0 if is_next else len(self._waiting), ticket)
+            self._changed.notify()
 
-    def result(self, ticket: int) -> list[Episode]:
-        """Wait for the job's episodes. Raises WorkerError if it failed; a second call runs it again."""
-        self.wait_any([ticket])
-        result = self._results.pop(ticket)
-        self._failed_attempts.pop(ticket, None)
-        if isinstance(result, WorkerError):
-            self._waiting.appendleft(ticket)
-            raise result
-        del self._jobs[ticket]
-        return result
+    def take(self, tickets: Container[Ticket]) -> Ticket | None:
+        """Remove a job that no worker has begun, and return it: one of `tickets`, or else the next one for a worker."""
+        with self._changed:
+            ticket = next((t for t in self._waiting if t in tickets), None) or self._next()
+            if ticket is not None:
+                self._waiting.remove(ticket)
+            return ticket
 
-    def wait_any(self, tickets: Sequence[int]) -> int:
-        """Wait for the first result.
-
-        Raises KeyError for an unknown or dropped ticket.
-        """
-        if self._is_closed:
-            raise WorkerError("The source is closed. Make a new one.")
-        if unknown := set(tickets) - self._jobs.keys():
-            raise KeyError(f"Expected tickets of jobs that are not dropped, got {sorted(unknown)}.")
-        while True:
-            self._start_jobs()
-            for ticket in self._results:
-                if ticket in tickets:
-                    return ticket
-            if self.local is None or not self._run_one(self.local, tickets):
-                self._receive(timeout=1.0)
-                self._require_workers()
-
-    def has_result(self, ticket: int) -> bool:
-        """Return whether the job's result arrived."""
-        self.poll()
-        return ticket in self._results
-
-    def poll(self) -> None:
-        """Receive what has arrived, and start jobs in free workers."""
-        self._receive(timeout=0)
-        self._require_workers()
-        self._start_jobs()
-
-    def drop(self, ticket: int) -> None:
+    def drop(self, ticket: Ticket) -> None:
         """Forget a job. If it is running, its result will be ignored."""
-        if ticket in self._waiting:
-            self._waiting.remove(ticket)
-        for memory in (self._jobs, self._results, self._failed_attempts):
-            memory.pop(ticket, None)
+        with self._changed:
+            ticket.future.cancel()
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
 
     def take_fault_counts(self) -> Mapping[str, int]:
         """Return the faults since the last call."""
-        taken, self.fault_counts = self.fault_counts, Counter()
-        return taken
+        with self._changed:
+            taken, self._fault_counts = self._fault_counts, Counter()
+            return taken
+
+    def stop(self) -> None:
+        """Let each thread end its worker after its job, and start no other. Do not wait."""
+        with self._changed:
+            self.is_closed = True
+            self._changed.notify_all()
 
     def close(self) -> None:
-        """End the workers."""
-        self._is_closed = True
-        self.workers.clear()
-        self._pool.close()
-        if self.local is not None:
-            self.local.close()
+        """End all workers. Those that are still starting, or do not end by themselves in time, are killed."""
+        self.stop()
+        self._kill(lambda worker: not worker.process_id)
+        deadline = time.monotonic() + CLOSE_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._kill(lambda worker: True)
+        for thread in self._threads:
+            thread.join(CLOSE_SECONDS)
+        self._engine.close()
 
-    def _run_one(self, local: LocalSource, tickets: Sequence[int]) -> bool:
-        """Run one of the jobs `tickets`, or else one for a worker, in this process. Return False if none is waiting."""
-        ticket = next((t for t in self._waiting if t in tickets), self._next_in_worker())
-        if ticket is None:
-            return False
-        self._waiting.remove(ticket)
+    def _kill(self, is_chosen: Callable[[Worker], bool]) -> None:
+        with self._changed:  # the thread of a worker that is still in the list has not ended it
+            for worker in filter(is_chosen, self.workers):
+                worker.kill()
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._keep_worker, name="hindsight-rl-worker", daemon=True)
         try:
-            self._results[ticket] = local.run(self._jobs[ticket])
-        except BaseException:  # also an interrupt: the job can be run again
-            self._waiting.appendleft(ticket)
-            raise
-        self._receive(timeout=0)
-        return True
-
-    def _next_in_worker(self) -> int | None:
-        """Return the ticket of the next job for a worker, training first."""
-        streams = {ticket: self._jobs[ticket].stream for ticket in self._waiting}
-        if self._only_evaluate:
-            streams = {ticket: stream for ticket, stream in streams.items() if stream == EVALUATION}
-        return min(streams, key=lambda ticket: streams[ticket], default=None)
-
-    def _start_jobs(self) -> None:
-        """Start waiting jobs in free workers."""
-        for worker in self.workers:
-            if not worker.is_ready or worker in self._busy:
-                continue
-            if (ticket := self._next_in_worker()) is not None:
-                self._waiting.remove(ticket)
-                self._busy[worker] = ticket, time.monotonic()
-                worker.start(self._name, ticket, self._jobs[ticket])
-
-    def _receive(self, timeout: float) -> None:
-        """Receive messages for up to `timeout` seconds, and replace workers that ended or need too long."""
-        expected = [worker for worker in self.workers if worker in self._busy or not worker.is_ready]
-        if not expected:
+            thread.start()
+        except RuntimeError as problem:  # too many threads
+            self.last_end, self.n_threads = str(problem), self.n_threads - 1
             return
-        arrived = set(self._pool.wait(expected, timeout))
-        now = time.monotonic()
-        for worker in expected:
-            if worker in arrived:
-                self._receive_from(worker)
-            elif worker in self._busy and now - self._busy[worker][1] > self._seconds_for(self._busy[worker][0]):
-                self._replace(
-                    worker, f"The last one took longer than job_timeout ({self._job_timeout:g} s) for an episode."
-                )
+        self._threads.append(thread)
 
-    def _receive_from(self, worker: Worker) -> None:
-        try:
-            result = worker.receive()
-        except WorkerLostError:
-            self._replace(worker)
-        except BaseException:  # interrupted within a message: the rest of it cannot be read
-            self._replace(worker)
-            raise
-        else:
-            self._failed_starts = 0
-            if result is not None:
-                self._accept(self._busy.pop(worker)[0], result)
+    def _keep_worker(self) -> None:
+        """Start a worker, give it jobs, and replace it when it is lost. The main function of a thread."""
+        failed_starts = 0
+        while failed_starts < MAX_ATTEMPTS and (worker := self._start_worker()) is not None:
+            failed_starts = 0 if self._use(worker) else failed_starts + 1
+        with self._changed:
+            self.n_threads -= 1
 
-    def _accept(self, ticket: int, result: JobResult) -> None:
-        job = self._jobs.get(ticket)
-        if job is None:  # dropped
-            return
-        fault = result.fault(self._name, ticket, job)
-        if fault:
-            self.fault_counts[f"{fault}_answers"] += 1
-            self._run_again(ticket, f"The last result was rejected: {fault}.")
-        else:
-            failure = result.failure
-            failed = WorkerError(f"Collecting failed in a worker:\n{failure}")
-            self._results[ticket] = list(result.episodes) if failure is None else failed
-
-    def _seconds_for(self, ticket: int) -> float:
-        job = self._jobs.get(ticket)  # None: it was dropped
-        return self._job_timeout * (len(job.episodes) if job else 1)
-
-    def _replace(self, worker: Worker, why: str = "") -> None:
-        """Replace a lost worker, and put its job at the head of the queue. why: it is replaced; "": it ended."""
-        ticket, _ = self._busy.pop(worker, (None, 0.0))
-        self.fault_counts["lost_workers"] += 1
-        self._ready_at = time.monotonic()
-        try:
-            self._last_end = f"the last one ended {worker.restart()}"
-            self._failed_starts += ticket is None
-        except OSError as problem:
-            self._last_end, self._failed_starts = str(problem), MAX_ATTEMPTS
-        if self._failed_starts >= MAX_ATTEMPTS:
-            self.workers.remove(worker)
-        if ticket is not None and ticket in self._jobs:  # not dropped
-            self._run_again(ticket, why or f"Its worker was lost: {self._last_end}. Use workers=0 to see the cause.")
-
-    def _run_again(self, ticket: int, cause: str) -> None:
-        """Queue a job again, or let it fail if it failed too often."""
-        self._failed_attempts[ticket] += 1
-        if self._failed_attempts[ticket] < MAX_ATTEMPTS:
-            self._waiting.appendleft(ticket)
-        else:
-            text = f"{self._jobs[ticket]}: no result in {MAX_ATTEMPTS} attempts. {cause}"
-            self._results[ticket] = JobLostError(text)
-
-    def _start_workers(self, count: int) -> None:
-        for _ in range(count):
+    def _start_worker(self) -> Worker | None:
+        """Return a new worker; None if the pool is closed, or if none can be started."""
+        with self._changed:
+            if self.is_closed:
+                return None
             try:
-                self.workers.append(self._pool.start_worker())
-            except OSError as problem:  # too many processes or open files
-                self._last_end = str(problem)
+                self.workers.append(self._engine.start_worker())
+            except Exception as problem:  # too many processes or open files
+                self.last_end = str(problem)
+                return None
+            return self.workers[-1]
+
+    def _use(self, worker: Worker) -> bool:
+        """Give jobs to a worker until it is lost or the pool is closed, and end it. Return whether it was ever ready."""
+        ticket, is_late = None, False
+        try:
+            worker.wait_until_ready()
+            while (ticket := self._wait_for_job()) is not None:
+                seconds = min(self._job_timeout * len(ticket.job.episodes), LONGEST_WAIT)
+                self._accept(ticket, worker.run(ticket.job, seconds))
+        except TimeoutError:
+            is_late = True
+        except Exception:
+            pass
+        with self._changed:
+            self.workers.remove(worker)
+        end = worker.end(0.0 if is_late else CLOSE_SECONDS)
+        if not self.is_closed:
+            self._count_lost(ticket, end, is_late)
+        return worker.process_id != 0
+
+    def _count_lost(self, ticket: Ticket | None, end: str, is_late: bool) -> None:
+        with self._changed:
+            self.last_end = f"the last one ended {end}"
+            self._fault_counts["lost_workers"] += 1
+            if ticket is not None and is_late:
+                self._run_again(
+                    ticket, f"The last one took longer than job_timeout ({self._job_timeout:g} s) for an episode."
+                )
+            elif ticket is not None:
+                self._run_again(ticket, f"Its worker was lost: {self.last_end}. Use workers=0 to see the cause.")
+
+    def _wait_for_job(self) -> Ticket | None:
+        """Return the next job when there is one; None when the pool is closed."""
+        with self._changed:
+            while not self.is_closed:
+                if (ticket := self._next()) is not None:
+                    self._waiting.remove(ticket)
+                    return ticket
+                self._changed.wait()
+        return None
+
+    def _next(self) -> Ticket | None:
+        """Return the next job for a worker, training first."""
+        tickets = [t for t in self._waiting if t.job.stream == EVALUATION or not self._only_evaluate]
+        return min(tickets, key=lambda ticket: ticket.job.stream, default=None)
+
+    def _accept(self, ticket: Ticket, result: JobResult) -> None:
+        with self._changed:
+            if ticket.future.done():  # dropped
                 return
+            if result.failure is not None:
+                ticket.future.set_exception(WorkerError(f"Collecting failed in a worker:\n{result.failure}"))
+            elif result.is_damaged(ticket.job):
+                self._fault_counts["damaged_results"] += 1
+                self._run_again(ticket, "The last result was damaged.")
+            else:
+                ticket.future.set_result(list(result.episodes))
 
-    def _require_workers(self) -> None:
-        """Go on in this process if no worker is left, or if none becomes ready. Those that are still starting may help."""
-        now = time.monotonic()
-        if any(worker.is_ready for worker in self.workers):
-            self._ready_at = now
-        if self._is_alone or (self.workers and now - self._ready_at <= START_TIMEOUT):
+    def _run_again(self, ticket: Ticket, cause: str) -> None:
+        """Queue a job again, or let it fail if it failed too often."""
+        ticket.failed_attempts += 1
+        if ticket.future.done():  # dropped
             return
-        reason = f"No worker was ready within {START_TIMEOUT:.0f} s."
-        if not self.workers:
-            self._pool.close()
-            reason = f"No worker could be started ({self._last_end})."
-        if self.local is None:
-            if self._make_local is None:
-                raise WorkerError(f"{reason} {self._pool.fix}")
-            self.local = self._make_local(self.time_limit)
-            self.local.call_between_steps(self.poll)
-        self._is_alone = True
-        warnings.warn(
-            f"{reason} This process does their work, with the same result. {self._pool.fix}", RuntimeWarning, stacklevel=2
-        )
+        if ticket.failed_attempts < MAX_ATTEMPTS:
+            self.submit(ticket, is_next=True)
+        else:
+            ticket.future.set_exception(JobLostError(f"{ticket.job}: no result in {MAX_ATTEMPTS} attempts. {cause}"))
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+class ProcessEngine:
+    """Workers that are processes of this machine. Raises OptionError if the environment cannot be sent to them."""
+
+    fix = (
+        "Put the script's code under `if __name__ == '__main__'`, define the function that makes the environment in a "
+        "module, or use workers=0."
+    )
+
+    def __init__(self, setup: RolloutSetup) -> None:
+        try:
+            pickle.dumps(setup)
+        except Exception as problem:
+            raise OptionError(
+                f"The environment cannot be sent to worker processes ({problem}). Pass an id, or a function defined at "
+                f"the top of a module, not a lambda, a local function or an environment object."
+            ) from None
+        self._setup = setup
+
+    def start_worker(self) -> Worker:
+        """Start a process. Raises OSError if the machine has too many processes or open files."""
+        return _Process(self._setup)
+
+    def close(self) -> None:
+        """Do nothing: each process has ended."""
+
+
+class _Process:
+    """One process and the connection to it. Its first message says that it is ready."""
+
+    def __init__(self, setup: RolloutSetup) -> None:
+        self.process_id = 0
+        context = multiprocessing.get_context("spawn")  # a fork copies torch's thread locks in any state
+        self._connection, other_end = context.Pipe()
+        self._process = context.Process(target=_work, args=(other_end, setup), daemon=True, name="hindsight-rl-worker")
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of this thread, inherited: the main thread handles it
+        try:
+            self._process.start()
+        finally:
+            other_end.close()
+
+    def wait_until_ready(self) -> None:
+        self.process_id = self._connection.recv()
+
+    def run(self, job: Job, seconds: float) -> JobResult:
+        self._connection.send(job)
+        if not self._connection.poll(seconds):
+            raise TimeoutError
+        result: JobResult = self._connection.recv()
+        return result
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self, seconds: float) -> str:
+        self._connection.close()
+        self._process.join(seconds)
+        self._process.kill()
+        self._process.join()
+        code = self._process.exitcode or 0
+        self._process.close()
+        return f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+
+
+def _work(connection: Connection, setup: RolloutSetup) -> None:
+    """Run jobs until the connection is closed. The main function of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group: the parent handles it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    collector = Collector(setup)
+    collector.prepare()
+    with contextlib.suppress(EOFError, ConnectionResetError, BrokenPipeError):  # the parent closed the connection
+        connection.send(multiprocessing.current_process().pid)
+        while True:
+            connection.send(run_job(collector, connection.recv()))
+    collector.close()
+    gc.freeze()  # Python ends sooner if it does not search all modules for garbage

@@ -25,7 +25,7 @@ class Counts:
     failed_jobs: attempts at a job that ended with an error of the environment. The job was run again.
     stale_episodes: episodes dropped because their weights were older than `policy_lag` jobs.
     lost_workers: worker processes that were replaced.
-    foreign_answers, duplicate_answers, truncated_answers: answers of workers that were dropped. Their jobs were run again.
+    damaged_results: job results that were dropped. Their jobs were run again.
     finished_jobs: jobs with stored episodes and all updates that they were owed; also the version of the weights.
     unfinished_steps: environment steps of the job that is stored but not finished; 0: there is none.
     is_searched: whether the search for the structure of the task has taken account of that job.
@@ -47,9 +47,7 @@ class Counts:
     failed_jobs: int = 0
     stale_episodes: int = 0
     lost_workers: int = 0
-    foreign_answers: int = 0
-    duplicate_answers: int = 0
-    truncated_answers: int = 0
+    damaged_results: int = 0
     finished_jobs: int = 0
     unfinished_steps: int = 0
     is_searched: bool = False

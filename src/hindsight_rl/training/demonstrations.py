@@ -16,7 +16,7 @@ from ..envs.goal_functions import GoalFunction
 from ..errors import FileError, InputError
 from ..records import BATCH_FIELDS, Batch, Episode
 from ..replay.buffer import HindsightBuffer
-from ..rollout.job_result import checksum
+from ..rollout.workers import checksum
 
 
 class Demonstrations:

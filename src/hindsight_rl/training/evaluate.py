@@ -13,7 +13,8 @@ from ..errors import CollectError, JobLostError, MissingKeyError
 from ..records import Array, Episode
 from ..records.definitions import wilson_interval
 from ..rollout.collect import Job
-from ..rollout.workers import Source
+from ..rollout.episode_sources import Source
+from ..rollout.workers import Ticket
 from ..seeds import EVALUATION, environment_seed
 from .counts import Counts
 
@@ -103,7 +104,7 @@ class Evaluation:
         return f"Evaluation({self})"
 
 
-def result_with_retries(source: Source, ticket: int, counts: Counts) -> list[Episode]:
+def result_with_retries(source: Source, ticket: Ticket, counts: Counts) -> list[Episode]:
     """Return the episodes of a job. If the environment fails, run the job again, ATTEMPTS times in all.
 
     Raises JobLostError at once: the source has run such a job several times.
@@ -128,7 +129,7 @@ class EvaluationJobs:
     def __init__(self, source: Source, weights: PolicyWeights, run_seed: int) -> None:
         self.outcomes: list[Outcome] = []
         self._source, self._weights, self._run_seed = source, weights, run_seed
-        self._tickets: list[int] = []
+        self._tickets: list[Ticket] = []
 
     def submit(self, episodes: Sequence[int]) -> None:
         """Submit episodes by their numbers."""

@@ -11,7 +11,7 @@ from ..agents import Agent
 from ..options import Settings
 from ..records import Episode
 from ..records.definitions import first_solved, rank_of_evaluation, wilson_interval
-from ..rollout.workers import Source
+from ..rollout.episode_sources import Source
 from .counts import Counts
 from .evaluate import Evaluation, EvaluationJobs, Outcome
 from .events import EvaluationFinished, Snapshot

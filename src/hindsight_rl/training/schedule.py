@@ -11,7 +11,8 @@ from ..agents.policy import Exploration
 from ..options import Settings
 from ..records import Episode
 from ..rollout.collect import Job
-from ..rollout.workers import Source
+from ..rollout.episode_sources import Source
+from ..rollout.workers import Ticket
 from ..seeds import TRAINING
 from .counts import Counts, UnguidedSuccess
 from .evaluate import result_with_retries
@@ -30,7 +31,7 @@ class RolloutSchedule:
         self, agent: Agent, settings: Settings, success: UnguidedSuccess, search: StructureSearch | None = None
     ) -> None:
         self.agent, self.settings, self.success, self.search = agent, settings, success, search
-        self.in_flight: deque[tuple[int, Job]] = deque()
+        self.in_flight: deque[tuple[Ticket, Job]] = deque()
 
     def next_episodes(self, source: Source, counts: Counts) -> list[Episode]:
         """Return the episodes of the next job: the oldest one, or with the free schedule the first that is done.

@@ -10,11 +10,10 @@ import gymnasium
 
 from ..options import RolloutOptions
 from ..rollout.collect import RolloutSetup
-from ..rollout.local_source import LocalSource
-from ..rollout.processes import ProcessPool
-from ..rollout.ray_source import RayPool
+from ..rollout.episode_sources import LocalSource, Source, WorkerSource
+from ..rollout.ray_workers import RayEngine
 from ..rollout.time_limit import TimeLimit
-from ..rollout.workers import Source, WorkerPool, WorkerSource
+from ..rollout.workers import Engine, ProcessEngine
 from .machine import usable_cores
 
 MOST_EVALUATORS = 4  # processes of workers="auto": an evaluation of 20 episodes occupies no more
@@ -38,8 +37,8 @@ def make_source(setup: RolloutSetup, rollout: RolloutOptions, environment: MakeE
     if rollout.workers == "auto":
         return _with_workers(setup, rollout, spare, make_local)
     is_ray = rollout.engine == "ray"
-    pool: WorkerPool = RayPool(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessPool(setup)
-    return WorkerSource(pool, rollout.workers, rollout.job_timeout, make_local=make_local)
+    engine: Engine = RayEngine(setup, rollout.workers, rollout.ray_address) if is_ray else ProcessEngine(setup)
+    return WorkerSource(engine, rollout.workers, rollout.job_timeout, make_local=make_local)
 
 
 def _with_workers(
@@ -49,10 +48,9 @@ def _with_workers(
 
     Without policy lag the workers only evaluate: the learner waits for each training job, and may as well run it.
     """
-    source = WorkerSource(ProcessPool(setup), workers, rollout.job_timeout, only_evaluate=rollout.policy_lag == 0)
+    source = WorkerSource(ProcessEngine(setup), workers, rollout.job_timeout, only_evaluate=rollout.policy_lag == 0)
     with ExitStack() as on_error:
         on_error.callback(source.close)
         source.local = make_local(source.time_limit)
-        source.local.call_between_steps(source.poll)
         on_error.pop_all()
     return source

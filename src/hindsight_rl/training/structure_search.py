@@ -21,7 +21,7 @@ from ..records import Array, Episode, GoalSpec, read_record
 from ..records.probing import Probing
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
-from ..rollout.workers import Source
+from ..rollout.episode_sources import Source
 from ..structure import (
     Contact,
     Endings,

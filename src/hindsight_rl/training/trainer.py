@@ -10,7 +10,7 @@ from ..agents import Agent
 from ..options import Settings
 from ..records import Episode
 from ..replay.buffer import HindsightBuffer
-from ..rollout.workers import Source
+from ..rollout.episode_sources import Source
 from ..task_structure.waypoints import is_planning_due
 from .counts import Counts, Meter, UnguidedSuccess
 from .demonstrations import Demonstrations
@@ -186,7 +186,7 @@ class Trainer:
         if is_planning_due(counts.env_steps, counts.unfinished_steps):
             plan_waypoints(self.agent, self.buffer)
         if search is None or not search.is_warm_up:
-            self.updates.run(counts, self.meter, self.source.poll)
+            self.updates.run(counts, self.meter)
         counts.finished_jobs += 1
         counts.unfinished_steps = 0
         counts.update_seconds += time.perf_counter() - started

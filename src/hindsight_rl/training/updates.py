@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
@@ -41,8 +41,8 @@ class UpdateLoop:
         self._n_demonstrations = min(wanted, training.batch_size - 1)  # of each batch
         self._own_size = training.batch_size - self._n_demonstrations
 
-    def run(self, counts: Counts, meter: Meter, poll: Callable[[], None]) -> None:
-        """Make the updates that `counts` owes, and call `poll` in between. A fraction of an update is carried over."""
+    def run(self, counts: Counts, meter: Meter) -> None:
+        """Make the updates that `counts` owes. A fraction of an update is carried over."""
         batches_each = self.agent.batches_per_update
         due = int(counts.owed_updates // batches_each)
         if due:
@@ -51,7 +51,6 @@ class UpdateLoop:
         with _fast_arithmetic(self.settings.training.threads):
             for first in range(0, due, UPDATES_PER_DRAW):
                 self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each, counts, meter)
-                poll()
         self._require_finite_weights()
 
     def run_offline(self, n_updates: int, counts: Counts, meter: Meter) -> None:

@@ -17,14 +17,14 @@ from hindsight_rl.agents.policy import Exploration
 from hindsight_rl.cli import main
 from hindsight_rl.errors import OptionError, WorkerError
 from hindsight_rl.rollout.collect import Collector, Job
-from hindsight_rl.rollout.workers import WorkerSource
+from hindsight_rl.rollout.episode_sources import WorkerSource
 from hindsight_rl.seeds import TRAINING
 from hindsight_rl.training.checkpoint import trainer_state
 from test_cli import COMMAND, SHORT, SMALL, assert_same_run, timeless
 
 ray = pytest.importorskip("ray")
 
-from hindsight_rl.rollout.ray_source import RayPool, connect  # noqa: E402
+from hindsight_rl.rollout.ray_workers import RayEngine, connect  # noqa: E402
 
 pytestmark = pytest.mark.ray
 ARGUMENTS = ["train", "PointReach-v0", *SHORT, *SMALL, "--policy-lag", "1"]
@@ -121,11 +121,11 @@ def test_a_worker_that_is_killed_during_a_run_changes_no_byte(tmp_path):
 
     def kill_a_worker(view):
         if view.num_timesteps in (30, 60):
-            worker = next(worker for worker in model.source.workers if worker.is_ready)
-            assert worker.process_id not in (0, os.getpid(), *killed)
-            assert Path(f"/proc/{worker.process_id}/cmdline").read_bytes().startswith(b"ray::RayCollector")
-            os.kill(worker.process_id, signal.SIGKILL)
-            killed.append(worker.process_id)
+            worker = model.source.process_ids[0]
+            assert worker not in (os.getpid(), *killed)
+            assert Path(f"/proc/{worker}/cmdline").read_bytes().startswith(b"ray::RayCollector")
+            os.kill(worker, signal.SIGKILL)
+            killed.append(worker)
 
     states, lines = [], []
     for name, options in (("plain", {}), ("killed", {"workers": 2, "engine": "ray"})):
@@ -176,20 +176,23 @@ def test_a_run_with_a_wrong_token_ends_with_an_error_that_names_it(cluster):
 
 def test_nodes_join_and_leave_and_no_job_is_lost(cluster):
     node = cluster.add_node(num_cpus=1)
-    pool = RayPool(setups.setup(setups.slow), 2, cluster.address)
+    engine = RayEngine(setups.setup(setups.slow), 2, cluster.address)
     expected = [Collector(setups.setup(setups.short)).collect(job(number))[0] for number in range(4)]
-    with WorkerSource(pool, 2) as source:
+    with WorkerSource(engine, 2) as source:
         tickets = [source.submit(job(number)) for number in range(4)]
-        source.result(tickets[0])  # both workers are ready
-        wait_until(lambda: source.submit(job(9)) and len(source._busy) == 2)
+        source.result(tickets[0])
+        wait_until(lambda: len(source.process_ids) == 2)
+        others = [source.submit(job(9)) for _ in range(4)]  # both are busy
         cluster.remove_node(node, allow_graceful=False)
         for ticket, episode in zip(tickets[1:], expected[1:], strict=True):
             assert same(source.result(ticket)[0], episode)
+        for ticket in others:
+            source.drop(ticket)
         fault_counts = source.take_fault_counts()
         assert fault_counts == {"lost_workers": fault_counts["lost_workers"]}
         assert fault_counts["lost_workers"] >= 1
         cluster.add_node(num_cpus=1)
-        wait_until(lambda: source.submit(job(9)) and len(source._busy) == 2)
+        wait_until(lambda: len(source.process_ids) == 2)
 
 
 def test_a_killed_run_resumes_to_the_same_bytes_on_the_same_cluster(cluster, alone, tmp_path):
@@ -210,7 +213,7 @@ def test_a_killed_run_resumes_to_the_same_bytes_on_the_same_cluster(cluster, alo
 
 def test_wrong_engine_options_are_errors_that_name_the_fix():
     with pytest.raises(WorkerError, match=r"Ray could not be reached at 127.0.0.1:9"):
-        RayPool(setups.setup(), 1, "127.0.0.1:9")
+        RayEngine(setups.setup(), 1, "127.0.0.1:9")
     for arguments, message in ((["--engine", "ray"], "--workers 2"), (["--ray-address", "auto"], "needs engine='ray'")):
         assert subprocess.run([*COMMAND, *ARGUMENTS, *arguments], capture_output=True, text=True, check=False).stderr.count(
             message
@@ -219,8 +222,8 @@ def test_wrong_engine_options_are_errors_that_name_the_fix():
 
 def test_sources_of_one_process_share_a_local_ray_and_the_last_one_ends_it(monkeypatch):
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")  # another Ray, which is not to be used
-    first = WorkerSource(RayPool(setups.setup(setups.short), 1), 1)
-    second = WorkerSource(RayPool(setups.setup(setups.short), 2), 2)
+    first = WorkerSource(RayEngine(setups.setup(setups.short), 1), 1)
+    second = WorkerSource(RayEngine(setups.setup(setups.short), 2), 2)
     for source in (first, second):
         assert len(source.result(source.submit(job(0)))) == 1
     first.close()
@@ -234,6 +237,6 @@ def test_an_environment_that_cannot_be_pickled_is_an_error():
     lock = threading.Lock()
     try:
         with pytest.raises(OptionError, match="cannot be sent"):
-            RayPool(setups.setup(lambda: lock), 1)
+            RayEngine(setups.setup(lambda: lock), 1)
     finally:
         ray.shutdown()

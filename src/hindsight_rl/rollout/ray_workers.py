@@ -12,22 +12,20 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
 from ..errors import MissingExtraError, OptionError, WorkerError, install_line
 from .collect import Collector, Job, RolloutSetup
-from .job_result import JobResult, run_job
-from .workers import Worker, WorkerLostError
+from .workers import JobResult, Worker, run_job
 
 CONNECT_SECONDS = 10.0
 STORE_BYTES = 200 * 2**20  # object store of a local Ray: weights, and episodes that wait
 
 
-class RayPool:
-    """A worker pool of Ray actors.
+class RayEngine:
+    """Workers that are Ray actors.
 
     setup: makes environments.
     workers: how many, for the size of a local Ray.
@@ -40,7 +38,7 @@ class RayPool:
     Raises MissingExtraError, OptionError, WorkerError.
     """
 
-    connected: ClassVar[int] = 0  # pools of this process that use a Ray connected here; the last one disconnects
+    connected: ClassVar[int] = 0  # engines of this process that use a Ray connected here; the last one disconnects
 
     fix = (
         "Check that the cluster has a free core (ray status) and that hindsight-rl, the environment's packages and your "
@@ -48,14 +46,13 @@ class RayPool:
     )
 
     def __init__(self, setup: RolloutSetup, workers: int, address: str | None = None) -> None:
-        self._workers: list[_Actor] = []
-        self.ray, is_new = connect(workers, address)
-        self._is_counted = is_new or RayPool.connected > 0
-        RayPool.connected += self._is_counted
+        self._ray, is_new = connect(workers, address)
+        self._is_counted = is_new or RayEngine.connected > 0
+        RayEngine.connected += self._is_counted
         cores = 0 if self._is_counted and not address else 1
-        self._actor_class = self.ray.remote(num_cpus=cores)(RayCollector)
+        self._actor_class = self._ray.remote(num_cpus=cores)(RayCollector)
         try:
-            self._setup = self.ray.cloudpickle.dumps(setup)
+            self._setup = self._ray.cloudpickle.dumps(setup)
         except Exception as problem:
             self.close()
             raise OptionError(
@@ -63,36 +60,16 @@ class RayPool:
             ) from None
 
     def start_worker(self) -> Worker:
-        """Start one more actor."""
-        self._workers.append(_Actor(self))
-        return self._workers[-1]
-
-    def new_actor(self) -> Any:
-        """Return a new actor, which Ray starts in the background."""
-        return self._actor_class.remote([path or os.getcwd() for path in sys.path], self._setup)
-
-    def wait(self, workers: Sequence[Worker], timeout: float) -> Sequence[Worker]:
-        """Return those of `workers` that answered or ended; wait up to `timeout` seconds for the first."""
-        chosen = set(workers)
-        answers = {worker.answer: worker for worker in self._workers if worker in chosen}
-        if not answers:
-            time.sleep(timeout)
-            return []
-        first, others = self.ray.wait(list(answers), timeout=timeout)
-        more = self.ray.wait(others, num_returns=len(others), timeout=0)[0] if first and others else []
-        return [answers[answer] for answer in (*first, *more)]
+        """Start an actor in the background."""
+        return _Actor(self._ray, self._actor_class.remote([path or os.getcwd() for path in sys.path], self._setup))
 
     def close(self) -> None:
-        """End the actors, and disconnect from Ray if this is the last pool that uses a connection made here."""
-        with contextlib.suppress(Exception):  # if Ray ended, so did the actors
-            for worker in self._workers:
-                self.ray.kill(worker.actor)
-        self._workers.clear()
+        """Disconnect from Ray if this is the last engine that uses a connection made here."""
         if self._is_counted:
             self._is_counted = False
-            RayPool.connected -= 1
-            if not RayPool.connected:
-                self.ray.shutdown()
+            RayEngine.connected -= 1
+            if not RayEngine.connected:
+                self._ray.shutdown()
 
 
 class RayCollector:
@@ -113,43 +90,40 @@ class RayCollector:
         """Return the id of this process."""
         return os.getpid()
 
-    def collect(self, source: str, ticket: int, job: Job) -> JobResult:
+    def collect(self, job: Job) -> JobResult:
         """Run a job."""
-        return run_job(self._collector, source, ticket, job)
+        return run_job(self._collector, job)
 
 
 class _Actor:
-    """One actor. answer: reference to the actor's process id until it is ready, then to a job result."""
+    """One actor, as a worker."""
 
-    def __init__(self, pool: RayPool) -> None:
-        self._pool = pool
-        self._start_actor()
+    def __init__(self, ray: ModuleType, actor: Any) -> None:
+        self.process_id = 0
+        self._ray, self._actor = ray, actor
+        self._end = "after job_timeout seconds without an answer"  # unless `_get` knows more
 
-    def _start_actor(self) -> None:
-        self.is_ready, self.process_id = False, 0
-        self._end = "after job_timeout seconds without an answer"  # unless `receive` knows more
-        self.actor = self._pool.new_actor()
-        self.answer = self.actor.process_id.remote()
+    def wait_until_ready(self) -> None:
+        self.process_id = self._get(self._actor.process_id.remote())
 
-    def start(self, source: str, ticket: int, job: Job) -> None:
-        self.answer = self.actor.collect.remote(source, ticket, job)
+    def run(self, job: Job, seconds: float) -> JobResult:
+        result: JobResult = self._get(self._actor.collect.remote(job), seconds)
+        return result
 
-    def receive(self) -> JobResult | None:
+    def kill(self) -> None:
+        with contextlib.suppress(Exception):  # if Ray ended, so did the actor
+            self._ray.kill(self._actor)
+
+    def end(self, seconds: float) -> str:
+        self.kill()
+        return self._end
+
+    def _get(self, answer: Any, seconds: float | None = None) -> Any:
         try:
-            answer = self._pool.ray.get(self.answer)
-        except self._pool.ray.exceptions.RayError as problem:
+            return self._ray.get(answer, timeout=seconds)
+        except self._ray.exceptions.RayError as problem:
             self._end = f"with {type(problem).__name__} ({_lines(problem)[-1]})"
-            raise WorkerLostError from None
-        if isinstance(answer, JobResult):
-            return answer
-        self.is_ready, self.process_id = True, answer
-        return None
-
-    def restart(self) -> str:
-        end = self._end
-        self._pool.ray.kill(self.actor)
-        self._start_actor()
-        return end
+            raise
 
 
 def connect(workers: int, address: str | None) -> tuple[ModuleType, bool]:

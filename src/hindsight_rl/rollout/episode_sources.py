@@ -1,0 +1,248 @@
+"""Sources of episodes: what they promise, the one that collects in this process, and the one with workers."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
+from typing import Protocol, Self
+
+from ..agents.policy import PolicySpec
+from ..envs.random_play import Environment
+from ..errors import CollectError, WorkerError
+from ..records import Episode
+from ..seeds import EVALUATION, TRAINING
+from .collect import Collector, Job, RolloutSetup
+from .time_limit import DEFAULT_SECONDS, OutOfTimeError, TimeLimit
+from .workers import Engine, Ticket, WorkerPool
+
+START_TIMEOUT = 300.0  # seconds without a ready worker, before this process does the work
+
+
+class Source(Protocol):
+    """Runs jobs and returns their episodes. The episodes of a job are the same, byte for byte, in every source.
+
+    Submit jobs early and take results in any order: workers run ahead.
+
+    policy: the shape of the policy network of the jobs that follow; None: that of the setup.
+    time_limit: of the jobs that run in this process.
+    """
+
+    policy: PolicySpec | None
+    time_limit: TimeLimit
+
+    def submit(self, job: Job) -> Ticket:
+        """Accept a job and return its ticket."""
+
+    def result(self, ticket: Ticket) -> list[Episode]:
+        """Wait for the episodes of a job that is not dropped, and return them. Call it again if it raised an error."""
+
+    def wait_any(self, tickets: Sequence[Ticket]) -> Ticket:
+        """Wait until one of these jobs has a result, and return its ticket. None of them may be dropped."""
+
+    def has_result(self, ticket: Ticket) -> bool:
+        """Return whether `result` returns without waiting for a worker."""
+
+    def drop(self, ticket: Ticket) -> None:
+        """Forget a job. Its result is not needed any more."""
+
+    def take_fault_counts(self) -> Mapping[str, int]:
+        """Return the faults since the last call, by their names in `workers.FAULTS`. Each of them was repaired."""
+
+    def close(self) -> None:
+        """Close the environments and end the processes that the source made. All jobs are dropped."""
+
+
+class LocalSource:
+    """Runs jobs in this process, each when `result` is called.
+
+    setup: makes environments.
+    training: the environment for training jobs.
+    evaluation: the environment for evaluation jobs. None: the setup makes one when it is first needed. If the setup
+        cannot make environments, `training` serves both.
+    time_limit: of a step or reset of an environment.
+    The source does not close environments that it is given.
+    """
+
+    def __init__(
+        self,
+        setup: RolloutSetup,
+        training: Environment,
+        evaluation: Environment | None = None,
+        time_limit: TimeLimit | None = None,
+    ) -> None:
+        self.time_limit = time_limit or TimeLimit(DEFAULT_SECONDS)
+        self.policy: PolicySpec | None = None
+        renew = self.time_limit.renew
+        collector = Collector(setup, training, renew)
+        is_shared = evaluation is None and setup.environment is None
+        second = collector if is_shared else Collector(setup, evaluation, renew)
+        self._collectors = {TRAINING: collector, EVALUATION: second}
+
+    def submit(self, job: Job) -> Ticket:
+        """Return a ticket."""
+        return Ticket(replace(job, policy=self.policy))
+
+    def result(self, ticket: Ticket) -> list[Episode]:
+        """Run the job and return its episodes. A job that raises can be run again."""
+        return self.run(ticket.job)
+
+    def run(self, job: Job) -> list[Episode]:
+        """Run a job that was not submitted. Raises CollectError if the environment fails, or does not return in time."""
+        collector = self._collectors[job.stream]
+        try:
+            with self.time_limit.watch(job):
+                return collector.collect(job)
+        except OutOfTimeError:
+            with contextlib.suppress(OutOfTimeError), self.time_limit.watch("closing an environment"):
+                collector.replace_environment()
+            raise CollectError(
+                f"{job}: the environment did not return within job_timeout ({self.time_limit.seconds:g} s). If it is only "
+                f"slow, increase job_timeout."
+            ) from None
+
+    def wait_any(self, tickets: Sequence[Ticket]) -> Ticket:
+        """Return the first ticket."""
+        return tickets[0]
+
+    def has_result(self, ticket: Ticket) -> bool:
+        """Return True: `result` runs the job in this process, so it never waits for a worker."""
+        return True
+
+    def drop(self, ticket: Ticket) -> None:
+        """Do nothing, since nothing was begun."""
+
+    def take_fault_counts(self) -> Mapping[str, int]:
+        """Return no faults, since no worker can be lost."""
+        return {}
+
+    def close(self) -> None:
+        """Close the environments that the source made."""
+        for collector in self._collectors.values():
+            collector.close()
+
+
+class WorkerSource:
+    """Runs jobs in workers.
+
+    A worker that ends, or that needs more than `job_timeout` seconds for an episode of a job, is replaced and its job is
+    run again, which gives the same episodes. A job with a damaged result is run again too. An error of the environment is
+    raised by `result`, with the worker's traceback. If no worker can be started, this process runs the jobs. A warning
+    says so.
+
+    engine: starts the workers.
+    workers: how many.
+    job_timeout: seconds for each episode of a job; starting a worker does not count.
+    local: while `result` waits, it runs jobs in this process that no worker has begun. It is closed with this source.
+    only_evaluate: the workers leave training jobs to `local`.
+    make_local: makes `local` if no worker can be started; None: that is an error.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        workers: int,
+        job_timeout: float = DEFAULT_SECONDS,
+        local: LocalSource | None = None,
+        only_evaluate: bool = False,
+        make_local: Callable[[TimeLimit], LocalSource] | None = None,
+    ) -> None:
+        self.policy: PolicySpec | None = None
+        self.time_limit = local.time_limit if local else TimeLimit(job_timeout)
+        self.local, self._make_local = local, make_local
+        self.pool = WorkerPool(engine, workers, job_timeout, only_evaluate)
+        weakref.finalize(self, self.pool.stop)  # of a source that nobody closes, and before the interpreter ends
+        self._engine, self._is_alone = engine, False
+        self._ready_at = time.monotonic()  # when a worker was last ready
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The processes of the workers that are ready, each on its own machine."""
+        return [worker.process_id for worker in self.pool.workers if worker.process_id]
+
+    def submit(self, job: Job) -> Ticket:
+        """Queue the job and return its ticket."""
+        ticket = Ticket(replace(job, policy=self.policy))
+        self.pool.submit(ticket)
+        return ticket
+
+    def result(self, ticket: Ticket) -> list[Episode]:
+        """Wait for the job's episodes. Raises WorkerError if it failed; a second call runs it again."""
+        self.wait_any([ticket])
+        try:
+            return ticket.future.result()
+        except WorkerError:
+            ticket.future, ticket.failed_attempts = Future(), 0
+            self.pool.submit(ticket, is_next=True)
+            raise
+
+    def wait_any(self, tickets: Sequence[Ticket]) -> Ticket:
+        """Wait for the first result, and run jobs in this process meanwhile if it may."""
+        while True:
+            if self.pool.is_closed:
+                raise WorkerError("The source is closed. Make a new one.")
+            for ticket in tickets:
+                if ticket.future.done():
+                    return ticket
+            self._require_workers()
+            if self.local is None or not self._run_one(self.local, tickets):
+                wait([ticket.future for ticket in tickets], timeout=1.0, return_when=FIRST_COMPLETED)
+
+    def has_result(self, ticket: Ticket) -> bool:
+        """Return whether the job's result arrived."""
+        return ticket.future.done()
+
+    def drop(self, ticket: Ticket) -> None:
+        """Forget a job. If it is running, its result will be ignored."""
+        self.pool.drop(ticket)
+
+    def take_fault_counts(self) -> Mapping[str, int]:
+        """Return the faults since the last call."""
+        return self.pool.take_fault_counts()
+
+    def close(self) -> None:
+        """End the workers."""
+        self.pool.close()
+        if self.local is not None:
+            self.local.close()
+
+    def _run_one(self, local: LocalSource, tickets: Sequence[Ticket]) -> bool:
+        """Run one of the jobs `tickets`, or else one for a worker, in this process. Return False if none is waiting."""
+        ticket = self.pool.take(tickets)
+        if ticket is None:
+            return False
+        try:
+            ticket.future.set_result(local.run(ticket.job))
+        except BaseException:  # also an interrupt: the job can be run again
+            self.pool.submit(ticket, is_next=True)
+            raise
+        return True
+
+    def _require_workers(self) -> None:
+        """Go on in this process if no worker is left, or if none becomes ready. Those that are still starting may help."""
+        now = time.monotonic()
+        if self.process_ids:
+            self._ready_at = now
+        if self._is_alone or (self.pool.n_threads and now - self._ready_at <= START_TIMEOUT):
+            return
+        reason = f"No worker was ready within {START_TIMEOUT:.0f} s."
+        if not self.pool.n_threads:
+            reason = f"No worker could be started ({self.pool.last_end})."
+        if self.local is None:
+            if self._make_local is None:
+                raise WorkerError(f"{reason} {self._engine.fix}")
+            self.local = self._make_local(self.time_limit)
+        self._is_alone = True
+        warnings.warn(
+            f"{reason} This process does their work, with the same result. {self._engine.fix}", RuntimeWarning, stacklevel=2
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
