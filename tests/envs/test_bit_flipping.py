@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from hindsight_rl.envs.bit_flipping import BitFlipping
 from hindsight_rl.envs.check import check_goal_env
 from hindsight_rl.envs.goal_env import read_spec, resets_exactly
 from hindsight_rl.envs.goal_functions import reward_function, terminated_function
+from hindsight_rl.envs.small_tasks import BitFlipping
 from hindsight_rl.errors import InputError, OptionError
 
 KINDS = ("multibinary", "box", "discrete", "image")

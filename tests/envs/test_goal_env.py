@@ -25,7 +25,7 @@ from hindsight_rl.envs.goal_env import (
     time_limit,
 )
 from hindsight_rl.envs.goal_functions import reward_function
-from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.envs.small_tasks import PointReach
 from hindsight_rl.errors import GoalEnvError, MissingExtraError, OptionError, UnknownNameError
 
 

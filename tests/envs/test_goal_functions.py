@@ -18,7 +18,7 @@ from hindsight_rl.envs.goal_functions import (
     success_function,
     terminated_function,
 )
-from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.envs.small_tasks import PointReach
 from hindsight_rl.errors import GoalEnvError, InputError
 
 ACHIEVED, DESIRED = np.array([[0, 0], [0, 0], [3, 3]], np.float32), np.array([[0, 0.1], [1, 1], [3, 3]], np.float32)

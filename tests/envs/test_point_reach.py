@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.envs.small_tasks import PointReach
 from hindsight_rl.errors import OptionError
 
 

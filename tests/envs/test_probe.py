@@ -5,9 +5,8 @@ import pytest
 from docking_env import Docking
 from line_env import Line
 
-from hindsight_rl.envs.bit_flipping import BitFlipping
-from hindsight_rl.envs.point_reach import PointReach
 from hindsight_rl.envs.probe import find_goal_setter
+from hindsight_rl.envs.small_tasks import BitFlipping, PointReach
 
 
 class Task:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-SMALL_TASKS = {"BitFlipping": "hindsight_rl.envs.bit_flipping", "PointReach": "hindsight_rl.envs.point_reach"}
+SMALL_TASKS = ("BitFlipping", "PointReach")
 
 
 def register_environments() -> None:
     """Register the small tasks with Gymnasium; `import hindsight_rl` calls this."""
     from gymnasium.envs.registration import register, registry
 
-    for name, module in SMALL_TASKS.items():
+    for name in SMALL_TASKS:
         if f"{name}-v0" not in registry:
-            register(f"{name}-v0", entry_point=f"{module}:{name}")
+            register(f"{name}-v0", entry_point=f"hindsight_rl.envs.small_tasks:{name}")

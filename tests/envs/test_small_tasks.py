@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from hindsight_rl.envs.bit_flipping import BitFlipping
 from hindsight_rl.envs.goal_env import time_limit
-from hindsight_rl.envs.point_reach import PointReach
+from hindsight_rl.envs.small_tasks import BitFlipping, PointReach
 from hindsight_rl.errors import InputError, OptionError, ShapeError
 
 POINT = (PointReach, {"max_steps": 4, "distance_threshold": 0.5, "dt": 0.07})

@@ -1,0 +1,301 @@
+"""The rules that hindsight-rl needs, each checked on a probe of an environment."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from ..records import OBSERVATION_KEYS, Array
+from ..records.guarded_reward import GuardedReward
+from ..task_structure.symmetries import SymmetryGroup
+from .goal_functions import read_success
+from .probe import MAX_STEPS, SEEDS, Probe, is_close
+from .random_play import play
+
+BATCH, SLOW = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
+LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
+RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
+Answer = tuple[str, str]  # a level, and a sentence that names its evidence
+
+
+def check_spaces(probe: Probe) -> Answer:
+    """Name shapes and dtypes, and the keys of the observation that are not used."""
+    parts = {"observation": probe.spec.observation, "goals": probe.spec.goal, "action": probe.spec.action}
+    sentence = ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts.items())
+    declared: Any = probe.env.observation_space
+    if unused := [key for key in declared if key not in OBSERVATION_KEYS]:
+        return "warning", f"{sentence}. Not used: {', '.join(unused)}. Append them with observation_keys if they are needed"
+    return "ok", sentence
+
+
+def check_action_bounds(probe: Probe) -> Answer:
+    """Actions are scaled by their bounds, so these must be finite."""
+    action = probe.spec.action
+    if action.is_bounded:
+        return "ok", f"{min(action.low):g} to {max(action.high):g}"
+    return "error", "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
+
+
+def check_time_limit(probe: Probe) -> Answer:
+    """An episode should end after a known number of steps, and not later."""
+    limit, longest = probe.spec.max_episode_steps, max(map(len, probe.random))
+    if limit is None:
+        fix = "Set max_episode_steps (--max-episode-steps N)"
+        may_be_endless = longest == MAX_STEPS and not probe.is_terminated.any()
+        if may_be_endless and len(play(probe.env, SEEDS[0], LONG_STEPS)) == LONG_STEPS:
+            return "error", f"none was found, and an episode did not end within {LONG_STEPS:,} steps. {fix}"
+        return "warning", f"none was found; an episode had {longest} steps. {fix}"
+    if longest > limit:
+        return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
+    level = "not seen" if limit > MAX_STEPS else "ok"
+    return level, f"{limit} steps; the longest of {len(probe.random)} episodes had {longest}"
+
+
+def check_observations(probe: Probe) -> Answer:
+    """Shape and finiteness are required. Another dtype or bound than declared is a warning."""
+    spaces: Any = probe.env.observation_space
+    warning = ""
+    for key, episode in itertools.product(OBSERVATION_KEYS, probe.random):
+        for step, value in enumerate(episode.observations[key]):
+            name = f"{key} at step {step} with seed {episode.seed}"
+            if value.shape != spaces[key].shape:
+                return "error", f"{name} has shape {value.shape}, but {spaces[key].shape} is declared"
+            wanted = "finite" if value.dtype.kind in "biuf" else "an array of numbers"
+            if wanted != "finite" or not np.isfinite(value).all():
+                return "error", f"{name} is not {wanted}: {value.tolist()}"
+            if not spaces[key].contains(value):
+                warning = warning or f"{name} {_misfit(value, spaces[key])}"
+    return ("warning", warning) if warning else ("ok", f"{sum(map(len, probe.random))} steps are in the declared spaces")
+
+
+def _misfit(value: Array, space: Any) -> str:
+    """Return how a value differs from its space, and how to fix it."""
+    if isinstance(space, gymnasium.spaces.Box):
+        outside = np.flatnonzero((value < space.low) | (value > space.high))
+        if len(outside):
+            i, low, high = outside[0], space.low.flat[outside[0]], space.high.flat[outside[0]]
+            return f"has {value.flat[i]:g} in column {i}, outside its bounds {low:g} to {high:g}. Correct the bounds"
+        if value.dtype != space.dtype:
+            fix = f"Return {space.dtype}, or declare the other"
+            return f"is {value.dtype}, but {space.dtype} is declared; it is cast. {fix}"
+    return f"is {value.dtype} {value.tolist()}, which is not in {space}; it is cast"
+
+
+def check_batches(probe: Probe) -> Answer:
+    """compute_reward should accept N goals at once."""
+    if probe.reward_fault:
+        return "warning", probe.reward_fault
+    infos = "; it gets a list of infos" if probe.reward.form.lists_info else ""
+    return "ok", f"a batch of goals has the same finite rewards as single goals{infos}"
+
+
+def check_reward_speed(probe: Probe, clock: Callable[[], float] = time.process_time) -> Answer:
+    """compute_reward is called for every batch of an update. The fastest of three counts, in time of the processor."""
+    achieved, desired, info = probe.random[0].goals()
+    rows = np.arange(BATCH) % len(achieved)
+    arguments = achieved[rows], desired[rows], {key: values[rows] for key, values in info.items()}
+    seconds = []
+    for _ in range(3):
+        began = clock()
+        probe.reward(*arguments)
+        seconds.append(clock() - began)
+    sentence = f"compute_reward takes {1000 * min(seconds):.2g} ms for a batch of {BATCH} goals"
+    if min(seconds) < SLOW:
+        return "ok", sentence
+    return "warning", f"{sentence}, longer than an update of a small network. Vectorize it with NumPy"
+
+
+def check_reward_values(probe: Probe) -> Answer:
+    """The reward of a step must be compute_reward of the goals after that step."""
+    computed, rewards, wrong = probe.values(probe.reward), probe.rewards, probe.other_rewards
+    if not len(wrong):
+        return "ok", f"compute_reward returns the rewards of all {len(rewards)} steps"
+    first, worst = int(wrong[0]), np.abs(computed - rewards)[wrong].max()
+    sentence = (
+        f"{probe.step_name(first)} has the reward {rewards[first]:g}, but compute_reward returns {computed[first]:g}; "
+        f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
+    )
+    if probe.has_extra_reward:
+        kept = "`train`, HER and make_buffer add it to relabelled rewards too; other buffers need extra_reward=True"
+        return "ok", sentence + kept
+    return "error", f"{sentence}Let step return what compute_reward returns, or {RECOMPUTE}"
+
+
+def check_reward_timing(probe: Probe) -> Answer:
+    """The reward must belong to the state after the step, not to the one before it."""
+    if shift := probe.reward_shift:
+        state = {-1: "the state before the step", 1: "the state after the next step"}[shift]
+        fix = f"Return compute_reward of the achieved_goal that step returns, or {RECOMPUTE}"
+        return "error", f"the rewards are those of {state}. {fix}"
+    at, before = (probe.rewards_at(shift) for shift in (0, -1))
+    if n_different := int((~is_close(at, before)).sum()):
+        return "ok", f"in {n_different} of {len(at)} steps, the state before the step would have another reward"
+    return "not seen", f"no step of {len(at)} changed the reward, so a reward of the state before the step would not show"
+
+
+def check_reward_inputs(probe: Probe) -> Answer:
+    """compute_reward must depend on its arguments only, and must be highest for a goal that is achieved."""
+    achieved, desired, info = probe.random[0].goals()
+    highest = probe.spec.reward_high
+    same = probe.reward(achieved, achieved.copy(), info)
+    success, rewards = probe.is_success, probe.rewards
+    if 0 < success.sum() < len(success) and rewards[success].max() < rewards[~success].min():
+        return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
+    if np.isfinite(highest) and (same != highest).any():
+        return "error", (
+            f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
+            f"must use the desired_goal that it is given, not the environment's own"
+        )
+    others = np.stack([probe.reward(achieved, goal, info) for goal in (desired, np.roll(achieved, 1, axis=0))])
+    if (is_worse := (others > same) & ~is_close(others, same)).any():
+        goal, i = np.argwhere(is_worse)[0]
+        return "warning", (
+            f"compute_reward(x, x) is {same[i]:g} for an achieved goal x, but {others[goal, i]:g} for another desired goal "
+            f"of the same step. It should be highest for the goal that is achieved, since goals are relabelled with it"
+        )
+    if is_close(others, same).all() and not success.any():
+        return "warning", (
+            f"compute_reward(x, x) is {same[0]:g}, as is the reward of every other goal that was tried, and no step was a "
+            f"success. If so, no relabelled goal is ever a success: compute_reward(x, x) should be the highest reward"
+        )
+    return "ok", f"{len(same)} rewards depend on the desired_goal that is given"
+
+
+def check_info_keys(probe: Probe, given: Sequence[str]) -> Answer:
+    """The entries of info that the functions read must be kept with each step. Without given keys, those are kept."""
+    numeric = probe.random[0].goals()[2]
+    if unknown := [key for key in given if key not in numeric]:
+        return "error", f"info has no numeric entry {unknown[0]!r} at every step. It has: {', '.join(numeric) or 'none'}"
+    if given and (missing := [key for key, is_needed in probe.info_keys.items() if is_needed and key not in given]):
+        return "error", f"the functions of the environment need {', '.join(missing)} too"
+    if not (needed := tuple(probe.info_keys)):
+        return "ok", f"{len(probe.random[0])} rewards are the same without info"
+    read = f"the functions of the environment read {', '.join(needed)}"
+    return "ok", f"{read}. `train` and HER keep it; your own buffer needs info_keys={needed}"
+
+
+def check_success(probe: Probe) -> Answer:
+    """Each step must report success, and success must have the highest reward."""
+    infos, highest = [info for episode in probe.episodes for info in episode.infos], probe.spec.reward_high
+    success = [read_success(info) for info in infos]
+    if None in success:
+        i = success.index(None)
+        return "error", f"the info of {probe.step_name(i)} needs is_success or success, but has only {sorted(infos[i])}"
+    if probe.success_fault:
+        return "warning", probe.success_fault
+    if probe.success and (n_other := int((probe.values(probe.success) != np.asarray(success)).sum())):
+        return "error", f"compute_success disagrees with the info in {n_other} of {len(success)} steps. Return the same"
+    n_wrong = int((np.asarray(success) != (probe.rewards == highest)).sum())
+    if n_wrong and np.isfinite(highest):
+        return "warning", f"success and the reward {highest:g} disagree in {n_wrong} of {len(success)} steps"
+    setter = probe.goal_setter
+    how = f"with goals set by {setter.name}" if setter else "with random actions, since the goal cannot be set"
+    n_success, n_episodes = sum(map(bool, success)), len(probe.episodes)
+    seen = "ok" if n_success else "not seen"
+    return seen, f"{n_success} successes in {len(success)} steps of {n_episodes} episodes, {how}"
+
+
+def check_termination(probe: Probe) -> Answer:
+    """Relabelled successes must end an episode exactly if real ones do."""
+    terminated, success = probe.is_terminated, probe.is_success
+    n_success, n_ended, n_others = (int(each.sum()) for each in (success, success & terminated, terminated & ~success))
+    seen = f"{n_ended} of {n_success} successes and {n_others} other steps ended their episode"
+    if probe.terminated_fault:
+        return "warning", f"{seen}. {probe.terminated_fault}"
+    if probe.has_right_termination is False:
+        return "warning", f"{seen}, but compute_terminated disagrees"
+    agrees = probe.has_right_termination and not n_others
+    if agrees or not n_ended:
+        return "ok" if n_success else "not seen", f"{seen}{', as compute_terminated says' if agrees else ''}"
+    if n_ended < n_success:
+        return "warning", f"{seen}, so it is not clear which relabelled successes do"
+    if not np.isfinite(probe.spec.reward_high) and probe.terminated is None:
+        rule = "`train` and HER find the least reward of a success in their episodes; other buffers need success_reward"
+        return "ok", f"{seen}. {rule}"
+    return "ok", f"{seen}; relabelled successes do too{', and other endings stay' if n_others else ''}"
+
+
+def check_resets(probe: Probe) -> Answer:
+    """A reset with a seed should lead to the same episode."""
+    if probe.resets_are_exact:
+        return "ok", f"a reset with the same seed leads to the same {len(probe.replay)} steps, bit by bit"
+    first, again = (
+        dict[str, Any](each.observations, reward=[0.0, *each.rewards]) for each in (probe.random[0], probe.replay)
+    )
+    rows = slice(min(len(probe.random[0]), len(probe.replay)) + 1)
+    gaps = {key: np.abs(np.subtract(first[key][rows], again[key][rows], dtype=float)).max() for key in first}
+    differing = ", ".join(f"{key} by up to {gap:g}" for key, gap in gaps.items() if gap) or "the number of steps"
+    return "warning", (
+        f"after a reset with the same seed, the same actions lead to other values: {differing}. The environment is made "
+        f"anew for each episode. If it draws random numbers, use self.np_random"
+    )
+
+
+def check_goal_columns(probe: Probe) -> Answer:
+    """The observation should not depend on the desired goal, because relabelling changes the goal only."""
+    columns = probe.goal_columns
+    if columns is None:
+        return "not seen", (
+            "no column holds the desired goal; whether one changes with it in another way does not show, because no two "
+            "episodes differ in the goal alone"
+        )
+    if not columns:
+        return "ok", "no column of the observation changes with the desired goal"
+    fix = "`train` and HER hide them from the networks" if probe.hideable_columns else "Leave them out"
+    listed = ", ".join([*map(str, columns[:10]), *["..."][: len(columns) > 10]])
+    return "warning", f"columns {listed} change with the desired goal, but relabelling does not change them. {fix}"
+
+
+def check_desired_goal(probe: Probe) -> Answer:
+    """The desired goal may change within an episode, but usually does not."""
+    for episode in probe.random:
+        goals = episode.observations["desired_goal"]
+        changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
+        if changed is not None:
+            return "warning", f"changes at step {changed} with seed {episode.seed}. Each step keeps its own goal"
+    return "ok", f"stays the same throughout {len(probe.random)} episodes"
+
+
+def check_symmetries(probe: Probe, symmetries: Sequence[str]) -> Answer:
+    """Transformed goals must have the same rewards. Desired goals, and goals achieved one step before, are transformed.
+
+    Observations and actions are not checked: that would need a simulation from a transformed state.
+    """
+    group, ask = SymmetryGroup(symmetries, probe.spec), GuardedReward(probe.reward)
+    n_wrong = n_rewards = 0
+    for episode, element in itertools.product(probe.random, range(1, len(group))):
+        achieved, desired, info = episode.goals()
+        for goal in (desired, np.roll(achieved, 1, axis=0)):
+            other = [group.transformed("goal", values, element) for values in (achieved, goal)]
+            found = ask(other[0], other[1], info)
+            if found is None:
+                return "not seen", "compute_reward cannot answer for transformed goals"
+            n_wrong += int((~np.isclose(found, probe.reward(achieved, goal, info))).sum())
+            n_rewards += len(found)
+    if n_wrong:
+        return "error", f"{n_wrong} of {n_rewards} rewards differ for transformed goals. Correct or remove the symmetries"
+    same = f"{n_rewards} rewards are the same under the {len(group)} elements of the group"
+    return "ok", f"{same}; observations and actions were not checked"
+
+
+CHECKS: Mapping[str, Callable[[Probe], Answer]] = {
+    "spaces": check_spaces,
+    "action bounds": check_action_bounds,
+    "time limit": check_time_limit,
+    "observations": check_observations,
+    "reward form": check_batches,
+    "reward speed": check_reward_speed,
+    "reward values": check_reward_values,
+    "reward timing": check_reward_timing,
+    "reward inputs": check_reward_inputs,
+    "success": check_success,
+    "termination": check_termination,
+    "seeded resets": check_resets,
+    "desired goal": check_desired_goal,
+    "goal columns": check_goal_columns,
+}
