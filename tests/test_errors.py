@@ -85,7 +85,7 @@ def test_without_the_extras_every_command_works_or_names_the_line_that_installs_
         "doctor": ([], None),
         "new": (["mine", "--folder", str(tmp_path)], None),
         "infer": ([env], "train"),
-        "record": ([folder, "--output", "a/b-v0"], "train"),
+        "record": ([folder, "--output", "a/b-v0"], "minari"),
         "check": ([env], None),
     }
     results = run_without(OF_TRAIN, [[name, *words] for name, (words, _) in needs.items()])

@@ -1,6 +1,6 @@
 import io
 
-from hindsight_rl.commands.lines import say, say_command, wrapped
+from hindsight_rl.commands.terminal import say, say_command, wrapped
 
 LINE = (
     "training FetchPickAndPlace-v4 with td3, recipe 'default' (inferred: nothing found yet), seed 0, in "

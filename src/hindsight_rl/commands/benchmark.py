@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from argparse import Namespace
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -17,9 +18,9 @@ from typing import Any
 
 from ..envs.goal_env import make_goal_env, read_spec
 from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, RunFolderError
-from ..options import Settings
+from ..options import Settings, named_values
 from ..recipes import Recipe, choose_recipe
-from ..recipes.suite import Entry, Suite
+from ..recipes.suite import Entry, Suite, load_suite
 from ..records import GoalSpec
 from ..report.run import environment_name, find_runs, read_run
 from ..report.text import duration, environment_steps
@@ -30,9 +31,8 @@ from ..training.interruptions import STOPPING, held_back
 from ..training.resolve import resolve_settings
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
-from .lines import say
-from .modules import find_modules_here
-from .terminal import progress
+from .tasks import find_modules_here
+from .terminal import progress, say
 from .train import folder_name
 
 MAX_SEEDS = 1_000
@@ -164,6 +164,13 @@ class Benchmark:
         if task is None:
             raise RunFolderError(f"{path} is not a run of suite {self.suite.name!r}. Use another --folder.")
         task.refuse_other_settings(path, found)
+
+
+def benchmark(arguments: Namespace) -> int:
+    """Train on every task of a suite with several seeds, and return the exit status."""
+    suite = load_suite(arguments.suite)
+    folder = arguments.folder or Path("runs") / "benchmark" / suite.name
+    return Benchmark(suite, parse_seeds(arguments.seeds), folder, named_values("set", arguments.set)).run(arguments.jobs)
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import shutil
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from ctypes.util import find_library
 from dataclasses import dataclass
@@ -52,6 +53,13 @@ class Finding:
     def __str__(self) -> str:
         line = f"{SIGNS[self.level]:8}{self.name:34}{self.text}"
         return line + (f"\n{'':42}fix: {self.fix}" if self.fix else "")
+
+
+def doctor(arguments: Namespace) -> int:
+    """Print every finding, and return 1 if a required part does not work."""
+    findings = examine()
+    print(*findings, sep="\n")
+    return int(any(finding.level == "missing" for finding in findings))
 
 
 def examine() -> list[Finding]:

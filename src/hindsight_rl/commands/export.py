@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import sys
 import warnings
-from collections.abc import Callable, Iterator
+from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,13 @@ from torch import Tensor
 
 from ..agents.networks import Network, actor_architecture
 from ..agents.policy import PolicySpec, PolicyWeights
-from ..errors import MissingExtraError, install_line
+from ..errors import MissingExtraError, OptionError, install_line
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..storage import save_bytes
 from ..task_structure.subgoals import TASK
 from ..task_structure.waypoints import Waypoints
 from ..training.saved_model import SavedModel
+from .terminal import console_of, say
 
 
 class TensorFunctions:
@@ -120,7 +123,19 @@ def export_onnx(saved: SavedModel, path: Path) -> None:
     save_bytes(path, program.model_proto.SerializeToString())
 
 
-EXPORTS: dict[str, Callable[[SavedModel, Path], None]] = {"onnx": export_onnx, "torchscript": export_torchscript}
+EXPORTS = {"onnx": export_onnx, "torchscript": export_torchscript}
+
+
+def export(arguments: Namespace) -> None:
+    """Write a policy as each of the named files. Raises OptionError if none is named."""
+    files = {name: path for name in EXPORTS if (path := getattr(arguments, name)) is not None}
+    if not files:
+        raise OptionError("No file is named. Give --onnx FILE, --torchscript FILE or both.")
+    saved = SavedModel.read(arguments.run)
+    for name, path in files.items():
+        with console_of(sys.stderr).status(f"writing {path}"):
+            EXPORTS[name](saved, path)
+        say(f"policy: {path}")
 
 
 def _module_and_example(saved: SavedModel) -> tuple[ExportedPolicy, tuple[Tensor, ...]]:

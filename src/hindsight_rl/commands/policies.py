@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 
@@ -15,11 +17,11 @@ from ..her import HER
 from ..report.run import environment_name
 from ..rollout.video import VideoFile, play_with_video
 from ..training.assemble import environment_id
-from ..training.evaluate import Evaluation, evaluate, outcome_of
+from ..training.evaluate import Evaluation, outcome_of
+from ..training.evaluate import evaluate as evaluate_policy
 from ..training.saved_model import SavedModel
-from .lines import say
-from .modules import find_modules_here
-from .terminal import progress
+from .tasks import find_modules_here
+from .terminal import progress, say
 
 
 def environment_of(run: Path, env: str | None, trusts_module: bool) -> str | None:
@@ -42,45 +44,45 @@ def environment_of(run: Path, env: str | None, trusts_module: bool) -> str | Non
     return env
 
 
-def evaluate_run(
-    run: Path, env: str | None, *, episodes: int, seed: int, workers: int | Literal["auto"]
-) -> tuple[dict[str, object], Evaluation]:
-    """Evaluate a policy, show how far it is on stderr, and return facts about the policy and the evaluation.
-
-    env: the id of the environment, None for the run's own.
-    """
-    with HER.load(run, env, workers=workers, engine="processes", ray_address=None) as model:
-        outcomes = progress(evaluate(model.source, model.weights, seed, range(episodes)), episodes, "episodes")
+def evaluate(arguments: Namespace) -> None:
+    """Measure a policy, and print the statistics as a sentence or as JSON."""
+    env, seed, count = _environment(arguments), arguments.seed, arguments.episodes
+    with HER.load(arguments.run, env, workers=arguments.workers, engine="processes", ray_address=None) as model:
+        outcomes = progress(evaluate_policy(model.source, model.weights, seed, range(count)), count, "episodes")
         result = Evaluation(tuple(outcomes))
         name = environment_name(model.spec.env_id, model.settings.rollout.env_options)
-        return {"environment": name, "agent": model.settings.agent, "seed": seed}, result
+        facts = {"environment": name, "agent": model.settings.agent, "seed": seed}
+    if arguments.json:
+        print(json.dumps(facts | result.to_json()))
+    else:
+        say(f"{name}: {result}")
 
 
-def play(run: Path, env: str | None, *, episodes: int, seed: int, video_path: Path | None) -> None:
-    """Play episodes, and print the outcome of each and the statistics of all.
-
-    env: the id of the environment, None for the run's own.
-    seed: of the episodes.
-    video_path: the file to write. Without it a window, or else a .gif beside the policy.
-    """
+def play(arguments: Namespace) -> None:
+    """Show what a policy does: in a window, or else as a video. Print each outcome, and the statistics of all."""
+    run, env = arguments.run, _environment(arguments)
     with HER.load(run, env) as model:
-        name = env or environment_id(model.spec)
-        rollout = model.settings.rollout
-        arguments = rollout.env_arguments, rollout.observation_keys
-        mode = _render_mode(name, rollout.env_arguments, in_window=video_path is None and has_display())
-        with closing(make_goal_env(name, mode, *arguments, model.settings.replay.reward)) as environment:
+        name, rollout = env or environment_id(model.spec), model.settings.rollout
+        mode = _render_mode(name, rollout.env_arguments, in_window=arguments.video is None and has_display())
+        options = rollout.env_arguments, rollout.observation_keys, model.settings.replay.reward
+        with closing(make_goal_env(name, mode, *options)) as environment:
             beside = run / "play.gif" if run.is_dir() else run.with_suffix(".gif")
-            video = VideoFile(video_path or beside, environment) if mode == "rgb_array" else None
+            video = VideoFile(arguments.video or beside, environment) if mode == "rgb_array" else None
             results = []
-            for number in progress(range(episodes), episodes, "episodes"):
+            for number in progress(range(arguments.episodes), arguments.episodes, "episodes"):
                 limit = rollout.max_episode_steps
-                results.append(outcome_of(*play_with_video(environment, model.policy, seed, number, limit, video)))
+                played = play_with_video(environment, model.policy, arguments.seed, number, limit, video)
+                results.append(outcome_of(*played))
                 say(f"episode {number}: {results[-1]}")
     say(str(Evaluation(tuple(results))))
     if video:
         video.close()
         say(f"video: {video.path}")
         _show_in_report(run, video.path)
+
+
+def _environment(arguments: Namespace) -> str | None:
+    return environment_of(arguments.run, arguments.env, arguments.trust_module)
 
 
 def _render_mode(environment: str, env_arguments: Mapping[str, Any], in_window: bool) -> str | None:

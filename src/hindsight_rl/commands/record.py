@@ -22,13 +22,12 @@ from ..rollout.collect import Observation, PolicyActor, play_episode
 from ..seeds import RECORDING, environment_seed
 from ..training.assemble import environment_id
 from ..training.saved_model import SavedModel
-from .lines import say, say_command
-from .modules import find_modules_here
 from .policies import environment_of
-from .terminal import progress
+from .tasks import find_modules_here
+from .terminal import progress, say, say_command
 
 
-def record_data_set(arguments: Namespace) -> None:
+def record(arguments: Namespace) -> None:
     """Record what the arguments say, and print what it is."""
     source, env, name = arguments.source, arguments.env, arguments.output
     if ":" not in source or Path(source).exists():
@@ -39,7 +38,7 @@ def record_data_set(arguments: Namespace) -> None:
         find_modules_here(env)
         options = choose_recipe(None, env).environment_arguments(vars(arguments))
         player = script_player(source, env, options, tuple(arguments.info_keys))
-    episodes = record(player, name, arguments.episodes, arguments.seed)
+    episodes = record_episodes(player, name, arguments.episodes, arguments.seed)
     say(f"data set: {name}, {len(episodes)} episodes, {sum(bool(each.success) for each in episodes)} of them successful")
     say_command(f"train {env or name_of(player.environment)} --demonstrations {name}")
 
@@ -58,7 +57,7 @@ class Player(NamedTuple):
     info_keys: tuple[str, ...]
 
 
-def record(player: Player, name: str, episodes: int, seed: int) -> list[Episode]:
+def record_episodes(player: Player, name: str, episodes: int, seed: int) -> list[Episode]:
     """Play episodes, write them as the data set `name`, and return them. Raises what `write_episodes` raises."""
     check_new(name, player.environment)
     with closing(player.environment):

@@ -1,29 +1,63 @@
-"""What a command shows while it works: a live line in a terminal, plain lines in a log or a notebook."""
+"""What commands print: lines, wrapped at words in a terminal; and a live line while they work, plain lines in a log."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Self, TypeVar
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-from rich.table import Column
-
-from ..options import TrainingOptions
-from ..report.text import duration
+from ..options import Settings, TrainingOptions
+from ..report.text import by_reason, duration, format_value
 from ..training.evaluate import Outcome
-from ..training.events import EvaluationFinished, Event, JobFinished
-from .announce import change_lines, not_used_lines
-from .lines import say, wrapped
+from ..training.events import EvaluationFinished, Event, JobFinished, OptionsChanged
 
-if TYPE_CHECKING:  # it imports torch
+if TYPE_CHECKING:  # rich is an extra that `check` does not need; the trainer imports torch
+    from rich.console import Console
+
     from ..training.trainer import Trainer
 
+INDENT = 4  # of the lines that go on with a wrapped line
 Clock = Callable[[], float]
 T = TypeVar("T")
+
+
+def say(line: str, file: IO[str] | None = None) -> None:
+    """Print a line to stdout or a file. A full disk, or a reader that went away, does not stop a run."""
+    file = file or sys.stdout
+    try:
+        print(wrapped(line, shutil.get_terminal_size().columns) if file.isatty() else line, file=file, flush=True)
+    except OSError:
+        return
+
+
+def say_command(words: str) -> None:
+    """Print a command of `hindsight-rl` for the user to copy. It stays one line in a terminal too."""
+    try:
+        print(f"  hindsight-rl {words}", flush=True)
+    except OSError:
+        return
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return text in lines of at most `width` characters. Lines break at spaces only: a longer word stays whole."""
+    return "\n".join(_wrapped_line(line, width) for line in text.splitlines())
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    start = line[: len(line) - len(line.lstrip())]
+    rest = start + " " * INDENT
+    return textwrap.fill(
+        line.lstrip(),
+        width,
+        initial_indent=start,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def console_of(file: IO[str]) -> Console:
@@ -31,6 +65,8 @@ def console_of(file: IO[str]) -> Console:
 
     A notebook runs commands in a terminal of its own and asks for colours, but it shows a live line as many lines.
     """
+    from rich.console import Console
+
     return Console(file=file, force_terminal=file.isatty() and "JPY_PARENT_PID" not in os.environ)
 
 
@@ -44,6 +80,9 @@ class Display:
 
     def __init__(self, total: int, console: Console, clock: Clock = time.monotonic, seconds_between_lines: float = 5.0):
         self.console, self._clock, self._interval = console, clock, seconds_between_lines
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+
         text = TextColumn("{task.fields[text]}", table_column=Column())  # wraps at words
         self._live = Progress(BarColumn(bar_width=10), text, console=console, disable=not console.is_terminal)
         self._task = self._live.add_task("", total=total, text="starting")
@@ -146,3 +185,29 @@ def progress(items: Iterable[T], total: int, unit: str, clock: Clock = time.mono
         for done, item in enumerate(items, 1):
             yield item
             display.show(done, f"{done}/{total} {unit}  {display.time_left(done)}".rstrip())
+
+
+def chosen_lines(settings: Settings) -> Iterator[str]:
+    """Yield the options that were chosen from the task. What stays off is left out."""
+    options = settings.flat()
+    chosen = [(name, why) for name, why in settings.reasons.items() if options.get(name, False) is not False]
+    for text, reason in by_reason((f"{name} = {format_value(options[name])}", why) for name, why in chosen):
+        yield f"  {text}  ({reason})"
+
+
+def not_used_lines(sentences: Iterable[str]) -> Iterator[str]:
+    """Yield what was found, but contradicts other options. sentences: `Settings.not_used`."""
+    yield from (f"  not used: {sentence}" for sentence in sentences)
+
+
+def change_lines(event: OptionsChanged) -> Iterator[str]:
+    """Yield the options that changed, and why the agent was replaced if it was."""
+    if event.changes:
+        yield f"at {event.env_steps:,} steps options change:"
+    changes = [
+        (f"{each.option}: {format_value(each.before)} -> {format_value(each.value)}", each.reason) for each in event.changes
+    ]
+    for text, reason in by_reason(changes):
+        yield f"  {text}  ({reason})"
+    if event.new_agent:
+        yield f"at {event.env_steps:,} steps a new agent takes over, with the stored episodes: {event.new_agent}"

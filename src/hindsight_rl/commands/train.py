@@ -11,10 +11,10 @@ import signal
 import sys
 import time
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from ..envs.check import Finding
 from ..errors import HindsightError
 from ..her import HER
 from ..options import STRUCTURE, Settings
@@ -26,9 +26,7 @@ from ..trackers import Trackers
 from ..training.interruptions import STOPPING, finished, held_back, print_error
 from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
-from .announce import chosen_lines, not_used_lines
-from .lines import say, say_command
-from .terminal import Display, TrainDisplay, console_of
+from .terminal import Display, TrainDisplay, chosen_lines, console_of, not_used_lines, say, say_command
 
 MAX_NAME_LENGTH = 100  # of a folder's name
 
@@ -38,6 +36,7 @@ def folder_name(environment: str, env_options: Sequence[str] = ()) -> str:
     return re.sub(r"[^\w.=-]+", "_", "_".join([environment, *env_options]))[:MAX_NAME_LENGTH]
 
 
+@dataclass
 class Training:
     """A training run from the command line.
 
@@ -46,36 +45,31 @@ class Training:
     folder: of the run; None: runs/ENV/AGENT-seedN-K, the newest if `resume`, else a new one.
     resume: continue the run in the folder; begin one if there is none.
     trackers: "tensorboard", "wandb" or both.
+    started: time.perf_counter() when the command started.
     command_defaults: options whose value is the default of the command line.
     name: of the run, for legends and tables; "" without one.
-    started: time.perf_counter() when the command started; None: now.
     """
 
-    def __init__(
-        self,
-        model: HER,
-        environment: str,
-        folder: Path | None,
-        resume: bool,
-        trackers: Sequence[str],
-        started: float | None = None,
-        command_defaults: Collection[str] = (),
-        name: str = "",
-    ) -> None:
-        self._command_defaults, self._name = command_defaults, name
-        self.model, self.environment, self.resume, self.trackers = model, environment, resume, trackers
-        self._started = time.perf_counter() if started is None else started
-        self.trainer = model.trainer  # made before the folder: wrong options leave no folder behind
-        self.path = folder or self._default_folder()
+    model: HER
+    environment: str
+    folder: Path | None
+    resume: bool
+    trackers: Sequence[str]
+    started: float = field(default_factory=time.perf_counter)
+    command_defaults: Collection[str] = ()
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.trainer = self.model.trainer  # made before the folder: wrong options leave no folder behind
+        self.path = self.folder or self._default_folder()
 
     def run(self) -> int:
         """Train to the end or to a signal, and return the exit status."""
         checked = self.model.check_report
         warnings = checked.warnings if checked else ["it was skipped"]
         demonstrations = self.trainer.demonstrations
-        settings, spec = self.model.settings, self.model.spec
-        defaults, name = self._command_defaults, self._name
-        with RunFolder(self.path, settings, spec, warnings, demonstrations, defaults, name) as folder:
+        task = self.model.settings, self.model.spec
+        with RunFolder(self.path, *task, warnings, demonstrations, self.command_defaults, self.name) as folder:
             self._begin(folder)
             report = LiveReport(self.path)
             with held_back(STOPPING) as received:
@@ -91,10 +85,6 @@ class Training:
         self._conclude()
         say(f"report: {page}" if page else f"There is no report: {report.problem}")
         return 0
-
-    def _findings(self, level: str) -> list[Finding]:
-        """Return what the check of the environment found; nothing without a check."""
-        return self.model.check_report.of(level) if self.model.check_report else []
 
     def _begin(self, folder: RunFolder) -> None:
         continues = self.resume and folder.holds_a_run
@@ -124,7 +114,7 @@ class Training:
         ):
             folder.listeners.append(tracking.log)
             display = TrainDisplay(live, settings.training, self._not_used)
-            trainer.counts.start_seconds += time.perf_counter() - self._started
+            trainer.counts.start_seconds += time.perf_counter() - self.started
             for event in trainer.run(settings.training.steps):
                 folder.listen(trainer, event)
                 display.show(trainer, event)
@@ -160,7 +150,8 @@ class Training:
             f"{'resuming' if continues else 'training'} {name} with {settings.agent}, recipe {settings.recipe!r} "
             f"({_structure_text(settings, self.trainer.search is not None)}), seed {settings.training.seed}, in {self.path}"
         )
-        for finding in (*self._findings("warning"), *self._findings("not seen")):
+        report = self.model.check_report
+        for finding in (*report.of("warning"), *report.of("not seen")) if report else ():
             say(f"  {finding.level}: {finding.name}: {finding.sentence}")
         if self.trainer.demonstrations:
             facts = self.trainer.demonstrations.facts
