@@ -94,5 +94,5 @@ def test_without_the_extras_every_command_works_or_names_the_line_that_installs_
             assert (out != "", error) == (True, ""), (name, error)
             continue
         assert status == 1, (name, error)
-        assert re.fullmatch(rf"hindsight-rl: .* needs .*: pip install .*\[({extra})\]\"\n", error), (name, error)
+        assert re.fullmatch(rf"hindsight-rl: .* needs? .*: pip install .*\[({extra})\]\"\n", error), (name, error)
     assert not (tmp_path / "new").exists()
