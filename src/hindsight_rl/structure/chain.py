@@ -10,8 +10,7 @@ import numpy as np
 
 from .columns import ControlledColumns, GoalCopies
 from .contact import Contact, find_onsets, find_tool, measure_contact
-from .objects import Numbers
-from .rest import AT_REST
+from .parts import AT_REST, Dimensions, Parts
 from .steps import Steps
 from .units import Units
 
@@ -26,12 +25,14 @@ class Chain:
     """The objects of a task, one after another.
 
     numbers: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
+    others: the columns of the other dimensions of the goal, those of bodies; they are placed last.
     at_rest: fraction of each object's goals that lie where this object rests without being placed.
     success_distance: how far a number of the achieved goal may be from the desired one in a success; None: not known.
     """
 
-    numbers: tuple[Numbers, ...]
+    numbers: tuple[Dimensions, ...]
     contacts: tuple[Contact, ...]
+    others: tuple[tuple[int, int], ...]
     at_rest: tuple[float, ...]
     success_distance: float | None = None
 
@@ -44,9 +45,16 @@ class Chain:
 
     @property
     def joint(self) -> Contact:
-        """Return the contacts as one: its `tool` has the tool's columns again for each object."""
-        tool = tuple(column for each in self.contacts for column in each.tool)
-        thing = tuple(column for each in self.contacts for column in each.thing)
+        """Return the contacts as one, in the order of the goal: its `tool` has the tool's columns again for each object.
+
+        A body takes part as an object that the tool meets, dimension by dimension.
+        """
+        n_axes, columns = len(self.contacts[0].tool), dict[int, tuple[int, int]]()
+        for numbers, each in zip(self.numbers, self.contacts, strict=True):
+            columns |= dict(zip(numbers, zip(each.tool, each.thing, strict=True), strict=True))
+        for position, (dimension, column) in enumerate(self.others):
+            columns[dimension] = (self.contacts[0].tool[position % n_axes], column)
+        tool, thing = zip(*(columns[k] for k in sorted(columns)), strict=True)
         low, middle, high = np.max([each.distances for each in self.contacts], axis=0).tolist()
         return Contact(
             tool,
@@ -94,13 +102,16 @@ class Chain:
 
 
 def find_chain(
-    steps: Steps, objects: Sequence[Numbers], copies: GoalCopies, controlled: ControlledColumns, units: Units
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
 ) -> Chain | None:
     """Find what touches the objects; None if no contact with any of them is clear. steps: in the units of the goal.
 
     One tool moves all objects. An object that it did not touch yet is taken to be touched at the distance of another.
+    Objects with fewer dimensions than others have no contact of their own: they are placed last, as bodies are.
     """
-    each = [steps.of_numbers(numbers) for numbers in objects]
+    size = max(map(len, parts.objects))
+    objects = [dimensions for dimensions in parts.objects if len(dimensions) == size]
+    each = steps.of_objects(objects)
     tool = find_tool(Steps.join(each), controlled, units)
     touched = [len(find_onsets(one)) > 0 for one in each]
     if tool is None:
@@ -111,28 +122,29 @@ def find_chain(
         measure_contact(one, tool, thing) if is_touched else replace(nearest, thing=thing, n_onsets=0)
         for one, thing, is_touched in zip(each, things, touched, strict=True)
     ]
-    return Chain(tuple(objects), tuple(contacts), _goals_at_rest(steps, objects))
+    placed_last = sorted(set(range(steps.goal_size)).difference(*objects))
+    others = tuple((k, copies.complete[k]) for k in placed_last)
+    return Chain(tuple(objects), tuple(contacts), others, _goals_at_rest(steps, objects))
 
 
 def measure_chain(steps: Steps, chain: Chain, success_distance: float | None) -> Chain:
     """Measure the contacts of a chain again. steps: all of them, in the units of the goal."""
     contacts = tuple(
-        measure_contact(steps.of_numbers(numbers), contact.tool, contact.thing)
-        for numbers, contact in zip(chain.numbers, chain.contacts, strict=True)
+        measure_contact(one, contact.tool, contact.thing)
+        for one, contact in zip(steps.of_objects(chain.numbers), chain.contacts, strict=True)
     )
-    return Chain(chain.numbers, contacts, _goals_at_rest(steps, chain.numbers), success_distance)
+    return Chain(chain.numbers, contacts, chain.others, _goals_at_rest(steps, chain.numbers), success_distance)
 
 
-def count_moved(probing: Steps, objects: Sequence[Numbers]) -> tuple[int, ...]:
+def count_moved(probing: Steps, objects: Sequence[Dimensions]) -> tuple[int, ...]:
     """Return in how many probing episodes each object begins to move."""
-    return tuple(len(find_onsets(probing.of_numbers(numbers))) for numbers in objects)
+    return tuple(len(find_onsets(one)) for one in probing.of_objects(objects))
 
 
-def _goals_at_rest(steps: Steps, objects: Sequence[Numbers]) -> tuple[float, ...]:
+def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, ...]:
     """Return which fraction of each object's goals lies within the range of the places where it rests."""
     fractions = []
-    for numbers in objects:
-        one = steps.of_numbers(numbers)
+    for one in steps.of_objects(objects):
         places = one.achieved_goal[one.move < AT_REST * one.goal_std]
         goals = one.desired_goal[one.starts_episode]
         low, high = np.quantile(places, [0.02, 0.98], axis=0) if len(places) else (np.inf, -np.inf)

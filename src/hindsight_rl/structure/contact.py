@@ -11,7 +11,7 @@ import numpy as np
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
 from .columns import ControlledColumns, Difference, GoalCopies
-from .rest import AT_REST, MOVING, Rest
+from .parts import AT_REST, MOVING
 from .steps import Steps, standardize
 from .units import Units
 
@@ -66,11 +66,6 @@ class Contact:
             f"{self.n_onsets} episodes where the goal moved from rest (distance {low:.3f}, {middle:.3f}, {high:.3f} at the "
             f"10, 50 and 90 % quantiles); {self.in_reach:.0%} of the goals lie within the reach of these columns"
         )
-
-
-def has_object(rest: Rest, copies: GoalCopies, controlled: ControlledColumns) -> bool:
-    """Whether the achieved goal is that of an object: it has copies, mostly rests, and the action does not move it."""
-    return rest.is_object and copies.is_complete and not set(copies.columns) & set(controlled.columns)
 
 
 def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns, units: Units) -> Contact | None:
@@ -146,15 +141,20 @@ def gap_columns(contact: Contact, differences: Sequence[Difference]) -> list[int
     """Return the columns that are the gap between tool and object, as far as there are any."""
     return [
         column
-        for pair in zip(contact.tool, contact.thing, strict=True)
+        for pair in _pairs(contact)
         if (column := _third(pair, differences)) is not None
     ]
 
 
 def missing_differences(contact: Contact, differences: Sequence[Difference]) -> tuple[str, ...]:
     """Return the gaps between tool and object that no column holds, as the option `column_differences` writes them."""
-    pairs = zip(contact.tool, contact.thing, strict=True)
+    pairs = _pairs(contact)
     return tuple(f"{thing}-{tool}" for tool, thing in pairs if _third((tool, thing), differences) is None)
+
+
+def _pairs(contact: Contact) -> list[tuple[int, int]]:
+    """Return tool and thing of each dimension, unless a dimension of the goal is that of the tool itself."""
+    return [pair for pair in zip(contact.tool, contact.thing, strict=True) if pair[0] != pair[1]]
 
 
 def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | None:

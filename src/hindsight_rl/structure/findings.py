@@ -14,9 +14,8 @@ from .contact import Contact, missing_differences
 from .effort import Effort
 from .inertia import MOST_DIMENSIONS, Inertia
 from .mirrors import Mirror
-from .objects import Numbers
+from .parts import Parts
 from .relevance import Relevance
-from .rest import Rest
 from .units import Units
 from .workspace import Workspace
 
@@ -36,10 +35,9 @@ class Structure:
     """What the steps of a task show.
 
     is_dense: whether rewards differ on the way to a goal.
-    has_object: whether the goal is about something that the action does not move directly.
-    contact, relevance, workspace: None without an object, or with too little evidence.
-    objects: the numbers of the goal of each object. moved: probing episodes in which each of them began to move.
-    chain: of several objects; `contact` is then its joint one. time_limit: of an episode, in steps.
+    parts: of the goal. contact, relevance, workspace: None without an object, or with too little evidence.
+    moved: probing episodes in which each object began to move.
+    chain: of several objects, or of one beside a body; `contact` is then its joint one. time_limit: of an episode, in steps.
     effort: of a task without an object whose goals are far away; None if it was not tested.
     mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
     halvings: of the difference between start and goal, until most starts are successes.
@@ -48,10 +46,9 @@ class Structure:
     """
 
     units: Units
-    rest: Rest
+    parts: Parts
     inertia: Inertia
     is_dense: bool
-    has_object: bool
     copies: GoalCopies
     controlled: ControlledColumns
     constant: tuple[int, ...]
@@ -68,7 +65,6 @@ class Structure:
     effort: Effort | None = None
     mirrors: tuple[Mirror, ...] | None = None
     unclear: tuple[int, ...] = ()
-    objects: tuple[Numbers, ...] = ()
     moved: tuple[int, ...] = ()
     chain: Chain | None = None
 
@@ -84,13 +80,13 @@ class Structure:
         return found
 
     def _hyperparameters(self) -> Iterator[Choice]:
-        measured = self.rest if self.rest.is_object else self.inertia
+        measured = self.parts if self.parts.has_object else self.inertia
         yield from (Choice(*option, measured.evidence()) for option in measured.options().items())
         if self.chain is not None and self.time_limit is not None:
             yield Choice("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit))
 
     def _without_object(self) -> Iterator[Choice]:
-        if self.rest.is_object:
+        if self.parts.has_object:
             return
         horizon, limit = self.inertia.horizon(self.time_limit, self.is_dense), self.time_limit
         evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"

@@ -25,15 +25,13 @@ from .contact import (
     find_contact,
     find_onsets,
     gap_columns,
-    has_object,
     measure_contact,
 )
 from .findings import Structure
 from .inertia import measure_inertia
 from .mirrors import Mirror, MirrorFinder
-from .objects import find_objects
+from .parts import find_parts
 from .relevance import find_relevant_columns
-from .rest import measure_rest
 from .rewards import has_dense_rewards
 from .steps import HELD_OUT, Steps
 from .success import count_halvings, find_success_distance, ignores_exchange
@@ -66,26 +64,26 @@ def infer_structure(
     units = find_units(random_steps)
     steps = units.apply(random_steps)
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
-    rest, inertia, constant = measure_rest(steps), measure_inertia(steps), find_constant_columns(steps)
-    is_object = has_object(rest, copies, controlled)
-    objects = find_objects(steps) if is_object else ()
-    chain = find_chain(steps, objects, copies, controlled, units) if len(objects) > 1 else None
-    single = find_contact(steps, copies, controlled, units) if len(objects) == 1 else None
-    contact = chain.joint if chain else single
-    has_mirrors = not rest.is_object and copies.is_complete
+    parts, inertia, constant = find_parts(steps), measure_inertia(steps), find_constant_columns(steps)
+    chain, contact = None, None
+    if parts.has_object and copies.is_complete:
+        if len(parts.objects) > 1 or parts.body:
+            chain = find_chain(steps, parts, copies, controlled, units)
+            contact = chain.joint if chain else None
+        else:
+            contact = find_contact(steps, copies, controlled, units)
+    has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
         units=units,
-        rest=rest,
+        parts=parts,
         inertia=inertia,
         is_dense=has_dense_rewards(episodes, spec, compute_reward),
-        has_object=is_object,
         copies=copies,
         controlled=controlled,
         constant=constant,
         differences=find_differences(steps) if contact is not None else (),
         contact=contact,
-        n_onsets=len(find_onsets(steps)),
-        objects=objects,
+        n_onsets=max((len(find_onsets(one)) for one in steps.of_objects(parts.objects)), default=0),
         chain=chain,
         time_limit=spec.max_episode_steps,
         halvings=0 if compute_reward is None else count_halvings(compute_reward, episodes),
@@ -106,18 +104,20 @@ def _with_probing(
     hidden: Sequence[int] | None,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
-    steps, objects, chain = Steps.from_episodes(probing), found.objects, found.chain
-    found = replace(found, probes=(len(find_onsets(steps)), len(probing)), moved=count_moved(steps, objects))
+    steps, objects, chain = Steps.from_episodes(probing), found.parts.objects, found.chain
+    began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
+    found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
     if found.probes[0] < MIN_PROBES * len(probing) or (chain is not None and min(found.moved) < MIN_MOVED):
         return replace(found, contact=None, chain=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing]))
-    found = replace(found, workspace=find_workspace(everything, steps, objects))
+    if not found.parts.body:
+        found = replace(found, workspace=find_workspace(everything, steps, objects))
     if chain is None:
         return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown, hidden)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes)
     chain = measure_chain(everything, chain, distance)
     found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown, hidden)
-    is_same = compute_reward is not None and ignores_exchange(compute_reward, episodes, len(objects[0]))
+    is_same = compute_reward is not None and not chain.others and ignores_exchange(compute_reward, episodes, len(objects[0]))
     return found if is_same else replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
 
 

@@ -9,7 +9,6 @@ from .chain import MIN_MOVED
 from .contact import MIN_ONSETS, MIN_PROBES, MOST_GOALS
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 from .relevance import EXPLAINED
-from .rest import MOSTLY
 
 if TYPE_CHECKING:
     from .findings import Structure
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 def explain_missing(found: Structure) -> list[str]:
     """Return one sentence for each kind of structure that was not found or is uncertain."""
-    if not found.has_object:
+    if not found.parts.has_object or not found.copies.is_complete:
         return [f"no object, so no subgoals and hidden columns: {_why_no_object(found)}", *_mirrors(found)]
     if found.contact is None:
         return [f"no tool that moves the object, so no subgoals, hidden columns and symmetries: {_why_no_contact(found)}"]
@@ -25,7 +24,7 @@ def explain_missing(found: Structure) -> list[str]:
 
 
 def _mirrors(found: Structure) -> Iterator[str]:
-    if found.rest.is_object or not found.copies.is_complete:
+    if found.parts.has_object or not found.copies.is_complete:
         yield "no symmetries: they are looked for where columns show all numbers of the goal, and these rarely rest"
     elif found.mirrors is None:
         yield (
@@ -37,11 +36,11 @@ def _mirrors(found: Structure) -> Iterator[str]:
 
 
 def _why_no_object(found: Structure) -> str:
-    rest, copies = found.rest, found.copies.columns
-    if not rest.goal_std:
+    parts, copies = found.parts, found.copies.columns
+    if not parts.goal_std:
         return "all episodes so far have the same goal"
-    if not rest.is_object:
-        return f"the achieved goal rests in {rest.fraction:.0%} of the random steps, and an object in at least {MOSTLY:.0%}"
+    if not parts.has_object:
+        return f"{parts.evidence()}; an object rests in most of them, and at the start of most episodes"
     if not found.copies.is_complete:
         numbers = _listed([k for k, column in enumerate(copies) if column is None])
         return f"no column of the observation shows achieved_goal[{numbers}], in any units"
@@ -50,7 +49,7 @@ def _why_no_object(found: Structure) -> str:
 
 def _why_no_contact(found: Structure) -> str:
     moved, played = found.probes
-    if played and len(found.objects) > 1 and moved >= MIN_PROBES * played:
+    if played and len(found.parts.objects) > 1 and moved >= MIN_PROBES * played:
         each = f"in {_listed(found.moved)} of {played} episodes, {MIN_MOVED} needed"
         return f"actions that bring the likely tool to the objects moved them {each}"
     if played:

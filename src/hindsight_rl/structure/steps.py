@@ -51,14 +51,18 @@ class Steps:
             episode=np.repeat(np.arange(len(episodes)), [len(e) for e in episodes]),
         )
 
-    def of_numbers(self, numbers: Sequence[int]) -> Steps:
-        """Return the steps with these numbers of the goal alone: those of one object of several."""
-        one, others = (self._with_numbers(at) for at in (list(numbers), np.setdiff1d(np.arange(self.goal_size), numbers)))
-        return replace(one, others_move=others.move / max(others.goal_std, 1e-12)) if others.goal_size else one
+    def of_objects(self, objects: Sequence[Sequence[int]]) -> list[Steps]:
+        """Return the steps with the dimensions of the goal of each object alone. objects: their dimensions."""
+        found = []
+        for dimensions in objects:
+            one = self._with_dimensions(dimensions)
+            others = self._with_dimensions([k for other in objects if other is not dimensions for k in other])
+            found.append(replace(one, others_move=others.move / max(others.goal_std, 1e-12)) if others.goal_size else one)
+        return found
 
-    def _with_numbers(self, numbers: Sequence[int] | Array) -> Steps:
+    def _with_dimensions(self, dimensions: Sequence[int]) -> Steps:
         names = ("achieved_goal", "next_achieved_goal", "desired_goal")
-        return replace(self, **{name: getattr(self, name)[:, numbers] for name in names})
+        return replace(self, **{name: getattr(self, name)[:, list(dimensions)] for name in names})
 
     @classmethod
     def join(cls, parts: Sequence[Steps]) -> Steps:

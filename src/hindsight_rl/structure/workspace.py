@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array
-from .objects import Numbers
+from .parts import Dimensions
 from .steps import Steps
 
 MARGIN = 0.25  # of the diagonal of the range
@@ -45,12 +45,12 @@ class Workspace:
         )
 
 
-def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Numbers] = ()) -> Workspace:
+def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Dimensions] = ()) -> Workspace:
     """Return the range of goals and starts. steps: all of them. probing: those of episodes that sought contact.
 
     objects: the numbers of the goal of each object, which together are all of them in their order; empty: one object.
     """
-    ranges = [_widened_range(steps.of_numbers(numbers)) for numbers in objects or [tuple(range(steps.goal_size))]]
+    ranges = [_widened_range(one) for one in steps.of_objects(objects or [tuple(range(steps.goal_size))])]
     low, high = np.concatenate(ranges, axis=1)
     is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
     last = np.append(np.flatnonzero(probing.starts_episode)[1:], len(probing)) - 1

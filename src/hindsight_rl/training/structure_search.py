@@ -225,7 +225,7 @@ class StructureSearch:
     def _look_for_contact(self, run: Run, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
-        if not found.rest.is_object:  # whether columns show an object may need more episodes
+        if not found.parts.has_object:  # whether columns show an object may need more episodes
             if run.demonstrations is None and self._may_be_too_strong(found):  # they use the whole range
                 self._compare_scales(run, episodes)
             else:

@@ -1,0 +1,162 @@
+"""Parts of a goal: which of its dimensions move together, and whether actions move them at once or only by touch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from ..records import Array
+from .steps import Steps
+
+AT_REST, MOVING = 1e-3, 1e-2  # displacement in a step, relative to the standard deviation of the goals
+MOSTLY = 0.5  # majority: of the steps, of the episodes, of the moves of a dimension
+BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
+ENERGY_CAP = 0.4  # of the standard deviation of the goals: an object that moved so far was touched, and not only shaken
+
+Dimensions = tuple[int, ...]  # of the goal
+Kind = Literal["body", "object", "unmoved"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Dimensions of the goal that move together.
+
+    kind: "body" if actions move it at once; "object" if it rests in most random steps, and at the start of most episodes,
+        until something moves it; "unmoved" if nothing moved it yet, as an object far from the tool.
+    rest: fraction of the random steps in which it rests.
+    """
+
+    dimensions: Dimensions
+    kind: Kind
+    rest: float
+
+    def evidence(self) -> str:
+        """Return the evidence in a few words."""
+        listed = ", ".join(map(str, self.dimensions))
+        name = {"body": "a body", "object": "an object", "unmoved": "an object that nothing moved yet"}[self.kind]
+        return f"achieved_goal[{listed}] is {name}, as it rests in {self.rest:.0%} of the random steps"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a goal, in the order of their first dimensions. goal_std: see `Steps.goal_std`."""
+
+    parts: tuple[Part, ...]
+    goal_std: float
+
+    @cached_property
+    def objects(self) -> tuple[Dimensions, ...]:
+        """The dimensions of each object; none if all episodes have the same goal."""
+        return tuple(each.dimensions for each in self.parts if each.kind != "body" and self.goal_std > 0)
+
+    @cached_property
+    def body(self) -> Dimensions:
+        """The dimensions of all bodies."""
+        return tuple(k for each in self.parts if each.kind == "body" for k in each.dimensions)
+
+    @property
+    def has_object(self) -> bool:
+        """Whether the goal is, at least partly, about something that must be touched first."""
+        return bool(self.objects)
+
+    def options(self) -> dict[str, Any]:
+        """Return hyperparameters for tasks with an object. Few episodes move it, so these are sampled more often.
+
+        The displacement of a body in the goal would hide which episodes these are.
+        """
+        energy = {
+            "energy_priority": True,
+            "energy_cap": float(f"{ENERGY_CAP * self.goal_std:.2g}"),
+            "energy_remaining": True,
+        }
+        return ({} if self.body else energy) | {
+            "relabel": "future=0.6,desired=0.2",
+            "action_l2": 0.5,
+            "random_eps": 0.3,
+            "noise": 0.2,
+            "n_critics": 1,
+        }
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        return "; ".join(each.evidence() for each in self.parts)
+
+
+def find_parts(steps: Steps) -> Parts:
+    """Find the parts of the goal in steps with random actions.
+
+    Dimensions of one kind belong together if most moves of the one that moves less often are moves of the other too: the
+    height of a cube changes only while something moves it. What never moved is a part as large as the others if its
+    neighbouring dimensions suffice for that, and otherwise belongs to a part beside it.
+    """
+    move = np.abs(steps.next_achieved_goal - steps.achieved_goal)
+    is_moving = move > AT_REST * np.maximum(_size(steps), 1e-300)
+    moved, is_body = is_moving.any(0), ~_waits(steps, is_moving)
+    is_body |= ~_waits(steps, is_moving[:, ~is_body].any(1, keepdims=True))  # each rests, but one of them always moves
+    groups = [*_together(np.flatnonzero(is_body), is_moving), *_together(np.flatnonzero(~is_body & moved), is_moving)]
+    is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move is a part of what is beside it
+    for run in _runs(np.flatnonzero(~moved).tolist()):
+        groups = _with_unmoved(groups, run, is_body, bool(is_asked[run].any()))
+    parts = [Part(tuple(group), _kind(group, is_body, moved), float((~is_moving[:, group]).all(1).mean())) for group in groups]
+    return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
+
+
+def _size(steps: Steps) -> Array:
+    """Return the standard deviation of the desired goals in each dimension, (g,); of the achieved ones where that is 0."""
+    desired = steps.desired_goal[steps.starts_episode].std(0)
+    return np.asarray(np.where(desired > 0, desired, steps.achieved_goal.std(0)))
+
+
+def _waits(steps: Steps, is_moving: Array) -> Array:
+    """Return whether each of m dimensions rests in most steps, and first moves after a while in most episodes, (m,) bool.
+
+    is_moving: (N, m).
+    """
+    starts = np.flatnonzero(steps.starts_episode)
+    ends = np.append(starts[1:], len(steps))
+    moves = [is_moving[start:end] for start, end in zip(starts, ends, strict=True)]
+    first = np.array([np.where(each.any(0), each.argmax(0), BY_ITSELF) for each in moves])
+    return np.asarray(((~is_moving).mean(0) > MOSTLY) & ((first >= BY_ITSELF).mean(0) > MOSTLY))
+
+
+def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:
+    """Group dimensions: two belong together if most moves of one of them are moves of the other too."""
+    moves = is_moving[:, dimensions].astype(np.float64)
+    both, each = moves.T @ moves, np.maximum(moves.sum(0), 1.0)
+    linked = both > MOSTLY * np.minimum(each[:, None], each)
+    for _ in dimensions:
+        linked = linked @ linked
+    return [dimensions[row].tolist() for row in np.unique(linked, axis=0)]
+
+
+def _with_unmoved(groups: list[list[int]], run: list[int], is_body: Array, is_asked: bool) -> list[list[int]]:
+    """Return the groups with neighbouring dimensions that never moved. is_asked: whether their desired goals differ."""
+    sizes = [len(group) for group in groups]
+    usual = max(sizes, key=sizes.count, default=len(run))
+    if is_asked and len(run) % usual == 0:
+        return [*groups, *(run[at : at + usual] for at in range(0, len(run), usual))]
+    beside = [group for k in (run[0] - 1, run[-1] + 1) for group in groups if k in group and not (is_asked and is_body[k])]
+    if not beside:
+        return [*groups, run]
+    return [sorted([*group, *run]) if group is beside[0] else group for group in groups]
+
+
+def _runs(dimensions: Sequence[int]) -> list[list[int]]:
+    """Return runs of neighbouring dimensions."""
+    runs: list[list[int]] = []
+    for k in dimensions:
+        if runs and runs[-1][-1] == k - 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    return runs
+
+
+def _kind(group: Sequence[int], is_body: Array, moved: Array) -> Kind:
+    if is_body[list(group)].any():
+        return "body"
+    return "object" if moved[list(group)].any() else "unmoved"
