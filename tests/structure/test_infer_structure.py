@@ -13,7 +13,7 @@ from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.contact import is_at_task
 from hindsight_rl.structure.inertia import Inertia
 from hindsight_rl.structure.infer import _hidden_columns
-from hindsight_rl.structure.rest import Rest
+from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.task_structure.subgoals import Subgoals
 from hindsight_rl.task_structure.symmetries import SymmetryGroup
@@ -175,7 +175,7 @@ def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(in
 def test_near_misses_count_where_many_numbers_must_be_right(inferred):
     reached = replace(inferred[0], halvings=3)
     assert "reward_halvings" not in options_of(reached)
-    near = replace(reached, rest=Rest(0.0, 1.0), contact=None, inertia=Inertia(0.5, 5.0))
+    near = replace(reached, parts=Parts((Part((0, 1), "body", 0.0),), 1.0), contact=None, inertia=Inertia(0.5, 5.0))
     assert "reward_halvings" not in options_of(near)  # two numbers
     many = replace(near, copies=replace(near.copies, columns=(0, 1, 2, 3)))
     assert (options_of(many)["reward_halvings"], options_of(many)["action_l2"]) == (3, 0.025)  # 0.1 / 4
@@ -228,7 +228,7 @@ def test_the_unit_of_length_does_not_matter(inferred, unit):
 def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred():
     scale = np.array([3.0, -0.5, 2.0, -2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])  # no column holds the gap
     structure = infer_structure(play(Pusher(0, scale=scale), 40, repeated_random_actions(1)), SPEC)
-    assert structure.has_object
+    assert structure.parts.has_object
     assert structure.contact is None
     assert not options_of(structure).keys() & set(STRUCTURE)
     (sentence,) = explain_missing(structure)

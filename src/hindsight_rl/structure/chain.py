@@ -101,9 +101,7 @@ class Chain:
         return f"{len(self.contacts)} objects, as their numbers of the goal move one at a time; {each}; {order}; {placed}"
 
 
-def find_chain(
-    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
-) -> Chain | None:
+def find_chain(steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units) -> Chain | None:
     """Find what touches the objects; None if no contact with any of them is clear. steps: in the units of the goal.
 
     One tool moves all objects. An object that it did not touch yet is taken to be touched at the distance of another.

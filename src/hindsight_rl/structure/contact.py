@@ -139,11 +139,7 @@ def find_onsets(steps: Steps) -> Array:
 
 def gap_columns(contact: Contact, differences: Sequence[Difference]) -> list[int]:
     """Return the columns that are the gap between tool and object, as far as there are any."""
-    return [
-        column
-        for pair in _pairs(contact)
-        if (column := _third(pair, differences)) is not None
-    ]
+    return [column for pair in _pairs(contact) if (column := _third(pair, differences)) is not None]
 
 
 def missing_differences(contact: Contact, differences: Sequence[Difference]) -> tuple[str, ...]:

@@ -37,7 +37,8 @@ class Structure:
     is_dense: whether rewards differ on the way to a goal.
     parts: of the goal. contact, relevance, workspace: None without an object, or with too little evidence.
     moved: probing episodes in which each object began to move.
-    chain: of several objects, or of one beside a body; `contact` is then its joint one. time_limit: of an episode, in steps.
+    chain: of several objects, or of one beside a body; `contact` is then its joint one.
+    time_limit: of an episode, in steps.
     effort: of a task without an object whose goals are far away; None if it was not tested.
     mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
     halvings: of the difference between start and goal, until most starts are successes.

@@ -101,7 +101,8 @@ def find_parts(steps: Steps) -> Parts:
     is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move is a part of what is beside it
     for run in _runs(np.flatnonzero(~moved).tolist()):
         groups = _with_unmoved(groups, run, is_body, bool(is_asked[run].any()))
-    parts = [Part(tuple(group), _kind(group, is_body, moved), float((~is_moving[:, group]).all(1).mean())) for group in groups]
+    rests = [float((~is_moving[:, group]).all(1).mean()) for group in groups]
+    parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
 
 

@@ -1,0 +1,92 @@
+"""Which dimensions of a goal move together, and whether actions move them at once or only by touch."""
+
+import numpy as np
+import pytest
+from pusher import Pusher, play, repeated_random_actions
+
+from hindsight_rl.records import Episode
+from hindsight_rl.structure.parts import find_parts
+from hindsight_rl.structure.steps import Steps
+
+WAIT, LENGTH = 3, 9  # steps of rest at the start of an episode, and all of its positions
+
+
+def steps_of(*paths, goals=None):
+    """Steps of episodes whose achieved goals are given, (T + 1, g) each, with goals in turn."""
+    episodes = []
+    for k, path in enumerate(paths):
+        achieved = np.array(path, float)
+        goal = np.full_like(achieved, k % 2) if goals is None else np.tile(goals[k % len(goals)], (len(achieved), 1))
+        actions = np.zeros((len(achieved) - 1, 1))
+        episodes.append(Episode(achieved, achieved, goal, actions, np.zeros(len(actions))))
+    return Steps.from_episodes(episodes)
+
+
+def path(*speeds, wait=WAIT):
+    """Positions that rest, then change for three steps at these speeds, then rest again."""
+    moving = np.clip(np.arange(LENGTH) - wait, 0, 3)
+    return np.outer(moving, speeds)
+
+
+def body(*speeds):
+    """Positions that change in every step."""
+    return np.outer(np.arange(LENGTH), speeds)
+
+
+ONE, OTHER, BOTH = path(1, 2, 0, 0), path(0, 0, 1, -1), path(1, 1, 1, 1)
+
+
+def kinds(*paths, goals=None):
+    return [(part.dimensions, part.kind) for part in find_parts(steps_of(*paths, goals=goals)).parts]
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ([ONE, OTHER], [((0, 1), "object"), ((2, 3), "object")]),
+        ([ONE, OTHER, OTHER, BOTH, ONE], [((0, 1), "object"), ((2, 3), "object")]),  # some moves are those of both
+        ([BOTH, BOTH], [((0, 1, 2, 3), "object")]),
+        ([ONE, ONE], [((0, 1), "object"), ((2, 3), "unmoved")]),
+        ([path(0, 0), path(0, 0)], [((0, 1), "unmoved")]),
+        ([body(1, 1), body(1, -1)], [((0, 1), "body")]),
+    ],
+)
+def test_dimensions_that_move_together_are_a_part(paths, expected):
+    assert kinds(*paths) == expected
+
+
+def test_a_goal_may_mix_a_body_and_objects():
+    mixed = [np.hstack([body(1, 2), each]) for each in (ONE, OTHER)]
+    parts = find_parts(steps_of(*mixed))
+    assert (parts.body, parts.objects, parts.has_object) == ((0, 1), ((2, 3), (4, 5)), True)
+
+
+def test_a_body_that_comes_to_rest_is_no_object():
+    crashed = np.outer(np.minimum(np.arange(LENGTH), 2), (1, 1))
+    parts = find_parts(steps_of(crashed, crashed))
+    assert parts.parts[0].rest > 0.5
+    assert (parts.parts[0].kind, parts.has_object) == ("body", False)
+
+
+def test_an_object_may_have_one_dimension():
+    assert kinds(path(1), path(2)) == [((0,), "object")]
+
+
+def test_what_never_moves_and_is_never_asked_for_belongs_to_its_neighbour():
+    goals = ([0, 0, 5], [1, 1, 5])
+    assert kinds(path(1, 2, 0), path(2, 1, 0), goals=goals) == [((0, 1, 2), "object")]
+    assert kinds(body(1, 2, 0), body(2, 1, 0), goals=goals) == [((0, 1, 2), "body")]
+
+
+def test_without_different_goals_there_is_no_object():
+    parts = find_parts(steps_of(path(1, 1), path(1, 2), goals=([3, 3],)))
+    assert parts.objects == ()
+    assert not parts.has_object
+
+
+def test_the_pushed_puck_is_one_object():
+    assert find_parts(Steps.from_episodes(play(Pusher(0), 5, repeated_random_actions(1)))).objects == ((0, 1),)
+
+
+def test_the_evidence_names_dimensions_and_rest():
+    assert "achieved_goal[0, 1] is an object" in find_parts(steps_of(ONE, OTHER)).evidence()
