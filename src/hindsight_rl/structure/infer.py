@@ -117,9 +117,9 @@ def _with_probing(
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes)
     chain = measure_chain(everything, chain, distance)
     found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown, hidden)
-    are_all = compute_reward is not None and not chain.others
-    is_same = are_all and ignores_exchange(compute_reward, episodes, len(objects[0]))
-    return found if is_same else replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
+    if compute_reward is not None and not chain.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
+        return found
+    return replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
 
 
 def _find_mirrors(
