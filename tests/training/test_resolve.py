@@ -205,6 +205,20 @@ def test_a_finding_that_the_user_switches_off_leaves_the_others():
     assert settings.not_used == (f"symmetries = {(MIRROR,)}, since you set symmetries = ()",)
 
 
+@pytest.mark.parametrize(
+    ("given", "action_l2"),
+    [({}, 0.2), ({"subgoals": ()}, 0.5), ({"n_steps": 3}, 0.5), ({"subgoals": (), "action_l2": 0.3}, 0.3)],
+)
+def test_without_subgoals_the_penalty_that_they_need_is_not_used(given, action_l2):
+    subgoals = Choice("subgoals", ("reach achieved=0,1 goal=2,3 tolerance=0.1",), "found")
+    penalty = Choice("action_l2", 0.2, "a subgoal leads to the first contact", needs="subgoals")
+    found = Found((Choice("action_l2", 0.5, "the goal rests"), subgoals, penalty))
+    settings = resolve_settings(load_recipe("default"), SPEC, None, given, found)
+    assert settings.agent_options.action_l2 == action_l2
+    reason = {0.2: penalty.reason, 0.5: "the goal rests", 0.3: None}[action_l2]
+    assert settings.reasons.get("action_l2") == reason
+
+
 def test_a_recipe_that_infers_may_declare_some(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(f'[options]\nstructure = "inferred"\nsymmetries = ["{MIRROR}"]\n')

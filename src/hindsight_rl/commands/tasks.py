@@ -100,6 +100,7 @@ def _infer_task(environment: str, steps: int, seed: int) -> tuple[list[Choice], 
     Raises what making and playing the environment raises, and InputError for a task without flat observations.
     """
     from ..her import HER
+    from ..training.resolve import latest
 
     with HER(environment, recipe="default", structure="inferred", seed=seed, random_steps=steps) as model:
         trainer = model.trainer
@@ -107,7 +108,8 @@ def _infer_task(environment: str, steps: int, seed: int) -> tuple[list[Choice], 
             raise InputError("Structure is inferred from flat arrays of floats: observations, goals and actions.")
         while trainer.search.is_warm_up:
             trainer.learn_from_next_job()
-        return list(trainer.search.state.found.structure), trainer.search.missing, trainer.counts
+        choices = latest(trainer.search.state.found.structure)
+        return list(choices.values()), trainer.search.missing, trainer.counts
 
 
 def save_choices(environment: str, choices: list[Choice], path: Path) -> None:

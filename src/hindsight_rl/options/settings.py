@@ -19,11 +19,15 @@ STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "col
 
 
 class Choice(NamedTuple):
-    """A value that is proposed for an option, with the reason in one sentence. Whether it counts is decided elsewhere."""
+    """A value that is proposed for an option, with the reason in one sentence. Whether it counts is decided elsewhere.
+
+    needs: an option without whose use the value has no reason; "" if there is none.
+    """
 
     option: str
     value: Any
     reason: str
+    needs: str = ""
 
 
 @dataclass(frozen=True, repr=False)

@@ -84,7 +84,8 @@ class Structure:
         measured = self.parts if self.parts.has_object else self.inertia
         yield from (Choice(*option, measured.evidence()) for option in measured.options().items())
         if self.chain is not None and self.time_limit is not None:
-            yield Choice("discount", self.chain.discount(self.time_limit), self.chain.reason(self.time_limit))
+            discount = self.chain.discount(self.time_limit)
+            yield Choice("discount", discount, self.chain.reason(self.time_limit), needs="subgoals")
 
     def _without_object(self) -> Iterator[Choice]:
         if self.parts.has_object:
@@ -112,7 +113,7 @@ class Structure:
             subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units).text(),)
             yield Choice("subgoals", subgoals, evidence)
             why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-            yield Choice("action_l2", GUIDED_ACTION_L2, why)
+            yield Choice("action_l2", GUIDED_ACTION_L2, why, needs="subgoals")
         else:
             why = f"the object must be hit, as the tool reaches {self.contact.in_reach:.0%} of the goals"
             yield from (Choice(*option, why) for option in self._options_of_hits().items())
@@ -131,7 +132,8 @@ class Structure:
                 f"{n} numbers must be right at once; {self.halvings} halvings of the difference make most starts a success"
             )
             yield Choice("reward_halvings", self.halvings, why)
-            yield Choice("action_l2", float(f"{ACTION_L2 / (1 + self.halvings):.2g}"), why)
+            action_l2 = float(f"{ACTION_L2 / (1 + self.halvings):.2g}")
+            yield Choice("action_l2", action_l2, why, needs="reward_halvings")
 
     def _options_of_hits(self) -> dict[str, Any]:
         """Return hyperparameters for an object that must leave the tool. A few exact steps decide."""

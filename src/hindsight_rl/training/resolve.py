@@ -11,13 +11,13 @@ The values of an option count in this order, each above those before it:
 7. what the user gave.
 
 Sources 3 to 5 propose choices: an option, its value and the reason. Of several choices of one source the last counts: it
-knows most. Choices that contradict sources 6 and 7 are left out, and `Settings.not_used` says so. A complete recipe has all
-options of a run, so it takes no choices.
+knows most. Choices that contradict sources 6 and 7 are left out, and `Settings.not_used` says so. With a choice, those that
+need it are left out, and the ones before them count. A complete recipe has all options of a run, so it takes no choices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,13 +104,11 @@ def resolve_settings(
     structure = _structure(recipe, agent, given, spec)
     tuned = _tuned(recipe, agent, structure)
     above = {**tuned, **given}
-    checks = latest(() if recipe.complete else checked)
-    observed = checks if found is None or recipe.complete else checks | latest(found.choices())
-    fitted = latest(_fitted(recipe, spec, given))
-    chosen, dropped = without_contradictions(
-        {name: choice for name, choice in (fitted | observed).items() if name in known}, above, spec
-    )
-    _hide_goals(chosen, checks)
+    checks = () if recipe.complete else tuple(checked)
+    observed = (*checks, *(() if found is None or recipe.complete else found.choices()))
+    fitted = tuple(_fitted(recipe, spec, given))
+    chosen, dropped = _usable([choice for choice in (*fitted, *observed) if choice.option in known], above, spec)
+    _hide_goals(chosen, latest(checks))
     values = recipe.general_options(agent) | {name: choice.value for name, choice in chosen.items()} | tuned
     from_recipe = {name: value for name, value in values.items() if name in known}
     settings = build_settings(agent, recipe.name, from_recipe | dict(given) | {"structure": structure})
@@ -121,7 +119,7 @@ def resolve_settings(
         reasons={name: choice.reason for name, choice in chosen.items() if name not in above},
         given=frozenset(given),
         declared=frozenset(declared if structure == "inferred" else ()),
-        not_used=tuple(_not_used(observed, dropped, tuned, given)),
+        not_used=tuple(_not_used(latest(observed), dropped, tuned, given)),
     )
 
 
@@ -222,6 +220,21 @@ def _check_names(recipe: Recipe) -> None:
                 f"{nearest(agent, ['options', *AGENT_OPTIONS])}"
             )
         refuse_unknown(table, run_options(agent), f"recipe {recipe.name!r}, [{agent}]")
+
+
+def _usable(choices: Sequence[Choice], above: Mapping[str, Any], spec: GoalSpec | None) -> tuple[Choices, Choices]:
+    """Return the choices that are used, and those that contradict other options, with the reason.
+
+    choices: what counts more comes later. above, spec: see `without_contradictions`.
+    """
+    unused: set[str] = set()  # options that are off, though choices need them
+    while True:
+        chosen, dropped = without_contradictions(latest(each for each in choices if each.needs not in unused), above, spec)
+        needed = {choice.needs for choice in chosen.values() if choice.needs}
+        off = {name for name in needed if not (above[name] if name in above else name in chosen)}
+        if not off:
+            return chosen, dropped
+        unused |= off
 
 
 def without_contradictions(

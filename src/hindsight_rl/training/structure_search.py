@@ -37,7 +37,7 @@ from ..structure.inertia import LONGEST_REPEAT as FAR_REPEAT
 from ..structure.steps import HELD_OUT
 from .counts import Counts, UnguidedSuccess
 from .demonstrations import Demonstrations
-from .resolve import Found, latest
+from .resolve import Found
 
 LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
@@ -341,7 +341,7 @@ class StructureSearch:
 
     def _take(self, run: Run, found: Structure) -> None:
         self.missing = explain_missing(found)
-        self._adopt(run, replace(self.state.found, structure=tuple(latest(found.choices()).values())))
+        self._adopt(run, replace(self.state.found, structure=tuple(found.choices())))
 
     def _adopt(self, run: Run, found: Found) -> None:
         """Go on with the options that were found: with the same agent if none of its own options changes.
