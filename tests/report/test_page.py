@@ -63,6 +63,14 @@ def test_what_changed_and_why_is_in_the_page(tmp_path):
     assert "learns from the stored episodes the success in training was low (2%)" in text
 
 
+def test_what_was_not_found_or_is_not_used_is_in_the_page(tmp_path):
+    path = write_run(tmp_path / "a")
+    assert "What was not found" not in page_of(path)
+    change_settings(path, not_found=["no mirrors: places differ"], not_used=["noise = 0.5, since you set noise = 0.1"])
+    text = text_of(page_of(path))
+    assert "not found no mirrors: places differ not used noise = 0.5, since you set noise = 0.1" in text
+
+
 def test_options_that_were_found_have_their_reason(tmp_path):
     facts = {"tau": {"default": 0.005, "source": "task"}}
     path = change_settings(write_run(tmp_path / "a"), explained=facts, reasons={"tau": "the default of goals that rest"})

@@ -415,6 +415,28 @@ def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_
     assert [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()] == lines
 
 
+def test_the_folder_of_a_run_has_what_was_not_found_or_is_not_used(tmp_path):
+    def written():
+        settings = json.loads((tmp_path / "settings.json").read_text())
+        return settings["not_found"], settings["not_used"]
+
+    with HER(Push, check=False, **FAST, noise=0.1) as model:
+        model.learn(20, folder=tmp_path)
+        assert written() == ([], [])
+        model.learn(2_400, folder=tmp_path)
+        search = model.trainer.search
+        assert search.not_used == ("noise = 0.2, since you set noise = 0.1",)
+        assert written() == (list(search.missing), list(search.not_used))
+        search.state.missing = ("no mirrors: places differ",)  # as after an inference that changes no option
+        model.learn(20, folder=tmp_path)
+        assert written()[0] == ["no mirrors: places differ"]
+    with HER(Push, check=False, **FAST, noise=0.1) as other:
+        with RunFolder(tmp_path, other.settings, other.spec) as folder:
+            folder.resume(other.trainer)
+        assert other.trainer.search.missing == ("no mirrors: places differ",)
+        assert written() == (["no mirrors: places differ"], list(search.not_used))
+
+
 def test_a_run_that_ends_in_the_search_says_so_and_its_policy_goes_on_without(tmp_path, capsys):
     with HER(Push, check=False, **FAST, steps=200) as model:
         assert Training(model, "Push", tmp_path, resume=False, trackers=()).run() == 0

@@ -7,6 +7,7 @@ import keyword
 import re
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def infer(arguments: Namespace) -> None:
         say_command(f"train {env} --recipe {output}")
 
 
-def _infer_task(environment: str, steps: int, seed: int) -> tuple[list[Choice], list[str], Counts]:
+def _infer_task(environment: str, steps: int, seed: int) -> tuple[list[Choice], Sequence[str], Counts]:
     """Play the warm-up of a run, with `steps` random steps at least, and return what it shows, what not, and the counts.
 
     Raises what making and playing the environment raises, and InputError for a task without flat observations.

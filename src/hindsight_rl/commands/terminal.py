@@ -128,15 +128,14 @@ class Display:
 class TrainDisplay:
     """Shows the events of a training run on a display.
 
-    not_used: sentences about found options that are not used, which the user was told before.
+    told: sentences about what was not found or is not used, which were printed before.
     """
 
-    def __init__(self, display: Display, options: TrainingOptions, not_used: Collection[str] = ()) -> None:
+    def __init__(self, display: Display, options: TrainingOptions, told: Collection[str] = ()) -> None:
         self._display, self._options, self._is_learning = display, options, False
         self._evaluated = 0  # episodes of the evaluation under way
         self._training, self._evaluation = "", ""
-        self._missing: list[str] = []  # what the search for structure did not find
-        self._not_used = not_used
+        self._told = told
 
     def show(self, trainer: Trainer, event: Event) -> None:
         """Show an event."""
@@ -163,14 +162,13 @@ class TrainDisplay:
         for change in event.changes:
             for line in change_lines(change):
                 self._display.print(line)
-        if trainer.search:
-            for line in not_used_lines(each for each in trainer.search.not_used if each not in self._not_used):
-                self._display.print(line)
-            self._not_used = trainer.search.not_used
-        if trainer.search and trainer.search.missing != self._missing:
-            self._missing = trainer.search.missing
-            for sentence in self._missing:
-                self._display.print(f"  not found in {trainer.counts.env_steps:,} steps: {sentence}")
+        if (search := trainer.search) is None:
+            return
+        for line in not_used_lines(each for each in search.not_used if each not in self._told):
+            self._display.print(line)
+        for sentence in (each for each in search.missing if each not in self._told):
+            self._display.print(f"  not found in {trainer.counts.env_steps:,} steps: {sentence}")
+        self._told = (*search.not_used, *search.missing)
 
     def _time_left(self, done: int) -> str:
         """Return the estimate of the time left, with its conditions."""

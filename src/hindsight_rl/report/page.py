@@ -92,6 +92,7 @@ def run_page(run: Run, video: str = "") -> Page:
     sections = [
         Section("learning", "Did it learn?", "Drag in a plot to zoom. Double-click to zoom out.", learning(run)),
         _change_section(run),
+        _left_out_section(run),
         Section("video", "What does it look like?", video=video),
         _goal_section(run),
         Section("health", "Is it healthy?", HEALTH_TEXT, health(run), "small"),
@@ -162,6 +163,15 @@ def _change_section(run: Run) -> Section:
     )
     tables = [Table(("step", "what changed", "why"), rows)] if rows else []
     return Section("changes", "What changed, and why?", text, tables=tables)
+
+
+def _left_out_section(run: Run) -> Section:
+    """Return what the program did not find about the task, and what it found that contradicts other options."""
+    settings = run.settings
+    rows = [("not found", text) for text in settings.not_found] + [("not used", text) for text in settings.not_used]
+    text = "What the steps so far do not show, and what they show, but other options exclude."
+    tables = [Table(("", "what, and why"), rows)] if rows else []
+    return Section("left-out", "What was not found or is not used?", text, tables=tables)
 
 
 def _goal_section(run: Run) -> Section:

@@ -74,6 +74,7 @@ class RunSettings(_Parsed):
     explained: meaning, default, source and the recipe's value of each option.
     check: problems of the environment that `hindsight-rl check` found.
     reasons: by option, why the program chose its value.
+    not_found, not_used: what the program did not find about the task, and what it found that contradicts other options.
     """
 
     agent: str
@@ -87,6 +88,8 @@ class RunSettings(_Parsed):
     begun: str = ""
     check: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}
+    not_found: tuple[str, ...] = ()
+    not_used: tuple[str, ...] = ()
 
 
 def _first_numbers(goal: Any) -> Any:

@@ -231,7 +231,7 @@ def _usable(choices: Sequence[Choice], above: Mapping[str, Any], spec: GoalSpec 
     while True:
         chosen, dropped = without_contradictions(latest(each for each in choices if each.needs not in unused), above, spec)
         needed = {choice.needs for choice in chosen.values() if choice.needs}
-        off = {name for name in needed if not (above[name] if name in above else name in chosen)}
+        off = {name for name in needed if not above.get(name, name in chosen)}
         if not off:
             return chosen, dropped
         unused |= off

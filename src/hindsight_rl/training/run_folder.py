@@ -44,6 +44,19 @@ class Ending(NamedTuple):
     env_steps: int
 
 
+class LeftOut(NamedTuple):
+    """What the search for structure did not find, and what it found that contradicts other options, in sentences."""
+
+    not_found: tuple[str, ...]
+    not_used: tuple[str, ...]
+
+    @classmethod
+    def of(cls, trainer: Trainer) -> Self:
+        """Return what a run leaves out now."""
+        search = trainer.search
+        return cls((), trainer.settings.not_used) if search is None else cls(search.missing, search.not_used)
+
+
 class RunFolder:
     """Writes settings, metrics, evaluations, policies and checkpoints of a run. One process holds it at a time.
 
@@ -67,6 +80,7 @@ class RunFolder:
     ) -> None:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
         self._command_defaults, self._name = command_defaults, name
+        self._left_out = LeftOut((), settings.not_used)
         self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
@@ -98,8 +112,9 @@ class RunFolder:
         self._write_settings(datetime.now(UTC).isoformat(timespec="seconds"), set())
 
     def _take_settings(self, trainer: Trainer) -> None:
-        """Go on with other settings: the structure of the task was found, or turned out to be another."""
-        self.settings, found = trainer.settings, storage.read_json(self.path / SETTINGS)
+        """Go on with other settings, or with other sentences about what was not found or is not used."""
+        self.settings, self._left_out = trainer.settings, LeftOut.of(trainer)
+        found = storage.read_json(self.path / SETTINGS)
         self._name = self._name or str(found.get("name", ""))
         now = json.loads(storage.json_text(self.settings.flat()))
         differing = {name for name, value in now.items() if value != found["options"].get(name)} - FREE_ON_RESUME
@@ -113,7 +128,7 @@ class RunFolder:
             "check": self.check,
             "demonstrations": self.demonstrations,
         }
-        record |= {"reasons": dict(self.settings.reasons), "changed": sorted(changed)}
+        record |= {"reasons": dict(self.settings.reasons), "changed": sorted(changed)} | self._left_out._asdict()
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -140,7 +155,7 @@ class RunFolder:
 
     def listen(self, trainer: Trainer, event: Event) -> None:
         """Write what an event needs. If the disk fails, warn and train on: the next write may succeed."""
-        if trainer.settings is not self.settings:
+        if self._is_outdated(trainer):
             self._attempt(lambda: self._take_settings(trainer))
         options, now = self.settings.training, trainer.counts.env_steps
         if isinstance(event, EpisodesStored):
@@ -200,7 +215,7 @@ class RunFolder:
             ) from problem
 
     def _finish(self, trainer: Trainer) -> None:
-        if trainer.settings is not self.settings:  # they changed in the job that an error interrupted
+        if self._is_outdated(trainer):  # they changed in the job that an error interrupted
             self._take_settings(trainer)
         self._attempt(lambda: self._lines.append(CHANGES, map(change_record, trainer.take_changes())))
         self.save_checkpoint(trainer)
@@ -216,6 +231,9 @@ class RunFolder:
     def close(self) -> None:
         """Release the folder to other processes."""
         os.close(self._lock)
+
+    def _is_outdated(self, trainer: Trainer) -> bool:
+        return trainer.settings is not self.settings or LeftOut.of(trainer) != self._left_out
 
     def _refuse_another_run(self, trainer: Trainer) -> None:
         """Raise an error if the folder holds a run with other settings or on another task.

@@ -107,6 +107,7 @@ class SearchState:
     probing_episodes: so many after them sought contact.
     endings: how the episodes so far ended.
     found: what follows from all episodes so far, as choices of options.
+    missing: what the last inference did not find, and why, in sentences.
     """
 
     phase: Phase = "random"
@@ -117,6 +118,7 @@ class SearchState:
     probing: Probing | None = None
     endings: Endings = field(default_factory=Endings)
     found: Found = field(default_factory=Found)
+    missing: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchState:
@@ -139,8 +141,7 @@ class StructureSearch:
         there are any, for settings.
     looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
     is_used: whether structure is looked for. If not, episodes only show how successes end them.
-    missing: what the last inference did not find, and why, in sentences.
-    not_used: what it found that contradicts other options, in sentences.
+    not_used: what the last inference found that contradicts other options, in sentences.
     """
 
     def __init__(
@@ -155,7 +156,6 @@ class StructureSearch:
         self._random_steps, self._hidden = settings.training.random_steps, _decided_columns(settings)
         self.is_used = settings.training.structure == "inferred"
         self.state = SearchState(next_at=self._random_steps) if self.is_used else SearchState("learning", None)
-        self.missing: list[str] = []
         self.not_used = settings.not_used
         self._looks_for_endings = looks_for_endings
         self._spec, self._resolve, self._build, self._compute_reward = spec, resolve, build, compute_reward
@@ -176,6 +176,11 @@ class StructureSearch:
         exploration = replace(exploration, episode_steps=max(self._random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
         is_repeated = episode % 2 and self.state.next_at != self._random_steps
         return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What the last inference did not find, and why, in sentences."""
+        return self.state.missing
 
     def observe(self, episodes: Sequence[Episode]) -> None:
         """Take note of how the episodes of a job ended."""
@@ -336,11 +341,11 @@ class StructureSearch:
     def _take_mirrors(self, found: Structure) -> None:
         """Use the mirrors of a task without an object that hold now, and no others. A wall may be found late."""
         if found.mirrors is not None:
-            self.missing = explain_missing(found)
+            self.state.missing = tuple(explain_missing(found))
             self.state.found = self.state.found.with_option("symmetries", found.choices())
 
     def _take(self, run: Run, found: Structure) -> None:
-        self.missing = explain_missing(found)
+        self.state.missing = tuple(explain_missing(found))
         self._adopt(run, replace(self.state.found, structure=tuple(found.choices())))
 
     def _adopt(self, run: Run, found: Found) -> None:
