@@ -120,6 +120,29 @@ def test_rewards_of_other_options_are_warned_of():
         model.learn(10)
 
 
+class OtherRewards(PointReach):
+    """A task whose step returns another reward than compute_reward."""
+
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        return observation, reward - 0.25, *rest
+
+
+@pytest.mark.parametrize("recorded", [PointReach, OtherRewards])
+def test_samples_of_demonstrations_have_the_recomputed_rewards_whatever_was_recorded(recorded):
+    task = OtherRewards(max_steps=10)
+    with recorded(max_steps=10) as env:
+        write_episodes("demo/other-v0", env, [play_episode(env, towards_goal, seed, seed) for seed in range(5)], "a test")
+    options = {"demonstrations": "demo/other-v0", "demonstration_fraction": 0.25, "offline_steps": 40}
+    options |= {"reward": "recompute", "relabel": "future=0.5", "symmetries": ()}
+    with her(partial(OtherRewards, max_steps=10), **options) as model:
+        batches = batches_of(model, 50)  # without a warning of other rewards
+    assert {batch.n_demonstrations for batch in batches} == {16, 4}  # from demonstrations alone, then a quarter
+    assert any((~batch.is_relabelled[:, -4:]).any() for batch in batches)
+    for batch in batches:
+        assert np.array_equal(batch.reward, task.compute_reward(batch.next_achieved_goal, batch.goal, {}))
+
+
 def test_actions_outside_their_space_are_refused():
     with short() as env:
         episode = play_episode(env, towards_goal, 0, 0)

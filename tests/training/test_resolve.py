@@ -230,6 +230,17 @@ def test_a_recipe_that_infers_may_declare_some(tmp_path):
     assert (others.variant, others.replay.symmetries) == ("none", ())
 
 
+def test_discrete_actions_have_the_same_settings_with_and_without_saying_that_there_is_no_structure():
+    """Their energy priority follows from the spaces alone. Nothing is inferred that could differ from it."""
+    default = load_recipe("default")
+    plain = resolve_settings(default, DISCRETE, None, {})
+    assert plain.from_recipe == resolve_settings(default, DISCRETE, None, {"structure": "none"}).from_recipe
+    assert (plain.variant, plain.replay.energy_priority) == ("none", True)
+    assert plain.reasons["energy_priority"].startswith("goals are vectors")
+    with pytest.raises(OptionError, match="flat arrays of floats"):
+        resolve_settings(default, DISCRETE, None, {"structure": "inferred"})
+
+
 def test_no_structure_beside_an_option_that_declares_some_is_refused():
     with pytest.raises(OptionError, match="uses no structure, but symmetries declares some"):
         resolve_settings(load_recipe("default"), SPEC, None, {"structure": "none", "symmetries": (MIRROR,)})
