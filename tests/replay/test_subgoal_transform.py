@@ -131,20 +131,22 @@ OTHER = "reach achieved=0 goal=2 tolerance=0.25 switch_distance=1 dimensions=1 p
 
 
 def test_samples_of_a_chain():
-    """1 and 2 lead to an object, 3 asks for the place of the first one alone. The rest counts as reached."""
+    """1 and 2 lead to an object, 3 asks for the position of the first one alone. What comes later counts as reached."""
     chain, plain = make_buffer((FIRST, OTHER), subgoal_fraction=0.5), make_buffer(())
     batch, was = chain.sample(4_000), plain.sample(4_000)
     assert [np.mean(batch.subgoal == n) for n in range(4)] == pytest.approx([0.25] * 4, abs=0.03)
     for number, at in ((1, 0), (2, 1), (3, 0)):
         here = batch.subgoal == number
         for name in ("achieved_goal", "next_achieved_goal"):
-            assert np.array_equal(getattr(batch, name)[here, 1 - at], was.goal[here, 1 - at])
+            before = getattr(was, name) if number == 2 else was.goal  # the first object stays where it is placed
+            assert np.array_equal(getattr(batch, name)[here, 1 - at], before[here, 1 - at])
             source = name if number == 3 else name.replace("achieved_goal", "observation")
             own = getattr(was, source)[here, 0]
             assert np.array_equal(getattr(batch, name)[here, at], own)
         assert np.array_equal(batch.goal[here, 1 - at], was.goal[here, 1 - at])
-        distance = np.abs(batch.next_achieved_goal - batch.goal)[here, at]
-        assert np.array_equal(batch.reward[here], (distance < (0.25 if number == 2 else 0.5)) - 1.0)
+        distance = np.abs(batch.next_achieved_goal - batch.goal)[here]
+        is_met = distance[:, at] < (0.25 if number == 2 else 0.5)
+        assert np.array_equal(batch.reward[here], (is_met & (distance[:, 1 - at] <= 0.5)) - 1.0)
         assert not batch.terminated[here].any()
     of_first = batch.subgoal == 3
     assert np.array_equal(batch.goal[of_first], was.goal[of_first])

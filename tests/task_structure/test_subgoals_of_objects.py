@@ -32,6 +32,7 @@ GOAL = np.array([5.0, 9.0], np.float32)
         ([0, 4, 8], 1, [0, 9], [4, 9]),  # the tool is far from the first object: reach it
         ([3, 4, 8], 3, [4, 9], [5, 9]),  # near: place the first object, wherever the other is
         ([3, 5, 8], 2, [5, 3], [5, 8]),  # the first is placed: reach the other
+        ([3, 5.25, 8], 2, [5.25, 3], [5, 8]),  # and leave the first where it is
         ([7, 5, 8], TASK, [5, 8], [5, 9]),
         ([0, 5, 9], TASK, [5, 9], [5, 9]),  # all are placed
         ([0, 4, 9], 1, [0, 9], [4, 9]),  # the first was knocked off
@@ -62,6 +63,17 @@ def test_rows_of_subgoals(subgoal, expected):
     rows = np.array([[0, 4, 8], [3, 4, 8], [3, 5, 8], [7, 5, 8]], np.float32)
     acting, _, _ = SEQUENCE.acting_goals(rows, rows[:, 1:], np.tile(GOAL, (4, 1)), np.full(4, subgoal))
     assert acting.tolist() == expected
+
+
+def test_what_is_no_object_is_placed_last():
+    subgoals = Subgoals((reach(1, 0),), TWO)  # the second dimension of the goal is the tool's
+    for tool, index in ((0, 1), (3, 2)):
+        row = np.array([tool, 4, 0], np.float32)
+        found = subgoals.acting_goal(row, np.array([4, tool], np.float32), GOAL, is_guided=False)
+        expected = {1: ([tool, 9], [4, 9]), 2: ([4, 9], [5, 9])}[index]
+        assert [np.asarray(part).tolist() for part in found] == [index, *expected]
+    assert subgoals.acting_goal(row, np.array([5, 3], np.float32), GOAL, is_guided=False)[0] == TASK
+    assert subgoals.n_indices == 2
 
 
 def test_goals_of_the_first_objects():

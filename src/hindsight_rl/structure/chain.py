@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -27,7 +26,7 @@ class Chain:
     numbers: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
     others: the columns of the other dimensions of the goal, those of bodies; they are placed last.
     at_rest: fraction of each object's goals that lie where this object rests without being placed.
-    success_distance: how far a number of the achieved goal may be from the desired one in a success; None: not known.
+    success_distance: how far each object may be from its goal in a success; None: not known.
     """
 
     numbers: tuple[Dimensions, ...]
@@ -65,10 +64,8 @@ class Chain:
         )
 
     def placed(self, k: int) -> float:
-        """Return how near to its goal object k counts as placed: if all are, their Euclidean distance is a success."""
-        if self.success_distance is None:
-            return self.contacts[k].distances[1]
-        return self.success_distance / math.sqrt(len(self.contacts))
+        """Return how near to its goal object k counts as placed: if all are, that is a success."""
+        return self.contacts[k].distances[1] if self.success_distance is None else self.success_distance
 
     def discount(self, time_limit: int) -> float:
         """Return the discount whose horizon is the time for one object: each is placed for itself."""
@@ -96,8 +93,7 @@ class Chain:
                 "an object counts as placed within the median distance of contact, as rewards show no distance of success"
             )
         else:
-            within = f"within {self.success_distance:.3g}"
-            placed = f"a success is {within}, so an object counts as placed within {self.placed(0):.3g}"
+            placed = f"an object counts as placed within {self.placed(0):.3g}, as all of them are in a success"
         return f"{len(self.contacts)} objects, as their numbers of the goal move one at a time; {each}; {order}; {placed}"
 
 

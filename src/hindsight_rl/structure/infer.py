@@ -114,7 +114,7 @@ def _with_probing(
         found = replace(found, workspace=find_workspace(everything, steps, objects))
     if chain is None:
         return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown, hidden)
-    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes)
+    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, chain.numbers)
     chain = measure_chain(everything, chain, distance)
     found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown, hidden)
     if compute_reward is not None and not chain.others and ignores_exchange(compute_reward, episodes, len(objects[0])):

@@ -59,30 +59,35 @@ def _last_goals(episodes: Sequence[Episode]) -> tuple[Array, dict[str, Array]]:
     return goal, {key: np.stack([each.info[key][-1] for each in last]) for key in last[0].info}
 
 
-def find_success_distance(compute_reward: RewardOf, episodes: Sequence[Episode]) -> float | None:
-    """Return the largest distance, along single numbers of the goal, at which the reward is still that of a success.
+def find_success_distance(
+    compute_reward: RewardOf, episodes: Sequence[Episode], objects: Sequence[Sequence[int]] = ()
+) -> float | None:
+    """Return the largest distance, along single dimensions of the goal, at which the reward is still that of a success.
 
+    objects: dimensions of each object. All of them are so far from their goals then, along the same axis.
     None if the reward has more than two values or has one value everywhere, if the distance differs between goals or
-    numbers by more than a tenth, or if the reward cannot answer for such goals.
+    dimensions by more than a tenth, or if the reward cannot answer for such goals.
     """
     goal, info = _last_goals(episodes)
+    together = [list(axis) for axis in zip(*objects, strict=True)] if objects else [[k] for k in range(goal.shape[1])]
     ask = GuardedReward(compute_reward)
     farthest = FARTHEST * float(np.linalg.norm(goal.std(0)))
 
     def rewards(distance: Array) -> Array:
-        """distance: (goals, numbers). Returns rewards where one number after another is so far away, the same shape.
+        """distance: (goals, axes). Returns rewards where one axis after another is so far away, the same shape.
 
         NaN without an answer.
         """
         columns = []
-        for k in range(goal.shape[1]):
+        for k, dimensions in enumerate(together):
             achieved = goal.copy()
-            achieved[:, k] += distance[:, k]
+            achieved[:, dimensions] += distance[:, k, None]
             found = ask(achieved, goal, info)
             columns.append(np.full(len(goal), np.nan) if found is None else found)
         return np.stack(columns, 1)
 
-    low, high = np.zeros(goal.shape), np.full(goal.shape, farthest)
+    low = np.zeros((len(goal), len(together)))
+    high = np.full(low.shape, farthest)
     success, failure = rewards(low), rewards(high)
     if np.ptp(success) != 0 or np.ptp(failure) != 0 or not success[0, 0] > failure[0, 0]:  # NaN differs from 0
         return None

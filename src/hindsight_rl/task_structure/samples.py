@@ -9,7 +9,7 @@ from numba import njit
 
 from ..errors import OptionError
 from ..records import Array, Batch
-from .subgoals import TASK, Subgoal, Subgoals
+from .subgoals import TASK, Subgoals
 from .symmetries import SymmetryGroup
 
 PART_OF_FIELD = {
@@ -115,8 +115,8 @@ class SubgoalTransform:
         subgoal, size = self._draw(rng.uniform(len(batch))), len(self.subgoals)
         for k in range(1, self.subgoals.n_indices - size + 1):
             self._ask_for_first(batch, np.flatnonzero(subgoal == size + k), k)
-        for index, each in enumerate(self.subgoals, 1):
-            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == index), each, element)
+        for index in range(1, size + 1):
+            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == index), index, element)
         draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
 
     def _draw(self, u: Array) -> Array:
@@ -132,29 +132,42 @@ class SubgoalTransform:
         goal = batch.goal[here]
         batch.achieved_goal[here] = self.subgoals.of_first(k, batch.achieved_goal[here], goal)
         batch.next_achieved_goal[here] = reached = self.subgoals.of_first(k, batch.next_achieved_goal[here], goal)
-        self._reward(batch, here, reached - goal, self.subgoals.items[k - 1].placed)
+        self._reward(batch, here, self._are_placed(k, reached, goal))
 
-    def _relabel(self, batch: Batch, goal_at: Array, here: Array, subgoal: Subgoal, element: Array | None) -> None:
-        """Write goals and rewards of `subgoal` into the samples `here`.
+    def _relabel(self, batch: Batch, goal_at: Array, here: Array, index: int, element: Array | None) -> None:
+        """Write goals and rewards of a subgoal into the samples `here`.
 
         The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
-        Dimensions of other objects count as reached: they are those of the sample's own goal. element: by which the samples
-        were transformed; None: by none.
+        Objects before it stay where the sample's own goal asks for them; the dimensions of those after it count as reached.
+        element: by which the samples were transformed; None: by none.
         """
+        subgoal = self.subgoals.items[index - 1]
         goal_row, first_byte = np.divmod(goal_at[here], self._row_bytes)
         is_desired = (first_byte == self._desired_at)[:, None]
         there = self._observations[goal_row]
         if self._symmetry is not None and element is not None:
             self._symmetry.apply_to(there, "observation", element[here])
-        others, reached = batch.goal[here], subgoal.achieved.of(batch.next_observation[here])
+        own, observations = batch.goal[here], (batch.observation[here], batch.next_observation[here])
         goal = np.where(is_desired, subgoal.goal.of(there), subgoal.achieved.of(there))
-        batch.achieved_goal[here] = subgoal.fill(subgoal.achieved.of(batch.observation[here]), others)
-        batch.next_achieved_goal[here] = subgoal.fill(reached, others)
-        batch.goal[here] = subgoal.fill(goal, others)
-        self._reward(batch, here, reached - goal, subgoal.tolerance)
+        before, after = (
+            self.subgoals.reach(index, observation, achieved, own)[0]
+            for observation, achieved in zip(
+                observations, (batch.achieved_goal[here], batch.next_achieved_goal[here]), strict=True
+            )
+        )
+        gap = subgoal.achieved.of(observations[1]) - goal
+        is_met = np.sqrt(np.square(gap).sum(1)) < subgoal.tolerance
+        is_met &= self._are_placed(index - 1, batch.next_achieved_goal[here], own)
+        batch.achieved_goal[here], batch.next_achieved_goal[here] = before, after
+        batch.goal[here] = subgoal.fill(goal, own)
+        self._reward(batch, here, is_met)
 
-    def _reward(self, batch: Batch, here: Array, gap: Array, tolerance: float) -> None:
-        """Write the rewards of goals that are missed by `gap`, (N, g). No subgoal terminates an episode."""
-        is_met = np.sqrt(np.square(gap).sum(1)) < tolerance
+    def _are_placed(self, k: int, achieved_goal: Array, goal: Array) -> Array:
+        """Return whether the first k objects are where goals (N, g) ask for them, (N,) bool."""
+        placed = [each.is_placed(achieved_goal, goal) for each in self.subgoals.items[:k]]
+        return np.logical_and.reduce(placed, axis=0) if placed else np.ones(len(goal), np.bool_)
+
+    def _reward(self, batch: Batch, here: Array, is_met: Array) -> None:
+        """Write the rewards of subgoals, (N,) bool. None of them ends an episode."""
         batch.reward[here] = np.where(is_met, self._reached, self._missed)
         batch.terminated[here] = False

@@ -8,10 +8,12 @@ A subgoal is declared as text: "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 s
 A task with several objects has a sequence of subgoals: one for each object, in the order in which the objects are placed.
 Each names the dimensions of the task's goal that are the position of its object, and how near to the goal the object counts
 as placed: "reach achieved=0,1,2 goal=7,8,9 tolerance=0.03 switch_distance=0.15 dimensions=0,1,2 placed=0.05".
-- With K objects, index k from 1 to K stands for the subgoal that leads the tool to object k. Index K + k, for k below K,
-  stands for a goal that asks for the positions of the first k objects only. The task's own goal asks for all K.
+- With K objects, index k from 1 to K stands for the subgoal that leads the tool to object k. Index K + k stands for a goal
+  that asks for the positions of the first k objects only: k is below K, or is K if the task's own goal asks for more.
 - The policy acts for the first object that is not placed: for its subgoal while the tool is farther than switch_distance,
   then for the positions of the objects up to it. An object that is knocked off its position is the first again.
+- The subgoal that leads the tool to object k also asks that the objects before it stay where they are placed: else the tool
+  would drag or push them along.
 - Where a goal is not about an object, its dimensions count as reached: achieved and desired goal are equal there.
 """
 
@@ -137,6 +139,8 @@ class Subgoals:
         self.items = tuple(Subgoal.parse(text) for text in texts)
         _check(self.items, spec)
         self.has_objects = bool(self.items and self.items[0].dimensions)
+        is_all = sum(len(each.dimensions) for each in self.items) == spec.goal.size
+        self._n_first = len(self) - is_all if self.has_objects else 0  # goals that ask for the first objects only
 
     def __len__(self) -> int:
         """Return the number of subgoals."""
@@ -149,7 +153,7 @@ class Subgoals:
     @property
     def n_indices(self) -> int:
         """Return how many indices besides TASK rows can have: with objects also those of the first objects being placed."""
-        return 2 * len(self) - 1 if self.has_objects else len(self)
+        return len(self) + self._n_first
 
     def acting_goals(
         self, observation: Any, achieved_goal: Any, goal: Any, subgoal: Any, is_guided: bool = False, xp: Any = np
@@ -179,8 +183,8 @@ class Subgoals:
             if each.dimensions and each.is_placed(achieved_goal, goal):
                 continue
             if each.is_far(observation, is_guided):
-                return index, *(each.fill(part.of(observation), goal) for part in (each.achieved, each.goal))
-            if each.dimensions and index < len(self):
+                return index, *self.reach(index, observation, achieved_goal, goal)
+            if index <= self._n_first:
                 return len(self) + index, self.of_first(index, achieved_goal, goal), goal
         return TASK, achieved_goal, goal
 
@@ -192,20 +196,26 @@ class Subgoals:
         A row whose goal asks for the positions of the first objects considers only these. A row of "reach" acts for its
         object.
         """
-        size, n_asked = len(self), xp.where(subgoal == TASK, len(self), subgoal - len(self))
+        size, n_asked = len(self), xp.where(subgoal == TASK, self._n_first + 1, subgoal - len(self))
         acting, acting_achieved, acting_goal = subgoal, achieved_goal, goal
         is_open = n_asked > 0  # all objects so far are placed
         for k, each in enumerate(self.items, 1):
             is_next = is_open & (n_asked >= k) & ~each.is_placed(achieved_goal, goal, xp)
             is_far = is_next & each.is_far(observation, is_guided, xp)
             is_near = is_next & ~is_far & (n_asked > k)
-            reached, wanted = (each.fill(part.of(observation, xp), goal, xp) for part in (each.achieved, each.goal))
+            reached, wanted = self.reach(k, observation, achieved_goal, goal, xp)
             acting = xp.where(is_far, k, xp.where(is_near, size + k, acting))
             acting_achieved = xp.where(is_far[..., None], reached, acting_achieved)
             acting_achieved = xp.where(is_near[..., None], self.of_first(k, achieved_goal, goal, xp), acting_achieved)
             acting_goal = xp.where(is_far[..., None], wanted, acting_goal)
             is_open = is_open & ~is_next
         return acting, acting_achieved, acting_goal
+
+    def reach(self, k: int, observation: Any, achieved_goal: Any, goal: Any, xp: Any = np) -> tuple[Any, Any]:
+        """Return achieved goal and goal (..., g) of the subgoal k: the tool at its object, the objects before it placed."""
+        each = self.items[k - 1]
+        before = self.of_first(k - 1, achieved_goal, goal, xp) if each.dimensions else achieved_goal
+        return each.fill(each.achieved.of(observation, xp), before, xp), each.fill(each.goal.of(observation, xp), goal, xp)
 
     def of_first(self, k: int, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
         """Return achieved goals (..., g) with the positions of the first k objects; the others count as placed."""
