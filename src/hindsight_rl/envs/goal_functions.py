@@ -8,6 +8,7 @@ From then on it is called in the form that was right, with copies of the goals i
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import math
@@ -100,7 +101,7 @@ class CallForm:
     def call(self, function: Function, achieved: Array, desired: Array, info: Info) -> Array:
         """Return the function's value for each goal, (N,) numbers. achieved, desired: (N, ...). info: (N, ...) arrays.
 
-        The function gets copies. Raises what it raises, and GoalEnvError if it does not return one number for each goal.
+        The function gets copies. Raises what it raises, and TypeError if it does not return one number for each goal.
         """
         rows: list[Any] = [slice(None)] if self.goals == "batch" else list(range(len(achieved)))
         if self.goals == "ones":
@@ -115,7 +116,7 @@ class CallForm:
         values = np.asarray(function(achieved, desired, passed))
         if values.size != n_goals or values.dtype.kind not in "fiub":
             returned = f"{values.dtype} of shape {values.shape}"
-            raise GoalEnvError(f"it returned {returned}, not one number for each of {n_goals} goals")
+            raise TypeError(f"it returned {returned}, not one number for each of {n_goals} goals")
         return values.reshape(n_goals)
 
 
@@ -186,7 +187,7 @@ class GoalFunction:
         entries = ", ".join(info) or "no entries"
         hint = " If it reads other entries, name them in the option info_keys." if isinstance(problem, KeyError) else ""
         return (
-            f"{self.name} failed for goals of leading shape {leading} and an info with {entries} ({_describe(problem)}). "
+            f"{self.name} failed for goals of leading shape {leading} and an info with {entries} ({describe_failure(problem)}). "
             f"It must return one number for every goal that the environment produces, as it did when it was tried.{hint}"
         )
 
@@ -210,11 +211,6 @@ class RecordedInfo(dict[str, Any]):
         """Return an entry, and record it."""
         self.read.add(key)
         return super().get(key, default)
-
-
-def _describe(problem: Exception) -> str:
-    """Return the error of a function, with its class unless it is ours."""
-    return str(problem) if isinstance(problem, GoalEnvError) else f"{type(problem).__name__}: {problem}"
 
 
 def reward_function(env: Environment) -> GoalFunction:
@@ -259,7 +255,7 @@ def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, s
     try:
         trial, again = (Trial(compute, samples) for _ in range(2))
     except Exception as problem:
-        raise GoalEnvError(f"{name} failed ({_describe(problem)}).") from problem
+        raise GoalEnvError(f"{name} failed ({describe_failure(problem)}).") from problem
     if not np.isfinite(trial.values[REQUIRED]).all():
         raise GoalEnvError(f"{name} must return finite rewards, got {trial.values[:N_OBSERVED].tolist()}.")
     if not np.array_equal(trial.values, again.values, equal_nan=True):
@@ -274,9 +270,11 @@ def find_terminated(env: Environment, samples: SampleGoals) -> tuple[GoalFunctio
 
 def find_success(env: Environment, samples: SampleGoals) -> tuple[GoalFunction | None, str]:
     """Return the function of `success_function`, and what is wrong with the environment's own ("" if nothing)."""
-    compute: Any = own_function(env, "compute_success")
-    if compute and not _takes_info(compute):
-        return _find_flag(lambda a, d, info: compute(a, d), samples, read_success(samples.step_info), "success")
+    found: Any = own_function(env, "compute_success")
+    compute = found
+    with contextlib.suppress(ValueError):  # functions without a signature
+        if found and len(inspect.signature(found).parameters) == 2:
+            compute = lambda achieved, desired, info: found(achieved, desired)  # noqa: E731
     return _find_flag(compute, samples, read_success(samples.step_info), "success")
 
 
@@ -290,7 +288,7 @@ def _find_flag(
     try:
         trial = Trial(compute, samples, is_flag=True)
     except Exception as problem:
-        return None, f"{name} failed, so it is not used ({_describe(problem)})."
+        return None, f"{name} failed, so it is not used ({describe_failure(problem)})."
     if of_step is not None and trial.values[0] != of_step:
         return None, f"{name} contradicts a step with {word}={of_step}, so it is not used."
     return trial.goal_function(name) if (trial.values > 0).any() else (None, "")
@@ -363,17 +361,6 @@ class Trial:
             return False
         except Exception:  # goals in a table are not found after rounding
             return True
-
-
-def _takes_info(function: Callable[..., Any]) -> bool:
-    """Return whether a function takes three arguments, rather than two."""
-    try:
-        inspect.signature(function).bind(None, None, None)
-    except TypeError:
-        return False
-    except ValueError:  # functions without a signature
-        pass
-    return True
 
 
 def read_success(info: Mapping[str, Any]) -> bool | None:

@@ -70,7 +70,7 @@ def write_episodes(name: str, environment: Environment, episodes: Sequence[Episo
     check_new(name, environment)
     dataset, _, version = name.rpartition("-v")
     unfinished = f"{dataset}-unfinished-{uuid.uuid4().hex[:8]}-v{version}"
-    place = Path(minari.storage.get_dataset_path(unfinished))
+    folder = Path(minari.storage.get_dataset_path(unfinished))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about each description that is left out
@@ -82,14 +82,14 @@ def write_episodes(name: str, environment: Environment, episodes: Sequence[Episo
                 data_format="hdf5",
                 jpeg_encoding=False,  # it would change images
             )
-        mark_as_written(place, name, environment.unwrapped.spec, written.iterate_episodes())
-        place.rename(minari.storage.get_dataset_path(name))
+        mark_as_written(folder, name, environment.unwrapped.spec, written.iterate_episodes())
+        folder.rename(minari.storage.get_dataset_path(name))
     except (HindsightError, OSError):
         raise
     except Exception as problem:
         raise FileError(f"The data set {name!r} cannot be written ({type(problem).__name__}: {problem}).") from problem
     finally:
-        shutil.rmtree(place, ignore_errors=True)  # nothing is there if it has its name
+        shutil.rmtree(folder, ignore_errors=True)  # nothing is there if it has its name
 
 
 def check_new(name: str, environment: Environment) -> None:
@@ -134,13 +134,13 @@ def _minari() -> Any:
 def _open(name: str) -> tuple[Any, dict[str, Any]]:
     """Return the data set as Minari has it, and its description."""
     minari = _minari()
-    place = Path(minari.storage.get_dataset_path(name)) / "data"
-    if not place.is_dir():
+    folder = Path(minari.storage.get_dataset_path(name)) / "data"
+    if not folder.is_dir():
         raise FileError(
             f"There is no data set {name!r} on this machine. Download it: minari download {name}. Or record it: "
             f"hindsight-rl record RUN --output {name}"
         )
-    description = check_files(place)
+    description = check_files(folder)
     try:
         return minari.load_dataset(name), description
     except ImportError as problem:
@@ -173,8 +173,8 @@ def _episode(data: Any, spec: GoalSpec, info_keys: Sequence[str], number: int) -
     terminated, truncated = (_flags(getattr(data, name), name, steps) for name in ("terminations", "truncations"))
     ended = terminated | truncated
     if not steps or ended[:-1].any() or not ended[-1]:
-        places = np.flatnonzero(ended).tolist()
-        raise ValueError(f"expected one end, after the last of its {steps} steps, but it ends after the steps {places}.")
+        ends = np.flatnonzero(ended).tolist()
+        raise ValueError(f"expected one end, after the last of its {steps} steps, but it ends after the steps {ends}.")
     parts = dict(zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True))
     rows = {key: _values(data.observations[key], key, steps + 1, part) for key, part in parts.items()}
     infos = data.infos or {}

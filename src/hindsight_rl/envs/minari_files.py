@@ -55,39 +55,39 @@ def stored_checksum(description: Mapping[str, Any]) -> str | None:
     return None if ours is None else str(ours.get("sha256")) if isinstance(ours, dict) else ""
 
 
-def mark_as_written(place: Path, name: str, spec: Any, episodes: Iterable[Any]) -> None:
+def mark_as_written(folder: Path, name: str, spec: Any, episodes: Iterable[Any]) -> None:
     """Write the checksum, the name and the environment into the description of a new data set.
 
-    place: its folder. spec: of Gymnasium; it is left out if it holds a class or a function, which JSON cannot.
+    folder: of the data set. spec: of Gymnasium; it is left out if it holds a class or a function, which JSON cannot.
     episodes: as Minari reads them.
     """
     checksum = Checksum()
     for data in episodes:
         checksum.add(data)
-    path = place / "data" / DESCRIPTION
+    path = folder / "data" / DESCRIPTION
     description = json.loads(read_bytes(path, LARGEST_DESCRIPTION))
     description |= {"dataset_id": name, OURS: {"sha256": checksum.text()}}
     with contextlib.suppress(AttributeError, TypeError, ValueError):
         description["env_spec"] = spec.to_json()
     save_bytes(path, json.dumps(description).encode())
-    with (place / "data" / CONTENT).open("rb") as file:
+    with (folder / "data" / CONTENT).open("rb") as file:
         os.fsync(file.fileno())
 
 
-def check_files(place: Path) -> dict[str, Any]:
+def check_files(folder: Path) -> dict[str, Any]:
     """Return the description of a data set. Raises FileError unless Minari can read its files without danger.
 
-    place: the folder of its files.
+    folder: the folder of its files.
     """
-    path = place / DESCRIPTION
+    path = folder / DESCRIPTION
     try:
         description = json.loads(read_bytes(path, LARGEST_DESCRIPTION))
     except (ValueError, RecursionError) as problem:
         raise FileError(f"{path} is damaged: {problem}") from None
-    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     _check_description(path, description, size)
     if description.get("data_format") == "hdf5":
-        _check_hdf5(place / CONTENT)
+        _check_hdf5(folder / CONTENT)
     return dict(description)
 
 
@@ -120,19 +120,19 @@ def _check_hdf5(path: Path) -> None:
         raise FileError(f"{path} is damaged ({type(problem).__name__}: {problem})") from None
 
 
-def _check_arrays(file: Any, size: int, place: str) -> None:
+def _check_arrays(file: Any, size: int, path: str) -> None:
     """Raise FileError if the arrays of a file of `size` bytes are larger than it can hold, or than the free memory."""
     needed, missing, free = 0, 0, free_memory()
-    for number, array in enumerate(_arrays(file, place), 1):
+    for number, array in enumerate(_arrays(file, path), 1):
         is_compressed = array.id.get_create_plist().get_nfilters() > 0
         missing += max(0, array.nbytes - array.id.get_storage_size() * (COMPRESSION if is_compressed else 1))
         if number * SMALLEST_OBJECT > size:
-            raise FileError(f"{place} is damaged: it has the same arrays many times")
+            raise FileError(f"{path} is damaged: it has the same arrays many times")
         if missing > ALWAYS_ALLOWED:
-            raise FileError(f"{place} is damaged: its arrays would have {missing:,} bytes more than the file holds")
+            raise FileError(f"{path} is damaged: its arrays would have {missing:,} bytes more than the file holds")
         needed += array.nbytes if array.dtype.kind != "O" else _bytes_of_texts(array, free)
         if needed > free:
-            raise FileError(f"{place} needs {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB of memory are free")
+            raise FileError(f"{path} needs {needed / 1e9:.1f} GB, but {free / 1e9:.1f} GB of memory are free")
 
 
 def _bytes_of_texts(array: Any, most: int) -> int:
@@ -145,19 +145,19 @@ def _bytes_of_texts(array: Any, most: int) -> int:
     return total
 
 
-def _arrays(group: Any, place: str) -> Iterator[Any]:
+def _arrays(group: Any, path: str) -> Iterator[Any]:
     """Yield every array below a group of HDF5. Raises FileError for what is in another file."""
     import h5py
 
     for name in group:
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise FileError(f"{place} refers to another place in {name!r}, which is not followed")
+            raise FileError(f"{path} refers to another place in {name!r}, which is not followed")
         found = group[name]
         if isinstance(found, h5py.Group):
-            yield from _arrays(found, place)
+            yield from _arrays(found, path)
         elif isinstance(found, h5py.Dataset):
             if found.is_virtual or found.external:
-                raise FileError(f"{place} refers to another file in {name!r}, which is not followed")
+                raise FileError(f"{path} refers to another file in {name!r}, which is not followed")
             yield found
 
 
