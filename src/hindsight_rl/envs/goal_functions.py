@@ -184,10 +184,10 @@ class GoalFunction:
 
     def _failure(self, leading: tuple[int, ...], info: Info, problem: Exception) -> str:
         """Return which call failed, and what may be done. A KeyError may be about info."""
-        entries = ", ".join(info) or "no entries"
+        entries, why = ", ".join(info) or "no entries", describe_failure(problem)
         hint = " If it reads other entries, name them in the option info_keys." if isinstance(problem, KeyError) else ""
         return (
-            f"{self.name} failed for goals of leading shape {leading} and an info with {entries} ({describe_failure(problem)}). "
+            f"{self.name} failed for goals of leading shape {leading} and an info with {entries} ({why}). "
             f"It must return one number for every goal that the environment produces, as it did when it was tried.{hint}"
         )
 
