@@ -1,5 +1,7 @@
 """Several objects: which numbers of the goal are whose, what touches them, in which order, and when one is placed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pusher import RADIUS, options_of, play, repeated_random_actions
@@ -21,8 +23,7 @@ from hindsight_rl.task_structure.symmetries import SymmetryGroup
 def structure_of(world):
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
-    first, *others = found.chain.contacts
-    plan = plan_probing(found.controlled, first, found.units, others)
+    plan = plan_probing(found, found.contact)
     probing = []
     for k in range(30):
         act = ProbingActor(plan, SPEC.action, np.random.default_rng([2, k]))
@@ -157,7 +158,8 @@ def test_an_object_that_is_not_touched_gives_no_subgoal():
 def test_an_object_that_probing_does_not_move_is_reported():
     world = TwoThings(0)
     episodes = play(world, 40, repeated_random_actions(1))
-    plan = plan_probing((found := infer_structure(episodes, SPEC)).controlled, found.chain.contacts[0], found.units)
+    found = infer_structure(episodes, SPEC)
+    plan = replace(plan_probing(found, found.contact), others=())
     act, probing = ProbingActor(plan, SPEC.action, np.random.default_rng(2)), []
     world.rng = np.random.default_rng(8)
     for _ in range(3):

@@ -5,7 +5,7 @@ from .effort import measure_effort, split_by_scale
 from .findings import Structure
 from .infer import infer_structure, is_flat
 from .missing import explain_missing
-from .probing import plan_probing
+from .probing import plan_guesses, plan_probing
 from .rewards import Endings
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "infer_structure",
     "is_flat",
     "measure_effort",
+    "plan_guesses",
     "plan_probing",
     "split_by_scale",
 ]

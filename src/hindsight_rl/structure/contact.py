@@ -10,7 +10,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
-from .columns import ControlledColumns, Difference, GoalCopies
+from .columns import ControlledColumns, Difference, GoalCopies, find_differences
 from .parts import AT_REST, MOVING
 from .steps import Steps, standardize
 from .units import Units
@@ -24,6 +24,7 @@ STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
 RUNNER_UP = 1.25  # the next best columns must be farther away by this factor
 MOST_GOALS = 0.6  # a few random episodes do not visit all places that the tool can reach
+MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
 
@@ -85,6 +86,24 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
         return None
     places = find_places(steps, [column for column in controlled.columns if units.is_known[column]])
     return _nearest_columns(steps, onsets, places)
+
+
+def guess_tools(
+    steps: Steps, thing: tuple[int, ...], controlled: ControlledColumns, units: Units
+) -> tuple[tuple[int, ...], ...]:
+    """Return columns that may be the tool where no contact was seen yet, the likely ones first.
+
+    They are positions that follow the action. Likely are those whose gap to the object is a column of the observation; next
+    come neighbouring columns, in their order. thing: the columns of the object. None for one column: it is no position.
+    """
+    size = len(thing)
+    positions = find_places(steps, [c for c in controlled.columns if units.is_known[c] and c not in thing])
+    differences = find_differences(steps)
+    beside = [[c for c in positions if _third((c, column), differences) is not None] for column in thing]
+    tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
+    runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
+    tools += [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
+    return tuple(tools[:MOST_GUESSES]) if size > 1 else ()
 
 
 def find_places(steps: Steps, columns: Sequence[int]) -> list[int]:

@@ -12,7 +12,7 @@ from .chain import Chain
 from .columns import ControlledColumns, Difference, GoalCopies
 from .contact import Contact, missing_differences
 from .effort import Effort
-from .inertia import MOST_DIMENSIONS, Inertia
+from .inertia import Inertia
 from .mirrors import Mirror
 from .parts import Parts
 from .relevance import Relevance
@@ -27,6 +27,7 @@ HIT_EXPLORATION = 0.4  # of what it was, from then on
 HIT_RELABEL = "future=0.35,desired=0.15"  # from then on: half of the batch keeps its goal, as near misses tell most
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 LOWEST_DISCOUNT = 0.9
+MANY_HALVINGS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower
 GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
 
 
@@ -42,6 +43,7 @@ class Structure:
     effort: of a task without an object whose goals are far away; None if it was not tested.
     mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
     halvings: of the difference between start and goal, until most starts are successes.
+    guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
@@ -68,6 +70,7 @@ class Structure:
     unclear: tuple[int, ...] = ()
     moved: tuple[int, ...] = ()
     chain: Chain | None = None
+    guesses: tuple[tuple[int, ...], ...] = ()
 
     def choices(self) -> list[Choice]:
         """Return the options that follow, with their evidence. If an option occurs twice, the later choice knows more."""
@@ -127,10 +130,8 @@ class Structure:
         The rewards of a success and of a near miss differ by less than those of success and failure.
         """
         n = len(self._whole_goal)
-        if self.halvings and n > MOST_DIMENSIONS:
-            why = (
-                f"{n} numbers must be right at once; {self.halvings} halvings of the difference make most starts a success"
-            )
+        if n * self.halvings >= MANY_HALVINGS:
+            why = f"{self.halvings} halvings of each of {n} differences make most starts a success"
             yield Choice("reward_halvings", self.halvings, why)
             action_l2 = float(f"{ACTION_L2 / (1 + self.halvings):.2g}")
             yield Choice("action_l2", action_l2, why, needs="reward_halvings")

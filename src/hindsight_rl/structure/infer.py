@@ -25,6 +25,7 @@ from .contact import (
     find_contact,
     find_onsets,
     gap_columns,
+    guess_tools,
     measure_contact,
 )
 from .findings import Structure
@@ -66,12 +67,15 @@ def infer_structure(
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
     parts, inertia, constant = find_parts(steps), measure_inertia(steps), find_constant_columns(steps)
     chain, contact = None, None
+    guesses: tuple[tuple[int, ...], ...] = ()
     if parts.has_object and copies.is_complete:
         if len(parts.objects) > 1 or parts.body:
             chain = find_chain(steps, parts, copies, controlled, units)
             contact = chain.joint if chain else None
         else:
             contact = find_contact(steps, copies, controlled, units)
+        thing = tuple(copies.complete[k] for k in parts.objects[0])
+        guesses = () if contact else guess_tools(steps.of_objects(parts.objects)[0], thing, controlled, units)
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
         units=units,
@@ -83,6 +87,7 @@ def infer_structure(
         constant=constant,
         differences=find_differences(steps) if contact is not None else (),
         contact=contact,
+        guesses=guesses,
         n_onsets=max((len(find_onsets(one)) for one in steps.of_objects(parts.objects)), default=0),
         chain=chain,
         time_limit=spec.max_episode_steps,

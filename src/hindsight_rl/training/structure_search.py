@@ -29,6 +29,7 @@ from ..structure import (
     explain_missing,
     infer_structure,
     measure_effort,
+    plan_guesses,
     plan_probing,
     split_by_scale,
 )
@@ -106,6 +107,7 @@ class SearchState:
     random_episodes: the first so many episodes were played before probing began.
     probing_episodes: so many after them sought contact.
     endings: how the episodes so far ended.
+    guesses: ways to steer what may be the tool, while no contact was seen.
     found: what follows from all episodes so far, as choices of options.
     missing: what the last inference did not find, and why, in sentences.
     """
@@ -116,6 +118,7 @@ class SearchState:
     random_episodes: int = 0
     probing_episodes: int = 0
     probing: Probing | None = None
+    guesses: tuple[Probing, ...] = ()
     endings: Endings = field(default_factory=Endings)
     found: Found = field(default_factory=Found)
     missing: tuple[str, ...] = ()
@@ -174,6 +177,8 @@ class StructureSearch:
             return replace(held, random_scale=SMALL) if episode % 2 else held
         # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
         exploration = replace(exploration, episode_steps=max(self._random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
+        if self.state.guesses and episode % 4 == 1:  # the others stay random: they say how the world moves by itself
+            return replace(exploration, probing=self.state.guesses[episode // 4 % len(self.state.guesses)])
         is_repeated = episode % 2 and self.state.next_at != self._random_steps
         return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
 
@@ -238,16 +243,16 @@ class StructureSearch:
         elif found.contact is not None:
             self._probe(run, episodes, found, found.contact)
         elif steps < MOST_RANDOM_STEPS:
-            state.next_at = steps + MORE_RANDOM_STEPS
+            state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
         else:
             self._learn(run, found)
 
     def _probe(self, run: Run, episodes: Sequence[Episode], found: Structure, contact: Contact) -> None:
         state = self.state
-        contacts = found.chain.contacts if found.chain else (contact,)
-        state.phase, state.next_at = "probing", run.counts.env_steps + PROBING_STEPS * len(contacts)
+        state.probing = plan_probing(found, contact)
+        state.phase, n_objects = "probing", 1 + len(state.probing.others)
+        state.next_at = run.counts.env_steps + PROBING_STEPS * n_objects
         state.random_episodes = len(episodes)
-        state.probing = plan_probing(found.controlled, contacts[0], found.units, contacts[1:])
         run.rollouts.drop(run.source, run.counts)
 
     def _may_be_too_strong(self, found: Structure) -> bool:
