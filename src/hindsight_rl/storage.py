@@ -279,9 +279,14 @@ def _bytes_of(array: Array) -> memoryview:
 def _digest(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name, array in sorted(arrays.items()):
-        digest.update(f"\0{name}\0{array.dtype.str}{array.shape}\0".encode())
-        digest.update(_bytes_of(array))
+        add_array(digest, name, array)
     return digest.hexdigest()
+
+
+def add_array(digest: Any, name: str, array: Array) -> None:
+    """Add a named array to a digest of hashlib."""
+    digest.update(f"\0{name}\0{array.dtype.str}{array.shape}\0".encode())
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _load(path: str, kind: str, place: str) -> tuple[dict[str, Array], dict[str, Any]]:

@@ -26,7 +26,7 @@ from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionErro
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
 from ..records import GoalSpec
-from .goal_functions import find_reward, own_function, sample_goals
+from .goal_functions import find_reward, own_reward, sample_goals
 from .random_play import Environment, name_of, play, random_state_kept
 from .wrappers import FlattenGoalEnv, RecomputedReward, StepCounter
 
@@ -245,11 +245,7 @@ def require_goals(env: Environment) -> None:
         GoalSpec.from_spaces(spaces[0], spaces[1])
     except GoalEnvError as problem:
         raise GoalEnvError(f"{name_of(env)} is not a goal environment: {problem}") from None
-    if own_function(env, "compute_reward") is None:
-        raise GoalEnvError(
-            f"{name_of(env)} is not a goal environment: it has no compute_reward(achieved_goal, desired_goal, info), which "
-            f"relabelling needs."
-        )
+    own_reward(env)
 
 
 def read_spec(env: Environment, env_options: Mapping[str, Any] | None = None) -> GoalSpec:

@@ -124,6 +124,7 @@ SINGLE_FORMS = (CallForm("single"), CallForm("ones"), CallForm("ones", lists_inf
 BATCH_FORMS = (CallForm("batch"), CallForm("batch", lists_info=True))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class GoalFunction:
     """A function of an environment, called as its trial found: (achieved_goal, desired_goal, info) -> values.
 
@@ -135,37 +136,32 @@ class GoalFunction:
     Raises GoalEnvError, which names the call, if the function fails or returns another form than in its trial.
     """
 
-    def __init__(
-        self,
-        function: Function,
-        name: str,
-        goal_shape: tuple[int, ...],
-        form: CallForm,
-        is_flag: bool = False,
-        dtypes: tuple[Any, Any] | None = None,
-        needs_float64: bool = False,
-    ) -> None:
-        self.function, self.name, self.form, self.needs_float64 = function, name, form, needs_float64
-        self._goal_shape, self._is_flag, self._dtypes = goal_shape, is_flag, dtypes or (None, None)
+    function: Function
+    name: str
+    goal_shape: tuple[int, ...]
+    form: CallForm
+    is_flag: bool = False
+    dtypes: tuple[Any, Any] = (None, None)
+    needs_float64: bool = False
 
     def __call__(
         self, achieved_goal: Any, desired_goal: Any, info: Info | Sequence[Mapping[str, Any]] | None = None
     ) -> Array:
         """Return the values for these goals, of their leading shape."""
-        achieved, desired = (np.asarray(g, d) for g, d in zip((achieved_goal, desired_goal), self._dtypes, strict=True))
+        achieved, desired = (np.asarray(g, d) for g, d in zip((achieved_goal, desired_goal), self.dtypes, strict=True))
         info = info if isinstance(info, Mapping) else numeric_info(info or ())
-        leading = achieved.shape[: achieved.ndim - len(self._goal_shape)]
+        leading = achieved.shape[: achieved.ndim - len(self.goal_shape)]
         n_goals, n_axes = math.prod(leading), len(leading)
         if not n_goals:
-            return np.zeros(leading, np.bool_ if self._is_flag else np.float64)
+            return np.zeros(leading, np.bool_ if self.is_flag else np.float64)
         if n_axes != 1:
-            achieved, desired = (goal.reshape(n_goals, *self._goal_shape) for goal in (achieved, desired))
+            achieved, desired = (goal.reshape(n_goals, *self.goal_shape) for goal in (achieved, desired))
             info = {key: (v := np.asarray(values)).reshape(n_goals, *v.shape[n_axes:]) for key, values in info.items()}
         try:
             values = self.form.call(self.function, achieved, desired, info)
         except Exception as problem:
             raise GoalEnvError(self._failure(leading, info, problem)) from problem
-        if self._is_flag:
+        if self.is_flag:
             values = values.astype(np.bool_)
         elif values.dtype.kind != "f":
             values = values.astype(np.float64)
@@ -247,11 +243,7 @@ def success_function(env: Environment) -> GoalFunction | None:
 
 def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, str]:
     """Return the function of `reward_function`, and what is wrong with the environment's own ("" if nothing)."""
-    name, compute = f"compute_reward of {name_of(env)}", own_function(env, "compute_reward")
-    if compute is None:
-        raise GoalEnvError(
-            f"{name_of(env)} has no compute_reward(achieved_goal, desired_goal, info). hindsight-rl needs it."
-        )
+    name, compute = f"compute_reward of {name_of(env)}", own_reward(env)
     try:
         trial, again = (Trial(compute, samples) for _ in range(2))
     except Exception as problem:
@@ -304,15 +296,11 @@ class Trial:
 
     def __init__(self, function: Function, samples: SampleGoals, is_flag: bool = False) -> None:
         self.function, self.samples, self.is_flag = function, samples, is_flag
-        self.form = self._single_form()
-        self.values = np.array([self._value(row) for row in range(len(samples.achieved))])
-
-    def _single_form(self) -> CallForm:
         problems: list[Exception] = []
-        for form in SINGLE_FORMS:
+        for self.form in SINGLE_FORMS:
             try:
-                form.call(self.function, *self.samples.goals(REQUIRED))
-                return form
+                self.values = np.array([self._value(row) for row in range(len(samples.achieved))])
+                return
             except Exception as problem:
                 problems.append(problem)
         raise problems[0]
@@ -375,6 +363,16 @@ def read_success(info: Mapping[str, Any]) -> bool | None:
                 raise InputError(f"`{key}` of an info must be True, False, 1 or 0, got {info[key]!r}.")
             return bool(value.item())
     return None
+
+
+def own_reward(env: Environment) -> Function:
+    """Return the environment's compute_reward. Raises GoalEnvError if there is none."""
+    if (found := own_function(env, "compute_reward")) is None:
+        raise GoalEnvError(
+            f"{name_of(env)} is not a goal environment: it has no compute_reward(achieved_goal, desired_goal, info), which "
+            f"relabelling needs."
+        )
+    return found
 
 
 def own_function(env: Environment, name: str) -> Callable[..., Any] | None:

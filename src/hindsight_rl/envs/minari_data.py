@@ -6,6 +6,7 @@ files before Minari reads them, and the checksum of the data sets that were writ
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import uuid
 import warnings
@@ -19,7 +20,7 @@ from gymnasium import spaces
 from ..errors import FileError, HindsightError, MissingExtraError, OptionError, install_line
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, Episode, GoalSpec
 from .goal_functions import SUCCESS_KEYS, read_success
-from .minari_files import Checksum, check_files, mark_as_written, stored_checksum
+from .minari_files import OURS, add_episode, check_files, mark_as_written
 from .random_play import Environment
 
 MARGIN = 1e-4  # by which a float may be outside its bounds, relative to them
@@ -37,16 +38,16 @@ def read_episodes(name: str, spec: GoalSpec, info_keys: Sequence[str] = ()) -> l
     """
     dataset, metadata = _open(name)
     _check_spaces(name, dataset, spec)
-    episodes, checksum, stored = [], Checksum(), stored_checksum(metadata)
+    episodes, digest, ours = [], hashlib.sha256(), metadata.get(OURS)
     for number, data in enumerate(_iterate(dataset, name)):
         try:
-            if stored is not None:
-                checksum.add(data)
+            if ours is not None:
+                add_episode(digest, data)
             episodes.append(_episode(data, spec, info_keys, number))
         except MALFORMED as problem:
             what = f"lacks {problem}" if isinstance(problem, KeyError) else str(problem)
             raise FileError(f"Episode {number} of the data set {name!r} cannot be used: {what}") from None
-    if stored is not None and stored != checksum.text():
+    if ours is not None and ours != {"sha256": digest.hexdigest()}:
         raise FileError(f"The data set {name!r} is damaged: its SHA-256 differs from the one that was written.")
     if not episodes:
         raise FileError(f"The data set {name!r} has no episodes.")
@@ -171,9 +172,8 @@ def _episode(data: Any, spec: GoalSpec, info_keys: Sequence[str], number: int) -
     """Return an episode of Minari as ours. Raises one of MALFORMED, naming what is wrong."""
     steps = len(data.rewards)
     terminated, truncated = (_flags(getattr(data, name), name, steps) for name in ("terminations", "truncations"))
-    ended = terminated | truncated
-    if not steps or ended[:-1].any() or not ended[-1]:
-        ends = np.flatnonzero(ended).tolist()
+    ends = np.flatnonzero(terminated | truncated).tolist()
+    if not steps or ends != [steps - 1]:
         raise ValueError(f"expected one end, after the last of its {steps} steps, but it ends after the steps {ends}.")
     parts = dict(zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True))
     rows = {key: _values(data.observations[key], key, steps + 1, part) for key, part in parts.items()}

@@ -18,41 +18,26 @@ import numpy as np
 
 from ..errors import FileError
 from ..records import Array
-from ..storage import free_memory, read_bytes, save_bytes
+from ..storage import add_array, free_memory, read_json, save_bytes
 
 DESCRIPTION, CONTENT = "metadata.json", "main_data.hdf5"
 OURS = "hindsight_rl"  # the entry of the description that holds the checksum
-LARGEST_DESCRIPTION = 16 << 20  # bytes
 SMALLEST_EPISODE = 100  # bytes that an episode takes in a file at least, with all its names
 SMALLEST_OBJECT = 50  # bytes that an array or a group takes in a file at least
 COMPRESSION = 1_100  # bytes that a byte of a compressed array can hold: deflate reaches 1,032
 ALWAYS_ALLOWED = 100_000  # bytes that arrays may have without being in the file: HDF5 fills what was not written
 
 
-class Checksum:
-    """SHA-256 of the arrays of episodes, as Minari returns them."""
+def add_episode(digest: Any, data: Any) -> None:
+    """Add the arrays of an episode, as Minari returns it, to a digest of hashlib.
 
-    def __init__(self) -> None:
-        self._digest = hashlib.sha256()
-
-    def add(self, data: Any) -> None:
-        """Add an episode. Raises ValueError for arrays that are not of numbers: no data set of ours has them."""
-        names = ("observations", "actions", "rewards", "terminations", "truncations", "infos")
-        for name, array in _leaves("", {name: getattr(data, name) for name in names}):
-            if array.dtype.kind not in "biuf":
-                raise ValueError(f"{name} has the dtype {array.dtype}, expected numbers.")
-            self._digest.update(f"\0{name}\0{array.dtype.str}{array.shape}\0".encode())
-            self._digest.update(np.ascontiguousarray(array).data)
-
-    def text(self) -> str:
-        """Return the digits of the checksum."""
-        return self._digest.hexdigest()
-
-
-def stored_checksum(description: Mapping[str, Any]) -> str | None:
-    """Return the checksum in a description, None without one."""
-    ours = description.get(OURS)
-    return None if ours is None else str(ours.get("sha256")) if isinstance(ours, dict) else ""
+    Raises ValueError for arrays that are not of numbers: no data set of ours has them.
+    """
+    names = ("observations", "actions", "rewards", "terminations", "truncations", "infos")
+    for name, array in _leaves("", {name: getattr(data, name) for name in names}):
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{name} has the dtype {array.dtype}, expected numbers.")
+        add_array(digest, name, array)
 
 
 def mark_as_written(folder: Path, name: str, spec: Any, episodes: Iterable[Any]) -> None:
@@ -61,12 +46,11 @@ def mark_as_written(folder: Path, name: str, spec: Any, episodes: Iterable[Any])
     folder: of the data set. spec: of Gymnasium; it is left out if it holds a class or a function, which JSON cannot.
     episodes: as Minari reads them.
     """
-    checksum = Checksum()
+    digest = hashlib.sha256()
     for data in episodes:
-        checksum.add(data)
+        add_episode(digest, data)
     path = folder / "data" / DESCRIPTION
-    description = json.loads(read_bytes(path, LARGEST_DESCRIPTION))
-    description |= {"dataset_id": name, OURS: {"sha256": checksum.text()}}
+    description = read_json(path) | {"dataset_id": name, OURS: {"sha256": digest.hexdigest()}}
     with contextlib.suppress(AttributeError, TypeError, ValueError):
         description["env_spec"] = spec.to_json()
     save_bytes(path, json.dumps(description).encode())
@@ -80,21 +64,16 @@ def check_files(folder: Path) -> dict[str, Any]:
     folder: the folder of its files.
     """
     path = folder / DESCRIPTION
-    try:
-        description = json.loads(read_bytes(path, LARGEST_DESCRIPTION))
-    except (ValueError, RecursionError) as problem:
-        raise FileError(f"{path} is damaged: {problem}") from None
+    description = read_json(path)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     _check_description(path, description, size)
     if description.get("data_format") == "hdf5":
         _check_hdf5(folder / CONTENT)
-    return dict(description)
+    return description
 
 
-def _check_description(path: Path, description: Any, size: int) -> None:
+def _check_description(path: Path, description: Mapping[str, Any], size: int) -> None:
     """Raise FileError for a description without spaces, or with more episodes and steps than `size` bytes can hold."""
-    if not isinstance(description, dict):
-        raise FileError(f"{path} is damaged: it holds no JSON object")
     for key in ("observation_space", "action_space"):
         if not isinstance(description.get(key), str):
             raise FileError(f"{path} has no {key}: Minari would make the environment that the file names")
