@@ -40,8 +40,8 @@ def make_buffer(
 
     Spaces, compute_reward, compute_terminated, the number of environments, the time limit (inside wrappers too) and the
     autoreset mode are read from `env`. The environment is played, as `hindsight-rl check` does, to find whether
-    successes end an episode, and which entries of info the reward needs. Call it before `env.reset()`: the play moves
-    the environment. Errors that the play shows are warnings, and so is a task in which no success was seen.
+    successes end an episode, and which entries of info the reward needs. Call it before `env.reset()`: the play leaves
+    it in another state. Errors that the play shows are warnings, and so is a task in which no success was seen.
     capacity, options, seed, discount, subgoals: as for HindsightBuffer.
     success_reward: reward of a success. None: compute_success of `env` decides, else the higher of two rewards, else 0.
         Samples with a subgoal get it where the subgoal is reached, elsewhere the lower of two rewards, else one less.

@@ -139,10 +139,10 @@ def install_line(extra: str) -> str:
         url = json.loads(metadata.distribution(DISTRIBUTION).read_text("direct_url.json") or "{}").get("url", "")
     except metadata.PackageNotFoundError:
         url = ""
-    place = Path(unquote(urlparse(url).path)) if url.startswith("file:") else None
-    constraints = place / "constraints.txt" if place else None
+    source = Path(unquote(urlparse(url).path)) if url.startswith("file:") else None
+    constraints = source / "constraints.txt" if source else None
     options = f"-c {shlex.quote(str(constraints))} " if constraints and constraints.exists() else ""
-    return f'pip install {options}"{place or DISTRIBUTION}{f"[{extra}]" if extra else ""}"'
+    return f'pip install {options}"{source or DISTRIBUTION}{f"[{extra}]" if extra else ""}"'
 
 
 def missing_extra(command: str, problem: ModuleNotFoundError) -> MissingExtraError:

@@ -143,18 +143,18 @@ def finite(data: Any) -> Any:
     return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def parse_json(text: str | bytes, place: str, most_values: int = _MOST_VALUES) -> Any:
-    """Return what strict JSON holds. Raises FileError, naming `place`, for anything else, NaN and infinity included.
+def parse_json(text: str | bytes, source: str, most_values: int = _MOST_VALUES) -> Any:
+    """Return what strict JSON holds. Raises FileError, naming `source`, for anything else, NaN and infinity included.
 
     most_values: each takes up to 100 bytes of memory, however short it is in the text.
     """
     plain = text if isinstance(text, str) else text.decode("latin-1")
     if sum(plain.count(mark) for mark in ",[{") > most_values:
-        raise FileError(f"{place} has more than {most_values:,} values: it is damaged, or not ours")
+        raise FileError(f"{source} has more than {most_values:,} values: it is damaged, or not ours")
     try:
         return json.loads(text, parse_constant=_finite_number, parse_float=_finite_number)
     except (ValueError, RecursionError) as problem:
-        raise FileError(f"{place} is not valid JSON: {problem}") from None
+        raise FileError(f"{source} is not valid JSON: {problem}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -176,10 +176,10 @@ def read_bytes(path: Path, most: int) -> bytes:
     return content
 
 
-def read_lines(path: Path, places: Iterable[int] | None = None) -> Iterator[tuple[int, dict[str, Any] | None]]:
+def read_lines(path: Path, starts: Iterable[int] | None = None) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """Yield the first byte and the record of lines of a file of JSON lines; None for a line without a JSON object.
 
-    places: the first bytes of the lines; None: all lines in their order.
+    starts: the first bytes of the lines; None: all lines in their order.
     A missing file has no lines. A line is torn if the process was killed, or the disk was full, while it was written.
     One line is in memory at a time. Raises FileError if the file has more than 4 GB.
     """
@@ -188,14 +188,14 @@ def read_lines(path: Path, places: Iterable[int] | None = None) -> Iterator[tupl
     if path.stat().st_size > _LARGEST_LINES:
         raise FileError(f"{path} has more than {_LARGEST_LINES >> 30} GB: it is damaged, or not ours")
     with path.open("rb") as file:
-        for place in iter(file.tell, -1) if places is None else places:
-            file.seek(place)
+        for start in iter(file.tell, -1) if starts is None else starts:
+            file.seek(start)
             line, is_whole = file.readline(_LONGEST_LINE), True
             if not line:
                 return
             while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
                 line, is_whole = file.readline(_LONGEST_LINE), False
-            yield place, _parse_line(line, path) if is_whole else None
+            yield start, _parse_line(line, path) if is_whole else None
 
 
 def _parse_line(line: bytes, path: Path) -> dict[str, Any] | None:
@@ -289,42 +289,42 @@ def add_array(digest: Any, name: str, array: Array) -> None:
     digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
-def _load(path: str, kind: str, place: str) -> tuple[dict[str, Array], dict[str, Any]]:
+def _load(path: str, kind: str, source: str) -> tuple[dict[str, Array], dict[str, Any]]:
     try:
-        _check_sizes(Path(path), place)
+        _check_sizes(Path(path), source)
         with safetensors.safe_open(path, framework="np") as file:
-            header = _parse_header((file.metadata() or {}).get("hindsight_rl", "{}"), kind, place)
+            header = _parse_header((file.metadata() or {}).get("hindsight_rl", "{}"), kind, source)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileError:
         raise
     except (safetensors.SafetensorError, OSError, ValueError, KeyError, TypeError, MemoryError) as problem:
         raise FileError(
-            f"{place} cannot be read. It is not a {kind} file of hindsight-rl, or it is damaged ({problem})"
+            f"{source} cannot be read. It is not a {kind} file of hindsight-rl, or it is damaged ({problem})"
         ) from None
     if header.pop("sha256", None) != _digest(header, arrays):
-        raise FileError(f"{place} is damaged: its SHA-256 differs from the one that was written")
+        raise FileError(f"{source} is damaged: its SHA-256 differs from the one that was written")
     return arrays, header["data"]
 
 
-def _check_sizes(path: Path, place: str) -> None:
+def _check_sizes(path: Path, source: str) -> None:
     """Raise FileError for a file larger than the free memory, OSError and ValueError for what is no file of ours."""
     size, free = path.stat().st_size, free_memory()
     if not path.is_file():
         raise OSError("it is no file")
     if size > free:
-        raise FileError(f"{place} has {size / 1e9:.1f} GB, but {free / 1e9:.1f} GB of memory are free. End other programs")
+        raise FileError(f"{source} has {size / 1e9:.1f} GB, but {free / 1e9:.1f} GB of memory are free. End other programs")
     with path.open("rb") as file:
         header = int.from_bytes(file.read(8), "little")
     if header > _LARGEST_HEADER:
         raise ValueError(f"its header would have {header:,} bytes, at most {_LARGEST_HEADER:,} are read")
 
 
-def _parse_header(text: str, kind: str, place: str) -> dict[str, Any]:
-    header = parse_json(text, place, _MOST_VALUES_OF_HEADER)
+def _parse_header(text: str, kind: str, source: str) -> dict[str, Any]:
+    header = parse_json(text, source, _MOST_VALUES_OF_HEADER)
     found = (header.get("kind"), header.get("format")) if isinstance(header, dict) else (None, None)
     if found != (kind, FORMAT) or not isinstance(header.get("data"), dict):
         raise FileError(
-            f"{place} holds a {found[0]!r:.50} of format {found[1]!r:.50}, expected a {kind!r} of format {FORMAT}"
+            f"{source} holds a {found[0]!r:.50} of format {found[1]!r:.50}, expected a {kind!r} of format {FORMAT}"
         )
     return dict(header)
 

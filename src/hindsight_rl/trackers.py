@@ -50,11 +50,11 @@ class WeightsAndBiases:
         import wandb
 
         self._step = step
-        place = folder / "wandb-id"
-        if not (step and place.exists()):
-            save_bytes(place, uuid.uuid4().hex[:12].encode())
+        path = folder / "wandb-id"
+        if not (step and path.exists()):
+            save_bytes(path, uuid.uuid4().hex[:12].encode())
         settings = wandb.Settings(silent=True, init_timeout=30)
-        project, identity = settings.project or "hindsight-rl", read_bytes(place, LONGEST_ID).decode("utf-8")
+        project, identity = settings.project or "hindsight-rl", read_bytes(path, LONGEST_ID).decode("utf-8")
         self._run: Any = wandb.init(
             project=project,
             id=identity,

@@ -146,8 +146,8 @@ def long_texts(file):
         (with_array(shape=(10**9,), dtype="f8", chunks=(10**6,), compression="gzip"), "bytes more than the file holds"),
         (with_array(shape=(3,), dtype="f8", external=[("/etc/hostname", 0, 24)]), "refers to another file in 'rewards'"),
         (virtual, "refers to another file in 'rewards'"),
-        (linked(h5py.ExternalLink("other.hdf5", "/x")), "refers to another place in 'rewards'"),
-        (linked(h5py.SoftLink("/episode_0/rewards")), "refers to another place in 'rewards'"),
+        (linked(h5py.ExternalLink("other.hdf5", "/x")), "refers to another object in 'rewards'"),
+        (linked(h5py.SoftLink("/episode_0/rewards")), "refers to another object in 'rewards'"),
         (repeated, "the same arrays many times"),
     ],
 )

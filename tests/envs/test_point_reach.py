@@ -121,4 +121,4 @@ def test_reset_options_out_of_range_are_errors(options, message):
 
 def test_the_rules_work_on_any_leading_axes():
     state = np.zeros((5, 6, 4), np.float32)
-    assert PointReach().move(state, np.ones((5, 6, 2))).shape == (5, 6, 4)
+    assert PointReach().next_state(state, np.ones((5, 6, 2))).shape == (5, 6, 4)

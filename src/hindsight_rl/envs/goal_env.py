@@ -20,7 +20,7 @@ import numpy as np
 from gymnasium import wrappers
 from gymnasium.envs.registration import find_highest_version, parse_env_id
 from gymnasium.vector import VectorEnv
-from packaging.version import Version
+from packaging.requirements import Requirement
 
 from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, UnknownNameError, install_line, nearest
 from ..options import ReplayOptions
@@ -37,11 +37,8 @@ SIMULATORS = {  # prefixes of ids: (module that registers them, extra that insta
     ("Panda",): ("panda_gym", "panda"),
     ("parking",): ("highway_env", "parking"),
 }
-MUJOCO_FROM, MUJOCO_BELOW = (
-    Version("3.3"),
-    Version("3.10"),
-)  # newer versions break every Fetch environment with an empty AssertionError
-PIP_MUJOCO = 'pip install "mujoco>=3.3,<3.10"'
+MUJOCO = "mujoco>=3.3,<3.10"  # newer versions break every Fetch environment with an empty AssertionError
+PIP_MUJOCO = f'pip install "{MUJOCO}"'
 APT_GL = "apt-get install -y libegl1 libgl1-mesa-dri"
 KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor rewards
     FlattenGoalEnv,  # its keys are an option of the run
@@ -198,12 +195,12 @@ def _import(module: str, fix: str) -> Any:
 def _require_mujoco(install: str) -> None:
     """Raise MissingExtraError unless MuJoCo is installed in a version that gymnasium-robotics works with."""
     try:
-        found = Version(metadata.version("mujoco"))
+        found = metadata.version("mujoco")
     except metadata.PackageNotFoundError:
         raise MissingExtraError(f"MuJoCo is not installed. Try: {install}") from None
-    if not MUJOCO_FROM <= found < MUJOCO_BELOW:
+    if not Requirement(MUJOCO).specifier.contains(found, prereleases=True):
         # MuJoCo 4 consists of several packages, which remain and break an older version that is installed over them.
-        first = "pip uninstall -y mujoco mujoco-core mujoco-studio && " if found.major >= 4 else ""
+        first = "pip uninstall -y mujoco mujoco-core mujoco-studio && " if found.startswith("4") else ""
         raise MissingExtraError(f"MuJoCo {found} is installed, but 3.3 to 3.9 is needed. Try: {first}{PIP_MUJOCO}")
 
 
@@ -285,9 +282,8 @@ def _reward_range(env: Environment) -> tuple[float, float]:
         samples = sample_goals(env)
         reward, _ = find_reward(env, samples)
         rewards = reward(samples.achieved, samples.desired, samples.info)
-        if samples.info.keys() & reward.entries_read(
-            *samples.goals([0])
-        ):  # other steps may add something else, such as the cost of their action
+        if samples.info.keys() & reward.entries_read(*samples.goals([0])):
+            # other steps may add another number, such as the cost of their action
             with random_state_kept(env):
                 episode = play(env, 0, INFO_STEPS)
             goal, at = np.indices((len(rewards), len(episode))).reshape(2, -1)

@@ -130,7 +130,7 @@ def _arrays(group: Any, path: str) -> Iterator[Any]:
 
     for name in group:
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise FileError(f"{path} refers to another place in {name!r}, which is not followed")
+            raise FileError(f"{path} refers to another object in {name!r}, which is not followed")
         found = group[name]
         if isinstance(found, h5py.Group):
             yield from _arrays(found, path)

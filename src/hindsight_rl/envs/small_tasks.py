@@ -24,8 +24,8 @@ SQUARE = 12  # pixels, width of a bit in a rendered frame
 class SmallTask(gymnasium.Env[dict[str, Any], Any]):
     """A goal environment with a sparse reward, -1 or 0, and a limit on its steps.
 
-    A subclass defines the spaces and `draw`, `move`, `observe`, `compute_success` and `picture`. The info of reset and
-    step holds `is_success`.
+    A subclass defines the spaces and `draw`, `next_state`, `observe`, `compute_success` and `picture`. The info of reset
+    and step holds `is_success`.
 
     max_steps: an episode is truncated after this many.
     render_mode: None or "rgb_array".
@@ -55,7 +55,7 @@ class SmallTask(gymnasium.Env[dict[str, Any], Any]):
         """Return a first state and a goal: at random, or as given."""
         raise NotImplementedError
 
-    def move(self, state: Array, action: Any) -> Array:
+    def next_state(self, state: Array, action: Any) -> Array:
         """Return the state one step later, a new array."""
         raise NotImplementedError
 
@@ -98,7 +98,7 @@ class SmallTask(gymnasium.Env[dict[str, Any], Any]):
             raise ShapeError(
                 f"Expected shape {self.action_space.shape} for an action of {self.name}, got {np.shape(action)}."
             )
-        self._state = self.move(self._state, action)
+        self._state = self.next_state(self._state, action)
         self._steps += 1
         observation, info = self._observe(self._state)
         reward = self.compute_reward(observation["achieved_goal"], observation["desired_goal"])
@@ -176,7 +176,7 @@ class PointReach(SmallTask):
         position = drawn[0] if start is None else start
         return np.concatenate([position, np.zeros(2, np.float32)]), drawn[1] if goal is None else goal.copy()
 
-    def move(self, state: Array, action: Array) -> Array:
+    def next_state(self, state: Array, action: Array) -> Array:
         """Return the state (..., 4) one step later: first the velocity changes, then the position. Both are clipped."""
         acceleration = np.clip(np.asarray(action, np.float32), -1.0, 1.0) * (self.action_scale * self.dt)
         velocity = np.clip(state[..., 2:] + acceleration, -self.max_speed, self.max_speed)
@@ -272,7 +272,7 @@ class BitFlipping(SmallTask):
             if (state != desired).any() or (start is not None and goal is not None):
                 return state, desired
 
-    def move(self, state: Array, action: Any) -> Array:
+    def next_state(self, state: Array, action: Any) -> Array:
         """Return the bits with some of them flipped."""
         if self.continuous:
             return state ^ (np.asarray(action) > 0)
