@@ -195,15 +195,11 @@ def read_lines(path: Path, starts: Iterable[int] | None = None) -> Iterator[tupl
                 return
             while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
                 line, is_whole = file.readline(_LONGEST_LINE), False
-            yield start, _parse_line(line, path) if is_whole else None
-
-
-def _parse_line(line: bytes, path: Path) -> dict[str, Any] | None:
-    try:
-        record = parse_json(line, str(path))
-    except FileError:
-        return None
-    return record if isinstance(record, dict) else None
+            record = None
+            if is_whole:
+                with suppress(FileError):
+                    record = parse_json(line, str(path))
+            yield start, record if isinstance(record, dict) else None
 
 
 def json_lines(records: Iterable[Mapping[str, Any]]) -> str:

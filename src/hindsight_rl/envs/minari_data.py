@@ -54,8 +54,20 @@ def read_episodes(name: str, spec: GoalSpec, info_keys: Sequence[str] = ()) -> l
     found = {"episodes": len(episodes), "steps": sum(map(len, episodes))}
     if wrong := [f"{count} {kind}" for kind, count in found.items() if metadata[f"total_{kind}"] != count]:
         raise FileError(f"The data set {name!r} has {' and '.join(wrong)}, but its description has other numbers.")
-    _warn_of_bounds(name, episodes, spec)
+    outside = [key for key, part in _parts(spec) if any(_is_outside(getattr(each, key), part) for each in episodes)]
+    if outside:
+        warnings.warn(
+            f"The data set {name!r} has values outside the bounds of the spaces: {', '.join(outside)}. It may be damaged, "
+            f"or of another version of the environment.",
+            UserWarning,
+            stacklevel=2,
+        )
     return episodes
+
+
+def _parts(spec: GoalSpec) -> Iterator[tuple[str, ArraySpec]]:
+    """Yield the keys of an observation with their arrays."""
+    return zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True)
 
 
 def write_episodes(name: str, environment: Environment, episodes: Sequence[Episode], author: str) -> None:
@@ -175,8 +187,7 @@ def _episode(data: Any, spec: GoalSpec, info_keys: Sequence[str], number: int) -
     ends = np.flatnonzero(terminated | truncated).tolist()
     if not steps or ends != [steps - 1]:
         raise ValueError(f"expected one end, after the last of its {steps} steps, but it ends after the steps {ends}.")
-    parts = dict(zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True))
-    rows = {key: _values(data.observations[key], key, steps + 1, part) for key, part in parts.items()}
+    rows = {key: _values(data.observations[key], key, steps + 1, part) for key, part in _parts(spec)}
     infos = data.infos or {}
     return Episode(
         rows["observation"],
@@ -231,19 +242,6 @@ def _is_outside(array: Array, part: ArraySpec) -> bool:
     margin = MARGIN * np.maximum(1, np.maximum(np.abs(low), np.abs(high))) if np.dtype(part.dtype).kind == "f" else 0
     flat = array.reshape(len(array), -1)
     return bool(((flat < low - margin) | (flat > high + margin)).any())
-
-
-def _warn_of_bounds(name: str, episodes: Sequence[Episode], spec: GoalSpec) -> None:
-    """Warn of observations and goals outside the bounds of their spaces. Actions are refused when they are stored."""
-    parts = zip(OBSERVATION_KEYS, (spec.observation, spec.goal, spec.goal), strict=True)
-    outside = [key for key, part in parts if any(_is_outside(getattr(each, key), part) for each in episodes)]
-    if outside:
-        warnings.warn(
-            f"The data set {name!r} has values outside the bounds of the spaces: {', '.join(outside)}. It may be damaged, "
-            f"or of another version of the environment.",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _buffer(episode: Episode) -> Any:
