@@ -10,7 +10,8 @@ import json
 import shlex
 import sysconfig
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -143,6 +144,18 @@ def install_line(extra: str) -> str:
     constraints = source / "constraints.txt" if source else None
     options = f"-c {shlex.quote(str(constraints))} " if constraints and constraints.exists() else ""
     return f'pip install {options}"{source or DISTRIBUTION}{f"[{extra}]" if extra else ""}"'
+
+
+@contextmanager
+def needs_extra(extra: str, sentence: str) -> Iterator[None]:
+    """Raise MissingExtraError if an import within it fails.
+
+    sentence: says what is needed; the command that installs the extra follows.
+    """
+    try:
+        yield
+    except ImportError as problem:
+        raise MissingExtraError(f"{sentence}: {install_line(extra)}") from problem
 
 
 def missing_extra(command: str, problem: ModuleNotFoundError) -> MissingExtraError:

@@ -17,6 +17,7 @@ from .agents.observation import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
+from .envs.goal_env import EnvSource
 from .errors import HindsightError, OptionError, RunFolderError
 from .options import Settings
 from .records import Array, Episode, GoalSpec
@@ -24,7 +25,7 @@ from .replay.rows import true_or_false, whole_number
 from .rollout.episode_sources import Source
 from .seeds import UNSEEN_SEED
 from .storage import as_path
-from .training.assemble import Environment, assemble, assemble_saved, found_nothing_yet
+from .training.assemble import assemble, assemble_saved, found_nothing_yet
 from .training.counts import Counts
 from .training.evaluate import Evaluation, evaluate
 from .training.events import EpisodesStored
@@ -51,7 +52,7 @@ class HER:
 
     def __init__(
         self,
-        env: Environment | None,
+        env: EnvSource | None,
         agent: str | None = None,
         recipe: str | Path | None = None,
         *,
@@ -175,7 +176,7 @@ class HER:
             self.saved_model().write(path_or_file)
 
     @classmethod
-    def load(cls, path_or_file: str | Path | BinaryIO, env: Environment | None = None, **overrides: Any) -> Self:
+    def load(cls, path_or_file: str | Path | BinaryIO, env: EnvSource | None = None, **overrides: Any) -> Self:
         """Return a model from a policy file, from the best policy of a run folder, or from an open binary file.
 
         env: for learning and evaluating. Default: the registered environment that it was trained on. Predicting needs none.

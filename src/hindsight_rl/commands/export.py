@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..agents.networks import Network, actor_architecture
 from ..agents.policy import PolicySpec, PolicyWeights
-from ..errors import MissingExtraError, OptionError, install_line
+from ..errors import OptionError, needs_extra
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..storage import save_bytes
 from ..task_structure.subgoals import TASK
@@ -106,10 +106,8 @@ def export_onnx(saved: SavedModel, path: Path) -> None:
     """
     module, example = _module_and_example(saved)
     n_rows = torch.export.Dim("rows")
-    try:
+    with needs_extra("onnx", "ONNX export needs onnx and onnxscript"):
         import onnxscript  # noqa: F401 - torch needs it, but fails late and with a long message
-    except ImportError:
-        raise MissingExtraError(f"ONNX export needs onnx and onnxscript: {install_line('onnx')}") from None
     with _silence():
         program: Any = torch.onnx.export(
             module,

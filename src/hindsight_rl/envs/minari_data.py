@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..errors import FileError, HindsightError, MissingExtraError, OptionError, install_line
+from ..errors import FileError, HindsightError, MissingExtraError, OptionError, needs_extra
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, Episode, GoalSpec
 from .goal_functions import SUCCESS_KEYS, read_success
 from .minari_files import OURS, add_episode, check_files, mark_as_written
@@ -136,11 +136,9 @@ def _spaces_of(environment: Environment) -> dict[str, Any]:
 
 
 def _minari() -> Any:
-    try:
+    with needs_extra("minari", "Data sets need minari and h5py"):
         import h5py  # noqa: F401
         import minari
-    except ImportError as problem:
-        raise MissingExtraError(f"Data sets need minari ({problem}): {install_line('minari')}") from None
     return minari
 
 

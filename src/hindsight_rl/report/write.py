@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingExtraError, RunFolderError, install_line
+from ..errors import RunFolderError, needs_extra
 from ..storage import save_bytes, write_csv
 from .comparison import comparison_page, comparison_text
 from .page import Page, link, run_page
@@ -188,10 +188,8 @@ def _common_folder(folders: Sequence[Path]) -> Path:
 
 
 def _plotly_script() -> str:
-    try:
+    with needs_extra("report", "A report needs plotly"):
         from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise MissingExtraError(f"A report needs plotly: {install_line('report')}") from None
     return str(get_plotlyjs())
 
 

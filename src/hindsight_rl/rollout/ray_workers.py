@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any, ClassVar
 
-from ..errors import MissingExtraError, OptionError, WorkerError, install_line
+from ..errors import OptionError, WorkerError, needs_extra
 from .collect import Collector, Job, RolloutSetup
 from .workers import JobResult, Worker, run_job
 
@@ -134,10 +134,8 @@ def connect(workers: int, address: str | None) -> tuple[ModuleType, bool]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if "ray" not in sys.modules:  # Ray reads the variable when it is imported
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-    try:
+    with needs_extra("ray", "engine='ray' needs Ray"):
         import ray
-    except ImportError:
-        raise MissingExtraError(f"engine='ray' needs Ray: {install_line('ray')}") from None
     if ray.is_initialized():
         return ray, False
     try:

@@ -12,7 +12,7 @@ from ..agents.policy import Policy
 from ..envs.goal_env import APT_GL
 from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment
-from ..errors import GoalEnvError, MissingExtraError, OptionError, install_line
+from ..errors import GoalEnvError, OptionError, needs_extra
 from ..records import Array, Episode
 from ..seeds import EVALUATION, environment_seed
 from .collect import PolicyActor, play_episode
@@ -109,10 +109,8 @@ def play_with_video(
 
 def captioned(frame: Array, caption: str, success: bool | None) -> Any:
     """Return a frame as a Pillow image, with the caption and the success on a strip above it."""
-    try:
+    with needs_extra("train", "A video needs Pillow"):
         from PIL import Image, ImageDraw, ImageFont
-    except ImportError:
-        raise MissingExtraError(f"A video needs Pillow: {install_line('train')}") from None
     picture = Image.fromarray(frame)
     size = max(10, picture.height // 24)
     height = 2 * size - size % 2  # even, as .mp4 requires
@@ -126,9 +124,7 @@ def captioned(frame: Array, caption: str, success: bool | None) -> Any:
 
 
 def _mp4_writer(path: Path, frames_per_second: int) -> Any:
-    try:
+    with needs_extra("video", "Writing .mp4 needs ffmpeg. Name a .gif file, or"):
         import imageio.v2
         import imageio_ffmpeg  # noqa: F401  (imageio finds it, but does not say how to install it)
-    except ImportError:
-        raise MissingExtraError(f"Writing .mp4 needs ffmpeg. Name a .gif file, or: {install_line('video')}") from None
     return imageio.v2.get_writer(path, fps=frames_per_second, macro_block_size=2)

@@ -16,11 +16,12 @@ import numpy as np
 from ..agents import Agent, make_agent
 from ..agents.policy import PolicySpec
 from ..envs.check import CheckReport, check_goal_env
-from ..envs.goal_env import change_of, close_env, make_goal_env, read_spec, resets_exactly
+from ..envs.goal_env import EnvSource, change_of, close_env, make_goal_env, read_spec, resets_exactly
 from ..envs.goal_functions import reward_function, success_function, terminated_function
 from ..envs.minari_data import read_episodes
+from ..envs.random_play import Environment
 from ..envs.wrappers import StepCounter
-from ..errors import FileError, GoalEnvError, MissingExtraError, OptionError, install_line
+from ..errors import FileError, GoalEnvError, OptionError, needs_extra
 from ..options import STRUCTURE, ReplayOptions, Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec
@@ -40,9 +41,7 @@ if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
     from .structure_search import StructureSearch
     from .trainer import Trainer
 
-GoalEnv = gymnasium.Env[Any, Any]
 T = TypeVar("T")
-Environment = str | Callable[..., GoalEnv] | GoalEnv
 
 
 class Assembly:
@@ -56,8 +55,8 @@ class Assembly:
 
     def __init__(
         self,
-        env: Environment | None,
-        environment: GoalEnv | None,
+        env: EnvSource | None,
+        environment: Environment | None,
         spec: GoalSpec,
         settings: Settings,
         resolve: Callable[[Found], Settings] | None = None,
@@ -77,10 +76,10 @@ class Assembly:
         self._env, self._training = env, environment
         self.check_report: CheckReport | None = None
         self.check_steps = 0
-        self._found: dict[Callable[[GoalEnv], Any], Any] = {}
+        self._found: dict[Callable[[Environment], Any], Any] = {}
 
     @property
-    def environment(self) -> GoalEnv:
+    def environment(self) -> Environment:
         """The environment for training. It is made at first use, and again after `close`."""
         if self._training is None:
             self._training = self._make()
@@ -93,12 +92,10 @@ class Assembly:
         is_known = scale is not None and not self.settings.replay.extra_reward
         low, high = UNIT_RANGE if is_known else (-np.inf, np.inf)
         spec = replace(self.spec, reward_low=low, reward_high=high)  # buffers convert rewards
-        try:
+        with needs_extra("train", "training needs torch"):
             agent = make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(AGENT), stored)
-            agent.reward_scale = scale
-            return agent
-        except ModuleNotFoundError as problem:
-            raise MissingExtraError(f"training needs torch ({problem}): {install_line('train')}") from None
+        agent.reward_scale = scale
+        return agent
 
     def buffers(self, policy: PolicySpec) -> tuple[HindsightBuffer, Demonstrations | None]:
         """Return a new buffer, and the demonstrations if the settings name any. policy: names the subgoals.
@@ -173,7 +170,7 @@ class Assembly:
             subgoals=policy.subgoals,
         )
 
-    def _find(self, find: Callable[[GoalEnv], T]) -> T:
+    def _find(self, find: Callable[[Environment], T]) -> T:
         """Return what a function finds by playing the environment. It plays once, and its steps are counted."""
         if find not in self._found:
             counter = StepCounter(self.environment)
@@ -249,10 +246,10 @@ class Assembly:
             self._found.clear()
 
     @property
-    def _given(self) -> Environment:
+    def _given(self) -> EnvSource:
         return environment_id(self.spec) if self._env is None else self._env
 
-    def _make(self) -> GoalEnv:
+    def _make(self) -> Environment:
         made = _make_environment(self._given, self.settings)
         counter = StepCounter(made)
         found = read_spec(counter)
@@ -272,7 +269,7 @@ class Assembly:
 
 
 def assemble(
-    env: Environment, agent: str | None, recipe: str | Path | None, options: Mapping[str, Any], check: bool = True
+    env: EnvSource, agent: str | None, recipe: str | Path | None, options: Mapping[str, Any], check: bool = True
 ) -> Assembly:
     """Resolve the settings of a new run on an environment.
 
@@ -318,7 +315,7 @@ def assemble(
         return assembly
 
 
-def _recipe_of(environment: GoalEnv, spec: GoalSpec, env_options: Mapping[str, Any]) -> Recipe:
+def _recipe_of(environment: Environment, spec: GoalSpec, env_options: Mapping[str, Any]) -> Recipe:
     """Return the recipe for an environment that was not given by its id.
 
     If its task may be another than that of the id, it is the default. A warning names the recipe that was not chosen.
@@ -336,7 +333,7 @@ def _recipe_of(environment: GoalEnv, spec: GoalSpec, env_options: Mapping[str, A
     return recipe
 
 
-def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:
+def _check(environment: Environment, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:
     """Check an environment with the options that say what it needs. Raises GoalEnvError if there is an error."""
     known = (recipe.options if recipe else {}) | dict(options)
     needs = {name: known[name] for name in ("max_episode_steps", "info_keys", "reward") if name in known}
@@ -346,7 +343,7 @@ def _check(environment: GoalEnv, recipe: Recipe | None, options: Mapping[str, An
     return report
 
 
-def assemble_saved(env: Environment | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:
+def assemble_saved(env: EnvSource | None, saved: SavedModel, options: Mapping[str, Any]) -> Assembly:
     """Go on from a saved model, with its settings, but without the processes of workers="auto".
 
     options: change some of the settings.
@@ -383,7 +380,7 @@ def found_nothing_yet(saved: SavedModel) -> bool:
 
 
 @contextmanager
-def _closed_on_error(environment: GoalEnv, given: Environment) -> Iterator[None]:
+def _closed_on_error(environment: Environment, given: EnvSource) -> Iterator[None]:
     """Close an environment that was made here if the block raises."""
     try:
         yield
@@ -393,7 +390,7 @@ def _closed_on_error(environment: GoalEnv, given: Environment) -> Iterator[None]
         raise
 
 
-def _make_environment(env: Environment, settings: Settings) -> GoalEnv:
+def _make_environment(env: EnvSource, settings: Settings) -> Environment:
     rollout = settings.rollout
     return make_goal_env(env, None, rollout.env_arguments, rollout.observation_keys, settings.replay.reward)
 
