@@ -230,7 +230,7 @@ def terminated_function(env: Environment) -> GoalFunction | None:
     reached (Fetch, Hand, mazes with continuing_task). Then no goal ends an episode. If it is wrong for a batch of goals, it
     is called for each goal. The environment is reset.
     """
-    return find_terminated(env, sample_goals(env))[0] if own_function(env, "compute_terminated") else None
+    return find_flag(env, sample_goals(env), "terminated")[0] if own_function(env, "compute_terminated") else None
 
 
 def success_function(env: Environment) -> GoalFunction | None:
@@ -238,7 +238,7 @@ def success_function(env: Environment) -> GoalFunction | None:
 
     `compute_success` takes (achieved_goal, desired_goal), or info besides.
     """
-    return find_success(env, sample_goals(env))[0] if own_function(env, "compute_success") else None
+    return find_flag(env, sample_goals(env), "success")[0] if own_function(env, "compute_success") else None
 
 
 def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, str]:
@@ -255,35 +255,32 @@ def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, s
     return trial.goal_function(name)
 
 
-def find_terminated(env: Environment, samples: SampleGoals) -> tuple[GoalFunction | None, str]:
-    """Return the function of `terminated_function`, and what is wrong with the environment's own ("" if nothing)."""
-    return _find_flag(own_function(env, "compute_terminated"), samples, samples.terminated, "terminated")
-
-
-def find_success(env: Environment, samples: SampleGoals) -> tuple[GoalFunction | None, str]:
-    """Return the function of `success_function`, and what is wrong with the environment's own ("" if nothing)."""
-    found: Any = own_function(env, "compute_success")
-    compute = found
-    with contextlib.suppress(ValueError):  # functions without a signature
-        if found and len(inspect.signature(found).parameters) == 2:
-            compute = lambda achieved, desired, info: found(achieved, desired)  # noqa: E731
-    return _find_flag(compute, samples, read_success(samples.step_info), "success")
-
-
-def _find_flag(
-    compute: Function | None, samples: SampleGoals, of_step: bool | None, word: str
+def find_flag(
+    env: Environment, samples: SampleGoals, word: Literal["terminated", "success"]
 ) -> tuple[GoalFunction | None, str]:
-    """Return a function with truth values, and what is wrong with it. of_step: the value of the step; None: unknown."""
+    """Return `compute_terminated` or `compute_success`, and what is wrong with the environment's own ("" if nothing).
+
+    It takes (achieved_goal, desired_goal), or info besides.
+    """
     name = f"compute_{word}"
-    if compute is None:
+    if (compute := own_function(env, name)) is None:
         return None, ""
+    of_step = samples.terminated if word == "terminated" else read_success(samples.step_info)
     try:
-        trial = Trial(compute, samples, is_flag=True)
+        trial = Trial(_with_info(compute), samples, is_flag=True)
     except Exception as problem:
         return None, f"{name} failed, so it is not used ({describe_failure(problem)})."
     if of_step is not None and trial.values[0] != of_step:
         return None, f"{name} contradicts a step with {word}={of_step}, so it is not used."
     return trial.goal_function(name) if (trial.values > 0).any() else (None, "")
+
+
+def _with_info(function: Callable[..., Any]) -> Function:
+    """Return a function that accepts an info too, for one that does not."""
+    with contextlib.suppress(ValueError):  # functions without a signature
+        if len(inspect.signature(function).parameters) == 2:
+            return lambda achieved, desired, info: function(achieved, desired)
+    return function
 
 
 class Trial:

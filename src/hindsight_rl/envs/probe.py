@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
 from ..records.definitions import LARGEST_GOAL
-from .goal_functions import GoalFunction, find_reward, find_success, find_terminated, read_success, sample_goals
+from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .random_play import Environment, RandomEpisode, play, play_actions, random_actions
 
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
@@ -125,8 +125,8 @@ class Probe:
         self.search: list[RandomEpisode] = []
         self.starts: list[RandomEpisode] = []
         self.reward, self.reward_fault = find_reward(env, samples)
-        self.terminated, self.terminated_fault = find_terminated(env, samples)
-        self.success, self.success_fault = find_success(env, samples)
+        self.terminated, self.terminated_fault = find_flag(env, samples, "terminated")
+        self.success, self.success_fault = find_flag(env, samples, "success")
         self._correct_reward_range()
         self.goal_setter = find_goal_setter(env)
         self._search_success()
