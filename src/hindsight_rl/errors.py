@@ -20,7 +20,7 @@ DISTRIBUTION = "hindsight-rl"
 OF_TRAIN = frozenset({"torch", "rich", "PIL", "jinja2", "plotly", "matplotlib"})  # modules that this extra installs
 ONLY_REPORT = frozenset({"report", "compare"})  # commands for which the smaller extra `report` is enough
 LONGEST_MESSAGE = 4_000  # characters
-LONGEST_NAME = 200  # characters of a name whose nearest names are looked for; a file of somebody else may have any
+LONGEST_TYPED_NAME = 200  # characters of a name whose nearest names are looked for; a file of somebody else may have any
 
 
 class HindsightError(Exception):
@@ -123,7 +123,7 @@ def origin(problem: BaseException) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the most similar names as the end of a sentence: " Did you mean 'a' or 'b'?", or "" if none is similar."""
-    if len(name) > LONGEST_NAME:
+    if len(name) > LONGEST_TYPED_NAME:
         return ""
     known = list(known)
     lowered = {k.lower(): k for k in known}

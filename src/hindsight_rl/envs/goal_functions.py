@@ -25,7 +25,7 @@ from ..records import Array
 from .random_play import Environment, describe_failure, name_of, numeric_info, random_actions, random_state_kept, step
 
 SUCCESS_KEYS = ("is_success", "success")  # of an info, the first that is there
-REQUIRED = [0, 2]  # rows of sample goals that every function must answer for
+REQUIRED_ROWS = [0, 2]  # rows of sample goals that every function must answer for
 N_OBSERVED = 3  # rows of sample goals that the environment returned
 LEADING_SHAPES = ((), (1,), (8,), (4, 8))
 RTOL, ATOL = 1e-4, 1e-5  # batches may round differently; both beside the size of the values
@@ -248,7 +248,7 @@ def find_reward(env: Environment, samples: SampleGoals) -> tuple[GoalFunction, s
         trial, again = (Trial(compute, samples) for _ in range(2))
     except Exception as problem:
         raise GoalEnvError(f"{name} failed ({describe_failure(problem)}).") from problem
-    if not np.isfinite(trial.values[REQUIRED]).all():
+    if not np.isfinite(trial.values[REQUIRED_ROWS]).all():
         raise GoalEnvError(f"{name} must return finite rewards, got {trial.values[:N_OBSERVED].tolist()}.")
     if not np.array_equal(trial.values, again.values, equal_nan=True):
         raise GoalEnvError(f"{name} returns other rewards on a second call. It must not be random.")
@@ -306,7 +306,7 @@ class Trial:
         try:
             value = self.form.call(self.function, *self.samples.goals([row]))[0]
         except Exception:  # goals that were made up may lie off a grid, or not in a table
-            if row in REQUIRED:
+            if row in REQUIRED_ROWS:
                 raise
             return np.nan
         return float(value != 0) if self.is_flag else float(value)
@@ -337,7 +337,7 @@ class Trial:
 
     def _needs_float64(self) -> bool:
         """Return whether the function fails for goals of the environment after they were rounded to float32."""
-        achieved, desired, info = self.samples.goals(REQUIRED)
+        achieved, desired, info = self.samples.goals(REQUIRED_ROWS)
         if desired.dtype.kind != "f":
             return False
         achieved, desired = (goal.astype(np.float32).astype(goal.dtype) for goal in (achieved, desired))

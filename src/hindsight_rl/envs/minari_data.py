@@ -23,7 +23,7 @@ from .goal_functions import SUCCESS_KEYS, read_success
 from .minari_files import OURS, add_episode, check_files, mark_as_written
 from .random_play import Environment
 
-MARGIN = 1e-4  # by which a float may be outside its bounds, relative to them
+BOUNDS_MARGIN = 1e-4  # by which a float may be outside its bounds, relative to them
 MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, MemoryError)
 
 
@@ -237,7 +237,7 @@ def _of_steps(values: Any, key: str, steps: int) -> Array:
 def _is_outside(array: Array, part: ArraySpec) -> bool:
     """Return whether values are outside the bounds of their space. Floats have a small margin, for rounding."""
     low, high = np.asarray(part.low), np.asarray(part.high)
-    margin = MARGIN * np.maximum(1, np.maximum(np.abs(low), np.abs(high))) if np.dtype(part.dtype).kind == "f" else 0
+    margin = BOUNDS_MARGIN * np.maximum(1, np.maximum(np.abs(low), np.abs(high))) if np.dtype(part.dtype).kind == "f" else 0
     flat = array.reshape(len(array), -1)
     return bool(((flat < low - margin) | (flat > high + margin)).any())
 

@@ -25,7 +25,7 @@ OURS = "hindsight_rl"  # the entry of the description that holds the checksum
 SMALLEST_EPISODE = 100  # bytes that an episode takes in a file at least, with all its names
 SMALLEST_OBJECT = 50  # bytes that an array or a group takes in a file at least
 COMPRESSION = 1_100  # bytes that a byte of a compressed array can hold: deflate reaches 1,032
-ALWAYS_ALLOWED = 100_000  # bytes that arrays may have without being in the file: HDF5 fills what was not written
+LARGEST_UNWRITTEN = 100_000  # bytes that arrays may have without being in the file: HDF5 fills what was not written
 
 
 def add_episode(digest: Any, data: Any) -> None:
@@ -107,7 +107,7 @@ def _check_arrays(file: Any, size: int, path: str) -> None:
         missing += max(0, array.nbytes - array.id.get_storage_size() * (COMPRESSION if is_compressed else 1))
         if number * SMALLEST_OBJECT > size:
             raise FileError(f"{path} is damaged: it has the same arrays many times")
-        if missing > ALWAYS_ALLOWED:
+        if missing > LARGEST_UNWRITTEN:
             raise FileError(f"{path} is damaged: its arrays would have {missing:,} bytes more than the file holds")
         needed += array.nbytes if array.dtype.kind != "O" else _bytes_of_texts(array, free)
         if needed > free:

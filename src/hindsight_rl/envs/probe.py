@@ -26,8 +26,8 @@ MOST_REPEATS = 10  # of an action during the search, so that the environment mov
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
-MIN_VALUES = 4  # of a dimension of the goal; with fewer, a column that is constant in each episode may look like its copy
-RTOL = 1e-4  # of the range of a column, which an environment may round
+FEWEST_GOALS = 4  # of a dimension of the goal; with fewer, a column that is constant in each episode may look like its copy
+COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
 
 
 class GoalSetter(NamedTuple):
@@ -351,7 +351,7 @@ def columns_with_goals(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
         goal, gap = desired[:, k], (desired - achieved)[:, k]
         if n_values > 1 and gap.any():
             is_held |= (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
-        if n_values >= MIN_VALUES and gap.any():
+        if n_values >= FEWEST_GOALS and gap.any():
             is_held |= _are_copies(seen, goal)
     return tuple(np.flatnonzero(is_held).tolist())
 
@@ -361,4 +361,4 @@ def _are_copies(columns: Array, values: Array) -> Array:
     values, columns = (part.astype(np.float64) - part.mean(0, np.float64) for part in (values, columns))
     scale = values @ columns / (values @ values)
     error, size = np.abs(values[:, None] * scale - columns).max(0), np.ptp(columns, axis=0)
-    return np.asarray((error <= RTOL * size) & (size > 0))
+    return np.asarray((error <= COPY_RTOL * size) & (size > 0))
