@@ -32,8 +32,16 @@ from ..replay.kernels import copy_records
 from ..replay.priorities import SMALLEST_ERROR, ErrorPriorities
 from ..replay.rows import as_array, as_bytes, whole_number
 from ..storage import load_arrays, save_arrays
-from .cpprb_fields import MissingFieldError, as_count, as_shape, as_steps, step_fields
-from .cpprb_goals import EpisodeRelabelling, GoalFunction, RewardFunction
+from .cpprb_episode import (
+    EpisodeRelabelling,
+    GoalFunction,
+    MissingFieldError,
+    RewardFunction,
+    as_count,
+    as_shape,
+    as_steps,
+    step_fields,
+)
 
 KIND = "cpprb buffer"
 MOST_STEPS = 2**62  # in all episodes so far: their numbers are int64

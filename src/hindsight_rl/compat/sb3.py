@@ -44,19 +44,23 @@ from ..records import OBSERVATION_KEYS, Array
 from ..replay.buffer import HindsightBuffer
 from ..replay.rows import whole_number
 from ..storage import load_arrays, save_arrays
-from .sb3_arrays import StorageArrays
 from .sb3_convert import (
     KEY_TO_GOAL_STRATEGY,
+    STEP_NUMBER,
     BatchesAhead,
+    EnvReward,
     GoalSelectionStrategy,
+    GoalVecNormalize,
+    StorageArrays,
     as_box,
     as_stored_actions,
+    as_vec_env,
     check_observation_space,
     find_strategy,
     split_env,
+    time_limit,
     to_samples,
 )
-from .sb3_envs import STEP_NUMBER, EnvReward, GoalVecNormalize, as_vec_env, time_limit
 
 __all__ = [
     "KEY_TO_GOAL_STRATEGY",

@@ -1,9 +1,10 @@
-"""Conversion of Stable-Baselines3's arguments, spaces and samples."""
+"""What Stable-Baselines3 passes and expects: environments, spaces, samples, and the layout of its storage."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -12,12 +13,24 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
-from ..errors import GoalEnvError, UnknownNameError, nearest
+from ..errors import FileError, GoalEnvError, OptionError, UnknownNameError, nearest
 from ..records import OBSERVATION_KEYS, Array, Batch
 from ..replay.buffer import HindsightBuffer
-from .sb3_envs import as_vec_env
+
+MOST_AHEAD = 8  # more batches at once save little time
+STEP_NUMBER = "number"  # the info key under which a step's number is stored, if infos are kept
+# Array: its values for an episode with T + 1 rows, of length 0 while open.
+VALUES: dict[str, Callable[[Array, int], Any]] = {
+    "observations": lambda rows, length: rows[:-1],
+    "next_observations": lambda rows, length: rows[1:],
+    "actions": lambda rows, length: rows["action"][:-1],
+    "rewards": lambda rows, length: rows["reward"][:-1],
+    "dones": lambda rows, length: np.arange(1, len(rows)) == length,
+    "timeouts": lambda rows, length: (np.arange(1, len(rows)) == length) & ~rows["terminated"][:-1],
+    "ep_length": lambda rows, length: np.int64(length),
+}
 
 
 class GoalSelectionStrategy(StrEnum):
@@ -29,7 +42,6 @@ class GoalSelectionStrategy(StrEnum):
     RANDOM = "random"
 
 
-MOST_AHEAD = 8  # more batches at once save little time
 KEY_TO_GOAL_STRATEGY = {strategy.value: strategy for strategy in GoalSelectionStrategy}
 
 
@@ -147,3 +159,160 @@ def to_samples(
     if batch.discount is None:
         return samples
     return samples._replace(discounts=tensor(batch.discount[:, None].astype(np.float32)))
+
+
+class GoalVecNormalize(VecNormalize):
+    """VecNormalize with one set of statistics for achieved and desired goals, since relabelling exchanges them.
+
+    Raises OptionError if only one of the two is normalized.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.norm_obs:
+            return
+        normalized = [key for key in OBSERVATION_KEYS[1:] if key in self.obs_rms]
+        if len(normalized) == 1:
+            raise OptionError(f"`norm_obs_keys` has {normalized[0]} only. Normalize both goals, or none.")
+        if normalized:
+            self.obs_rms["desired_goal"] = self.obs_rms["achieved_goal"]
+
+
+class EnvReward:
+    """Compute rewards with the `compute_reward` of an SB3 environment.
+
+    env: the environment; set it before a call.
+    keep_infos: pass `compute_reward` the info of each step; otherwise it gets empty dicts, as in SB3.
+    """
+
+    def __init__(self, keep_infos: bool) -> None:
+        self.env: VecEnv | None = None
+        self.keep_infos = keep_infos
+        self.infos: dict[int, dict[str, Any]] = {}  # by step number
+        self.is_scalar = False  # whether `compute_reward` takes one goal at a time
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: everything but the environment, as in SB3."""
+        return vars(self) | {"env": None}
+
+    def __call__(self, achieved_goal: Array, goal: Array, info: Mapping[str, Array]) -> Array:
+        """Return the rewards, (B,). achieved_goal, goal: (B, ...). Raises GoalEnvError without an environment."""
+        infos: list[dict[str, Any]] = [{}] * len(goal)
+        if self.keep_infos:
+            infos = [dict(self.infos[number]) for number in info[STEP_NUMBER].astype(np.int64).tolist()]
+        if not self.is_scalar:
+            reward = np.asarray(self._compute(achieved_goal, goal, infos))
+            if reward.size == len(goal):
+                return reward.reshape(len(goal))
+            if reward.size != 1:
+                return reward  # of a wrong shape, which the buffer reports
+            self.is_scalar = True
+            warnings.warn(
+                f"compute_reward returned one number for {len(goal)} goals. It is called for each goal now, which is slow. "
+                f"Let it take arrays with a leading axis and return one number for each goal.",
+                stacklevel=2,
+            )
+        rewards = [self._compute(*each) for each in zip(achieved_goal, goal, infos, strict=True)]
+        return np.array(rewards, np.float64).reshape(len(goal))
+
+    def _compute(self, achieved_goal: Array, goal: Array, info: Any) -> Any:
+        if self.env is None:
+            raise GoalEnvError("The buffer has no environment to compute rewards with. Call set_env(env).")
+        return self.env.env_method("compute_reward", achieved_goal, goal, info, indices=[0])[0]
+
+
+def as_vec_env(env: Any) -> VecEnv | None:
+    """Return `env` as a vector environment."""
+    return DummyVecEnv([lambda: env]) if isinstance(env, gymnasium.Env) else env
+
+
+def time_limit(env: VecEnv | None) -> int | None:
+    """Return the time limit that an environment was registered with, if it runs in this process."""
+    if env is None or not isinstance(env.unwrapped, DummyVecEnv):
+        return None
+    return getattr(env.unwrapped.envs[0].spec, "max_episode_steps", None)
+
+
+class StorageArrays:
+    """SB3's arrays, made on demand and read-only: (size, n_envs, ...), 0 where nothing is stored.
+
+    buffer: where the steps are stored.
+    types: shape and dtype per step of the observations, by key, and of the actions.
+
+    SB3 writes the step of environment i from call n of `add` to [n % size, i]. This object only keeps the number of each
+    stored step: n * n_envs + i. Call `update` after each change of the buffer.
+    """
+
+    def __init__(self, buffer: HindsightBuffer, types: Mapping[str, tuple[tuple[int, ...], Any]]) -> None:
+        self._buffer, self._types = buffer, {**types, "ep_length": ((), np.int64)}
+        self._n_envs = buffer.open_episodes.n_envs
+        self._size = buffer.timeline.capacity // self._n_envs
+        self.n_added = 0  # calls of `add`
+        self.starts = [0] * self._n_envs  # the call with which the open episode of each environment starts
+        self._episodes: deque[range] = deque()  # the step numbers of each finished episode, the oldest first
+
+    def next_numbers(self) -> range:
+        """Return the numbers of the steps that the next call of `add` brings, one per environment."""
+        return range(self.n_added * self._n_envs, (self.n_added + 1) * self._n_envs)
+
+    def update(self) -> list[int]:
+        """Note the episodes that ended in the last call of the buffer. Return the numbers of all evicted steps."""
+        for env, steps in self._buffer.open_episodes.closed:
+            self._episodes.append(self._numbers(self.starts[env] * self._n_envs + env, steps))
+            self.starts[env] += steps
+        evicted: list[int] = []
+        while len(self._episodes) > self._buffer.num_episodes:
+            evicted += self._episodes.popleft()
+        return evicted
+
+    def _numbers(self, first: int, steps: int) -> range:
+        return range(first, first + steps * self._n_envs, self._n_envs)
+
+    def array(self, name: str) -> Any:
+        """Return an array of SB3's; observations and next_observations are dicts of arrays."""
+        if name in ("observations", "next_observations"):
+            return {key: self._lay_out(name, key) for key in OBSERVATION_KEYS}
+        return self._lay_out(name, name)
+
+    def _lay_out(self, name: str, key: str) -> Array:
+        """Return (size, n_envs, ...). name: of VALUES. key: of an observation, else as name."""
+        shape, dtype = self._types.get(key, ((), np.float32))
+        out = np.zeros((self._size, self._n_envs, *shape), dtype)
+        for numbers, rows, length in self._stored_episodes():
+            call, env = np.divmod(numbers, self._n_envs)
+            is_shown, values = call >= max(0, self.n_added - self._size), VALUES[name](rows, length)
+            values = np.broadcast_to(values[key] if key in OBSERVATION_KEYS else values, (len(call), *shape))
+            out[call[is_shown] % self._size, env[is_shown]] = values[is_shown]
+        out.flags.writeable = False
+        return out
+
+    def _stored_episodes(self) -> Iterator[tuple[Array, Array, int]]:
+        """Yield step numbers, rows and length of the finished episodes, the oldest first, then of the open ones."""
+        timeline, open_episodes = self._buffer.timeline, self._buffer.open_episodes
+        for numbers, row in zip(self._episodes, self._first_rows(), strict=True):
+            yield np.array(numbers), timeline.rows[row : row + len(numbers) + 1], len(numbers)
+        for env, steps in enumerate(open_episodes.steps.tolist()):
+            numbers = self._numbers(self.starts[env] * self._n_envs + env, steps)
+            yield np.array(numbers, np.int64), open_episodes.rows[env, : steps + 1], 0
+
+    def _first_rows(self) -> Array:
+        """Return the first row of each finished episode, the oldest first."""
+        timeline = self._buffer.timeline
+        rows = timeline.live_rows()
+        rows = rows[timeline.steps_done[rows] == 0]
+        return np.roll(rows, -int(np.searchsorted(rows, timeline.oldest)))
+
+    def state(self) -> dict[str, Array]:
+        """Return what `load` needs beside the buffer's own state."""
+        counters = np.array([self.n_added, *self.starts], np.int64)
+        return {"sb3_counters": counters, "sb3_numbers": np.array([numbers[0] for numbers in self._episodes], np.int64)}
+
+    def load(self, state: Mapping[str, Array]) -> None:
+        """Take over the state that belongs to the contents of the buffer. Raises FileError if the two disagree."""
+        self.n_added, *self.starts = state["sb3_counters"].tolist()
+        first_numbers, steps_left = state["sb3_numbers"].tolist(), self._buffer.timeline.steps_left
+        expected = [self.n_added - steps for steps in self._buffer.open_episodes.steps.tolist()]
+        if self.starts != expected or len(first_numbers) != self._buffer.num_episodes:
+            raise FileError("The positions of the stored episodes do not fit them: the file is damaged.")
+        lengths = steps_left[self._first_rows()].tolist()
+        self._episodes = deque(map(self._numbers, first_numbers, lengths))
