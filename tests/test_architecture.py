@@ -44,6 +44,8 @@ MAY_NOT_IMPORT = {  # packages that a layer must not import
     "envs": {"torch", "numba", "mujoco"},
     "replay": {"torch", "gymnasium"},
     "agents.policy": {"torch"},
+    "agents.layout": {"torch"},
+    "agents.forward": {"torch"},
     "options": {"torch", "numba", "gymnasium"},
     "agents": {"gymnasium", "numba"},
     "rollout": {"torch", "numba"},

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self
 import numpy as np
 
 from .agents import Agent
-from .agents.observation import check_observation
+from .agents.layout import check_observation
 from .agents.policy import Exploration, Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport

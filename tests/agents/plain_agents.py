@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from hindsight_rl.agents.policy import layer_views
+from hindsight_rl.agents.forward import layer_views
 
 
 def make_mlp(sizes, layer_norm):

@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from hindsight_rl.agents.cloning import clone
-from hindsight_rl.agents.losses import deterministic_policy_loss, sample_squashed_gaussian, soft_policy_loss
+from hindsight_rl.agents.losses import clone, deterministic_policy_loss, sample_squashed_gaussian, soft_policy_loss
 from hindsight_rl.agents.preprocessor import Transitions
 from hindsight_rl.options import ActorCriticOptions
 

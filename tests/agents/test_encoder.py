@@ -5,9 +5,8 @@ import torch
 from plain_agents import make_mlp
 from torch import nn
 
-from hindsight_rl.agents.images import ImageEncoding, convolution_views, encode
+from hindsight_rl.agents.forward import ImageEncoding, convolution_views, encode, layer_views
 from hindsight_rl.agents.networks import Architecture, Network
-from hindsight_rl.agents.policy import layer_views
 
 IMAGE_SIZE = (7, 6)
 

@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hindsight_rl.agents.layout import Layout, Normalizer, RunningMoments
+from hindsight_rl.agents.layout import Layout
+from hindsight_rl.agents.preprocessor import Normalizer, RunningMoments
 from hindsight_rl.options.agent import InputOptions
 from hindsight_rl.records import ArraySpec, Episode
 

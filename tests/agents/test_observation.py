@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.agents.observation import check_observation
+from hindsight_rl.agents.layout import check_observation
 from hindsight_rl.errors import InputError, MissingKeyError, NonFiniteError, ShapeError
 from hindsight_rl.records import ArraySpec, GoalSpec
 

@@ -4,7 +4,8 @@ import sys
 import numpy as np
 import pytest
 
-from hindsight_rl.agents.policy import Exploration, Policy, PolicySpec, PolicyWeights, count_weights, layer_views
+from hindsight_rl.agents.forward import count_weights, layer_views
+from hindsight_rl.agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
 from hindsight_rl.errors import GoalEnvError, InputError
 from hindsight_rl.options import DDPGOptions, DQNOptions, SACOptions
 from hindsight_rl.records import ArraySpec, GoalSpec

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..options import AgentOptions
+from ..options import ActorCriticOptions, AgentOptions
 from ..records import GoalSpec, return_range
 from .policy import LOG_STD_RANGE
+from .preprocessor import Transitions
 
 Loss = Callable[[Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor]]  # of value, target and weight; and its gradient
 
@@ -214,3 +215,33 @@ def entropy_coefficient_gradient(log_density: Tensor, target_entropy: float) -> 
     The coefficient grows while the entropy is below its target.
     """
     return -(log_density.mean() + target_entropy).reshape(1)
+
+
+def clone(
+    batch: Transitions,
+    action: Tensor,
+    value: Tensor,
+    value_gradient: Tensor,
+    critic: Callable[[Tensor], Tensor],
+    options: ActorCriticOptions,
+) -> tuple[Tensor, Tensor]:
+    """Return `value` and its gradient with the loss of behaviour cloning subtracted, with a Q-filter (Nair et al. 2018).
+
+    The term is bc_weight * mean over the demonstrations of |action - demonstrated action|^2. With `q_filter` it is 0 where
+    the critic values the policy's action at least as much as the demonstrated one.
+
+    batch: the last n_demonstrations rows are demonstrations. Without any, value and gradient are returned as they are.
+    action: (B, A), of the policy. value: (B, 1) of these actions. value_gradient: (B, A), d sum(value) / d action.
+    critic: maps critic inputs (N, n) to values (N, 1), as `value` was computed.
+    """
+    n = batch.n_demonstrations
+    if not n or not options.bc_weight:
+        return value, value_gradient
+    difference = action[-n:] - batch.action[-n:]
+    weight = torch.full_like(value[-n:], options.bc_weight * len(value) / n)  # `value` is averaged over all rows
+    if options.q_filter:
+        weight *= critic(batch.critic_inputs[-n:]) > value[-n:]
+    value, value_gradient = value.clone(), value_gradient.clone()
+    value[-n:] -= weight * difference.square().sum(1, keepdim=True)
+    value_gradient[-n:] -= 2.0 * weight * difference
+    return value, value_gradient

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from ..errors import OptionError
 from ..options import ActorCriticOptions, DQNOptions, QRDQNOptions, TQCOptions
-from .images import ImageEncoding, convolution_views
-from .policy import LAYER_NORM_EPS, PolicySpec, count_weights, layer_views
+from .forward import LAYER_NORM_EPS, ImageEncoding, convolution_views, count_weights, layer_views
+from .policy import PolicySpec
 
 MOST_WEIGHTS = 1 << 28  # 1 GiB of float32; with targets, gradients and moments of Adam an agent needs about six times that
 

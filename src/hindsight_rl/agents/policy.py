@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -17,37 +15,15 @@ from ..records import ArraySpec, GoalSpec
 from ..records.probing import Probing
 from ..task_structure.subgoals import TASK, Subgoals
 from ..task_structure.waypoints import GOAL, Waypoints
-from .images import ImageEncoding, convolution_views, encode
+from .forward import ImageEncoding, convolution_views, count_weights, encode, layer_norm, layer_views
 from .layout import Layout
 
 Array = npt.NDArray[Any]
 PolicyKind = Literal["deterministic", "squashed_gaussian", "discrete"]
 Observed = tuple[Array, Array, Array]  # observation, achieved goal, desired goal
 
-LAYER_NORM_EPS = 1e-5
 LOG_STD_RANGE = (-20.0, 2.0)  # of a Gaussian policy, before squashing
 TANH_MARGIN = 1e-6  # the density of an action at a bound is taken this far inside it
-
-
-def layer_views(flat: Any, sizes: Sequence[int], n_members: int = 1) -> list[tuple[Any, Any]]:
-    """Return each layer's weight (n_members, outputs, inputs) and bias (n_members, outputs) as views of a flat vector.
-
-    The vector holds layer after layer, the weight before the bias.
-
-    flat: contiguous, (count_weights(sizes, n_members),), a NumPy array or a torch tensor.
-    sizes: of the input, the hidden layers and the output.
-    """
-    views, start = [], 0
-    for n_in, n_out in itertools.pairwise(sizes):
-        middle, stop = start + n_members * n_in * n_out, start + n_members * (n_in + 1) * n_out
-        views.append((flat[start:middle].reshape(n_members, n_out, n_in), flat[middle:stop].reshape(n_members, n_out)))
-        start = stop
-    return views
-
-
-def count_weights(sizes: Sequence[int], n_members: int = 1) -> int:
-    """Return the number of weights and biases of all layers and members."""
-    return n_members * sum((n_in + 1) * n_out for n_in, n_out in itertools.pairwise(sizes))
 
 
 @dataclass(frozen=True)
@@ -423,7 +399,7 @@ class Policy:
             x = np.dot(x, weight)
             x += bias
             if self.spec.layer_norm:
-                x = _layer_norm(x)
+                x = layer_norm(x)
             np.maximum(x, 0.0, out=x)
         weight, bias = self._layers[-1]
         return np.asarray(np.dot(x, weight) + bias)
@@ -432,14 +408,3 @@ class Policy:
         mean, log_std = output[..., : self._size], output[..., self._size :]
         low, high = LOG_STD_RANGE
         return mean, np.exp(np.minimum(np.maximum(log_std, low), high))  # np.clip takes several times as long
-
-
-def _layer_norm(x: Array) -> Array:
-    x = x - _mean(x)
-    return np.asarray(x / np.sqrt(_mean(np.square(x)) + LAYER_NORM_EPS))
-
-
-def _mean(x: Array) -> Any:
-    """Return the mean over the last axis, (..., 1), or one number for one row: `x.mean` takes three times as long there."""
-    total = np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, axis=-1, keepdims=True)
-    return total / x.shape[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,19 @@ from torch import Tensor
 
 from ..errors import ShapeError
 from ..records import Batch, Episode
-from .layout import Normalizer
+from ..task_structure.subgoals import Subgoal
+from .layout import Block, Feature, Layout, feature_of
 from .policy import PolicySpec
 
 Array = npt.NDArray[Any]
+GOAL_FRACTION = 0.1  # of the spread of the goals: columns that vary less may be noise
+ROUNDING = 1e-6  # relative to the mean of a column: float32 rounds to about 1e-7
+FIXED_MEAN_AND_SCALE: dict[Feature, tuple[float, float]] = {  # these features are not normalized by statistics
+    "bit": (0.5, 2.0),  # 0 and 1 become -1 and 1
+    "one_hot": (0.0, 1.0),
+    "image": (0.0, 1.0 / 255.0),
+    "agreement": (0.0, 1.0),
+}
 
 
 @dataclass(slots=True)
@@ -141,3 +151,120 @@ class Preprocessor:
         """Return (P, B) values as a float32 tensor (P, B, 1) on the device, which may share the array's memory."""
         writeable = values if values.flags.writeable else values.copy()
         return torch.from_numpy(writeable).unsqueeze(-1).to(self.device, torch.float32, non_blocking=True)
+
+
+class RunningMoments:
+    """Mean and variance of each column over all rows so far, in float64.
+
+    Batches are merged as in Chan, Golub and LeVeque 1979, which never subtracts two large sums of squares.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.count = np.zeros((), np.float64)
+        self.mean = np.zeros(size, np.float64)
+        self.squares = np.zeros(size, np.float64)  # sum of squared differences from the mean
+
+    def update(self, rows: Array) -> None:
+        """Add rows, (N, size), any dtype."""
+        if len(rows) == 0:
+            return
+        mean = rows.mean(axis=0, dtype=np.float64)
+        difference, total = mean - self.mean, self.count + len(rows)
+        self.mean += difference * (len(rows) / total)
+        self.squares += np.square(rows - mean).sum(axis=0) + np.square(difference) * (self.count * len(rows) / total)
+        self.count[...] = total
+
+    def standard_deviation(self) -> Array:
+        """Return the standard deviation of each column, (size,); 1 before the first row."""
+        return np.asarray(np.sqrt(self.squares / self.count)) if self.count else np.ones_like(self.mean)
+
+
+class Normalizer:
+    """Running moments of the numeric observations, and of all goals together, those of subgoals included.
+
+    Networks see x as clip((x - mean) * scale) with scale = 1 / max(standard deviation, least deviation). Before the first
+    episode mean is 0 and scale is 1. Bits, one-hot values and images have a fixed mean and scale.
+
+    The least deviation keeps noise small: that of resting objects, and the rounding of float32. It is `normalizer_eps`, or
+    GOAL_FRACTION of the spread of the goals if that is smaller, so that goals in kilometres are seen like those in metres.
+    """
+
+    def __init__(self, layout: Layout, subgoals: Iterable[Subgoal] = ()) -> None:
+        self.layout, self.subgoals = layout, subgoals
+        self.moments = {
+            name: RunningMoments(array.size if feature_of(array) == "number" else 0)
+            for name, array in (("observation", layout.observation), ("goal", layout.goal))
+        }
+
+    def update(self, episode: Episode) -> None:
+        """Add every row of an episode, the last one included."""
+        self._add("observation", episode.observation)
+        self._add("goal", episode.achieved_goal)
+        self._add("goal", episode.desired_goal)
+        for subgoal in self.subgoals:
+            for part in (subgoal.achieved, subgoal.goal):
+                self._add("goal", subgoal.fill(part.of(episode.observation), episode.achieved_goal))
+
+    def mean_and_scale(self) -> tuple[Array, Array]:
+        """Return float32 mean and scale of the network input, (layout.size,) each."""
+        pairs = [(self._mean_and_scale(block), block.size) for block in self.layout.blocks]
+        means = [np.broadcast_to(np.asarray(mean, np.float32), size) for (mean, _), size in pairs]
+        scales = [np.broadcast_to(np.asarray(scale, np.float32), size) for (_, scale), size in pairs]
+        return np.concatenate(means), np.concatenate(scales)
+
+    def summary(self) -> dict[str, float]:
+        """Return stats_o/mean, stats_o/std, stats_g/mean and stats_g/std: means over the columns of observation and goal.
+
+        The names are those of OpenAI baselines. Arrays that are not numeric or have no rows yet are left out.
+        """
+        known = {f"stats_{n[0]}": m for n, m in self.moments.items() if m.mean.size and m.count}
+        means = {f"{name}/mean": float(moments.mean.mean()) for name, moments in known.items()}
+        return means | {f"{name}/std": float(moments.standard_deviation().mean()) for name, moments in known.items()}
+
+    def state_dict(self) -> dict[str, Array]:
+        """Return copies of all moments, under "normalizer/..."."""
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def load_state_dict(self, state: Mapping[str, Array]) -> None:
+        """Restore the moments of `state_dict`; the caller has checked names and shapes."""
+        for name, array in self._arrays().items():
+            array[...] = state[name]
+
+    def _add(self, name: str, values: Array) -> None:
+        moments = self.moments[name]
+        if moments.mean.size:
+            moments.update(np.asarray(values, np.float64).reshape(len(values), moments.mean.size))
+
+    def _mean_and_scale(self, block: Block) -> tuple[Array | float, Array | float]:
+        is_difference = block.feature == "difference"
+        array = self.layout.observation if block.source == "observation" else self.layout.goal
+        mean, scale = self._statistics(block, feature_of(array) if is_difference else block.feature)
+        return 0.0 if is_difference else mean, scale  # without its mean subtracted, a difference is 0 at the goal
+
+    def _statistics(self, block: Block, feature: Feature) -> tuple[Array | float, Array | float]:
+        if feature in FIXED_MEAN_AND_SCALE:
+            return FIXED_MEAN_AND_SCALE[feature]
+        moments, columns = self.moments[block.source], block.columns
+        at = (
+            slice(None)
+            if columns == "all"
+            else self.layout.visible[block.source]
+            if columns == "visible"
+            else list(columns)
+        )
+        scale = 1.0 / np.maximum(moments.standard_deviation(), self._least_deviation(moments))
+        return moments.mean[at], scale[at]
+
+    def _least_deviation(self, moments: RunningMoments) -> Array:
+        """Return the least number that each column is divided by, (size,)."""
+        goals, eps = self.moments["goal"], self.layout.options.normalizer_eps
+        spread, size = (float(np.linalg.norm(values)) for values in (goals.standard_deviation(), goals.mean))
+        least = min(eps, GOAL_FRACTION * spread) if spread > ROUNDING * size else eps
+        return np.maximum(least, ROUNDING * np.abs(moments.mean))
+
+    def _arrays(self) -> dict[str, Array]:
+        return {
+            f"normalizer/{name}_{kind}": getattr(moments, kind)
+            for name, moments in self.moments.items()
+            for kind in ("count", "mean", "squares")
+        }

@@ -15,7 +15,6 @@ from torch import Tensor
 from ..options import SACOptions, TQCOptions
 from ..records import GoalSpec
 from . import losses
-from .cloning import clone
 from .networks import Adam, TargetUpdate, allocate, architectures, choose_device
 from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
@@ -104,7 +103,7 @@ class SAC:
         values, critic_tape = self.critics.forward(torch.cat((inputs, sample.action), 1))
         value, of_values = self._actor_value(values)
         value_gradient = self.critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
-        value, value_gradient = clone(batch, sample.action, value, value_gradient, self._critic_value, self.options)
+        value, value_gradient = losses.clone(batch, sample.action, value, value_gradient, self._critic_value, self.options)
         loss, gradient = losses.soft_policy_loss(sample, value, value_gradient, coefficient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss, sample.log_density

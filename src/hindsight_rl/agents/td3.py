@@ -11,7 +11,6 @@ from torch import Tensor
 from ..options import ActorCriticOptions, DDPGOptions, TD3Options
 from ..records import GoalSpec
 from . import losses
-from .cloning import clone
 from .networks import Adam, Network, TargetUpdate, allocate, architectures, choose_device
 from .policy import PolicySpec
 from .preprocessor import Preprocessor, Transitions
@@ -96,7 +95,7 @@ class TD3:
         values, critic_tape = self._actor_critics.forward(torch.cat((inputs, action), 1))
         value, of_values = losses.mean_value(values)
         value_gradient = self._actor_critics.input_gradient(critic_tape, of_values, self.preprocessor.size).sum(0)
-        value, value_gradient = clone(batch, action, value, value_gradient, self._critic_value, self.options)
+        value, value_gradient = losses.clone(batch, action, value, value_gradient, self._critic_value, self.options)
         loss, gradient = losses.deterministic_policy_loss(action, value, value_gradient, self.options.action_l2)
         self.actor_adam.step(self.actor.weight_gradient(tape, gradient[None]))
         return loss

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 
 from ..records import OBSERVATION_KEYS, Array
-from ..records.guarded_reward import GuardedReward
+from ..records.reward_scale import GuardedReward
 from ..task_structure.symmetries import SymmetryGroup
 from .goal_functions import read_success
 from .probe import MAX_STEPS, SEEDS, Probe, is_close

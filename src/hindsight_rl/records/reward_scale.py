@@ -13,15 +13,16 @@ Other rewards are 0 after an end, as in the task: 0 is converted too, so the ord
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..errors import FileError, OptionError
 from . import Array, Episode, GoalSpec
-from .guarded_reward import RewardOf
 
+RewardOf = Callable[[Array, Array, Any], Any]
 UNIT_RANGE = (-1.0, 0.0)  # of the rewards of failure and success, converted
 FAR = 0.9  # quantile: as far as 90 % of the first steps fall short of a success counts as a failure, rare penalties do not
 SAME = 1e-5  # relative to the size of the rewards: smaller differences are rounding
@@ -126,3 +127,23 @@ def scale_from_array(array: Array) -> RewardScale | None:
         return RewardScale(success, failure, bool(is_sparse))
     except OptionError as problem:
         raise FileError(f"The stored scale of the rewards is damaged ({problem})") from None
+
+
+class GuardedReward:
+    """The reward of N goals, or None if the function fails for goals that the environment may never have produced.
+
+    Only for goals such as those between two others: goals may lie on a grid, or in a table. For those of the environment, an
+    error is an error.
+    compute_reward: (achieved_goal (N, n), desired_goal (N, n), info) -> (N,) rewards.
+    """
+
+    def __init__(self, compute_reward: RewardOf) -> None:
+        self._compute_reward = compute_reward
+
+    def __call__(self, achieved: Array, desired: Array, info: Mapping[str, Array]) -> Array | None:
+        """Return (N,) float64 rewards; None if the function raises, or if not all rewards are finite."""
+        try:
+            rewards = np.asarray(self._compute_reward(achieved, desired, info), np.float64)
+        except Exception:  # of the environment's code, which never sees such goals
+            return None
+        return rewards if rewards.shape == (len(achieved),) and np.isfinite(rewards).all() else None

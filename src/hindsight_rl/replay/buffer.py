@@ -11,8 +11,7 @@ import numpy as np
 from ..errors import FileError, InputError, OptionError
 from ..options import Relabel, ReplayOptions
 from ..records import Array, ArraySpec, Batch, Episode, GoalSpec, read_record, to_plain
-from ..records.guarded_reward import GuardedReward
-from ..records.reward_scale import RewardScale
+from ..records.reward_scale import GuardedReward, RewardScale
 from ..storage import as_path, load_arrays, save_arrays
 from ..task_structure.symmetries import SymmetryGroup
 from .fork_lock import ForkLocks

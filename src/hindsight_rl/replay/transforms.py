@@ -14,8 +14,7 @@ from numba.core.dispatcher import Dispatcher
 
 from ..errors import GoalEnvError, OptionError
 from ..records import Array, Batch
-from ..records.guarded_reward import GuardedReward
-from ..records.reward_scale import RewardScale
+from ..records.reward_scale import GuardedReward, RewardScale
 from .kernels import gather, write_rewards
 from .rows import BatchMemory, Draw, as_bytes, read_only
 from .sampler import RandomNumbers

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..records import ArraySpec, Episode, GoalSpec
-from ..records.guarded_reward import RewardOf
+from ..records.reward_scale import RewardOf
 from .axis_symmetries import SymmetryFinder, SymmetryVerdict
 from .chain import MIN_MOVED, count_moved, find_chain, measure_chain
 from .columns import (

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ..options import Choice
 from ..records import Episode, GoalSpec
-from ..records.guarded_reward import RewardOf
-from ..records.reward_scale import RewardScale, measure_scale
+from ..records.reward_scale import RewardOf, RewardScale, measure_scale
 
 MIN_SUCCESSES = 3  # that ended an episode
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..records import Array, Episode
-from ..records.guarded_reward import GuardedReward, RewardOf
+from ..records.reward_scale import GuardedReward, RewardOf
 
 MOST_GOALS = 32
 FARTHEST = 8.0  # in standard deviations of the goals

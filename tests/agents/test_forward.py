@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.agents.images import ImageEncoding, convolution_views, encode
+from hindsight_rl.agents.forward import ImageEncoding, convolution_views, encode
 
 
 def make_encoding(channels=(1,), length=2):

@@ -1,6 +1,6 @@
-"""The convolutions that images pass before the hidden layers: their shapes, and their forward pass in NumPy.
+"""The weights of layers and convolutions as views of one flat vector, and the forward pass in NumPy.
 
-`encoder` is the same in torch, for learning.
+`networks` is the same in torch, for learning.
 """
 
 from __future__ import annotations
@@ -15,6 +15,28 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+LAYER_NORM_EPS = 1e-5
+
+
+def layer_views(flat: Any, sizes: Sequence[int], n_members: int = 1) -> list[tuple[Any, Any]]:
+    """Return each layer's weight (n_members, outputs, inputs) and bias (n_members, outputs) as views of a flat vector.
+
+    The vector holds layer after layer, the weight before the bias.
+
+    flat: contiguous, (count_weights(sizes, n_members),), a NumPy array or a torch tensor.
+    sizes: of the input, the hidden layers and the output.
+    """
+    views, start = [], 0
+    for n_in, n_out in itertools.pairwise(sizes):
+        middle, stop = start + n_members * n_in * n_out, start + n_members * (n_in + 1) * n_out
+        views.append((flat[start:middle].reshape(n_members, n_out, n_in), flat[middle:stop].reshape(n_members, n_out)))
+        start = stop
+    return views
+
+
+def count_weights(sizes: Sequence[int], n_members: int = 1) -> int:
+    """Return the number of weights and biases of all layers and members."""
+    return n_members * sum((n_in + 1) * n_out for n_in, n_out in itertools.pairwise(sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,3 +104,15 @@ def encode(encoding: ImageEncoding, convolutions: Sequence[tuple[Array, Array]],
         image = np.moveaxis(np.maximum(outputs, 0.0), 3, 1)
     features = image.reshape(*x.shape[:-1], encoding.n_features)
     return np.concatenate((features, x[..., encoding.other_columns]), -1)
+
+
+def layer_norm(x: Array) -> Array:
+    """Return rows (..., n) with mean 0 and variance 1, without scale and shift."""
+    x = x - _mean(x)
+    return np.asarray(x / np.sqrt(_mean(np.square(x)) + LAYER_NORM_EPS))
+
+
+def _mean(x: Array) -> Any:
+    """Return the mean over the last axis, (..., 1), or one number for one row: `x.mean` takes three times as long there."""
+    total = np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, axis=-1, keepdims=True)
+    return total / x.shape[-1]
