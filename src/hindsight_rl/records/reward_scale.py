@@ -132,8 +132,8 @@ def scale_from_array(array: Array) -> RewardScale | None:
 class GuardedReward:
     """The reward of N goals, or None if the function fails for goals that the environment may never have produced.
 
-    Only for goals such as those between two others: goals may lie on a grid, or in a table. For those of the environment, an
-    error is an error.
+    Only for goals such as those between two others: goals may lie on a grid, or in a table. For those of the environment,
+    an error is an error.
     compute_reward: (achieved_goal (N, n), desired_goal (N, n), info) -> (N,) rewards.
     """
 
