@@ -21,7 +21,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from hindsight_rl.records.definitions import first_solved
+from hindsight_rl.records.statistics import first_solved
 from hindsight_rl.report.run import Run, find_runs, read_run
 from hindsight_rl.report.write import result_of
 from hindsight_rl.storage import csv_text

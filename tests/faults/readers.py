@@ -24,8 +24,8 @@ from hindsight_rl.report.page import run_page
 from hindsight_rl.report.run import read_run
 from hindsight_rl.training.checkpoint import trainer_state
 from hindsight_rl.training.checkpoint_files import CHECKPOINT, PREVIOUS
-from hindsight_rl.training.line_files import METRICS
 from hindsight_rl.training.resolve import resolve_settings
+from hindsight_rl.training.run_files import METRICS
 from hindsight_rl.training.run_folder import SETTINGS, RunFolder, read_ending
 from hindsight_rl.training.saved_model import SavedModel
 

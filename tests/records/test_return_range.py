@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from hindsight_rl.records import return_range
+from hindsight_rl.records.statistics import return_range
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,15 @@ import pytest
 from run_files import SPEC, change_settings, write_run
 
 from hindsight_rl.report.run import read_run
-from hindsight_rl.report.verdict import best_evaluation, possible_returns, solved_at_step, verdict, warnings_of
+from hindsight_rl.report.verdict import (
+    best_evaluation,
+    duration,
+    format_value,
+    possible_returns,
+    solved_at_step,
+    verdict,
+    warnings_of,
+)
 from hindsight_rl.report.write import result_of
 
 
@@ -154,3 +162,13 @@ def test_the_entropy_bonus_may_lift_values_above_the_possible_returns(tmp_path):
 def test_values_are_not_compared_with_unknown_returns(tmp_path):
     spec = SPEC | {"reward_low": "-inf", "reward_high": "inf"}
     assert warnings_of(run_of(tmp_path, (0.1,) * 40, spec=spec, **{"train/q_mean": [1e6] * 40})) == []
+
+
+def test_values_of_options():
+    values = [None, True, 0, 10**400, 0.005, [64, 64], [], (), "", "td3", ("o0=-o0 a0=-a0", "o1=-o1"), (0.5, 1e-7)]
+    texts = ["none", "True", "0", str(10**400), "0.005", "64 64", "none", "none", "none", "td3"]
+    assert [format_value(value) for value in values] == [*texts, "o0=-o0 a0=-a0, o1=-o1", "0.5 1e-07"]
+
+
+def test_durations():
+    assert [duration(s) for s in (4.21, 150, 7200)] == ["4.21 s", "2 min", "2.0 h"]

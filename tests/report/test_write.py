@@ -70,7 +70,7 @@ def test_every_curve_has_the_numbers_of_the_run(tmp_path):
         assert plots[f"success-{x}"]["levels"] == [{"y": 0.95, "text": "solved_at = 95%"}]
         assert plots[f"success-{x}"]["marks"] == [{"x": values[2], "colour": "green", "dash": "dot"}]
         assert curves(f"return-{x}")["evaluation"] == (values, [-50.0, -25.0, 0.0, 0.0])
-        half = 1.96 / 10**0.5
+        half = 1.959964 / 10**0.5
         band = plots[f"return-{x}"]["bands"][0]["y"]
         assert band == pytest.approx([-50 + half, -25 + half, half, half, -half, -half, -25 - half, -50 - half], rel=1e-5)
     assert curves("q") == {

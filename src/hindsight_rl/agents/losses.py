@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from ..options import ActorCriticOptions, AgentOptions
-from ..records import GoalSpec, return_range
+from ..records import GoalSpec
+from ..records.statistics import return_range
 from .policy import LOG_STD_RANGE
 from .preprocessor import Transitions
 

@@ -23,8 +23,7 @@ from ..recipes import Recipe, choose_recipe
 from ..recipes.suite import Entry, Suite, load_suite
 from ..records import GoalSpec
 from ..report.run import environment_name, find_runs, read_run
-from ..report.text import duration, environment_steps
-from ..report.verdict import solved_at_step
+from ..report.verdict import duration, environment_steps, solved_at_step
 from ..report.write import COMPARISON_PAGE, pictures_folder, write_comparison, write_results
 from ..storage import read_json
 from ..training.interruptions import STOPPING, held_back

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Self, TypeVar
 
 from ..options import Settings, TrainingOptions
-from ..report.text import by_reason, duration, format_value
+from ..report.verdict import by_reason, duration, format_value
 from ..training.evaluate import Outcome
 from ..training.events import EvaluationFinished, Event, JobFinished, OptionsChanged
 

@@ -19,8 +19,7 @@ from ..errors import HindsightError
 from ..her import HER
 from ..options import STRUCTURE, Settings
 from ..report.run import environment_name, read_run
-from ..report.text import environment_steps
-from ..report.verdict import warnings_of
+from ..report.verdict import environment_steps, warnings_of
 from ..report.write import LiveReport
 from ..trackers import Trackers
 from ..training.interruptions import STOPPING, finished, held_back, print_error

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InputError
 from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from ..records.definitions import LARGEST_GOAL
+from ..records.statistics import LARGEST_GOAL
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .random_play import Environment, RandomEpisode, play, play_actions, random_actions
 

@@ -14,9 +14,6 @@ from gymnasium import spaces
 from pydantic import FailFast, TypeAdapter
 
 from ..errors import FileError, GoalEnvError, InputError
-from .definitions import first_solved as first_solved
-from .definitions import return_range as return_range
-from .definitions import wilson_interval as wilson_interval
 
 Array = npt.NDArray[Any]
 Record = TypeVar("Record")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
-from ..records.definitions import LARGEST_GOAL
+from ..records.statistics import LARGEST_GOAL
 from ..storage import free_memory
 from .kernels import finish_rows, float_table, row_layout
 from .priorities import Priorities

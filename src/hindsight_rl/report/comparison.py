@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from ..records import Array
+from ..records.statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
 from .figures import COLOURS, X_NAMES, Dash, LegendEntry, Plot, Scale, X
 from .page import Page, RunItem, Section, Table, link
 from .run import Run, readable_path
-from .statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
-from .text import duration, format_value
-from .verdict import Level, Verdict, best_evaluation, solved_at_step, warnings_of
+from .verdict import Level, Verdict, best_evaluation, duration, format_value, solved_at_step, warnings_of
 
 FREE = {"seed", "workers"}  # options that may differ within a group and are no difference between runs
 NOT_GROUPED_BY = FREE | {"engine", "ray_address", "job_timeout", "threads", "log_every", "checkpoint_every", "keep_every"}

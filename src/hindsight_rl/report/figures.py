@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..records import Array
+from ..records.statistics import MAX_POINTS, finite_points, mean_interval, mean_window, moving_mean, thin
 from .run import Run
-from .statistics import MAX_POINTS, finite_points, mean_window, moving_mean, thin
 from .verdict import possible_returns, solved_at_step
 
 COLOURS = ("blue", "orange", "green", "pink", "sky", "red")  # Okabe and Ito 2008
@@ -17,7 +17,6 @@ X = Literal["env_steps", "seconds"]  # metric on the x axis
 Scale = Literal["linear", "log", "fraction"]  # of the y axis; "fraction" is in percent
 Dash = Literal["solid", "dash", "dot"]
 
-Z_95 = 1.96  # standard errors above and below a mean: 95 % interval
 MAX_BOUND_DISTANCE = 1.5  # times the height of the curves: a more distant bound would flatten them
 LOG_FROM = 10.0  # times the lowest value that the highest must be, so that a logarithmic axis has two labels
 X_NAMES: dict[X, str] = {"env_steps": "steps", "seconds": "time"}
@@ -198,8 +197,7 @@ def _success(run: Run, x: X) -> Plot:
 def _return(run: Run, x: X) -> Plot:
     plot = Plot(f"return-{x}", f"Return of evaluations against {X_NAMES[x]}", RETURN, x)
     mean = run.column("test/return_mean")
-    half = Z_95 * run.column("test/return_std") / np.sqrt(np.maximum(run.column("test/episodes"), 1))
-    plot.band(run.column(x), mean - half, mean + half, "blue")
+    plot.band(run.column(x), *mean_interval(mean, run.column("test/return_std"), run.column("test/episodes")), "blue")
     plot.metric(run, mean, "evaluation", "blue")
     return plot
 

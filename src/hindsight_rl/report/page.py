@@ -18,8 +18,7 @@ from ..storage import json_text
 from .figures import Plot, health, learning
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
 from .run import Run, readable_path
-from .text import by_reason, duration, format_value
-from .verdict import Verdict, verdict, warnings_of
+from .verdict import Verdict, by_reason, duration, format_value, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 SOURCES = {

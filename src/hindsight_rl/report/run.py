@@ -7,6 +7,7 @@ import os
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -15,8 +16,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, Fi
 
 from ..errors import FileError, RunFolderError
 from ..records import Array
+from ..records.statistics import finite_points
 from ..storage import read_json, read_lines
-from .statistics import finite_points
 
 NOT_OURS = "The file is damaged, or `hindsight-rl train` did not write it."
 GOAL_NUMBERS = 3  # of each goal, the first ones, are kept: episodes.jsonl has no more
@@ -225,32 +226,18 @@ def read_run(path: Path) -> Run:
     Raises RunFolderError if it holds no run, and FileError if the content of a file has the wrong form.
     Lines that are no JSON object are skipped and counted.
     """
-    place = path / "settings.json"
+    place, ending, damaged = path / "settings.json", path / "ended.json", dict[str, int]()
     if not place.is_file():
         raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight-rl train` wrote.")
     settings = _validated(read_json(place), TypeAdapter(RunSettings), place)
-    metrics, damaged_metrics = _columns(path / "metrics.jsonl")
-    evaluated, n_evaluated, damaged_evaluations = _episodes(path / "evaluations.jsonl")
-    trained, _, damaged_episodes = _episodes(path / "episodes.jsonl")
-    changes, damaged_changes = _changes(path / "changes.jsonl")
-    damaged = {
-        "metrics.jsonl": damaged_metrics,
-        "evaluations.jsonl": damaged_evaluations,
-        "episodes.jsonl": damaged_episodes,
-        "changes.jsonl": damaged_changes,
-    }
-    ending = path / "ended.json"
-    return Run(
-        path,
-        settings,
-        metrics,
-        evaluated,
-        trained,
-        n_evaluated,
-        changes,
-        str(_validated(read_json(ending), TypeAdapter(dict[str, Any]), ending).get("why")) if ending.is_file() else "",
-        {name: count for name, count in damaged.items() if count},
-    )
+    metrics = _columns(path / "metrics.jsonl", damaged)
+    evaluated, n_evaluated = _episodes(path / "evaluations.jsonl", damaged)
+    trained, _ = _episodes(path / "episodes.jsonl", damaged)
+    changes = list(islice(_records(path / "changes.jsonl", TypeAdapter(ChangeFacts), damaged), MOST_CHANGES + 1))
+    if len(changes) > MOST_CHANGES:
+        raise FileError(f"{path / 'changes.jsonl'} has more than {MOST_CHANGES:,} changes. {NOT_OURS}")
+    ended = str(read_json(ending).get("why")) if ending.is_file() else ""
+    return Run(path, settings, metrics, evaluated, trained, n_evaluated, changes, ended, damaged)
 
 
 def _validated(data: Any, form: TypeAdapter[T], place: Path | str) -> T:
@@ -263,25 +250,25 @@ def _validated(data: Any, form: TypeAdapter[T], place: Path | str) -> T:
         raise FileError(f"{place}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
 
 
-def _records(place: Path, form: TypeAdapter[T]) -> Iterator[T | None]:
-    """Yield the records of a file of JSON lines in the given form, None for a line that is damaged."""
+def _records(place: Path, form: TypeAdapter[T], damaged: dict[str, int]) -> Iterator[T]:
+    """Yield the records of a file of JSON lines in the given form. Lines that cannot be read are counted in `damaged`."""
     for number, (_, record) in enumerate(read_lines(place), 1):
-        if record is not None and len(record) > MOST_NAMES:
+        if record is None:
+            damaged[place.name] = damaged.get(place.name, 0) + 1
+        elif len(record) > MOST_NAMES:
             raise FileError(f"{place}, line {number} has more than {MOST_NAMES:,} names. {NOT_OURS}")
-        yield None if record is None else _validated(record, form, f"{place}, line {number}")
+        else:
+            yield _validated(record, form, f"{place}, line {number}")
 
 
-def _columns(place: Path) -> tuple[dict[str, Array], int]:
-    """Return every name that any record has as a column, by steps, and the number of damaged lines.
+def _columns(place: Path, damaged: dict[str, int]) -> dict[str, Array]:
+    """Return every name that any record has as a column, by steps: an asynchronous evaluation is recorded late.
 
-    An asynchronous evaluation is recorded late. Raises FileError for more than MOST_NUMBERS.
+    Raises FileError for more than MOST_NUMBERS.
     """
     columns: dict[str, array[float]] = {}
-    n_records = n_damaged = 0
-    for record in _records(place, TypeAdapter(dict[str, float | None])):
-        if record is None:
-            n_damaged += 1
-            continue
+    n_records = 0
+    for record in _records(place, TypeAdapter(dict[str, float | None]), damaged):
         if not math.isfinite(_number(record.get("env_steps"))):
             raise FileError(f"{place}: a record has no `env_steps`. {NOT_OURS}")
         for name, value in record.items():
@@ -294,23 +281,19 @@ def _columns(place: Path) -> tuple[dict[str, Array], int]:
     order = np.argsort(columns.get("env_steps", ()), kind="stable")
     for column in columns.values():
         column.extend([math.nan] * (n_records - len(column)))
-    return {name: np.asarray(column)[order] for name, column in columns.items()}, n_damaged
+    return {name: np.asarray(column)[order] for name, column in columns.items()}
 
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _episodes(place: Path) -> tuple[list[EpisodeFacts], int, int]:
-    """Return at most MOST_EPISODES episodes, evenly spaced, the number of all, and the number of damaged lines."""
+def _episodes(place: Path, damaged: dict[str, int]) -> tuple[list[EpisodeFacts], int]:
+    """Return at most MOST_EPISODES episodes, evenly spaced, and the number of all."""
     kept: list[EpisodeFacts] = []
     sizes: set[int] = set()
-    total = n_damaged = 0
-    every = 1  # each so many-th episode is kept
-    for episode in _records(place, TypeAdapter(EpisodeFacts)):
-        if episode is None:
-            n_damaged += 1
-            continue
+    total, every = 0, 1  # each so many-th episode is kept
+    for episode in _records(place, TypeAdapter(EpisodeFacts), damaged):
         sizes |= {len(goal) for goal in (episode.desired_goal, episode.final_goal) if goal is not None}
         if len(sizes) > 1:
             raise FileError(f"{place}: goals have different sizes, {sizes}. {NOT_OURS}")
@@ -319,17 +302,4 @@ def _episodes(place: Path) -> tuple[list[EpisodeFacts], int, int]:
         total += 1
         if len(kept) > MOST_EPISODES:
             kept, every = kept[::2], 2 * every
-    return sorted(kept, key=lambda episode: episode.env_steps), total, n_damaged
-
-
-def _changes(place: Path) -> tuple[list[ChangeFacts], int]:
-    """Return the changes of options, and the number of damaged lines. Raises FileError for more than MOST_CHANGES."""
-    changes, n_damaged = [], 0
-    for change in _records(place, TypeAdapter(ChangeFacts)):
-        if change is None:
-            n_damaged += 1
-        else:
-            changes.append(change)
-        if len(changes) > MOST_CHANGES:
-            raise FileError(f"{place} has more than {MOST_CHANGES:,} changes. {NOT_OURS}")
-    return changes, n_damaged
+    return sorted(kept, key=lambda episode: episode.env_steps), total

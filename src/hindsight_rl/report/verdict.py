@@ -1,21 +1,19 @@
-"""What a run achieved, in words, and checks of its health. Every number comes from the files of the run."""
+"""What a run achieved, in words, and checks of its health; and values and durations as text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..records import Array
-from ..records.definitions import first_solved, rank_of_evaluation, return_range
 from ..records.reward_scale import UNIT_RANGE
+from ..records.statistics import finite_points, first_solved, mean_window, moving_mean, rank_of_evaluation, return_range
 from .run import Run
-from .statistics import finite_points, mean_window, moving_mean
-from .text import duration, environment_steps
 
 Level = Literal["good", "partly", "bad", "unknown"]
 LARGE_FALL = 0.3  # of the success rate below its best: the verdict is "bad"
@@ -175,3 +173,38 @@ def _smoothed(run: Run, name: str) -> Array:
     """Return the moving mean of a metric, where it was recorded."""
     _, values = finite_points(run.column("env_steps"), run.column(name))
     return moving_mean(values, mean_window(len(values)))
+
+
+def format_value(value: Any) -> str:
+    """Return the value of an option as text. Entries with spaces are separated by commas, others by spaces."""
+    if isinstance(value, list | tuple):
+        texts = [format_value(entry) for entry in value]
+        return (", " if any(" " in text for text in texts) else " ").join(texts) or "none"
+    if value is None or value == "":
+        return "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def by_reason(texts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return pairs of texts and their reason: those with the same reason are joined by commas."""
+    groups: dict[str, list[str]] = {}
+    for text, reason in texts:
+        groups.setdefault(reason, []).append(text)
+    return [(", ".join(texts), reason) for reason, texts in groups.items()]
+
+
+def duration(seconds: float) -> str:
+    """Return a duration such as "4.2 s", "12 min" or "3.4 h"."""
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def environment_steps(training: float, check: float) -> str:
+    """Return environment steps such as "703 environment steps (400 of training, 303 of the check)".
+
+    training: those of training. check: those that were played before, NaN if they were not recorded.
+    """
+    if math.isnan(check):
+        return f"{training:,.0f} environment steps of training (those of the check are unknown)"
+    return f"{training + check:,.0f} environment steps ({training:,.0f} of training, {check:,.0f} of the check)"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..records import Episode
-from ..records.definitions import wilson_interval
+from ..records.statistics import wilson_interval
 
 WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
 RECENT = 20  # the last of them: more would be slow to follow an agent that improves

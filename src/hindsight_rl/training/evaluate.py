@@ -11,7 +11,7 @@ import numpy as np
 from ..agents.policy import PolicyWeights
 from ..errors import CollectError, JobLostError, MissingKeyError
 from ..records import Array, Episode
-from ..records.definitions import wilson_interval
+from ..records.statistics import wilson_interval
 from ..rollout.collect import Job
 from ..rollout.episode_sources import Source
 from ..rollout.workers import Ticket

@@ -10,7 +10,7 @@ import numpy as np
 from ..agents import Agent
 from ..options import Settings
 from ..records import Episode
-from ..records.definitions import first_solved, rank_of_evaluation, wilson_interval
+from ..records.statistics import first_solved, rank_of_evaluation, wilson_interval
 from ..rollout.episode_sources import Source
 from .counts import Counts
 from .evaluate import Evaluation, EvaluationJobs, Outcome

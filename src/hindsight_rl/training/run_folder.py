@@ -22,10 +22,9 @@ from .checkpoint_files import CHECKPOINT, PREVIOUS, CheckpointFiles, FileState
 from .demonstrations import Demonstrations
 from .evaluate import Evaluation
 from .events import EpisodesStored, EvaluationFinished, Event, JobFinished, Snapshot
-from .line_files import CHANGES, EPISODES, EVALUATIONS, GROWING, METRICS, LineFiles
 from .machine import machine_facts
 from .metrics import change_record, count_metrics, episode_records, evaluation_metrics, write_table
-from .policy_files import PolicyFiles
+from .run_files import CHANGES, EPISODES, EVALUATIONS, GROWING, METRICS, LineFiles, PolicyFiles
 from .saved_model import SavedModel, refuse_other_settings
 from .trainer import Trainer
 

@@ -1,4 +1,4 @@
-"""The files of a run that grow line by line: metrics, evaluations, episodes and changes of options."""
+"""The files of a run that grow line by line, and its policies. What the disk does not take is written with the next."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import storage
+from .saved_model import SavedModel
 
 METRICS, EVALUATIONS, EPISODES, CHANGES = "metrics.jsonl", "evaluations.jsonl", "episodes.jsonl", "changes.jsonl"
 GROWING = (METRICS, EVALUATIONS, EPISODES, CHANGES)
@@ -43,3 +44,22 @@ class LineFiles:
         """Shorten the files to these sizes, and those without a size to nothing."""
         for name in GROWING:
             storage.truncate(self._folder / name, sizes.get(name, 0))
+
+
+class PolicyFiles:
+    """Writes policies: the latest, the best, and those that are kept under their steps."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._unsaved: dict[str, SavedModel] = {}  # by their names
+
+    def write(self, names: Iterable[str], model: SavedModel) -> None:
+        """Write a model under each of these names, and what is still to be written. Raises OSError if the disk fails."""
+        self._unsaved |= dict.fromkeys(names, model)
+        self.write_unsaved()
+
+    def write_unsaved(self) -> None:
+        """Write what is still to be written. Raises OSError if the disk fails."""
+        for name in list(self._unsaved):
+            self._unsaved[name].write(self._folder / "policies" / f"{name}.safetensors")
+            del self._unsaved[name]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.report.statistics import (
+from hindsight_rl.records.statistics import (
     bootstrap_interval,
     finite_points,
     interquartile_mean,
