@@ -14,13 +14,14 @@ import numpy as np
 
 from .agents import Agent
 from .agents.layout import check_observation
-from .agents.policy import Exploration, Policy, PolicyWeights
+from .agents.policy import Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
 from .envs.goal_env import EnvSource
 from .errors import HindsightError, OptionError, RunFolderError
 from .options import Settings
 from .records import Array, Episode, GoalSpec
+from .records.exploration import Exploration
 from .replay.rows import true_or_false, whole_number
 from .rollout.episode_sources import Source
 from .seeds import UNSEEN_SEED

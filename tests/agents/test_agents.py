@@ -9,10 +9,11 @@ from plain_agents import PLAIN_AGENTS, random_batch
 
 from hindsight_rl.agents import AGENT_NAMES, make_agent
 from hindsight_rl.agents.networks import Network, actor_architecture
-from hindsight_rl.agents.policy import Exploration, Policy
+from hindsight_rl.agents.policy import Policy
 from hindsight_rl.errors import FileError, GoalEnvError, OptionError, ShapeError, UnknownNameError
 from hindsight_rl.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.records.exploration import Exploration
 
 SIZES = (6, 2, 3)
 N_ACTIONS = 4

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from hindsight_rl.agents.forward import count_weights, layer_views
-from hindsight_rl.agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
+from hindsight_rl.agents.policy import Policy, PolicySpec, PolicyWeights
 from hindsight_rl.errors import GoalEnvError, InputError
 from hindsight_rl.options import DDPGOptions, DQNOptions, SACOptions
 from hindsight_rl.records import ArraySpec, GoalSpec
+from hindsight_rl.records.exploration import Exploration
 
 
 def box(size, low=-1.0, high=1.0, dtype="float32"):

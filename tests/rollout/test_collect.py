@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import setups
 
-from hindsight_rl.agents.policy import Exploration, PolicyWeights
+from hindsight_rl.agents.policy import PolicyWeights
 from hindsight_rl.errors import CollectError, GoalEnvError, MissingKeyError
+from hindsight_rl.records.exploration import Exploration
 from hindsight_rl.rollout.collect import Collector, Job, RolloutSetup, play_episode
 from hindsight_rl.seeds import EVALUATION, TRAINING, environment_seed
 
@@ -168,7 +169,7 @@ def test_some_episodes_are_guided_and_marked_so():
 
 def test_an_episode_that_gets_stuck_and_then_explores_is_unguided(monkeypatch):
     """Its success is what the policy reached. An episode that explores from the start, and random ones, are not."""
-    monkeypatch.setattr("hindsight_rl.rollout.roaming.STILL", 3)
+    monkeypatch.setattr("hindsight_rl.rollout.plans.STILL", 3)
     spec = setups.policy_spec(n_waypoints=2)
     (first,) = Collector(setups.setup(setups.short)).collect(Job(0, TRAINING, (0,), setups.weights()))
     places = np.stack([first.achieved_goal[0], first.desired_goal[0]])

@@ -13,9 +13,9 @@ import setups
 from test_collect import same
 
 from hindsight_rl import HER
-from hindsight_rl.agents.policy import Exploration
 from hindsight_rl.cli import main
 from hindsight_rl.errors import OptionError, WorkerError
+from hindsight_rl.records.exploration import Exploration
 from hindsight_rl.rollout.collect import Collector, Job
 from hindsight_rl.rollout.episode_sources import WorkerSource
 from hindsight_rl.seeds import TRAINING

@@ -18,9 +18,9 @@ import setups
 from test_collect import same
 
 from hindsight_rl import PointReach
-from hindsight_rl.agents.policy import Exploration
 from hindsight_rl.errors import CollectError, JobLostError, OptionError, WorkerError
 from hindsight_rl.records import OBSERVATION_KEYS, Episode
+from hindsight_rl.records.exploration import Exploration
 from hindsight_rl.rollout.collect import Collector, Job
 from hindsight_rl.rollout.episode_sources import LocalSource, WorkerSource
 from hindsight_rl.rollout.workers import MAX_ATTEMPTS, JobResult, ProcessEngine, checksum, run_job

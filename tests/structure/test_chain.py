@@ -8,7 +8,7 @@ from pusher import RADIUS, options_of, play, repeated_random_actions
 from two_things import COLUMNS, SPEC, THRESHOLD, TwoThings, compute_reward
 
 from hindsight_rl.records import Episode
-from hindsight_rl.rollout.probing import ProbingActor
+from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.chain import Chain, count_moved
@@ -159,7 +159,8 @@ def test_an_object_that_probing_does_not_move_is_reported():
     world = TwoThings(0)
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
-    plan = replace(plan_probing(found, found.contact), others=())
+    plan = plan_probing(found, found.contact)
+    plan = replace(plan, objects=plan.objects[:1])
     act, probing = ProbingActor(plan, SPEC.action, np.random.default_rng(2)), []
     world.rng = np.random.default_rng(8)
     for _ in range(3):

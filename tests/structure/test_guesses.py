@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pusher import COLUMNS, SPEC, Pusher, play, repeated_random_actions
 
-from hindsight_rl.rollout.probing import ProbingActor
+from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import explain_missing, infer_structure, plan_guesses
 
 

@@ -7,7 +7,7 @@ from pusher import COLUMNS, RADIUS, SPEC, Pusher, options_of, play, repeated_ran
 from hindsight_rl.errors import InputError
 from hindsight_rl.options import STRUCTURE
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
-from hindsight_rl.rollout.probing import ProbingActor
+from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.contact import is_at_task

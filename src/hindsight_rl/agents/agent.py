@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ..errors import FileError
 from ..options import ActorCriticOptions
 from ..records import OBSERVATION_KEYS
+from ..records.exploration import Exploration
 from ..records.reward_scale import RewardScale, scale_as_array, scale_from_array
 from ..task_structure.waypoints import Waypoints
-from .policy import Exploration, PolicyWeights
+from .policy import PolicyWeights
 
 if TYPE_CHECKING:  # only the algorithms load torch
     from torch import Tensor

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from ..agents.policy import Exploration, Policy, PolicySpec, PolicyWeights
+from ..agents.policy import Policy, PolicySpec, PolicyWeights
 from ..envs.goal_env import close_env, make_goal_env
 from ..envs.goal_functions import read_success
 from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError
 from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array, Episode
+from ..records.exploration import Exploration
 from ..seeds import TRAINING, environment_seed, exploration_rng
 from ..task_structure.waypoints import Waypoints
-from .probing import ProbingActor
-from .roaming import RoamingActor
+from .plans import ExploringActor, ProbingActor
 
 Observation = Mapping[str, Array]
 
@@ -173,9 +173,9 @@ class Collector:
         act = _actor(self.policy, exploration, rng)
         if exploration is not None and exploration.roaming_episodes > 0:
             waypoints = Waypoints(job.weights.waypoints, job.weights.next_waypoint)
-            roams = bool(rng.random() < exploration.roaming_episodes)
-            is_unguided = is_unguided and not roams
-            act = RoamingActor(act, waypoints, rng, roams)
+            explores = bool(rng.random() < exploration.roaming_episodes)
+            is_unguided = is_unguided and not explores
+            act = ExploringActor(act, waypoints, rng, explores)
         episode = play_episode(
             environment,
             _calling(act, self._on_step),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..records.probing import Probing
+from ..records.exploration import Probing
 from .contact import Contact
 from .findings import Structure
 
@@ -33,5 +33,5 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
 def _steer(found: Structure, tool: Sequence[int], things: Sequence[Sequence[int]], reach: float) -> Probing:
     """The change of the tool's columns is linear in the action, by regression: the pseudo-inverse of that effect steers."""
     steer = np.linalg.pinv(found.controlled.effect_on(tool).T)  # (action size, goal size)
-    first, *others = (found.units.of(thing) for thing in things)
-    return Probing(found.units.of(tool), first, tuple(map(tuple, steer.tolist())), reach, tuple(others))
+    objects = tuple(found.units.of(thing) for thing in things)
+    return Probing(found.units.of(tool), objects, tuple(map(tuple, steer.tolist())), reach)

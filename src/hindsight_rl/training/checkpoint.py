@@ -10,9 +10,10 @@ from typing import Any
 
 from pydantic import FiniteFloat
 
-from ..agents.policy import Exploration, PolicyWeights
+from ..agents.policy import PolicyWeights
 from ..errors import FileError
 from ..records import Array, Record, read_record
+from ..records.exploration import Exploration
 from ..rollout.collect import Job
 from ..seeds import TRAINING
 from .counts import Counts, Meter, read_successes

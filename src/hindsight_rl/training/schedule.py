@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ..agents import Agent
-from ..agents.policy import Exploration
 from ..options import Settings
 from ..records import Episode
+from ..records.exploration import Exploration
 from ..rollout.collect import Job
 from ..rollout.episode_sources import Source
 from ..rollout.workers import Ticket

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from ..agents import Agent
-from ..agents.policy import Exploration
 from ..errors import FileError
 from ..options import Settings
 from ..options.rollout import EnvironmentOptions, WorkerOptions
 from ..options.training import DemonstrationOptions, FileOptions
 from ..records import Array, Episode, GoalSpec, read_record
-from ..records.probing import Probing
+from ..records.exploration import Exploration, Probing
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
 from ..rollout.episode_sources import Source
@@ -250,7 +249,7 @@ class StructureSearch:
     def _probe(self, run: Run, episodes: Sequence[Episode], found: Structure, contact: Contact) -> None:
         state = self.state
         state.probing = plan_probing(found, contact)
-        state.phase, n_objects = "probing", 1 + len(state.probing.others)
+        state.phase, n_objects = "probing", len(state.probing.objects)
         state.next_at = run.counts.env_steps + PROBING_STEPS * n_objects
         state.random_episodes = len(episodes)
         run.rollouts.drop(run.source, run.counts)

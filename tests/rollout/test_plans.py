@@ -1,8 +1,8 @@
-"""Episodes that seek one place after another."""
+"""Episodes that seek one position after another."""
 
 import numpy as np
 
-from hindsight_rl.rollout.roaming import BEYOND, STILL, RoamingActor
+from hindsight_rl.rollout.plans import BEYOND, STILL, ExploringActor
 from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
 
 PLACES = np.array([[0.0], [1.0], [10.0]], np.float32)
@@ -11,7 +11,7 @@ WAYPOINTS = Waypoints(PLACES, np.array([[0, 1, 1], [0, 1, GOAL], [GOAL, GOAL, 2]
 
 def sought(achieved_goal, steps=2_000, waypoints=WAYPOINTS):
     observation = {"achieved_goal": np.array([achieved_goal]), "desired_goal": np.array([7.0])}
-    actor = RoamingActor(lambda seen: seen["desired_goal"], waypoints, np.random.default_rng(0), roams=True)
+    actor = ExploringActor(lambda seen: seen["desired_goal"], waypoints, np.random.default_rng(0), explores=True)
     return np.array([actor(observation)[0] for _ in range(steps)])
 
 
@@ -43,16 +43,16 @@ def test_another_place_is_sought_after_a_while_near_one():
 def test_one_spot_is_no_error():
     unknown = Waypoints.unknown(3, 1)
     observation = {"achieved_goal": np.array([2.0]), "desired_goal": np.array([7.0])}
-    actor = RoamingActor(lambda seen: seen["desired_goal"], unknown, np.random.default_rng(0), roams=True)
+    actor = ExploringActor(lambda seen: seen["desired_goal"], unknown, np.random.default_rng(0), explores=True)
     assert actor(observation) == 0
 
 
-def test_an_episode_that_gets_stuck_roams():
-    actor = RoamingActor(lambda seen: seen["desired_goal"], WAYPOINTS, np.random.default_rng(0), roams=False)
+def test_an_episode_that_gets_stuck_explores():
+    actor = ExploringActor(lambda seen: seen["desired_goal"], WAYPOINTS, np.random.default_rng(0), explores=False)
     at_goal = {"achieved_goal": np.array([0.2]), "desired_goal": np.array([0.3])}
     stuck = {"achieved_goal": np.array([0.2]), "desired_goal": np.array([9.0])}
     assert all(actor(at_goal) == 0.3 for _ in range(STILL))  # it stays at its goal
     assert all(actor({**stuck, "achieved_goal": np.array([(k + 1) % 2 + 0.1])}) == 9.0 for k in range(STILL))  # it moves
-    assert not actor.roams
+    assert not actor.explores
     assert [actor(stuck)[0] == 9.0 for _ in range(STILL + 1)] == [True] * (STILL - 1) + [False] * 2
-    assert actor.roams
+    assert actor.explores

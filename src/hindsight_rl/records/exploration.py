@@ -1,0 +1,79 @@
+"""How episodes explore, as plain data that a job carries: `rollout` plays it, `agents.policy` acts by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..task_structure.affine import AffineColumns
+
+
+@dataclass(frozen=True)
+class Probing:
+    """How to steer a tool, which the action controls, to an object, which it does not.
+
+    tool: columns of the observation, the position of the tool in the units of the goal.
+    objects: positions of the objects, at least one. The tool is steered to one after another, in random order.
+    steer: the action for a wanted change of the tool's position, one row per entry of the action.
+    reach: usual distance between tool and object when the object begins to move.
+    """
+
+    tool: AffineColumns
+    objects: tuple[AffineColumns, ...]
+    steer: tuple[tuple[float, ...], ...]
+    reach: float
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """How actions depart from the greedy action.
+
+    random_eps: probability of a uniformly random action.
+    noise: standard deviation of Gaussian noise, in half widths of the action range.
+    is_random: every action is uniformly random.
+    samples: a Gaussian policy samples its action.
+    guided_episodes: probability that an episode is guided to the subgoals.
+    guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
+    roaming_episodes: probability that an episode seeks one of the policy's waypoints after another.
+    random_scale: where every action is random, it is from the middle of the action range, so wide relative to it.
+    random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
+    probing: the collector acts by this plan, and not by the policy.
+    lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
+    episode_steps: the episode ends after so many steps; None: at the time limit.
+    """
+
+    random_eps: float
+    noise: float
+    is_random: bool = False
+    samples: bool = False
+    guided_episodes: float = 0.0
+    guided_fraction: float = 0.0
+    roaming_episodes: float = 0.0
+    random_scale: float = 1.0
+    random_action_repeat: int = 1
+    probing: Probing | None = None
+    lowest_achieved: tuple[float, ...] = ()
+    highest_achieved: tuple[float, ...] = ()
+    episode_steps: int | None = None
+
+    def without_random_actions(self) -> Exploration:
+        """Return the exploration of the steps between repeated random actions."""
+        return replace(self, random_eps=0.0, is_random=False)
+
+    @property
+    def repeat_start_probability(self) -> float:
+        """Return the probability to start repeating a random action; a fraction random_eps of all steps is then random."""
+        if self.is_random:
+            return 1.0
+        mean = (1 + self.random_action_repeat) / 2
+        return self.random_eps / (mean - self.random_eps * (mean - 1))
+
+    def unguided(self) -> Exploration:
+        """Return the exploration of an unguided episode: half the noise, because its success measures the policy."""
+        return replace(self.scaled(0.5), guided_fraction=0.0)
+
+    def scaled(self, factor: float) -> Exploration:
+        """Return the exploration with `random_eps` and `noise` multiplied by a factor."""
+        return replace(self, random_eps=self.random_eps * factor, noise=self.noise * factor)
+
+
+GREEDY = Exploration(random_eps=0.0, noise=0.0)

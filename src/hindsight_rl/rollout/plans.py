@@ -1,0 +1,103 @@
+"""Actors that explore by a plan: one seeks contact with objects, one seeks rarely visited states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ..records import Array, ArraySpec
+from ..records.exploration import Probing
+from ..task_structure.affine import AffineColumns
+from ..task_structure.waypoints import Waypoints
+
+NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range
+OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offset, and the distance at which it is met
+ANOTHER_OBJECT = 0.2  # probability that another object is sought when a target is met
+
+ANOTHER_POSITION = 0.005  # probability of each step that another position is sought
+BEYOND = 3.0  # distances between neighbouring waypoints: largest offset of a sought position from one, in each dimension
+STILL = 30  # steps near one waypoint: the sought position is reached, or the path to it is closed
+FIRST = 2.0  # exponent: a third of the sought positions is among the first tenth in their order
+CUT_OFF = 0.5  # fraction of the sought positions that no known path leads to, if there are such positions
+
+
+class ProbingActor:
+    """Act so that the tool meets the object from random directions: each contact is evidence, and random actions make few.
+
+    The target is the object plus a random offset, which is drawn again when the target is met. Of several objects one is
+    drawn at the start, and sometimes when the target is met.
+    """
+
+    def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
+        self._probing, self._rng = probing, rng
+        self._steer = np.array(probing.steer)
+        self._low, self._high = action.bounds()
+        self._dtype = action.dtype
+        self._offset = self._draw_offset()
+        self._object = self._draw_object()
+
+    def _draw_object(self) -> AffineColumns:
+        objects = self._probing.objects
+        return objects[int(self._rng.integers(len(objects)))] if len(objects) > 1 else objects[0]
+
+    def _draw_offset(self) -> Array:
+        return self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._probing.reach
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        """Return the action for one observation."""
+        seen = np.asarray(observation["observation"], np.float64).ravel()
+        gap: Array = self._object.of(seen) + self._offset - self._probing.tool.of(seen)
+        if np.linalg.norm(gap) < MET * self._probing.reach:
+            self._offset = self._draw_offset()
+            if len(self._probing.objects) > 1 and self._rng.random() < ANOTHER_OBJECT:
+                self._object = self._draw_object()
+        width = (self._high - self._low).ravel() / 2
+        action = self._steer @ gap + self._rng.normal(size=len(self._steer)) * NOISE * width
+        return np.clip(action.reshape(self._low.shape), self._low, self._high).astype(self._dtype)
+
+
+class ExploringActor:
+    """Act for a random position near a waypoint that the known paths lead to, then for another.
+
+    A position may lie where no episode has been, and waypoints that few episodes have visited are sought more often, so
+    what is known grows (Ecoffet et al. 2021, Pitis et al. 2020). Waypoints that no known path leads to are sought too, the
+    nearest ones more often, so that paths are found that join what is known. An episode that seeks its own goal begins to
+    explore where it gets stuck.
+
+    act: chooses an action for an observation whose desired goal is the position.
+    explores: whether it explores from the start; it becomes True where the episode gets stuck.
+    """
+
+    def __init__(
+        self, act: Callable[[Mapping[str, Array]], Array], waypoints: Waypoints, rng: np.random.Generator, explores: bool
+    ) -> None:
+        self._act, self._waypoints, self._rng, self.explores = act, waypoints, rng, explores
+        self._beyond = BEYOND * waypoints.spacing()
+        self._sought: Array | None = None
+        self._near, self._steps_near = -1, 0
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        """Return the action for one observation."""
+        nearest = self._waypoints.nearest(observation["achieved_goal"])
+        self._steps_near = self._steps_near + 1 if nearest == self._near else 0
+        self._near, is_still = nearest, self._steps_near >= STILL
+        if is_still and nearest != self._waypoints.nearest(observation["desired_goal"]):
+            self.explores = True
+        if not self.explores:
+            return self._act(observation)
+        if self._sought is None or is_still or self._rng.random() < ANOTHER_POSITION:
+            self._sought, self._steps_near = self._draw_position(nearest), 0
+        return self._act({**observation, "desired_goal": self._sought})
+
+    def _draw_position(self, start: int) -> Array:
+        known, cut_off = self._waypoints.split(start)
+        if len(cut_off) and self._rng.random() < CUT_OFF:
+            gap = np.square(cut_off[:, None] - known).sum(-1).min(1)
+            return self._one_of(cut_off[np.argsort(gap, kind="stable")])
+        waypoint = self._one_of(known)
+        return np.asarray(waypoint + self._rng.uniform(-self._beyond, self._beyond, len(waypoint)).astype(waypoint.dtype))
+
+    def _one_of(self, positions: Array) -> Array:
+        """Return one of these positions, (g,), the first ones more often."""
+        return np.asarray(positions[int(self._rng.random() ** FIRST * len(positions))])
