@@ -22,8 +22,8 @@ class Corner(gymnasium.Env):
     """A position in the square from -1 to 1 must come within 0.1 of a goal, in at most 50 steps."""
 
     def __init__(self) -> None:
-        place = spaces.Box(-1.0, 1.0, (2,), np.float32)
-        self.observation_space = spaces.Dict(observation=place, achieved_goal=place, desired_goal=place)
+        position = spaces.Box(-1.0, 1.0, (2,), np.float32)
+        self.observation_space = spaces.Dict(observation=position, achieved_goal=position, desired_goal=position)
         self.action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:

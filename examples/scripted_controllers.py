@@ -41,8 +41,8 @@ def push(observation):
     if distance < 0.02:
         return np.zeros(4)
     along = to_goal / distance
-    behind = to_cube[:2] - 0.09 * along  # the way to the start of the push
-    sideways = to_cube[:2] - (to_cube[:2] @ along) * along  # the way to the line of the push
+    behind = to_cube[:2] - 0.09 * along  # the path to the start of the push
+    sideways = to_cube[:2] - (to_cube[:2] @ along) * along  # the path to the line of the push
     if to_cube[:2] @ along > 0.03 and np.linalg.norm(sideways) < 0.02 and to_cube[2] > -0.02:
         return action(np.array([*(0.2 * to_goal + 0.01 * along + sideways), to_cube[2]]))
     if np.linalg.norm(behind) < 0.02:
@@ -50,6 +50,6 @@ def push(observation):
     return action(np.array([*behind, to_cube[2] + 0.08]))  # above the table and the cube
 
 
-def action(way, grip=0):
-    """Return the action that moves the gripper along `way` (3,), metres, and its fingers: 1 opens, -1 closes."""
-    return np.clip(np.array([*(way / STEP), grip]), -1, 1)
+def action(displacement, grip=0):
+    """Return the action that moves the gripper by `displacement` (3,), metres, and its fingers: 1 opens, -1 closes."""
+    return np.clip(np.array([*(displacement / STEP), grip]), -1, 1)

@@ -49,7 +49,7 @@ POLICIES = TASKS | {
         "settings.options.hidden_observation": [0],
         "settings.options.goal_features": "relative",
     },
-    "hidden number of the goal": {
+    "hidden dimension of the goal": {
         "spec.goal.shape": [HUGE],
         "settings.options.hidden_goal": [0],
         "settings.options.goal_features": "relative",

@@ -38,13 +38,13 @@ def escaped(text: str) -> str:
     )
 
 
-def _process_docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def _process_docstring(app: Sphinx, what: str, name: str, member: Any, options: Any, lines: list[str]) -> None:
     if what != "module":
         lines[:] = as_restructured_text(lines)
 
 
 def _process_signature(
-    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
+    app: Sphinx, what: str, name: str, member: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str | None, str | None]:
     """Return the signature with plain names of type aliases. Autodoc wraps them where they are part of a union."""
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returned))

@@ -66,7 +66,7 @@ def test_every_file_of_a_run_and_every_field_of_its_lines_is_explained(run_folde
 def test_the_reference_has_every_public_name():
     text = page("reference.md")
     assert [name for name in hindsight_rl.__all__ if not re.search(rf"hindsight_rl\.{name}$", text, re.MULTILINE)] == []
-    own = [name for name, thing in vars(callbacks).items() if getattr(thing, "__module__", "") == callbacks.__name__]
+    own = [name for name, member in vars(callbacks).items() if getattr(member, "__module__", "") == callbacks.__name__]
     public = [name for name in own if not name.startswith("_") and name != "Model"]  # a protocol that HER has
     assert [name for name in public if f"hindsight_rl.callbacks.{name}\n" not in text] == []
 

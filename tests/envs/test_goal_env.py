@@ -310,7 +310,7 @@ def test_an_id_is_made_with_its_options_and_render_mode(registered):
         ("FetchReach-v4", r'pip install .*\[robotics\]"'),
         ("PandaReach-v3", r'pip install .*\[panda\]"'),
         ("parking-v0", r'pip install .*\[parking\]"'),
-        ("nowhere.at.all:Thing-v0", "nowhere.at.all"),
+        ("nowhere.at.all:Task-v0", "nowhere.at.all"),
     ],
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(without_packages, env_id, command):

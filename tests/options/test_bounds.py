@@ -19,7 +19,7 @@ TOO_MUCH = {
     "n_steps": HUGE,
     "n_sampled_goal": ENDLESS,
     "n_waypoints": HUGE,
-    "reward_halvings": HUGE,
+    "tolerance_levels": HUGE,
     "episodes_per_job": HUGE,
     "policy_lag": HUGE,
     "job_timeout": 1e300,

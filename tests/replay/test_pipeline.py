@@ -29,7 +29,7 @@ def filled(failure, success, **options):
     return buffer
 
 
-@pytest.mark.parametrize("options", [{}, {"n_steps": 3}, {"relabel_terminated": "success"}, {"reward_halvings": 2}])
+@pytest.mark.parametrize("options", [{}, {"n_steps": 3}, {"relabel_terminated": "success"}, {"tolerance_levels": 2}])
 def test_samples_of_any_two_rewards_are_the_same_bytes(options):
     rewards, open_rewards = [], []
     for failure, success in ((-1.0, 0.0), (0.0, 100.0), (99.0, 100.0), (0.1, 0.3)):

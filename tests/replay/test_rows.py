@@ -43,7 +43,7 @@ def test_discrete_actions_take_the_smallest_integer(n, start, dtype):
 
 
 def refuse(value, dtype, shape=(2,)):
-    field = Fields({"thing": np.zeros(shape, dtype)})
+    field = Fields({"field": np.zeros(shape, dtype)})
     field.write([value])
     field.refuse([value])
 
@@ -51,18 +51,18 @@ def refuse(value, dtype, shape=(2,)):
 @pytest.mark.parametrize(
     ("error", "value", "dtype", "message"),
     [
-        (ShapeError, [1.0, 2.0, 3.0], "float32", r"Expected shape \(2,\) for thing, got \(3,\)"),
-        (ShapeError, 1.0, "float32", r"for thing, got \(\)"),
-        (NonFiniteError, [1.0, np.nan], "float32", r"thing must be finite, got nan at index \(1,\)"),
-        (NonFiniteError, [-np.inf, 0.0], "float32", r"thing must be finite, got -inf at index \(0,\)"),
-        (CastError, [0.0, 1e39], "float32", r"thing is infinite as float32, got 1e\+39 at index \(1,\)"),
-        (CastError, [7, 300], "uint8", "thing is stored as uint8, .* cannot hold 300"),
+        (ShapeError, [1.0, 2.0, 3.0], "float32", r"Expected shape \(2,\) for field, got \(3,\)"),
+        (ShapeError, 1.0, "float32", r"for field, got \(\)"),
+        (NonFiniteError, [1.0, np.nan], "float32", r"field must be finite, got nan at index \(1,\)"),
+        (NonFiniteError, [-np.inf, 0.0], "float32", r"field must be finite, got -inf at index \(0,\)"),
+        (CastError, [0.0, 1e39], "float32", r"field is infinite as float32, got 1e\+39 at index \(1,\)"),
+        (CastError, [7, 300], "uint8", "field is stored as uint8, .* cannot hold 300"),
         (CastError, [0.0, 0.5], "uint8", "cannot hold 0.5"),
         (CastError, [0.0, np.nan], "uint8", "cannot hold nan"),
         (CastError, [0, 2], "bool", "stored as bool, .* cannot hold 2"),
-        (CastError, ["a", "b"], "float32", "Expected numbers of float32 for thing"),
-        (CastError, [1 + 1j, 2], "float32", "Expected numbers of float32 for thing"),
-        (CastError, [None, 1.0], "float32", "Expected numbers of float32 for thing"),
+        (CastError, ["a", "b"], "float32", "Expected numbers of float32 for field"),
+        (CastError, [1 + 1j, 2], "float32", "Expected numbers of float32 for field"),
+        (CastError, [None, 1.0], "float32", "Expected numbers of float32 for field"),
         (InputError, [[1.0], [1.0, 2.0]], "float32", "cannot be converted to an array"),
         (InputError, np.ma.array([1.0, 2.0], mask=[0, 1]), "float32", "masked"),
     ],
@@ -84,7 +84,7 @@ def test_invalid_values_are_refused(error, value, dtype, message):
 )
 def test_valid_values_are_copied(value):
     array = np.zeros(2, np.float32)
-    Fields({"thing": array}).write([value])
+    Fields({"field": array}).write([value])
     assert array.tolist() == [1.0, 2.0]
     assert not np.shares_memory(array, value)
 

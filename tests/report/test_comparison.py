@@ -177,7 +177,7 @@ def test_entries_of_a_suite_have_their_names_in_every_legend_and_table(tmp_path)
     assert runs[0].title == "Task-v0 · symmetric · td3 · seed 0"
 
 
-def test_variants_of_runs_without_a_name_are_told_apart_in_the_legend(tmp_path):
+def test_variants_of_runs_without_a_name_differ_in_the_legend(tmp_path):
     paths = [write_run(tmp_path / variant) for variant in ("inferred", "none")]
     for path in paths:
         change_settings(path, variant=path.name)

@@ -1,7 +1,7 @@
 import numpy as np
 from run_files import write_run
 
-from hindsight_rl.report.goal_maps import JITTER_STEPS, constant_numbers, goal_maps, jittered, varying_columns
+from hindsight_rl.report.goal_maps import JITTER_STEPS, constant_dimensions, goal_maps, jittered, varying_columns
 from hindsight_rl.report.run import read_run
 
 
@@ -21,7 +21,7 @@ def test_points_are_drawn_where_the_goals_are(tmp_path):
     assert plot.goals["evaluated"]["success"] == [True] * 5 + [False] * 5 + [True] * 10
     assert plot.goals["evaluated"]["distance"] == [0.1] * 20
     assert (plot.goals["trained"]["x"], plot.goals["trained"]["y"]) == ([1.22] * 2, [0.66] * 2)
-    assert constant_numbers(run) == "goal[2] is 0.425 everywhere."
+    assert constant_dimensions(run) == "goal[2] is 0.425 everywhere."
     assert "moved" not in plot.caption
 
 
@@ -49,7 +49,7 @@ def test_one_varying_number_is_drawn_against_the_steps(tmp_path):
 def test_goals_that_never_vary_have_no_map(tmp_path):
     run = read_run(write_run(tmp_path / "a", goals=lambda n: [1.0, 2.0]))
     assert goal_maps(run) == []
-    assert constant_numbers(run) == "goal[0] is 1 everywhere. goal[1] is 2 everywhere."
+    assert constant_dimensions(run) == "goal[0] is 1 everywhere. goal[1] is 2 everywhere."
 
 
 def test_whole_numbers_are_moved_by_less_than_a_tenth_and_the_caption_says_so(tmp_path):
@@ -70,4 +70,4 @@ def test_values_with_fractions_are_not_moved():
 def test_a_run_without_evaluations_has_no_map(tmp_path):
     run = read_run(write_run(tmp_path / "a", ()))
     assert goal_maps(run) == []
-    assert constant_numbers(run) == ""
+    assert constant_dimensions(run) == ""

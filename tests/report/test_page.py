@@ -131,7 +131,7 @@ def test_warnings_and_checks_are_shown(tmp_path):
     assert "⚠ Warnings The environment or a worker failed 2 times" in text_of(page)
 
 
-def test_constant_numbers_of_the_goals_are_named(tmp_path):
+def test_constant_dimensions_of_the_goals_are_named(tmp_path):
     assert "goal[2] is 0.425 everywhere. Shown: the evaluation" in text_of(page_of(write_run(tmp_path / "a")))
     page = page_of(write_run(tmp_path / "b", goals=lambda n: [1.0]))
     assert "goal[0] is 1 everywhere." in text_of(page)

@@ -175,8 +175,8 @@ def test_an_episode_that_gets_stuck_and_then_explores_is_unguided(monkeypatch):
     places = np.stack([first.achieved_goal[0], first.desired_goal[0]])
     weights = replace(setups.weights(), waypoints=places, next_waypoint=np.array([[0, 1], [0, 1]], np.int16))
 
-    def collect(roaming_episodes, **options):
-        exploration = Exploration(0.0, 0.0, roaming_episodes=roaming_episodes, **options)
+    def collect(exploration_episodes, **options):
+        exploration = Exploration(0.0, 0.0, exploration_episodes=exploration_episodes, **options)
         jobs = Job(0, TRAINING, (0,), weights, (exploration,))
         return Collector(RolloutSetup(setups.short, spec)).collect(jobs)[0]
 

@@ -174,12 +174,12 @@ def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(in
 
 def test_near_misses_count_where_many_numbers_must_be_right(inferred):
     reached = replace(inferred[0], halvings=3)
-    assert "reward_halvings" not in options_of(reached)
+    assert "tolerance_levels" not in options_of(reached)
     near = replace(reached, parts=Parts((Part((0, 1), "body", 0.0),), 1.0), contact=None, inertia=Inertia(0.5, 5.0))
-    assert "reward_halvings" not in options_of(near)  # two numbers
+    assert "tolerance_levels" not in options_of(near)  # two numbers
     many = replace(near, copies=replace(near.copies, columns=tuple(range(10))))
-    assert (options_of(many)["reward_halvings"], options_of(many)["action_l2"]) == (3, 0.025)  # 0.1 / 4
-    assert "reward_halvings" not in options_of(replace(many, halvings=2))  # 20 of all together
+    assert (options_of(many)["tolerance_levels"], options_of(many)["action_l2"]) == (3, 0.025)  # 0.1 / 4
+    assert "tolerance_levels" not in options_of(replace(many, halvings=2))  # 20 of all together
 
 
 def test_every_finding_names_its_evidence(inferred):

@@ -1,4 +1,4 @@
-"""Ways through visited places."""
+"""Paths through visited positions."""
 
 import numpy as np
 from hypothesis import given, settings

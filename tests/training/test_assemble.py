@@ -88,7 +88,7 @@ def test_the_environment_is_closed_if_the_settings_are_refused(counted):
 
 
 @pytest.mark.parametrize(("is_exact", "made"), [(True, 1), (False, 3)])
-def test_environments_are_made_anew_if_resets_are_found_inexact(counted, monkeypatch, is_exact, made):
+def test_environments_are_made_again_if_resets_are_found_inexact(counted, monkeypatch, is_exact, made):
     monkeypatch.setattr("hindsight_rl.training.assemble.resets_exactly", lambda environment: is_exact)
     with HER(counted, recipe="point_reach", check=False, **OPTIONS) as model:
         model.learn(20)  # two episodes

@@ -75,7 +75,7 @@ def test_two_objects_have_a_chain():
         model.evaluate(1)
 
 
-def test_the_episodes_of_the_search_are_stored_and_their_updates_are_made_up_for(inferred):
+def test_the_episodes_of_the_search_are_stored_and_their_catch_up_updates_follow(inferred):
     counts = inferred.trainer.counts
     assert len(inferred.trainer.buffer) == counts.env_steps
     assert counts.submitted_episodes == counts.episodes
@@ -467,7 +467,7 @@ def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path)
         (successes(50, 0), 2, 0),
     ],
 )
-def test_an_agent_begins_anew_if_50_unguided_episodes_show_that_it_is_poor(
+def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
     inferred, monkeypatch, success, halvings, restarts
 ):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
@@ -477,7 +477,7 @@ def test_an_agent_begins_anew_if_50_unguided_episodes_show_that_it_is_poor(
     monkeypatch.setattr(trainer, "rebuild", lambda *parts: rebuilt.append(parts))
     monkeypatch.setattr(search, "state", replace(search.state))
     monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
-    settings = replace(trainer.settings, replay=trainer.settings.replay.model_copy(update={"reward_halvings": halvings}))
+    settings = replace(trainer.settings, replay=trainer.settings.replay.model_copy(update={"tolerance_levels": halvings}))
     monkeypatch.setattr(trainer, "settings", settings)
     monkeypatch.setattr(search, "_adopt", lambda run, observed: None)
     search._refine(trainer, [])
@@ -537,7 +537,7 @@ def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is
     assert (search.state.found == found_by_steps(noise=0.07)) == (outcome != "nothing")
 
 
-def test_a_change_of_options_is_part_of_the_next_event_and_is_not_told_twice():
+def test_a_change_of_options_is_part_of_the_next_event_and_is_not_reported_twice():
     with HER("PointReach-v0", recipe="default", **FAST | {"updates_per_step": 1.0}) as model:
         model.learn(200)
         trainer = model.trainer

@@ -49,8 +49,8 @@ class Task:
     def folder(self, base: Path, seed: int) -> Path:
         """Return the folder of the run with this seed."""
         name, env_options = self.entry.name, self.settings.rollout.env_options
-        place = folder_name(self.entry.environment, () if name else env_options)
-        return base / (f"{place}-{folder_name(name)}" if name else place) / f"{self.settings.agent}-seed{seed}"
+        folder = folder_name(self.entry.environment, () if name else env_options)
+        return base / (f"{folder}-{folder_name(name)}" if name else folder) / f"{self.settings.agent}-seed{seed}"
 
     def refuse_other_settings(self, path: Path, found: Mapping[str, Any]) -> None:
         """Raise OptionError if a run of this task has other settings. found: its settings, as JSON."""
@@ -195,7 +195,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 def _task(suite: Suite, entry: Entry, overrides: Mapping[str, Any]) -> Task:
     options = {**entry.options, **overrides}
-    place = f"suite {suite.name!r}, {', '.join(part for part in (entry.environment, entry.name) if part)}"
+    source = f"suite {suite.name!r}, {', '.join(part for part in (entry.environment, entry.name) if part)}"
     try:
         if "seed" in options:
             raise OptionError("`seed` is not an option of an entry. Use --seeds.")
@@ -203,7 +203,7 @@ def _task(suite: Suite, entry: Entry, overrides: Mapping[str, Any]) -> Task:
         recipe = choose_recipe(entry.recipe, entry.environment)
         return Task(entry, options, resolve_settings(recipe, _spec(recipe, entry, options), entry.agent, options))
     except HindsightError as problem:
-        raise type(problem)(f"{place}: {problem}") from None
+        raise type(problem)(f"{source}: {problem}") from None
 
 
 def _spec(recipe: Recipe, entry: Entry, options: Mapping[str, Any]) -> GoalSpec | None:

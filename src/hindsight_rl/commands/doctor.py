@@ -118,10 +118,10 @@ def installed_version(package: str) -> str | None:
 
 def _torch() -> Finding:
     """Return the build of torch, read from its files: importing it takes longer than all the rest."""
-    place = find_spec("torch")
-    if place is None or place.origin is None:
+    found = find_spec("torch")
+    if found is None or found.origin is None:
         return Finding("note", "torch", "not installed", install_line("train"))
-    source = (Path(place.origin).parent / "version.py").read_text(encoding="utf-8")
+    source = (Path(found.origin).parent / "version.py").read_text(encoding="utf-8")
     cuda = re.search(r"^cuda\b.*=\s*'([\d.]+)'", source, re.MULTILINE)
     build = f"{installed_version('torch')}, built for {f'CUDA {cuda.group(1)}' if cuda else 'CPU only'}"
     has_gpu = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None

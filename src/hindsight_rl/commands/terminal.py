@@ -128,14 +128,14 @@ class Display:
 class TrainDisplay:
     """Shows the events of a training run on a display.
 
-    told: sentences about what was not found or is not used, which were printed before.
+    printed: sentences about what was not found or is not used, which were printed before.
     """
 
-    def __init__(self, display: Display, options: TrainingOptions, told: Collection[str] = ()) -> None:
+    def __init__(self, display: Display, options: TrainingOptions, printed: Collection[str] = ()) -> None:
         self._display, self._options, self._is_learning = display, options, False
         self._evaluated = 0  # episodes of the evaluation under way
         self._training, self._evaluation = "", ""
-        self._told = told
+        self._printed = printed
 
     def show(self, trainer: Trainer, event: Event) -> None:
         """Show an event."""
@@ -164,11 +164,11 @@ class TrainDisplay:
                 self._display.print(line)
         if (search := trainer.search) is None:
             return
-        for line in not_used_lines(each for each in search.not_used if each not in self._told):
+        for line in not_used_lines(each for each in search.not_used if each not in self._printed):
             self._display.print(line)
-        for sentence in (each for each in search.missing if each not in self._told):
+        for sentence in (each for each in search.missing if each not in self._printed):
             self._display.print(f"  not found in {trainer.counts.env_steps:,} steps: {sentence}")
-        self._told = (*search.not_used, *search.missing)
+        self._printed = (*search.not_used, *search.missing)
 
     def _time_left(self, done: int) -> str:
         """Return the estimate of the time left, with its conditions."""

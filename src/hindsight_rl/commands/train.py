@@ -112,8 +112,8 @@ class Training:
             Display(settings.training.steps, console_of(sys.stdout)) as live,
         ):
             folder.listeners.append(tracking.log)
-            told = (*self._not_used, *(trainer.search.missing if trainer.search else ()))
-            display = TrainDisplay(live, settings.training, told)
+            printed = (*self._not_used, *(trainer.search.missing if trainer.search else ()))
+            display = TrainDisplay(live, settings.training, printed)
             trainer.counts.start_seconds += time.perf_counter() - self.started
             for event in trainer.run(settings.training.steps):
                 folder.listen(trainer, event)

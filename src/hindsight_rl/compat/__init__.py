@@ -1,1 +1,1 @@
-"""Faces for other people's code: change one import."""
+"""Adapters for code that was written for SB3 or cpprb: change one import."""

@@ -232,7 +232,7 @@ def check_resets(probe: Probe) -> Answer:
     differing = ", ".join(f"{key} by up to {gap:g}" for key, gap in gaps.items() if gap) or "the number of steps"
     return "warning", (
         f"after a reset with the same seed, the same actions lead to other values: {differing}. The environment is made "
-        f"anew for each episode. If it draws random numbers, use self.np_random"
+        f"again for each episode. If it draws random numbers, use self.np_random"
     )
 
 

@@ -90,13 +90,13 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
 
 
 class WaypointOptions(OptionRecord, title="Waypoints"):
-    """Places on the way to a far goal."""
+    """Waypoints on the path to a far goal."""
 
     n_waypoints: Waypoints = Field(
-        0, description="visited places among which the way to a far goal is planned; 0: every goal is sought directly"
+        0, description="visited positions among which the path to a far goal is planned; 0: no path is planned"
     )
-    roaming_episodes: Fraction = Field(
-        0.5, description="with n_waypoints: fraction of training episodes that seek one place after another from the start"
+    exploration_episodes: Fraction = Field(
+        0.5, description="with n_waypoints: fraction of training episodes that explore rarely visited states from the start"
     )
 
 
@@ -149,8 +149,8 @@ class SubgoalOptions(OptionRecord, title="Subgoals"):
 
     subgoals: Texts = Field(
         (),
-        description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"; of several '
-        'objects each ends with such as "dimensions=0,1,2 placed=0.05"',
+        description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"; with '
+        'several objects, also the dimensions of each, as in "dimensions=0,1,2 placed=0.05"',
     )
 
 

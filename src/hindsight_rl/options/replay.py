@@ -12,11 +12,11 @@ from ..errors import OptionError
 from ..records import Array
 from .record import (
     Fraction,
-    Halvings,
     NStepReturn,
     OptionRecord,
     SampledGoals,
     Texts,
+    ToleranceLevels,
 )
 from .relabel import Relabel, Strategy, UnavailableFunction, her_probability
 
@@ -55,8 +55,8 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
         False,
         description="add the part of the reward that compute_reward leaves out, such as a crash penalty, to every goal",
     )
-    reward_halvings: Halvings = Field(
-        0, description="also reward near misses: the mean with rewards for 1/2, 1/4, ... of the difference to the goal"
+    tolerance_levels: ToleranceLevels = Field(
+        0, description="graded reward: so many more rewards, for 1/2, 1/4, ... of the difference to the goal, are averaged"
     )
     info_keys: Texts = Field((), description="numeric entries of info that compute_reward needs")
 

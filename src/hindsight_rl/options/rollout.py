@@ -68,7 +68,9 @@ class WorkerOptions(OptionRecord, title="Workers"):
 class GuideOptions(OptionRecord, title="Subgoals"):
     """Guided episodes of relay HER."""
 
-    guided_episodes: Fraction = Field(0.8, description="fraction of guided episodes, times 1 - success of the others")
+    guided_episodes: Fraction = Field(
+        0.8, description="fraction of training episodes that are guided, times (1 - success rate of unguided ones)"
+    )
     guided_fraction: Fraction = Field(0.5, description="fraction of their steps that act for a subgoal")
 
 
@@ -79,7 +81,7 @@ class WorkspaceOptions(OptionRecord, title="Workspace"):
         None, description="training episodes end after so many steps; None: at the time limit, as evaluations do"
     )
     lowest_achieved: Numbers = Field(
-        (), description="training episodes end once a number of the achieved goal is below these; empty: they do not"
+        (), description="training episodes end once a dimension of the achieved goal is below these; empty: they do not"
     )
     highest_achieved: Numbers = Field((), description="the same above these")
 

@@ -33,8 +33,8 @@ class Exploration:
     samples: a Gaussian policy samples its action.
     guided_episodes: probability that an episode is guided to the subgoals.
     guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
-    roaming_episodes: probability that an episode seeks one of the policy's waypoints after another.
-    random_scale: where every action is random, it is from the middle of the action range, so wide relative to it.
+    exploration_episodes: probability that an episode seeks one of the policy's waypoints after another.
+    random_scale: fraction of the action range, around its middle, from which actions are drawn if all are random.
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
     lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
@@ -47,7 +47,7 @@ class Exploration:
     samples: bool = False
     guided_episodes: float = 0.0
     guided_fraction: float = 0.0
-    roaming_episodes: float = 0.0
+    exploration_episodes: float = 0.0
     random_scale: float = 1.0
     random_action_repeat: int = 1
     probing: Probing | None = None

@@ -43,7 +43,7 @@ class Pipeline:
             self.termination,
             timeline.rows["desired_goal"],
             self.options.extra_reward,
-            self.options.reward_halvings,
+            self.options.tolerance_levels,
             self.options.reward == "recompute",
             self.scale,
             self.discount,

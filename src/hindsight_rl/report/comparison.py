@@ -31,7 +31,7 @@ EXPLANATION = (
 )
 DASHES: tuple[Dash, ...] = ("solid", "dash", "dot")  # of the first six groups, of the next, and so on
 SUCCESS = ("seeds", "success", "mean success", "IQM of success", "best", "return")  # columns of the first table
-EFFORT = ("solved", "steps to solve", "updates to solve", "time to solve", "time")  # and of the second
+COST = ("solved", "steps to solve", "updates to solve", "time to solve", "time")  # and of the second
 CURVES = "Thin: each run. Thick: median of three seeds or more, with their range. Time depends on the load of the machine."
 
 
@@ -136,7 +136,7 @@ def comparison_text(runs: Sequence[Run]) -> str:
     for group in groups:
         lines.append(group.name)
         cells = group.cells(rng)
-        lines += [f"  {title:16}  {cells[title]}" for title in SUCCESS + EFFORT]
+        lines += [f"  {title:16}  {cells[title]}" for title in SUCCESS + COST]
     text = "\n".join([*lines, *success_over_environments(groups, rng)])
     return text.encode("utf-8", "replace").decode()
 
@@ -185,10 +185,10 @@ def comparison_page(runs: Sequence[Run], folder: Path) -> Page:
 
 
 def _tables(groups: Sequence[Group], rng: np.random.Generator) -> list[Table]:
-    """Return the table of success, and that of the effort. Each fits a page."""
+    """Return the table of success, and that of the cost. Each fits a page."""
     rows = [group.cells(rng) for group in groups]
     first = ["environment", *(["name"] if any(group.entry for group in groups) else []), "variant", "agent"]
-    heads = [*first, *SUCCESS], [*first, *EFFORT]
+    heads = [*first, *SUCCESS], [*first, *COST]
     return [Table(head, [[row[title] for title in head] for row in rows]) for head in heads]
 
 

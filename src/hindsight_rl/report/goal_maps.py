@@ -9,7 +9,7 @@ import numpy as np
 
 from ..records import Array
 from .figures import Plot, rounded
-from .run import GOAL_NUMBERS, EpisodeFacts, Run
+from .run import GOAL_DIMENSIONS, EpisodeFacts, Run
 
 MAX_EPISODES = 4000  # of evaluation, and of training, on a map
 MIN_SHOWN = 50  # evaluation episodes, the latest ones
@@ -18,9 +18,9 @@ JITTER_STEPS = (0.6180, 0.7549)  # for x and y: their multiples modulo 1 fill a 
 
 
 def goal_maps(run: Run) -> list[Plot]:
-    """Return maps of the first number of the goals that varies against the others that vary.
+    """Return maps of the first dimension of the goals that varies against the others that vary.
 
-    A single varying number is drawn against the environment steps. Goals that do not vary have no map.
+    A single varying dimension is drawn against the environment steps. Goals that do not vary have no map.
     """
     columns = varying_columns(_goals(run.evaluated, "desired_goal"))
     return [_map(run, columns[0], up) for up in columns[1:] or columns[:1]]
@@ -35,8 +35,8 @@ def varying_columns(goals: Array) -> list[int]:
     return [i for i, (low, high) in enumerate(bounds) if low < high and f"{low:.3g}" != f"{high:.3g}"]
 
 
-def constant_numbers(run: Run) -> str:
-    """Return a sentence such as "goal[2] is 0.425 everywhere." for each number of the desired goals that does not vary."""
+def constant_dimensions(run: Run) -> str:
+    """Return sentences such as "goal[2] is 0.425 everywhere.", one for each dimension of the goals that does not vary."""
     goals = _goals(run.evaluated, "desired_goal")
     constant = sorted(set(range(goals.shape[1])) - set(varying_columns(goals))) if len(goals) else []
     return " ".join(f"goal[{i}] is {goals[0, i]:.3g} everywhere." for i in constant)
@@ -59,7 +59,7 @@ def is_whole(values: Array) -> bool:
 
 
 def _map(run: Run, across: int, up: int) -> Plot:
-    """Return the map of two numbers of the goals, or of one number against the environment steps if both are the same."""
+    """Return the map of two dimensions of the goals, or of one against the environment steps if both are the same."""
     y_title = "environment steps" if up == across else f"goal[{up}]"
     caption = "Desired goals of evaluations: success (blue), failure (red). Grey: goals at the end of training episodes."
     desired = _goals(run.evaluated, "desired_goal")
@@ -91,8 +91,8 @@ def _points(episodes: Sequence[EpisodeFacts], name: str, across: int, up: int) -
 
 
 def _goals(episodes: Sequence[EpisodeFacts], name: str) -> Array:
-    """Return the goals, (N, d) with d <= GOAL_NUMBERS. NaN if an episode has none."""
-    size = min(GOAL_NUMBERS, len(episodes[0].desired_goal)) if episodes else 0
+    """Return the goals, (N, d) with d <= GOAL_DIMENSIONS. NaN if an episode has none."""
+    size = min(GOAL_DIMENSIONS, len(episodes[0].desired_goal)) if episodes else 0
     goals = [getattr(episode, name) or (np.nan,) * size for episode in episodes]
     return np.array([goal[:size] for goal in goals], np.float64).reshape(len(episodes), size)
 

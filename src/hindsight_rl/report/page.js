@@ -72,7 +72,7 @@
   }
 
   // The curves fill the plot. The margin on the right has room for the labels, and is small without labels.
-  function drawCurves(plot, place) {
+  function drawCurves(plot, element) {
     const layout = baseLayout(plot.unit.title, "x unified"), ends = labels(plot);
     const last = highest([...plot.curves.flatMap((curve) => curve.x), ...plot.marks.map((mark) => mark.x)]);
     const line = { color: style("muted"), width: 1, dash: "dot" };
@@ -80,7 +80,7 @@
     layout.margin.r += highest([0, ...ends.map((end) => labelWidth * end.text.length)]);
     Object.assign(layout.xaxis, {
       tickformat: plot.x === "env_steps" ? "~s" : ",.4~g", range: [0, (last || 1) / plot.unit.size],
-      nticks: Math.max(2, Math.floor((place.clientWidth - leftMargin - layout.margin.r) / tickWidth)),
+      nticks: Math.max(2, Math.floor((element.clientWidth - leftMargin - layout.margin.r) / tickWidth)),
     });
     Object.assign(layout.yaxis, { tickformat: plot.scale === "fraction" ? ".0%" : ".3~g", nticks: 6 });
     if (plot.scale === "fraction") layout.yaxis.range = [-0.04, 1.08];
@@ -96,7 +96,7 @@
       ...plot.levels.map(({ y, text }) => ({ ...note, xref: "paper", x: 0, xshift: 3, y, text, yanchor: "top" })),
       ...ends,
     ];
-    return Plotly.react(place, curveTraces(plot), layout, config);
+    return Plotly.react(element, curveTraces(plot), layout, config);
   }
 
   function points(part, name, keep, marker, text) {
@@ -127,7 +127,7 @@
   }
 
   // The axes of a map span the desired goals, and stay when the slider moves.
-  function drawMap(plot, place) {
+  function drawMap(plot, element) {
     const { x_title, y_title, evaluated } = plot.goals;
     const layout = baseLayout(x_title, "closest");
     layout.yaxis.title = { ...layout.xaxis.title, text: y_title };
@@ -136,21 +136,21 @@
       const room = 0.12 * (high - low || 1);
       layout[axis + "axis"].range = [low - room, high + room];
     }
-    return Plotly.react(place, mapTraces(plot.goals), layout, config);
+    return Plotly.react(element, mapTraces(plot.goals), layout, config);
   }
 
   function draw(plot) {
-    const place = document.getElementById("plot-" + plot.key);
-    return plot.goals.evaluated ? drawMap(plot, place) : drawCurves(plot, place);
+    const element = document.getElementById("plot-" + plot.key);
+    return plot.goals.evaluated ? drawMap(plot, element) : drawCurves(plot, element);
   }
 
   // Draws from the top down, with pauses for input. `opened`: milliseconds until the first screen was drawn.
   function drawAll() {
     let next = 0;
     (function more() {
-      const place = next < plots.length && document.getElementById("plot-" + plots[next].key).getBoundingClientRect();
-      if (!place || place.top > innerHeight) document.body.dataset.opened ??= String(Math.round(performance.now()));
-      if (!place) {
+      const element = next < plots.length && document.getElementById("plot-" + plots[next].key).getBoundingClientRect();
+      if (!element || element.top > innerHeight) document.body.dataset.opened ??= String(Math.round(performance.now()));
+      if (!element) {
         document.body.dataset.drawn = String(plots.length);
         return;
       }

@@ -16,7 +16,7 @@ from jinja2 import Template
 
 from ..storage import json_text
 from .figures import Plot, health, learning
-from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_numbers, goal_maps
+from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_dimensions, goal_maps
 from .run import Run, readable_path
 from .verdict import Verdict, by_reason, duration, format_value, verdict, warnings_of
 
@@ -174,8 +174,8 @@ def _left_out_section(run: Run) -> Section:
 
 
 def _goal_section(run: Run) -> Section:
-    """Return the maps of the goals, and a sentence about numbers of the goals that do not vary."""
-    maps, text = goal_maps(run), constant_numbers(run) or "No goal was evaluated yet." * (not run.evaluated)
+    """Return the maps of the goals, and a sentence about dimensions of the goals that do not vary."""
+    maps, text = goal_maps(run), constant_dimensions(run) or "No goal was evaluated yet." * (not run.evaluated)
     if maps:
         text += f" Shown: the evaluation at the slider, and earlier ones until there are {MIN_SHOWN} evaluation episodes."
         text += " Grey: training episodes up to there."

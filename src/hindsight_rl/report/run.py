@@ -20,7 +20,7 @@ from ..records.statistics import finite_points
 from ..storage import read_json, read_lines
 
 NOT_OURS = "The file is damaged, or `hindsight-rl train` did not write it."
-GOAL_NUMBERS = 3  # of each goal, the first ones, are kept: episodes.jsonl has no more
+GOAL_DIMENSIONS = 3  # of each goal, the first ones, are kept: episodes.jsonl has no more
 MOST_NAMES = 10_000  # in a line
 MOST_EPISODES = 100_000  # that are kept of evaluation, and of training: the maps of goals have 4,000
 MOST_CHANGES = 100_000  # of options
@@ -93,15 +93,15 @@ class RunSettings(_Parsed):
     not_used: tuple[str, ...] = ()
 
 
-def _first_numbers(goal: Any) -> Any:
-    return goal[:GOAL_NUMBERS] if isinstance(goal, list) else goal
+def _first_dimensions(goal: Any) -> Any:
+    return goal[:GOAL_DIMENSIONS] if isinstance(goal, list) else goal
 
 
-Goal = Annotated[tuple[float | None, ...], BeforeValidator(_first_numbers)]
+Goal = Annotated[tuple[float | None, ...], BeforeValidator(_first_dimensions)]
 
 
 class EpisodeFacts(_Parsed):
-    """A line of evaluations.jsonl or episodes.jsonl. Of the goals, the first numbers.
+    """A line of evaluations.jsonl or episodes.jsonl. Of the goals, the first dimensions.
 
     env_steps: steps of the run at its evaluation, or at its end.
     """
@@ -212,12 +212,12 @@ def find_runs(path: Path) -> list[Path]:
     """
     if (path / "settings.json").is_file():
         return [path]
-    found = sorted(place.parent for place in path.rglob("settings.json"))
-    if not found:
+    runs = sorted(found.parent for found in path.rglob("settings.json"))
+    if not runs:
         raise RunFolderError(
             f"There is no run in {path}. Name a folder that `hindsight-rl train` wrote, or a folder of such."
         )
-    return found
+    return runs
 
 
 def read_run(path: Path) -> Run:
@@ -226,10 +226,10 @@ def read_run(path: Path) -> Run:
     Raises RunFolderError if it holds no run, and FileError if the content of a file has the wrong form.
     Lines that are no JSON object are skipped and counted.
     """
-    place, ending, damaged = path / "settings.json", path / "ended.json", dict[str, int]()
-    if not place.is_file():
+    file, ending, damaged = path / "settings.json", path / "ended.json", dict[str, int]()
+    if not file.is_file():
         raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight-rl train` wrote.")
-    settings = _validated(read_json(place), TypeAdapter(RunSettings), place)
+    settings = _validated(read_json(file), TypeAdapter(RunSettings), file)
     metrics = _columns(path / "metrics.jsonl", damaged)
     evaluated, n_evaluated = _episodes(path / "evaluations.jsonl", damaged)
     trained, _ = _episodes(path / "episodes.jsonl", damaged)
@@ -240,44 +240,44 @@ def read_run(path: Path) -> Run:
     return Run(path, settings, metrics, evaluated, trained, n_evaluated, changes, ended, damaged)
 
 
-def _validated(data: Any, form: TypeAdapter[T], place: Path | str) -> T:
-    """Return data in the given form. Raises FileError that names the place and the field."""
+def _validated(data: Any, form: TypeAdapter[T], file: Path | str) -> T:
+    """Return data in the given form. Raises FileError that names the file and the field."""
     try:
         return form.validate_python(data)
     except ValidationError as problem:
         error = problem.errors(include_url=False, include_context=False, include_input=False)[0]
         name = ".".join(map(str, error["loc"])) or "the content"
-        raise FileError(f"{place}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
+        raise FileError(f"{file}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
 
 
-def _records(place: Path, form: TypeAdapter[T], damaged: dict[str, int]) -> Iterator[T]:
+def _records(file: Path, form: TypeAdapter[T], damaged: dict[str, int]) -> Iterator[T]:
     """Yield the records of a file of JSON lines in the given form. Lines that cannot be read are counted in `damaged`."""
-    for number, (_, record) in enumerate(read_lines(place), 1):
+    for number, (_, record) in enumerate(read_lines(file), 1):
         if record is None:
-            damaged[place.name] = damaged.get(place.name, 0) + 1
+            damaged[file.name] = damaged.get(file.name, 0) + 1
         elif len(record) > MOST_NAMES:
-            raise FileError(f"{place}, line {number} has more than {MOST_NAMES:,} names. {NOT_OURS}")
+            raise FileError(f"{file}, line {number} has more than {MOST_NAMES:,} names. {NOT_OURS}")
         else:
-            yield _validated(record, form, f"{place}, line {number}")
+            yield _validated(record, form, f"{file}, line {number}")
 
 
-def _columns(place: Path, damaged: dict[str, int]) -> dict[str, Array]:
+def _columns(file: Path, damaged: dict[str, int]) -> dict[str, Array]:
     """Return every name that any record has as a column, by steps: an asynchronous evaluation is recorded late.
 
     Raises FileError for more than MOST_NUMBERS.
     """
     columns: dict[str, array[float]] = {}
     n_records = 0
-    for record in _records(place, TypeAdapter(dict[str, float | None]), damaged):
+    for record in _records(file, TypeAdapter(dict[str, float | None]), damaged):
         if not math.isfinite(_number(record.get("env_steps"))):
-            raise FileError(f"{place}: a record has no `env_steps`. {NOT_OURS}")
+            raise FileError(f"{file}: a record has no `env_steps`. {NOT_OURS}")
         for name, value in record.items():
             column = columns.setdefault(name, array("d"))
             column.extend([math.nan] * (n_records - len(column)))
             column.append(_number(value))
         n_records += 1
         if n_records * len(columns) > MOST_NUMBERS:
-            raise FileError(f"{place} has {len(columns):,} metrics in {n_records:,} records: too many for a report.")
+            raise FileError(f"{file} has {len(columns):,} metrics in {n_records:,} records: too many for a report.")
     order = np.argsort(columns.get("env_steps", ()), kind="stable")
     for column in columns.values():
         column.extend([math.nan] * (n_records - len(column)))
@@ -288,15 +288,15 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _episodes(place: Path, damaged: dict[str, int]) -> tuple[list[EpisodeFacts], int]:
+def _episodes(file: Path, damaged: dict[str, int]) -> tuple[list[EpisodeFacts], int]:
     """Return at most MOST_EPISODES episodes, evenly spaced, and the number of all."""
     kept: list[EpisodeFacts] = []
     sizes: set[int] = set()
     total, every = 0, 1  # each so many-th episode is kept
-    for episode in _records(place, TypeAdapter(EpisodeFacts), damaged):
+    for episode in _records(file, TypeAdapter(EpisodeFacts), damaged):
         sizes |= {len(goal) for goal in (episode.desired_goal, episode.final_goal) if goal is not None}
         if len(sizes) > 1:
-            raise FileError(f"{place}: goals have different sizes, {sizes}. {NOT_OURS}")
+            raise FileError(f"{file}: goals have different sizes, {sizes}. {NOT_OURS}")
         if total % every == 0:
             kept.append(episode)
         total += 1

@@ -171,9 +171,9 @@ class Collector:
             exploration = exploration if is_guided else exploration.unguided()
             is_unguided = is_unguided and not is_guided
         act = _actor(self.policy, exploration, rng)
-        if exploration is not None and exploration.roaming_episodes > 0:
+        if exploration is not None and exploration.exploration_episodes > 0:
             waypoints = Waypoints(job.weights.waypoints, job.weights.next_waypoint)
-            explores = bool(rng.random() < exploration.roaming_episodes)
+            explores = bool(rng.random() < exploration.exploration_episodes)
             is_unguided = is_unguided and not explores
             act = ExploringActor(act, waypoints, rng, explores)
         episode = play_episode(

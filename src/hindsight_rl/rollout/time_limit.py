@@ -36,7 +36,7 @@ class TimeLimit:
         self.seconds = seconds
         self.on_stuck: Callable[[str], None] | None = None
         self._what: object = ""
-        self._is_told = False
+        self._is_reported = False
         self._deadline: float | None = None  # None: there is nothing to watch
         self._thread: threading.Thread | None = None
         self._changing = threading.Lock()  # of `_thread`
@@ -50,7 +50,7 @@ class TimeLimit:
             return
         before = signal.signal(SIGNAL, self._interrupt)
         try:
-            self._what, self._is_told = what, False
+            self._what, self._is_reported = what, False
             self._start()
             try:
                 yield
@@ -97,6 +97,6 @@ class TimeLimit:
         late = 0.0 if deadline is None else time.monotonic() - deadline
         if late > 0:
             signal.pthread_kill(threading.main_thread().ident or 0, SIGNAL)
-        if late > STUCK_SECONDS and self.on_stuck and not self._is_told:
-            self._is_told = True
+        if late > STUCK_SECONDS and self.on_stuck and not self._is_reported:
+            self._is_reported = True
             self.on_stuck(str(self._what))

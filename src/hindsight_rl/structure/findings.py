@@ -132,9 +132,9 @@ class Structure:
         n = len(self._whole_goal)
         if n * self.halvings >= MANY_HALVINGS:
             why = f"{self.halvings} halvings of each of {n} differences make most starts a success"
-            yield Choice("reward_halvings", self.halvings, why)
+            yield Choice("tolerance_levels", self.halvings, why)
             action_l2 = float(f"{ACTION_L2 / (1 + self.halvings):.2g}")
-            yield Choice("action_l2", action_l2, why, needs="reward_halvings")
+            yield Choice("action_l2", action_l2, why, needs="tolerance_levels")
 
     def _options_of_hits(self) -> dict[str, Any]:
         """Return hyperparameters for an object that must leave the tool. A few exact steps decide."""

@@ -316,7 +316,7 @@ class StructureSearch:
             self._take_mirrors(found)
         self._adopt(run, self.state.found)
         # short moves and near misses are soon learned; what is missing are ways, or exactness, which exploration spoils
-        is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.reward_halvings > 0
+        is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
         if may_be_stuck and not is_local and run.settings == before and is_poor and run.counts.env_steps >= AGAIN_FROM:
             self._replace_agent(run, before)
 
