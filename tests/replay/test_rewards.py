@@ -38,19 +38,21 @@ def recompute(batch, transform, **info):
     transform(batch, Draw(batch, batch, arguments, batch.row, batch.row), RandomNumbers(0))
 
 
-def test_near_misses_are_worth_more_than_far_ones():
+def test_a_graded_reward_is_higher_for_nearer_goals():
     """Achieved are 1, 2 and 3, the goal is 5 and a success is nearer than 1.5: differences of 4, 3 and 2, halved twice."""
     steps = three_steps()
     steps.goal[:] = 5.0
     steps.reward[:] = -1.0
     seen = steps.next_achieved_goal.copy()
-    recompute(steps, transform_of(lambda achieved, goal, info: (np.abs(achieved - goal)[:, 0] < 1.5) - 1.0, halvings=2))
+    recompute(
+        steps, transform_of(lambda achieved, goal, info: (np.abs(achieved - goal)[:, 0] < 1.5) - 1.0, tolerance_levels=2)
+    )
     assert steps.reward.tolist() == pytest.approx([-2 / 3, -2 / 3, -1 / 3])  # 4 2 1; 3 1.5 0.75; 2 1 0.5
     assert steps.next_achieved_goal.tolist() == seen.tolist()
 
 
-def test_a_near_miss_that_compute_reward_cannot_answer_for_has_the_reward_of_its_sample():
-    """Rewards are known for goals in steps of a half. Achieved are 1, 2 and 3: half and a quarter of the way to 5."""
+def test_a_level_that_compute_reward_cannot_answer_for_has_the_reward_of_its_sample():
+    """Rewards are known for goals in steps of a half. Achieved are 1, 2 and 3: half and a quarter of the distance to 5."""
 
     def by_table(achieved, goal, info):
         if (achieved * 2 % 1).any():
@@ -60,7 +62,7 @@ def test_a_near_miss_that_compute_reward_cannot_answer_for_has_the_reward_of_its
     steps = three_steps()
     steps.goal[:] = 5.0
     steps.reward[:] = -1.0
-    recompute(steps, transform_of(by_table, halvings=3))  # differences: 4 2 1 0.5; 3 1.5 - -; 2 1 0.5 -
+    recompute(steps, transform_of(by_table, tolerance_levels=3))  # differences: 4 2 1 0.5; 3 1.5 - -; 2 1 0.5 -
     assert steps.reward.tolist() == [-0.5, -1.0, -0.5]
 
 
@@ -70,10 +72,10 @@ def test_all_samples_are_recomputed_if_the_step_had_other_rewards():
     assert steps.reward.tolist() == [-2.0, -1.0, 0.0]
 
 
-def test_what_compute_reward_leaves_out_stays_with_near_misses():
+def test_what_compute_reward_leaves_out_stays_with_a_graded_reward():
     steps = three_steps()
     steps.reward[:] = [-2.0, -1.5, 0.5]  # compute_reward gives -2, -1 and 0 for the goal 3
-    recompute(steps, transform_of(minus_distance, halvings=1, extra_reward=True))
+    recompute(steps, transform_of(minus_distance, tolerance_levels=1, extra_reward=True))
     assert steps.reward.tolist() == [-1.5, -1.25, 0.5]  # the means -1.5, -0.75 and 0, a penalty of 0.5, a bonus of 0.5
 
 
@@ -122,7 +124,7 @@ def two_values(failure, success):
 
 
 @pytest.mark.parametrize("rewards", [(-1.0, 0.0), (0.0, 1.0), (0.0, 100.0), (-100.0, 0.0), (99.0, 100.0), (0.1, 0.3)])
-@pytest.mark.parametrize("options", [{}, {"halvings": 2}, {"extra_reward": True}])
+@pytest.mark.parametrize("options", [{}, {"tolerance_levels": 2}, {"extra_reward": True}])
 def test_two_rewards_of_any_values_are_sampled_as_the_same_bytes(rewards, options):
     """The goal is 5, achieved are 1, 2 and 4. The second step ends, as by a crash."""
     sampled = []

@@ -15,7 +15,7 @@ def sought(achieved_goal, steps=2_000, waypoints=WAYPOINTS):
     return np.array([actor(observation)[0] for _ in range(steps)])
 
 
-def test_places_are_sought_near_those_that_a_known_way_leads_to():
+def test_places_are_sought_near_those_that_a_known_path_leads_to():
     places = sought(0.1)
     near = places[places != PLACES[2]]
     assert -BEYOND <= near.min() < -1

@@ -90,12 +90,12 @@ class Agent:
         exploration = Exploration(options.eps_at(env_steps), noise, samples=self.policy_spec.kind == "squashed_gaussian")
         if env_steps >= options.exploration_decay_start:
             exploration = exploration.scaled(options.exploration_decay)
-        roaming = options.exploration_episodes if options.n_waypoints and not is_random else 0.0
+        exploring = options.exploration_episodes if options.n_waypoints and not is_random else 0.0
         return replace(
             exploration,
             is_random=is_random,
             random_action_repeat=options.random_action_repeat,
-            exploration_episodes=roaming,
+            exploration_episodes=exploring,
         )
 
     def values(self, episode: Episode) -> Array:

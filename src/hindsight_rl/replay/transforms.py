@@ -25,12 +25,12 @@ from .timeline import Timeline
 class RewardTransform:
     """Recompute the rewards and terminations of relabelled samples with the functions of the environment.
 
-    With `halvings` every reward becomes the mean of 1 + halvings rewards: of the achieved goal, and of those at 1/2, 1/4,
-    ... of its difference to the goal. If a distance decides, these are rewards with 2, 4, ... times the tolerance. So a
-    near miss is worth more than a far one.
+    With `tolerance_levels` the reward is graded: it becomes the mean of 1 + tolerance_levels rewards. They are those of the
+    achieved goal, and of the goals at 1/2, 1/4, ... of its difference to the desired goal. If a distance decides, these are
+    rewards with 2, 4, ... times the tolerance.
 
     desired_goals: those of all rows. extra_reward: whether the part of a reward that compute_reward leaves out, such as a
-        penalty for a crash, is added under every goal; else it is lost where samples are relabelled.
+        penalty for a crash, is added under every goal; else relabelled samples lack it.
     recomputes_all: whether samples with their own goal get the reward of compute_reward too, instead of the stored one.
     scale: converts the rewards of all samples to units of the task, and adds to those of an end what follows it; None:
         rewards stay those of the environment. discount: per step, for what follows an end, below 1.
@@ -42,7 +42,7 @@ class RewardTransform:
         termination: Termination,
         desired_goals: Array,
         extra_reward: bool = False,
-        halvings: int = 0,
+        tolerance_levels: int = 0,
         recomputes_all: bool = False,
         scale: RewardScale | None = None,
         discount: float = 0.0,
@@ -50,7 +50,7 @@ class RewardTransform:
         if not callable(compute_reward):
             raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
         self.compute_reward, self.termination, self.scale = compute_reward, termination, scale
-        self._desired_goals, self._extra_reward, self._halvings = desired_goals, extra_reward, halvings
+        self._desired_goals, self._extra_reward, self._tolerance_levels = desired_goals, extra_reward, tolerance_levels
         self._recomputes_all, self._ask, self._discount = recomputes_all, GuardedReward(compute_reward), discount
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
@@ -67,8 +67,8 @@ class RewardTransform:
             own_goal = read_only(self._desired_goals[batch.row])
             reward = recomputed + batch.reward - self._rewards(achieved, own_goal, info)
         is_written = np.ones_like(batch.is_relabelled) if self._recomputes_all else batch.is_relabelled
-        if self._halvings:
-            reward = np.where(is_written, reward, batch.reward) + self._near_misses(recomputed, achieved, goal, info)
+        if self._tolerance_levels:
+            reward = np.where(is_written, reward, batch.reward) + self._graded_part(recomputed, achieved, goal, info)
             is_written = np.ones_like(is_written)
         if not write_rewards(reward, batch.reward, is_written):
             raise GoalEnvError("compute_reward must return finite rewards for every achieved goal, got NaN or infinity.")
@@ -90,7 +90,7 @@ class RewardTransform:
     def _add_after_ends(
         self, scale: RewardScale, batch: Batch, achieved: Array, info: dict[str, Array], reward: Array
     ) -> None:
-        """Add what follows an end to the reward of the last step. reward: without extra reward and near misses.
+        """Add what follows an end to the reward of the last step. reward: without extra reward, not graded.
 
         An end is a success if the reward is as good as if the achieved goal was the desired one.
         """
@@ -101,17 +101,17 @@ class RewardTransform:
             is_success = reward[ended] > at_goal - 0.5
             batch.reward[ended] += scale.after_end(is_success) * self._discount / (1.0 - self._discount)
 
-    def _near_misses(self, reward: Array, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
+    def _graded_part(self, reward: Array, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
         """Return what nearer achieved goals add to the rewards, (B,), so that the sum is the mean of all.
 
         Where compute_reward cannot answer for a nearer goal, the reward of the sample stands for it.
         """
         total = reward.astype(np.float64)
-        for k in range(1, self._halvings + 1):
+        for k in range(1, self._tolerance_levels + 1):
             nearer = read_only((goal + (achieved - goal) * 0.5**k).astype(achieved.dtype))
             rewards = self._ask(nearer, goal, info)
             total += self._ask_each(nearer, goal, info, reward) if rewards is None else self._in_units(rewards)
-        return np.asarray(total / (1 + self._halvings) - reward)
+        return np.asarray(total / (1 + self._tolerance_levels) - reward)
 
     def _ask_each(self, nearer: Array, goal: Array, info: dict[str, Array], reward: Array) -> Array:
         """Return the rewards of goals that are asked for one by one, (B,), and `reward` where there is no answer."""

@@ -259,7 +259,7 @@ def play_episode(
     number: the episode's number in the run.
     limit: truncate after this many steps; None: no limit besides the environment's own.
     info_keys: numeric `info` entries to keep.
-    workspace: truncate once a number of the achieved goal is below the first or above the second of these.
+    workspace: truncate once a dimension of the achieved goal is below the first or above the second of these.
     Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
     observation, info = env.reset(seed=seed)

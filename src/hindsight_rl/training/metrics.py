@@ -19,7 +19,7 @@ from .events import OptionsChanged
 
 FAULT_METRICS = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
 SECONDS = ("start_seconds", "collect_seconds", "update_seconds", "evaluate_seconds", "write_seconds")
-GOAL_NUMBERS = 3  # of each goal, as many are written per training episode: enough for a map
+GOAL_DIMENSIONS = 3  # of each goal, as many are written per training episode: enough for a map
 MOST_CELLS = 100_000_000  # of the table; with 50 metrics, records of 2 * 10^9 steps
 RECENT_EVALUATIONS = 10  # eval/mean_success_rate is their mean
 
@@ -79,7 +79,7 @@ def evaluation_metrics(evaluation: Evaluation, history: Sequence[Mapping[str, fl
 
 
 def episode_records(episodes: Sequence[Episode], env_steps: int) -> Iterator[dict[str, Any]]:
-    """Yield the line of each training episode: its result, and the first numbers of its goals, to six digits.
+    """Yield the line of each training episode: its result, and the first dimensions of its goals, to six digits.
 
     env_steps: environment steps of the run after the last of the episodes.
     """
@@ -92,8 +92,8 @@ def episode_records(episodes: Sequence[Episode], env_steps: int) -> Iterator[dic
             "steps": len(episode),
             "success": episode.success,
             "return": _rounded(episode.reward.sum()),
-            "final_goal": [_rounded(x) for x in episode.achieved_goal[-1].ravel()[:GOAL_NUMBERS]],
-            "desired_goal": [_rounded(x) for x in episode.desired_goal[-1].ravel()[:GOAL_NUMBERS]],
+            "final_goal": [_rounded(x) for x in episode.achieved_goal[-1].ravel()[:GOAL_DIMENSIONS]],
+            "desired_goal": [_rounded(x) for x in episode.desired_goal[-1].ravel()[:GOAL_DIMENSIONS]],
         }
 
 
