@@ -14,7 +14,7 @@ from distributions import RARE
 from hindsight_rl import Episode, HindsightBuffer
 from hindsight_rl.errors import FileError, InputError, OptionError
 from hindsight_rl.replay import priorities
-from hindsight_rl.replay.priorities import LARGEST, LEAST_FRACTION, SMALLEST_ERROR, SumTree
+from hindsight_rl.replay.priorities import LARGEST, LEAST_FRACTION, SMALLEST_ERROR, Priorities
 
 values = st.sampled_from([0.0, 0.0, 1e-6, 0.1, 1.0, 3.7, 1e12])
 
@@ -34,7 +34,7 @@ def leaves(buffer):
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.data(), st.sampled_from([1, 2, 15, 16, 17, 255, 256, 257, 300]))
 def test_the_tree_equals_plain_sums(data, n_rows):
-    tree, plain = SumTree(n_rows), np.zeros(n_rows)
+    tree, plain = Priorities(n_rows), np.zeros(n_rows)
     starts = priorities.tree_starts(n_rows)
     slow = np.zeros((2, starts[-1]))
     for _ in range(data.draw(st.integers(1, 5))):
@@ -59,14 +59,14 @@ def test_the_tree_equals_plain_sums(data, n_rows):
 
 
 def test_fractions_of_the_sum_by_hand():
-    tree = SumTree(40)
+    tree = Priorities(40)
     tree.set(np.array([3, 17, 39]), np.array([1.0, 2.0, 1.0]))
     assert tree.total == 4.0
     assert tree.draw(np.array([0.0, 0.249, 0.25, 0.749, 0.75, 0.999])).tolist() == [3, 3, 17, 17, 39, 39]
 
 
 def test_sums_do_not_accumulate_rounding_errors():
-    tree, rng = SumTree(1000), np.random.default_rng(0)
+    tree, rng = Priorities(1000), np.random.default_rng(0)
     for _ in range(200):
         tree.set(rng.integers(1000, size=64), 10.0 ** rng.integers(-6, 12, 64))
     tree.set(np.arange(1000), np.full(1000, 0.5))

@@ -289,18 +289,11 @@ class StorageArrays:
     def _stored_episodes(self) -> Iterator[tuple[Array, Array, int]]:
         """Yield step numbers, rows and length of the finished episodes, the oldest first, then of the open ones."""
         timeline, open_episodes = self._buffer.timeline, self._buffer.open_episodes
-        for numbers, row in zip(self._episodes, self._first_rows(), strict=True):
+        for numbers, row in zip(self._episodes, timeline.first_rows(), strict=True):
             yield np.array(numbers), timeline.rows[row : row + len(numbers) + 1], len(numbers)
         for env, steps in enumerate(open_episodes.steps.tolist()):
             numbers = self._numbers(self.starts[env] * self._n_envs + env, steps)
             yield np.array(numbers, np.int64), open_episodes.rows[env, : steps + 1], 0
-
-    def _first_rows(self) -> Array:
-        """Return the first row of each finished episode, the oldest first."""
-        timeline = self._buffer.timeline
-        rows = timeline.live_rows()
-        rows = rows[timeline.steps_done[rows] == 0]
-        return np.roll(rows, -int(np.searchsorted(rows, timeline.oldest)))
 
     def state(self) -> dict[str, Array]:
         """Return what `load` needs beside the buffer's own state."""
@@ -310,9 +303,9 @@ class StorageArrays:
     def load(self, state: Mapping[str, Array]) -> None:
         """Take over the state that belongs to the contents of the buffer. Raises FileError if the two disagree."""
         self.n_added, *self.starts = state["sb3_counters"].tolist()
-        first_numbers, steps_left = state["sb3_numbers"].tolist(), self._buffer.timeline.steps_left
+        first_numbers, timeline = state["sb3_numbers"].tolist(), self._buffer.timeline
         expected = [self.n_added - steps for steps in self._buffer.open_episodes.steps.tolist()]
         if self.starts != expected or len(first_numbers) != self._buffer.num_episodes:
             raise FileError("The positions of the stored episodes do not fit them: the file is damaged.")
-        lengths = steps_left[self._first_rows()].tolist()
+        lengths = timeline.steps_left[timeline.first_rows()].tolist()
         self._episodes = deque(map(self._numbers, first_numbers, lengths))

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import numpy as np
 
 from ..errors import FileError, InputError, OptionError
-from ..options import Relabel, ReplayOptions
-from ..records import Array, ArraySpec, Batch, Episode, GoalSpec, read_record, to_plain
-from ..records.reward_scale import GuardedReward, RewardScale
+from ..options import ReplayOptions
+from ..records import Array, ArraySpec, Batch, Episode, GoalSpec
+from ..records.reward_scale import RewardScale
 from ..storage import as_path, load_arrays, save_arrays
 from ..task_structure.symmetries import SymmetryGroup
-from .fork_lock import ForkLocks
 from .open_episodes import OpenEpisodes
-from .pipeline import make_pipeline
 from .priorities import ErrorPriorities, make_priorities
-from .rows import check_stored, fraction_of_one, row_dtype, whole_number
+from .rows import fraction_of_one, whole_number
 from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler, StoredGoals, count_stored_goals
-from .strategies import RewardFunction, Strategy, check_strategy, read_strategy
+from .saved_buffer import check_state, describe, saved_arguments
+from .strategies import RewardFunction, Strategy, check_strategy
 from .timeline import Timeline
-from .transforms import WeightTransform
+from .transforms import WeightTransform, achieved_fraction, make_pipeline
 
 KIND = "hindsight-rl buffer"
-FUNCTIONS = ("compute_reward", "compute_terminated", "compute_success")
-SAVED_ARGUMENTS = (
-    "capacity",
-    "n_envs",
-    "episode_length",
-    "autoreset",
-    "success_reward",
-    "failure_reward",
-    "discount",
-    "subgoals",
-)
-MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
-AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
 
 
 class HindsightBuffer:
@@ -61,7 +50,7 @@ class HindsightBuffer:
     discount: per step, for n-step returns.
     subgoals: see `hindsight_rl.task_structure.subgoals`. options.subgoal_fraction of the samples are relabelled with them.
     Raises OptionError, UnknownNameError and GoalEnvError.
-    timeline, open_episodes, symmetries, random: finished and open episodes, symmetry group and random state, to be read.
+    timeline, open_episodes, symmetries, random (its state), pipeline, functions (by name): parts of the buffer, to be read.
     """
 
     def __init__(
@@ -83,13 +72,13 @@ class HindsightBuffer:
         discount: float = 0.98,
         subgoals: Sequence[str] = (),
     ) -> None:
-        _refuse_other_types(options, seed, subgoals, (compute_reward, compute_terminated, compute_success))
+        functions = _by_name(compute_reward, compute_terminated, compute_success)
+        _refuse_other_types(options, seed, subgoals, functions)
         spec = _as_spec(observation_space, action_space)
         self.options, self._strategy = options, check_strategy(options.goal_strategy)
         self.symmetries = SymmetryGroup(options.symmetries, spec)
-        self._functions = (compute_reward, compute_terminated, compute_success)
-        rewards = failure_reward, success_reward
-        pipeline = self._pipeline = make_pipeline(self._functions, options, discount, subgoals, rewards, self.symmetries)
+        self.functions, rewards = functions, (failure_reward, success_reward)
+        pipeline = self.pipeline = make_pipeline(functions, options, discount, subgoals, rewards, self.symmetries)
         self.compute_reward = pipeline.compute_reward
         n_goals, self.random = count_stored_goals(options), RandomNumbers(seed)
         timeline = self.timeline = Timeline(spec, capacity, episode_length, options.info_keys, options.dtype, n_goals)
@@ -149,13 +138,13 @@ class HindsightBuffer:
     @property
     def reward_scale(self) -> RewardScale | None:
         """Brings sampled rewards to units of the task; None: they are the environment's. It may be set at any time."""
-        return self._pipeline.scale
+        return self.pipeline.scale
 
     @reward_scale.setter
     def reward_scale(self, scale: RewardScale | None) -> None:
         with self._lock:
-            self._pipeline = self._pipeline.with_scale(scale, self.timeline.rows["reward"].dtype.name)
-            self._sampler.transforms = self._pipeline.transforms(self.timeline, self._weights)
+            self.pipeline = self.pipeline.with_scale(scale, self.timeline.rows["reward"].dtype.name)
+            self._sampler.transforms = self.pipeline.transforms(self.timeline, self._weights)
 
     def update_priorities(self, row: Any, priority: Any) -> None:
         """Set the TD errors of sampled transitions.
@@ -228,7 +217,7 @@ class HindsightBuffer:
             batch_size, timeline = whole_number("batch_size", batch_size, 1), self.open_episodes.as_truncated()
             rows = RowSampler(timeline, self.random)
             goals = GoalSampler(rows, self._strategy, self.options.n_sampled_goal)
-            return Sampler(rows, goals, [self._pipeline.returns(timeline)], self._pipeline.extras).sample((batch_size,))
+            return Sampler(rows, goals, [self.pipeline.returns(timeline)], self.pipeline.extras).sample((batch_size,))
 
     def already_achieved_fraction(self, batch: Batch) -> float | None:
         """Return the fraction of relabelled samples whose goal was achieved before their step: they teach little.
@@ -236,7 +225,7 @@ class HindsightBuffer:
         Achieved means: the reward is as good as at the goal, and that is better than the worst reward for other goals.
         None if no sample is relabelled, if the reward needs info or does not know the goals, or if none is rewarded.
         """
-        return _achieved_fraction(self, batch)
+        return None if self.options.info_keys else achieved_fraction(self.compute_reward, batch)
 
     def state_dict(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and strict JSON from which `load_state_dict` continues with the same bytes.
@@ -277,19 +266,61 @@ class HindsightBuffer:
         """
         arrays, data = load_arrays(as_path("path", path), KIND)
         try:
-            return _restore((compute_reward, compute_terminated, compute_success), strategy, arrays, data)
+            return _restore(_by_name(compute_reward, compute_terminated, compute_success), strategy, arrays, data)
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError) as problem:
             raise FileError(f"The buffer at {path} cannot be loaded: {problem}") from None
 
     def __reduce__(self) -> Any:
         """Pickle the contents and the functions, instead of arrays that would no longer be views of each other."""
         with self._lock:
-            return _restore, (self._functions, self._strategy, *self.state_dict())
+            return _restore, (self.functions, self._strategy, *self.state_dict())
 
     def __deepcopy__(self, memo: Any) -> HindsightBuffer:
         """Return a buffer with a copy of the contents and with the same functions, which may belong to an environment."""
         with self._lock:
-            return _restore(self._functions, self._strategy, *self.state_dict())
+            return _restore(self.functions, self._strategy, *self.state_dict())
+
+
+class ForkLocks:
+    """Makes re-entrant locks that a fork waits for.
+
+    A child of `os.fork` has only the thread that forked. A lock that another thread holds at that moment would never be
+    released in the child. So a fork first acquires every lock: no call is half done then, and the child finds them free.
+    """
+
+    _locks: ClassVar[WeakSet[threading.RLock]] = WeakSet()
+    _changing: ClassVar[threading.RLock] = threading.RLock()  # guards `_locks`
+    _held: ClassVar[list[threading.RLock]] = []  # by the fork under way
+    _is_registered: ClassVar[bool] = False
+
+    @classmethod
+    def make(cls) -> threading.RLock:
+        """Return a new lock."""
+        lock = threading.RLock()
+        with cls._changing:
+            if not cls._is_registered:
+                cls._is_registered = True
+                os.register_at_fork(before=cls._acquire, after_in_parent=cls._release, after_in_child=cls._release)
+            cls._locks.add(lock)
+        return lock
+
+    @classmethod
+    def _acquire(cls) -> None:
+        cls._changing.acquire()
+        cls._held = list(cls._locks)
+        for lock in cls._held:
+            lock.acquire()
+
+    @classmethod
+    def _release(cls) -> None:
+        for lock in cls._held:
+            lock.release()
+        cls._held = []
+        cls._changing.release()
+
+
+def _by_name(*functions: RewardFunction | None) -> dict[str, Any]:
+    return dict(zip(("compute_reward", "compute_terminated", "compute_success"), functions, strict=True))
 
 
 def _as_spec(observation_space: Any, action_space: Any) -> GoalSpec:
@@ -303,7 +334,7 @@ def _as_episode(episode: Any) -> Episode:
     return episode
 
 
-def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Sequence[Any]) -> None:
+def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Mapping[str, Any]) -> None:
     """Raise OptionError for arguments of the buffer that nothing else checks."""
     if not isinstance(options, ReplayOptions):
         raise OptionError(f"options must be a ReplayOptions, for example ReplayOptions(n_steps=3), got {options!r}.")
@@ -311,99 +342,43 @@ def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Seque
         whole_number("seed", seed, 0)
     if not isinstance(subgoals, Sequence) or not all(isinstance(each, str) for each in subgoals):
         raise OptionError(f"subgoals must be a sequence of texts, got {subgoals!r}.")
-    for name, function in zip(FUNCTIONS, functions, strict=True):
+    for name, function in functions.items():
         if function is not None and not callable(function):
             raise OptionError(f"{name} must be a function, got {function!r}.")
 
 
 def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
-    """Return what makes the buffer again, except for functions, as strict JSON."""
-    timeline, open_episodes, strategy, pipeline = buffer.timeline, buffer.open_episodes, buffer.strategy, buffer._pipeline
-    return {
-        "spec": timeline.spec.to_json(),
-        "capacity": timeline.capacity,
-        "episode_length": timeline.episode_length,
-        "dtype": timeline.rows["reward"].dtype.name,
-        "n_envs": open_episodes.n_envs,
-        "autoreset": open_episodes.autoreset,
-        "failure_reward": pipeline.rewards[0],
-        "success_reward": pipeline.rewards[1],
-        "reward_scale": None if pipeline.scale is None else to_plain(pipeline.scale),
-        "discount": pipeline.discount,
-        "subgoals": list(pipeline.subgoals),
-        "options": buffer.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
-        "strategy": None if callable(strategy) else str(strategy),
-        "functions": [name for name, each in zip(FUNCTIONS, buffer._functions, strict=True) if each is not None],
-        "beta": buffer.beta,
-    }
+    parts = buffer.timeline, buffer.open_episodes, buffer.pipeline
+    return describe(*parts, buffer.strategy, buffer.beta, buffer.functions)
 
 
 def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
     """See `HindsightBuffer.load_state_dict`. All checks come before the first change."""
     timeline, open_episodes = buffer.timeline, buffer.open_episodes
-    try:
-        _refuse_other_kind(_describe(buffer), data, timeline)
-        timeline.check(arrays)
-        open_episodes.check(arrays)
-        check_stored("random state", arrays["random_state"], (1,), np.uint64)
-        beta, strategy = fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"])
-        scale = data["reward_scale"] and read_record(RewardScale, data["reward_scale"], "scale of the rewards")
-    except (KeyError, TypeError, AttributeError, OptionError) as problem:
-        raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
+    saved = check_state(timeline, open_episodes, _describe(buffer), arrays, data)
     timeline.load(arrays)
     open_episodes.load(arrays)
     buffer.random.state[:] = arrays["random_state"]
-    buffer.beta, buffer.reward_scale = beta, scale
-    if strategy is not None and buffer.options.relabel_at == "sample":
-        buffer.strategy = strategy
+    buffer.beta, buffer.reward_scale = saved.beta, saved.scale
+    if saved.strategy is not None and buffer.options.relabel_at == "sample":
+        buffer.strategy = saved.strategy
 
 
 def _restore(
-    functions: Sequence[RewardFunction | None],
+    functions: Mapping[str, RewardFunction | None],
     strategy: Strategy | None,
     arrays: Mapping[str, Array],
     data: Mapping[str, Any],
 ) -> HindsightBuffer:
-    """Return a buffer with this state. functions: those of FUNCTIONS. Raises FileError if one that it had is missing."""
-    given: dict[str, Any] = dict(zip(FUNCTIONS, functions, strict=True))
-    if missing := [name for name in data["functions"] if given[name] is None]:
+    """Return a buffer with this state. functions: all three, by name. Raises FileError if one that it had is missing."""
+    if missing := [name for name in data["functions"] if functions[name] is None]:
         raise FileError(f"It used {missing[0]}, which is not in the file. Pass {missing[0]}=...")
-    buffer = HindsightBuffer(**given, **_saved_arguments(arrays, data, strategy))
+    arguments: dict[str, Any] = {**functions, **saved_arguments(arrays, data, strategy)}
+    buffer = HindsightBuffer(**arguments)
     buffer.load_state_dict(arrays, data)
     if strategy is not None and buffer.strategy != strategy:
         buffer.strategy = strategy
     return buffer
-
-
-def _saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strategy: Strategy | None) -> dict[str, Any]:
-    """Return the arguments of a saved buffer, with which it is made again. Raises FileError if they do not fit."""
-    options = ReplayOptions(**data["options"])
-    strategy = read_strategy(data["strategy"]) if strategy is None else strategy
-    if strategy is None:
-        raise FileError("It used a function as strategy, which is not in the file. Pass strategy=...")
-    if options.n_sampled_goal is None or not isinstance(strategy, Relabel):  # else it is set later
-        options = options.replace(strategy=strategy)
-    if data["n_envs"] != len(arrays["open_steps"]):
-        raise FileError(f"n_envs is {data['n_envs']}, but the file has {len(arrays['open_steps'])} open episodes.")
-    spec = GoalSpec.from_json(data["spec"])
-    row = row_dtype(spec, options.info_keys, data["dtype"], count_stored_goals(options))
-    if arrays["open_rows"].nbytes < row.itemsize:  # each environment has a row there: nothing larger is allocated
-        raise FileError(f"A row of its task takes {row.itemsize:,} bytes, but its rows are smaller.")
-    spaces = {"observation_space": spec, "action_space": None}
-    return {name: data[name] for name in SAVED_ARGUMENTS} | spaces | {"options": options}
-
-
-def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timeline: Timeline) -> None:
-    """Raise FileError unless the description `data` of a saved buffer fits `mine`."""
-    spec = GoalSpec.from_json(data["spec"])
-    options, own = ReplayOptions(**data["options"]), ReplayOptions(**mine["options"])
-    pairs = [(name, data[name], mine[name]) for name in MUST_AGREE]
-    pairs += [(name, getattr(options, name), getattr(own, name)) for name in AGREEING_OPTIONS]
-    differences = [f"{name} {theirs!r} instead of {wanted!r}" for name, theirs, wanted in pairs if theirs != wanted]
-    if row_dtype(spec, options.info_keys, data["dtype"], timeline.n_stored_goals) != timeline.rows.dtype:
-        differences.insert(0, timeline.spec.difference(spec) or "other dtypes of its spaces")
-    if differences:
-        raise FileError(f"The stored buffer does not fit this one. It has {'; '.join(differences)}.")
 
 
 def compile_kernels(symmetries: bool) -> None:
@@ -413,18 +388,3 @@ def compile_kernels(symmetries: bool) -> None:
     buffer = HindsightBuffer(4, GoalSpec(part, part, part), None, lambda achieved, goal, info: goal[:, 0], options=options)
     buffer.add_episode(Episode(rows, rows, rows, rows[1:], rows[1:, 0]))
     buffer.sample(1)
-
-
-def _achieved_fraction(buffer: HindsightBuffer, batch: Batch) -> float | None:
-    """See `HindsightBuffer.already_achieved_fraction`."""
-    here, ask = batch.is_relabelled, GuardedReward(buffer.compute_reward)
-    if buffer.options.info_keys or not here.any():
-        return None
-    achieved, goal = batch.achieved_goal[here], batch.goal[here]
-    pairs = (achieved, goal), (goal, goal), (achieved, np.roll(goal, 1, axis=0))
-    rewards = [found for pair in pairs if (found := ask(*pair, {})) is not None]
-    if len(rewards) < len(pairs):
-        return None
-    before, at_goal, _ = rewards
-    is_rewarded = at_goal > np.min(rewards)
-    return float(np.mean((before >= at_goal) & is_rewarded)) if is_rewarded.any() else None

@@ -21,21 +21,22 @@ SMALLEST = 1e-150  # what is added where an episode starts at its goal
 BASE_FRACTION = 0.1  # with `remaining`: fraction of the whole distance that counts for every row of the episode
 
 
-class SumTree:
-    """`n_leaves` numbers with a tree of sums above them, 16 children per node. All numbers start at 0.
+class Priorities:
+    """One number per row of a timeline, 0 at first. A row is sampled in proportion to it, and never if it is 0.
 
-    Setting and drawing take the same few steps for any number of leaves.
+    The numbers are the leaves of a tree of sums with 16 children per node. So setting and drawing take the same few steps
+    for any number of rows.
     """
 
-    def __init__(self, n_leaves: int) -> None:
-        self._starts = tree_starts(n_leaves)
+    def __init__(self, n_rows: int) -> None:
+        self._starts = tree_starts(n_rows)
         self._tree = np.zeros((2, self._starts[-1]))
-        self._n_leaves = n_leaves
+        self._n_rows = n_rows
 
     @property
     def leaves(self) -> Array:
-        """The numbers of all leaves, a view."""
-        return self._tree[0, : self._n_leaves]
+        """The numbers of all rows, a view."""
+        return self._tree[0, : self._n_rows]
 
     @property
     def nbytes(self) -> int:
@@ -44,27 +45,23 @@ class SumTree:
 
     @property
     def total(self) -> float:
-        """Sum of all leaves."""
+        """Sum of all numbers."""
         return float(self._tree[0, -1])
 
     def values(self, rows: Array) -> Array:
-        """Return the numbers of the leaves `rows`, a copy, (B,) float64."""
+        """Return the numbers of `rows`, a copy, (B,) float64."""
         values: Array = self._tree[0, rows]
         return values
 
     def set(self, rows: Array, values: Array) -> None:
-        """Set the leaves `rows`, (B,) integers, to `values`, (B,) float64, finite, at least 0. The last value counts."""
+        """Set the numbers of `rows`, (B,) integers, to `values`, (B,) float64, finite and at least 0; the last counts."""
         set_leaves(self._tree, self._starts, rows, values)
 
     def draw(self, u: Array) -> Array:
-        """Return the leaves, (B,) int64, at the fractions `u`, (B,) in [0, 1), of the total, which must be above 0."""
+        """Return the rows, (B,) int64, at the fractions `u`, (B,) in [0, 1), of the total, which must be above 0."""
         rows = np.empty(len(u), np.int64)
         draw_leaves(self._tree, self._starts, u, rows)
         return rows
-
-
-class Priorities(SumTree):
-    """One number per row of a timeline. A row is sampled in proportion to it, and never if it is 0."""
 
     def enter(self, first: int, rows: Array) -> None:
         """Add an episode whose T + 1 records were written from row `first` on."""

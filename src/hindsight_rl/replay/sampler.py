@@ -20,7 +20,7 @@ from ..errors import NothingToSampleError
 from ..options import ReplayOptions
 from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, her_probability
 from ..records import Array, Batch
-from .kernels import DESIRED, FUTURE, RANDOM, STORED, choose_goals, draw_rows, fill_uniform, gather, row_layout, sample
+from .kernels import DESIRED, FUTURE, RANDOM, STORED, choose_goals, draw_rows, fill_uniform, gather, sample
 from .priorities import Priorities
 from .rows import BatchMemory, Draw, as_bytes
 from .strategies import Strategy, StrategyFunction, check_strategy, custom_rows, refuse_goal_rows
@@ -74,8 +74,6 @@ class RowSampler:
 
     def __init__(self, timeline: Timeline, rng: RandomNumbers, priorities: Priorities | None = None) -> None:
         self.timeline, self.priorities, self.rng = timeline, priorities, rng
-        self._counts: Array = timeline.rows.view(np.int32)
-        self._layout = row_layout(timeline.rows.dtype)
         self._fill, self._n_proposals = (0, 0, 0), 0
 
     def draw(self, shape: tuple[int, ...]) -> Array:
@@ -90,7 +88,7 @@ class RowSampler:
         row, n_proposals = np.empty(size, np.int64), self.count_proposals(size)
         if n_proposals:
             u = self.rng.uniform(n_proposals)
-            if draw_rows(self._counts, self._layout, u, self.timeline.high_water, row) == size:
+            if draw_rows(self.timeline.numbers, self.timeline.layout, u, self.timeline.high_water, row) == size:
                 return row
         live = self.timeline.live_rows()
         return live[(self.rng.uniform(size) * len(live)).astype(np.int64)]
@@ -125,8 +123,6 @@ class GoalSampler:
         self.reads_others = bool(np.isin(self.sources[:, 0], (RANDOM, DESIRED)).any())
         self.is_compiled = not self.reads_others and not callable(strategy)
         self._timeline, self._rows, self._rng = rows.timeline, rows, rows.rng
-        self._counts: Array = self._timeline.rows.view(np.int32)
-        self._layout = row_layout(self._timeline.rows.dtype)
 
     def choose(self, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """Fill is_relabelled and goal_at, the first byte of each sample's goal in the ring. All (B,)."""
@@ -135,12 +131,13 @@ class GoalSampler:
             return
         other_row = self._rows.uniform_rows(len(row)) if self.reads_others else row
         u = self._rng.uniform(len(row))
-        choose_goals(self._counts, self._layout, u, self.sources, row, other_row, is_relabelled, goal_at)
+        timeline = self._timeline
+        choose_goals(timeline.numbers, timeline.layout, u, self.sources, row, other_row, is_relabelled, goal_at)
 
     def _apply(self, strategy: StrategyFunction, row: Array, is_relabelled: Array, goal_at: Array) -> None:
         """Choose goals by the user's function."""
         timeline, u = self._timeline, self._rng.uniform(len(row))
-        row_bytes, achieved_at, desired_at = self._layout[3:6].tolist()
+        row_bytes, achieved_at, desired_at = timeline.layout[3:6].tolist()
         is_relabelled[:] = u < self.probability
         goal_at[:] = row * row_bytes + desired_at
         chosen = row[is_relabelled]
@@ -208,7 +205,6 @@ class Sampler:
         self.timeline, self.rng, self.rows, self.goals = rows.timeline, rows.rng, rows, goals
         self.transforms, self._extras = tuple(transforms), extras
         self._ring = as_bytes(self.timeline.rows)
-        self._layout = row_layout(self.timeline.rows.dtype)
         self._memories: dict[tuple[int, ...], BatchMemory] = {}  # of every shape that was sampled; a learner has one or two
 
     def sample(self, shape: tuple[int, ...], out: Batch | None = None) -> Batch:
@@ -239,7 +235,7 @@ class Sampler:
             return False
         is_done: bool = sample(
             self._ring,
-            self._layout,
+            self.timeline.layout,
             self.rng.state,
             self.rng.memory(n_proposals + size),
             n_proposals,

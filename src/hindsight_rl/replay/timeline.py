@@ -37,8 +37,8 @@ class Timeline:
     dtype: widest float that is stored, "float32" or "float64". None: "float64" if the bounds of float64 goals exceed 2048.
     n_stored_goals: goals that `draw_goals` draws for each row.
 
-    rows: the structured array itself. high_water: no row at or above it was ever written.
-    cursor: row of the next episode. oldest: first row of the oldest episode.
+    rows: the structured array itself. numbers: the same as int32, flat. layout: see `kernels.row_layout`.
+    cursor: row of the next episode. oldest: first row of the oldest one. high_water: no row from it on was ever written.
     wrap_end: end of the rows that were written before the cursor wrapped, while any of them is live, else 0.
     wraps: how often the cursor has wrapped.
     limits: of the actions, see `limits_of`.
@@ -66,11 +66,11 @@ class Timeline:
         self.steps_done: Array = self.rows["steps_done"]
         self.steps_left: Array = self.rows["steps_left"]
         self._bytes = self.rows.view(np.uint8).reshape(len(self.rows), row.itemsize)
-        self._numbers = self.rows.view(np.int32)
+        self.numbers: Array = self.rows.view(np.int32)
         # The episode that is being validated, as rows and as int32. Episodes of the same length reuse it.
         self._scratch = self._scratch_numbers = np.zeros(0, row)
         self._fields = Fields({})
-        self._layout = row_layout(row)
+        self.layout = row_layout(row)
         self.limits: Limits = {"action": limits_of(spec.action)}
         watched = OBSERVATION_KEYS[1:] if spec.goal.dtype == "float64" and row["reward"] == np.float32 else ()
         self._floats = float_table(row, {**self.limits, **dict.fromkeys(watched, PRECISE)})
@@ -114,7 +114,7 @@ class Timeline:
         values = (*observations, episode.action, episode.reward, *info)
         self._fields.write(values)
         rows["terminated"][steps - 1] = episode.terminated
-        if not finish_rows(self._scratch_numbers, self._layout, self._floats):
+        if not finish_rows(self._scratch_numbers, self.layout, self._floats):
             self._fields.refuse(values)
             self._note_large_goal(rows)
         self._write(self._scratch_numbers)
@@ -131,10 +131,14 @@ class Timeline:
         """Return the achieved goals of each stored episode, (T+1, *goal), views, the oldest first."""
         return [rows["achieved_goal"] for rows in self._episode_rows()]
 
+    def first_rows(self) -> Array:
+        """Return the first row of each stored episode, the oldest first."""
+        rows = self.live_rows()
+        rows = rows[self.steps_done[rows] == 0]
+        return np.roll(rows, -int(np.searchsorted(rows, self.oldest)))
+
     def _episode_rows(self) -> list[Array]:
-        first = np.flatnonzero((self.steps_done == 0) & (self.steps_left > 0))
-        order = np.roll(first, -int(np.searchsorted(first, self.oldest)))
-        return [self.rows[row : row + self.steps_left[row] + 1] for row in order]
+        return [self.rows[row : row + self.steps_left[row] + 1] for row in self.first_rows()]
 
     def append_rows(self, episodes: Sequence[Array]) -> None:
         """Add episodes, all or none: T + 1 records of finite numbers each. Their step counts are filled in.
@@ -144,7 +148,7 @@ class Timeline:
         all_numbers = [rows.view(np.int32) for rows in episodes]
         for rows, numbers in zip(episodes, all_numbers, strict=True):
             self.check_length(len(rows) - 1)
-            if not finish_rows(numbers, self._layout, self._floats):
+            if not finish_rows(numbers, self.layout, self._floats):
                 self._note_large_goal(rows)
         for numbers in all_numbers:
             self._write(numbers)
@@ -175,11 +179,7 @@ class Timeline:
         """Warn once if float64 goals were stored that lose precision in float32."""
         if self._large_goal:
             largest, self._large_goal = np.float32(self._large_goal), 0.0
-            warnings.warn(
-                f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). If the reward "
-                f'threshold is finer, give the goal space finite bounds, or set the option dtype="float64".',
-                stacklevel=4,
-            )
+            warnings.warn(_text_of_coarse_goals(largest), stacklevel=4)
 
     def _make_scratch(self, steps: int) -> None:
         """Allocate rows for an episode of `steps` steps. The last row has no action, reward and info."""
@@ -195,7 +195,7 @@ class Timeline:
         steps = len(numbers) // width - 1
         start = self._make_room(steps)
         stop = start + steps + 1
-        self._numbers[start * width : stop * width] = numbers
+        self.numbers[start * width : stop * width] = numbers
         self.cursor, self.high_water = stop, max(self.high_water, stop)
         self.num_episodes += 1
         self.num_transitions += steps
@@ -322,6 +322,13 @@ def _coarse_goal(rows: Array) -> float:
     goals = np.concatenate([rows[key] for key in OBSERVATION_KEYS[1:]]).astype(np.float64)
     largest, spread = float(np.abs(goals).max()), float(np.ptp(goals, axis=0).max())
     return largest if largest > LARGEST_GOAL * spread else 0.0
+
+
+def _text_of_coarse_goals(largest: np.float32) -> str:
+    return (
+        f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). If the reward "
+        f'threshold is finer, give the goal space finite bounds, or set the option dtype="float64".'
+    )
 
 
 def _default_dtype(spec: GoalSpec) -> str:

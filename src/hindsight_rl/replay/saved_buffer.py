@@ -1,0 +1,121 @@
+"""What a file says of a buffer: the arguments that make it again, and what it must share with the buffer that loads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import FileError, OptionError
+from ..options import Relabel, ReplayOptions
+from ..records import Array, GoalSpec, read_record, to_plain
+from ..records.reward_scale import RewardScale
+from .open_episodes import OpenEpisodes
+from .rows import check_stored, fraction_of_one, row_dtype
+from .sampler import count_stored_goals
+from .strategies import Strategy, read_strategy
+from .timeline import Timeline
+from .transforms import Pipeline
+
+SAVED_ARGUMENTS = (
+    "capacity",
+    "n_envs",
+    "episode_length",
+    "autoreset",
+    "success_reward",
+    "failure_reward",
+    "discount",
+    "subgoals",
+)
+MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
+AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
+
+
+class Saved(NamedTuple):
+    """What a file of a buffer says of its sampling. strategy: None for a function."""
+
+    beta: float
+    strategy: Strategy | None
+    scale: RewardScale | None
+
+
+def describe(
+    timeline: Timeline,
+    open_episodes: OpenEpisodes,
+    pipeline: Pipeline,
+    strategy: Strategy,
+    beta: float,
+    functions: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what makes a buffer of these parts again, except for functions, as strict JSON."""
+    return {
+        "spec": timeline.spec.to_json(),
+        "capacity": timeline.capacity,
+        "episode_length": timeline.episode_length,
+        "dtype": timeline.rows["reward"].dtype.name,
+        "n_envs": open_episodes.n_envs,
+        "autoreset": open_episodes.autoreset,
+        "failure_reward": pipeline.rewards[0],
+        "success_reward": pipeline.rewards[1],
+        "reward_scale": None if pipeline.scale is None else to_plain(pipeline.scale),
+        "discount": pipeline.discount,
+        "subgoals": list(pipeline.subgoals),
+        "options": pipeline.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
+        "strategy": None if callable(strategy) else str(strategy),
+        "functions": [name for name, function in functions.items() if function is not None],
+        "beta": beta,
+    }
+
+
+def check_state(
+    timeline: Timeline,
+    open_episodes: OpenEpisodes,
+    mine: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    data: Mapping[str, Any],
+) -> Saved:
+    """Return what `data` says of sampling. Raises FileError unless the state fits these parts of a buffer.
+
+    mine: what `describe` returns of the buffer. arrays, data: the state. Nothing is changed.
+    """
+    try:
+        _refuse_other_kind(mine, data, timeline)
+        timeline.check(arrays)
+        open_episodes.check(arrays)
+        check_stored("random state", arrays["random_state"], (1,), np.uint64)
+        scale = data["reward_scale"] and read_record(RewardScale, data["reward_scale"], "scale of the rewards")
+        return Saved(fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"]), scale)
+    except (KeyError, TypeError, AttributeError, OptionError) as problem:
+        raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
+
+
+def saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strategy: Strategy | None) -> dict[str, Any]:
+    """Return the arguments of a saved buffer, with which it is made again. Raises FileError if they do not fit."""
+    options = ReplayOptions(**data["options"])
+    strategy = read_strategy(data["strategy"]) if strategy is None else strategy
+    if strategy is None:
+        raise FileError("It used a function as strategy, which is not in the file. Pass strategy=...")
+    if options.n_sampled_goal is None or not isinstance(strategy, Relabel):  # else it is set later
+        options = options.replace(strategy=strategy)
+    if data["n_envs"] != len(arrays["open_steps"]):
+        raise FileError(f"n_envs is {data['n_envs']}, but the file has {len(arrays['open_steps'])} open episodes.")
+    spec = GoalSpec.from_json(data["spec"])
+    row = row_dtype(spec, options.info_keys, data["dtype"], count_stored_goals(options))
+    if arrays["open_rows"].nbytes < row.itemsize:  # each environment has a row there: nothing larger is allocated
+        raise FileError(f"A row of its task takes {row.itemsize:,} bytes, but its rows are smaller.")
+    spaces = {"observation_space": spec, "action_space": None}
+    return {name: data[name] for name in SAVED_ARGUMENTS} | spaces | {"options": options}
+
+
+def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timeline: Timeline) -> None:
+    """Raise FileError unless the description `data` of a saved buffer fits `mine`."""
+    spec = GoalSpec.from_json(data["spec"])
+    options, own = ReplayOptions(**data["options"]), ReplayOptions(**mine["options"])
+    pairs = [(name, data[name], mine[name]) for name in MUST_AGREE]
+    pairs += [(name, getattr(options, name), getattr(own, name)) for name in AGREEING_OPTIONS]
+    differences = [f"{name} {theirs!r} instead of {wanted!r}" for name, theirs, wanted in pairs if theirs != wanted]
+    if row_dtype(spec, options.info_keys, data["dtype"], timeline.n_stored_goals) != timeline.rows.dtype:
+        differences.insert(0, timeline.spec.difference(spec) or "other dtypes of its spaces")
+    if differences:
+        raise FileError(f"The stored buffer does not fit this one. It has {'; '.join(differences)}.")
