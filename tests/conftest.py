@@ -48,6 +48,12 @@ def default_signal_handlers():
 
 
 @pytest.fixture
+def no_pictures(monkeypatch):
+    """Write pages without their pictures, which have tests of their own."""
+    monkeypatch.setattr("hindsight_rl.report.write._with_pictures", lambda page, path: path)
+
+
+@pytest.fixture
 def installed_from(monkeypatch):
     """Pretend that the package was installed from this url, or from the index for None."""
 

@@ -212,6 +212,7 @@ def test_play_prints_each_episode_and_writes_a_video(run_folder, tmp_path, capsy
         assert picture.n_frames > 10
 
 
+@pytest.mark.usefixtures("no_pictures")
 def test_train_writes_a_report_and_report_and_compare_write_it_again(run_folder, tmp_path, capsys):
     pytest.importorskip("plotly")
     assert "PointReach-v0" in (run_folder / "report.html").read_text()

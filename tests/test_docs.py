@@ -160,7 +160,7 @@ def run_shell(block, with_simulator):
             assert program == "pytest", f"{block.place}:{block.line}: {program} is not run here"
 
 
-@pytest.mark.usefixtures("empty_folder")
+@pytest.mark.usefixtures("empty_folder", "no_pictures")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # from the export to TorchScript
 @pytest.mark.parametrize(("page", "with_simulator"), list(pages_with_snippets()))
 def test_every_snippet_runs(page, with_simulator, tmp_path, monkeypatch):

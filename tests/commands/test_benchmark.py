@@ -101,7 +101,7 @@ def status_and_error(arguments, capsys):
     return status, capsys.readouterr().err
 
 
-def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys):
+def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys, request):
     suite = tmp_path / "mine.toml"
     suite.write_text('[[entry]]\nenvironment = "PointReach-v0"\nname = "tiny"\n')
     command = [str(suite), "--seeds", "4", "--folder", str(tmp_path / "runs"), "--set", *TINY]
@@ -122,6 +122,7 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys)
     log = (run.parent / "td3-seed4.log").read_text()
     assert "-m hindsight_rl train PointReach-v0 --seed 4" in log
 
+    request.getfixturevalue("no_pictures")  # from here on: they take seconds
     began = json.loads((run / "settings.json").read_text())["begun"]
     assert main(["benchmark", *command]) == 0
     assert "1 runs, 1 finished, in" in capsys.readouterr().out

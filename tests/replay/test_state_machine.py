@@ -161,4 +161,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = pytest.mark.filterwarnings("ignore:.*closed as truncated after 1 step")(Machine.TestCase)
-TestMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, derandomize=True)
+TestMachine.settings = settings(max_examples=30, stateful_step_count=40, deadline=None, derandomize=True)

@@ -75,7 +75,7 @@ def place_slowly(size, capacity, lengths):
     return {start: (number, steps) for number, start, steps in held}
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.integers(1, 12), st.none() | st.integers(1, 5), st.lists(st.integers(1, 12), max_size=30))
 def test_the_ring_equals_a_list_of_episodes(capacity, episode_length, lengths):
     timeline, lengths = Timeline(SPEC, capacity, episode_length), [min(n, capacity) for n in lengths]
@@ -242,7 +242,7 @@ def test_a_loaded_timeline_continues_like_the_first():
     assert (first.rows[: first.high_water] == second.rows[: second.high_water]).all()
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.data())
 def test_wrong_step_counts_and_counters_are_refused(data):
     timeline = Timeline(SPEC, 8, episode_length=4)

@@ -7,16 +7,16 @@ import time
 import pytest
 from run_files import change_settings, write_run
 
-from hindsight_rl.report import write
 from hindsight_rl.report.write import write_report
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser test needs selenium: pip install selenium")
 pytest.importorskip("plotly", reason="a report needs plotly: pip install plotly")
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="Chromium is missing: apt-get install chromium chromium-driver"
-)
+pytestmark = [
+    pytest.mark.skipif(not (BROWSER and DRIVER), reason="Chromium is missing: apt-get install chromium chromium-driver"),
+    pytest.mark.usefixtures("no_pictures"),
+]
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --window-size=1200,900"
@@ -34,12 +34,6 @@ def browser(tmp_path_factory):
     driver.set_page_load_timeout(60)
     yield driver
     driver.quit()
-
-
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch):
-    """They have tests of their own."""
-    monkeypatch.setattr(write, "_with_pictures", lambda page, path: path)
 
 
 def visit(browser, page, width=1200):

@@ -64,9 +64,8 @@ def test_runs_without_evaluations_have_no_ranking(tmp_path):
     assert group_runs([run])[0].cells(np.random.default_rng(0))["best"] == "-"
 
 
-def test_compare_writes_text_and_page_even_of_one_run(runs, monkeypatch):
+def test_compare_writes_text_and_page_even_of_one_run(runs, monkeypatch, no_pictures):
     monkeypatch.setattr(write, "_plotly_script", lambda: "")
-    monkeypatch.setattr(write, "_with_pictures", lambda page, path: path)
     text, page = write_comparison([runs[0].path])
     assert page == runs[0].path / "comparison.html"
     assert "success           100%" in text

@@ -37,7 +37,7 @@ def test_a_record_that_lacks_a_name_has_no_number_there(tmp_path):
     assert run.last("train/loss") == np.inf
 
 
-def test_goals_that_were_not_finite_are_missing_numbers(tmp_path):
+def test_goals_that_were_not_finite_are_missing_numbers(tmp_path, no_pictures):
     """JSON has no NaN: training writes null in its place."""
     path = write_run(tmp_path / "a", goals=lambda n: [None, n / 10])
     run = read_run(path)

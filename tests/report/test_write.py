@@ -16,10 +16,9 @@ SCRIPT = "var Plotly = 'a short script';"
 
 
 @pytest.fixture(autouse=True)
-def plotly(monkeypatch):
-    """The script and the pictures have tests of their own."""
+def plotly(monkeypatch, no_pictures):
+    """The script has a test of its own."""
     monkeypatch.setattr(write, "_plotly_script", lambda: SCRIPT)
-    monkeypatch.setattr(write, "_with_pictures", lambda page, path: path)
 
 
 def plots_in(page):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -127,13 +128,16 @@ class OptionField(NamedTuple):
     group: str
 
 
-def option_fields(record: type[OptionRecord]) -> Iterator[OptionField]:
-    """Yield every option of a record class, in the order of declaration."""
+@cache
+def option_fields(record: type[OptionRecord]) -> tuple[OptionField, ...]:
+    """Return every option of a record class, in the order of declaration."""
+    fields = []
     for name, info in record.model_fields.items():
         owner = _first_declaration(record, name)
         description = info.description or owner.model_fields[name].description or ""
         group = str(owner.model_config.get("title", ""))
-        yield OptionField(name, info.annotation, info.default, description, group)
+        fields.append(OptionField(name, info.annotation, info.default, description, group))
+    return tuple(fields)
 
 
 def named_values(option: str, entries: Sequence[str]) -> dict[str, Any]:
