@@ -150,9 +150,15 @@ class Structure:
 
     def _hidden_columns(self) -> Iterator[Choice]:
         if self.relevance is not None and self.hidden:
-            yield Choice("hidden_observation", self.hidden, self.relevance.evidence())
+            yield Choice("hidden_observation", self.hidden, self._why_hidden(self.relevance))
             why = f"goal - achieved_goal has all {len(self._whole_goal)} numbers, wherever the goal lies"
             yield Choice("hidden_goal", self._whole_goal, why)
+
+    def _why_hidden(self, relevance: Relevance) -> str:
+        reasons = [f"columns {', '.join(map(str, self.constant))} are constant"] if self.constant else []
+        positions = [c for c in self.hidden if c not in {*relevance.without, *self.constant}]
+        reasons += [f"columns {', '.join(map(str, positions))} are positions along axes of mirrors"] if positions else []
+        return "; ".join([*reasons, relevance.evidence(self.hidden)])
 
     @property
     def _whole_goal(self) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ from .findings import Structure
 from .inertia import measure_inertia
 from .mirrors import Mirror, MirrorFinder
 from .parts import find_parts
-from .relevance import find_relevant_columns
+from .relevance import find_relevance
 from .rewards import has_dense_rewards
 from .steps import HELD_OUT, Steps
 from .success import count_halvings, find_success_distance, ignores_exchange
@@ -140,14 +140,9 @@ def _with_contact(
     """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     live = [c for c in range(steps.n_columns) if c not in found.constant]
-    unclear = SymmetryFinder(steps, live, contact, controlled, found.units).unclear
-    clear = [c for c in live if c not in unclear or c in shown]
-    relevance = find_relevant_columns(steps, contact.axes, gaps, clear)
-    if relevance.error > relevance.error_all:
-        clear, relevance = live, find_relevant_columns(steps, contact.axes, gaps, live)
-    visible = [c for c in clear if c in {*relevance.columns, *controlled.columns, *shown}] if relevance.is_enough else live
-    if hidden is not None:
-        visible = [c for c in live if c not in hidden]
+    always = {*gaps, *controlled.columns, *shown, *contact.thing}
+    relevance = find_relevance(steps, contact, live, [c for c in live if c not in always])
+    visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     finder = SymmetryFinder(steps, visible, contact, controlled, found.units)
     symmetries = tuple(finder.find())
     may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.thing}]

@@ -13,7 +13,8 @@ import numpy as np
 from ..records import Array
 from ..task_structure.symmetries import Symmetry
 from .axes import correlations
-from .move_model import MoveModel
+from .axis_symmetries import MARGIN
+from .model import MOST_STEPS, Difference, DisplacementModel
 from .steps import Steps, at_equal_intervals
 from .units import Units
 
@@ -22,18 +23,10 @@ MOST_GROUPS = 8  # of numbers that change their signs together: all 2^8 changes 
 TIED = 0.3  # squared correlation of a column's change with a number from which on both change their signs together
 ELSEWHERE = 3.0  # standard errors: starts and goals so far from 0 are mirrored at their mean instead
 ONE_SIDED = 0.5  # a number whose mean is so many standard deviations from 0 changes no sign
-FEW, MANY = (
-    (1_000, 100),
-    (3_000, 300),
-)  # steps and features of the model that compares all changes of sign, and of the other
-MOST_TRIED = 12  # changes of sign that the larger model tries
-NO_WORSE = 1.0  # held-out error with mirrored steps added: true ones are as good as more steps
-ALIKE = 1.25  # times the least such error: mirrors that are nearly true help less than true ones
-NOT_NEEDED = 1.1  # held-out error without a column, up to which moves do not depend on it
-MATTERS = 1.05  # held-out error with the sign of one number changed, from which on a false sign of it would be seen
+NOT_NEEDED = 0.1  # growth of the held-out loss without a column, up to which moves do not depend on it
 COVERED = 0.25  # standard deviations: 90 % of the places must have one of another episode so near
 UNVISITED = 1.4  # mirrored places may be farther from visited ones by this factor; farther, there may be a wall
-REFUTED = 1.2  # times these limits: mirrors that held before are dropped beyond it
+REFUTED = 1.2  # times this limit: mirrors that held before are dropped beyond it
 MOST_PLACES = 1_500  # of which distances are measured
 
 
@@ -41,18 +34,18 @@ MOST_PLACES = 1_500  # of which distances are measured
 class Mirror:
     """A change of signs. text: as `Symmetry.parse` reads it.
 
-    error: held-out error of a model of steps and mirrored steps, relative to one of the steps alone.
+    loss: how much worse mirrored steps are predicted, by a model of the steps themselves.
     distance: of mirrored places to visited ones, relative to that of visited places to those of other episodes.
     """
 
     text: str
-    error: float
+    loss: Difference
     distance: float
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"with mirrored steps the held-out error of the next move is {self.error:.2f} of that without them, and "
+            f"the held-out error of the next moves is {self.loss} in mirrored steps, and "
             f"mirrored places are {self.distance:.2f} times as far from visited places as those are from each other"
         )
 
@@ -85,27 +78,26 @@ class MirrorFinder:
         groups = self._groups()
         if self._steps.episode[-1] + 1 < FEWEST_EPISODES or not 0 < len(groups) <= MOST_GROUPS:
             return None
-        model = self._model(*MANY)
+        model = self._model()
         places = self._places(model)
         usual = self._distance(frozenset(), places)
         if usual > COVERED:
             return None
-        if any(len(group) == 1 and model.error_with(self._signs(group)) < MATTERS for group in groups):
-            return ()
+        if any(len(group) == 1 and not self._loss(model, group).is_above(0.0, 1) for group in groups):
+            return ()  # a false sign of it would not be seen
         flips = _products(groups)
-        before = {frozenset[int](), *_products([flipped for flipped in flips if self._text(flipped) in known])}
-        likely = {*self._likely(flips), *before} - {frozenset[int]()}
-        error = {flipped: model.error_with(self._signs(flipped)) for flipped in likely}
+        before = _products([flipped for flipped in flips if self._text(flipped) in known])
+        losses = {flipped: self._loss(model, flipped) for flipped in flips}
+        likely = {flipped for flipped, loss in losses.items() if loss.mean < MARGIN or flipped in before}
         distance = {flipped: self._distance(flipped, places) / usual for flipped in likely}
-        limit = min(NO_WORSE, ALIKE * min(error.values()))
         holding = {
             flipped
             for flipped in likely
-            if (error[flipped] <= limit and distance[flipped] <= UNVISITED)
-            or (flipped in before and error[flipped] <= REFUTED * NO_WORSE and distance[flipped] <= REFUTED * UNVISITED)
+            if (losses[flipped].is_below(MARGIN, len(likely)) and distance[flipped] <= UNVISITED)
+            or (flipped in before and not losses[flipped].is_above(MARGIN, 1) and distance[flipped] <= REFUTED * UNVISITED)
         }
-        found = _generators(holding, error)
-        return tuple(Mirror(self._text(flipped), error[flipped], distance[flipped]) for flipped in found)
+        found = _generators(holding, {flipped: loss.mean for flipped, loss in losses.items()})
+        return tuple(Mirror(self._text(flipped), losses[flipped], distance[flipped]) for flipped in found)
 
     def _groups(self) -> list[frozenset[int]]:
         """Return what can change its sign, in groups: if the change of a column follows a number, both change it."""
@@ -118,23 +110,20 @@ class MirrorFinder:
         groups = {frozenset(np.flatnonzero(row).tolist()) for row in tied}
         return sorted((group for group in groups if self._can_flip[list(group)].all()), key=min)
 
-    def _likely(self, flips: Sequence[frozenset[int]]) -> list[frozenset[int]]:
-        """Return the changes of sign with the least errors of a small model."""
-        small = self._model(*FEW)
-        return sorted(flips, key=lambda flipped: small.error_with(self._signs(flipped)))[:MOST_TRIED]
-
-    def _model(self, most_steps: int, width: int) -> MoveModel:
-        picked = at_equal_intervals(len(self._values), most_steps)
+    def _model(self) -> DisplacementModel:
+        picked = at_equal_intervals(len(self._values), MOST_STEPS)
         change = self._steps.change[:, self._columns]
-        return MoveModel(self._values[picked], change[picked], self._steps.episode[picked], width)
+        return DisplacementModel(self._values[picked], change[picked], self._steps.episode[picked])
 
-    def _signs(self, flipped: AbstractSet[int]) -> Array:
-        return np.where(np.isin(np.arange(self._values.shape[1]), list(flipped)), -1.0, 1.0)
+    def _loss(self, model: DisplacementModel, flipped: AbstractSet[int]) -> Difference:
+        """Return how much worse mirrored steps are predicted."""
+        signs = np.where(np.isin(np.arange(self._values.shape[1]), list(flipped)), -1.0, 1.0)
+        return model.compare(model.inputs * signs, model.targets * signs[: len(self._columns)])
 
-    def _places(self, model: MoveModel) -> Array:
+    def _places(self, model: DisplacementModel) -> Array:
         """Return which numbers of the goal are places, (g,): moves depend on them at walls alone. All if none is."""
         at = [self._columns.index(c) if c in self._columns else None for c in self._copies]
-        is_place = np.array([i is not None and model.error_without(i) <= NOT_NEEDED for i in at])
+        is_place = np.array([i is not None and model.without([i]).mean <= NOT_NEEDED for i in at])
         return is_place if is_place.any() else ~is_place
 
     def _distance(self, flipped: AbstractSet[int], places: Array) -> float:

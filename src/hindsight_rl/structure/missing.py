@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from .chain import MIN_MOVED
 from .contact import MIN_ONSETS, MIN_PROBES, MOST_GOALS
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
-from .relevance import EXPLAINED
 
 if TYPE_CHECKING:
     from .findings import Structure
@@ -75,14 +74,11 @@ def _with_contact(found: Structure) -> Iterator[str]:
     if found.contact is not None and not found.contact.leads_to_goals:
         reach = f"{found.contact.in_reach:.0%} of the goals lie within the reach of the tool"
         yield f"no subgoal: {reach}, and {MOST_GOALS:.0%} are needed"
-    if found.relevance is not None and not found.relevance.is_enough:
-        yield (
-            "it is uncertain which columns matter, so all stay but places along mirrored axes: the best predict the moves "
-            f"of goal and tool with an error of {found.relevance.error:.2f} of their variance, and {EXPLAINED} is needed"
-        )
-    if found.unclear:
-        yield f"no symmetries: it is uncertain how a mirror changes columns {_listed(found.unclear)}"
-    elif not found.symmetries:
+    if found.relevance is not None and found.relevance.uncertain:
+        columns = found.relevance.uncertain
+        evidence = found.relevance.evidence(columns)
+        yield f"it is uncertain whether columns {_listed(columns)} matter, so they stay: {evidence}"
+    if not found.symmetries:
         yield "no symmetries: along no axis do goals lie on both sides of the place where the tool starts"
     for symmetry in found.symmetries:
         if not symmetry.holds:

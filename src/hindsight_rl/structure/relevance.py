@@ -1,4 +1,4 @@
-"""Which observation columns help to predict how the achieved goal moves. The others can be hidden from the networks."""
+"""Which observation columns help to predict what happens. The others can be hidden from the networks."""
 
 from __future__ import annotations
 
@@ -8,103 +8,56 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array
-from .steps import Steps, at_equal_intervals, standardize
+from .contact import Contact
+from .model import Difference, DisplacementModel, informative_steps
+from .steps import Steps
 
-WIDTH = 100  # random Fourier features (Rahimi and Recht 2007) of the regression
-FOLDS = 3  # of whole episodes
-MIN_GAIN = 0.03  # more columns are kept only if they lower the held-out error by this fraction
-EXPLAINED = 0.35  # held-out error up to which columns may be hidden
-PATIENCE = 2  # further columns that are tried after the best: some help only together
-MOST_STEPS = 1_500  # steps that models are fitted to; those in which the goal moves come first
+MARGIN = 0.05  # of the held-out loss: in tests, columns that matter add 0.1 and more, others less than 0.03
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """Columns that predict how the achieved goal and the tool move.
+    """How much the held-out loss grows without each column that may be hidden.
 
-    columns: those that were chosen, in the order of their use, the given ones first. error: held-out mean squared error of
-    the moves with these columns, in units of their variance. error_all: the same with all columns.
+    needless: columns without which, one by one and together, it grows by less than MARGIN for certain.
     """
 
-    columns: tuple[int, ...]
-    error: float
-    error_all: float
+    without: dict[int, Difference]
+    needless: tuple[int, ...]
 
     @property
-    def is_enough(self) -> bool:
-        """Whether the columns explain the moves. If not, some of the others may matter in a way that is not seen yet."""
-        return self.error <= EXPLAINED
+    def uncertain(self) -> tuple[int, ...]:
+        """Columns that may be needless, but not for certain."""
+        return tuple(c for c, each in self.without.items() if c not in self.needless and each.mean < MARGIN)
 
-    def evidence(self) -> str:
-        """Return the evidence in one sentence."""
-        listed = ", ".join(map(str, sorted(self.columns)))
-        return (
-            f"columns {listed} predict the moves of goal and tool with a held-out error of {self.error:.2f} of their "
-            f"variance, all columns with {self.error_all:.2f}"
-        )
+    def evidence(self, columns: Sequence[int]) -> str:
+        """Return the evidence for some of the columns in one sentence."""
+        tested = [column for column in columns if column in self.without]
+        return "; ".join(f"without column {c} the held-out error of the next moves is {self.without[c]}" for c in tested)
 
 
-def find_relevant_columns(steps: Steps, tool: Sequence[int], first: Sequence[int], candidates: Sequence[int]) -> Relevance:
-    """Choose columns one by one, each time the one that lowers the held-out error of the goal's and tool's moves most.
+def inputs_of(observation: Array, action: Array, columns: Sequence[int], contact: Contact) -> Array:
+    """Return what models see of steps: columns, the gap between tool and object, and the action, (N, inputs)."""
+    gap = observation[:, list(contact.thing)] - observation[:, list(contact.tool)]
+    return np.column_stack([observation[:, list(columns)], gap, action])
 
-    tool: columns of the tool. first: columns that are used in any case. candidates: columns to choose from.
-    Every model also sees the action.
+
+def displacements(steps: Steps, contact: Contact) -> Array:
+    """Return how the goal and the tool are displaced in each step, (N, goal size + axes)."""
+    return np.column_stack([steps.next_achieved_goal - steps.achieved_goal, steps.change[:, list(contact.axes)]])
+
+
+def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candidates: Sequence[int]) -> Relevance:
+    """Test each of the candidates: with its values from other steps, what happens is predicted worse if it matters.
+
+    columns: all that may be seen. candidates: those of them that may be hidden.
     """
-    chosen_steps = _informative_steps(steps)
-    episode = steps.episode[chosen_steps]
-    move = (steps.next_achieved_goal - steps.achieved_goal)[chosen_steps]
-    moves = np.concatenate([move, steps.change[:, list(tool)][chosen_steps]], axis=1)
-    target = moves / (moves.std(0) + 1e-12)
-    action = standardize(steps.action[chosen_steps])
-    columns = standardize(steps.observation[chosen_steps])
-
-    def error(used: Sequence[int]) -> float:
-        return prediction_error(np.column_stack([columns[:, list(used)], action]), target, episode)
-
-    error_all = error(range(steps.n_columns))
-    path, left = list(first), [column for column in candidates if column not in first]
-    errors = [error(path)]
-    best = 0  # index of the smallest error so far; a later one must be smaller by MIN_GAIN
-    while left and (errors[best] > error_all or len(errors) - best <= PATIENCE):
-        trials = {column: error([*path, column]) for column in left}
-        column = min(trials, key=trials.__getitem__)
-        path.append(column)
-        left.remove(column)
-        errors.append(trials[column])
-        if errors[-1] <= (1 - MIN_GAIN) * errors[best]:
-            best = len(errors) - 1
-    return Relevance(tuple(path[: len(first) + best]), errors[best], error_all)
-
-
-def prediction_error(
-    inputs: Array, target: Array, episode: Array, fitted: slice = slice(None), tested: slice = slice(None)
-) -> float:
-    """Return the mean squared error of ridge regression on random Fourier features, on episodes that it did not see.
-
-    inputs: (N, k), standardized. target: (N, m). episode: (N,) numbers; FOLDS folds of whole episodes are held out in turn.
-    fitted, tested: the rows that are fitted to, and those that are tested.
-    """
-    total, fold_of, n_tested = 0.0, episode % FOLDS, len(target[tested])
-    for fold in range(FOLDS):
-        features = random_features(inputs, WIDTH, fold)
-        seen, is_seen = features[fitted], fold_of[fitted] != fold
-        known = seen[is_seen]
-        weights = np.linalg.solve(known.T @ known + np.eye(features.shape[1]), known.T @ target[fitted][is_seen])
-        is_held_out = fold_of[tested] == fold
-        total += float(np.square(features[tested][is_held_out] @ weights - target[tested][is_held_out]).sum())
-    return float(total / (n_tested * target.shape[1]))
-
-
-def random_features(inputs: Array, width: int, seed: int) -> Array:
-    """Return `width` random Fourier features of inputs (N, k), the inputs and 1: (N, width + k + 1)."""
-    rng = np.random.default_rng(seed)
-    directions = rng.normal(size=(inputs.shape[1], width)) * 0.9 / np.sqrt(inputs.shape[1])
-    phases = rng.uniform(0, 2 * np.pi, width)
-    return np.column_stack([np.cos(inputs @ directions + phases), inputs, np.ones(len(inputs))])
-
-
-def _informative_steps(steps: Steps) -> Array:
-    """Return the steps in which the goal moves most, and as many at equal intervals, in order, (M,)."""
-    by_move = np.argsort(-steps.move, kind="stable")[: MOST_STEPS // 2]
-    regular = at_equal_intervals(len(steps), MOST_STEPS // 2)
-    return np.unique(np.concatenate([by_move, regular]))
+    picked = informative_steps(steps)
+    inputs = inputs_of(steps.observation[picked], steps.action[picked], columns, contact)
+    model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
+    at = {column: position for position, column in enumerate(columns)}
+    without = {column: model.without([at[column]]) for column in candidates}
+    needless = [column for column in candidates if without[column].is_below(MARGIN, len(candidates))]
+    while needless and not model.without([at[column] for column in needless]).is_below(MARGIN, 1):
+        needless.remove(max(needless, key=lambda column: without[column].mean))
+    return Relevance(without, tuple(needless))

@@ -1,0 +1,121 @@
+"""The model that hypotheses about a task are tested with: small networks that predict the displacements of a step."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import torch
+from torch.nn.functional import relu
+
+from ..records import Array
+from .steps import Steps, at_equal_intervals
+
+FOLDS = 3  # of whole episodes; each is predicted by networks that did not see it
+WIDTH, BATCH, UPDATES, LEARNING_RATE, WEIGHT_DECAY = 64, 256, 800, 2e-3, 0.1  # about a second; more change no verdict
+LARGEST = 6.0  # standard deviations of a displacement: rare jumps, as from a wall, must not outweigh all other steps
+MOST_STEPS = 3_000  # of which half are those in which the goal moves most
+ERROR_RATE = 0.05  # of all hypotheses that are tested together
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much larger the held-out loss is under a hypothesis, relative to it: mean and standard error over episodes."""
+
+    mean: float
+    error: float
+
+    def is_below(self, margin: float, n_tested: int) -> bool:
+        """Whether the difference is below a margin for certain. n_tested: hypotheses that share one error rate."""
+        return self.mean + NormalDist().inv_cdf(1 - ERROR_RATE / n_tested) * self.error < margin
+
+    def is_above(self, margin: float, n_tested: int) -> bool:
+        """Whether the difference is above a margin for certain."""
+        return Difference(-self.mean, self.error).is_below(-margin, n_tested)
+
+    def __str__(self) -> str:
+        """Return it in percent."""
+        return f"{100 * self.mean:+.0f} +- {100 * self.error:.0f} %"
+
+
+class DisplacementModel:
+    """Predicts displacements (N, m) from what is seen and done in a step (N, k), with two hidden layers.
+
+    A hypothesis about the task changes inputs or targets, or both. If it is true, the loss on episodes that the networks
+    did not see stays the same: the networks are not fitted again. episode: (N,) numbers.
+    """
+
+    def __init__(self, inputs: Array, targets: Array, episode: Array) -> None:
+        self._mean, deviation = inputs.mean(0), inputs.std(0)
+        self._deviation = np.where(deviation > 0, deviation, np.inf)
+        self._usual = np.maximum(targets.std(0), 1e-300)
+        _, self._episode = np.unique(episode, return_inverse=True)
+        self._fold, self.inputs, self.targets = self._episode % FOLDS, inputs, targets
+        self._layers = self._fit(self._scaled(inputs), self._clipped(targets))
+        self._loss = self._losses(inputs, targets)
+
+    @property
+    def unexplained(self) -> float:
+        """The held-out loss, relative to the variance of the targets."""
+        return float(self._loss.sum() / max(np.square(self._clipped(self.targets)).mean(1).sum(), 1e-300))
+
+    def compare(self, inputs: Array, targets: Array | None = None) -> Difference:
+        """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps; None: the own ones."""
+        difference = self._losses(inputs, self.targets if targets is None else targets) - self._loss
+        relative = difference / max(self._loss.mean(), 1e-300)
+        return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))))
+
+    def without(self, columns: Array | list[int]) -> Difference:
+        """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""
+        inputs, order = self.inputs.copy(), np.random.default_rng(0).permutation(len(self.inputs))
+        inputs[:, columns] = inputs[order][:, columns]
+        return self.compare(inputs)
+
+    def _losses(self, inputs: Array, targets: Array) -> Array:
+        """Return the squared error of each episode, (episodes,)."""
+        x, goal = self._scaled(inputs), self._clipped(targets)
+        with torch.no_grad():
+            predicted = _forward(self._layers, torch.from_numpy(x).expand(FOLDS, -1, -1)).numpy()
+        own = predicted[self._fold, np.arange(len(x))]
+        return np.bincount(self._episode, np.square(own - goal).mean(1))
+
+    def _scaled(self, inputs: Array) -> Array:
+        scaled: Array = np.clip((inputs - self._mean) / self._deviation, -LARGEST, LARGEST)
+        return scaled.astype(np.float32)
+
+    def _clipped(self, targets: Array) -> Array:
+        clipped: Array = np.clip(targets / self._usual, -LARGEST, LARGEST)
+        return clipped.astype(np.float32)
+
+    def _fit(self, x: Array, y: Array) -> list[torch.Tensor]:
+        """Return weights and biases of each layer, of all folds at once: (FOLDS, inputs, outputs), (FOLDS, 1, outputs)."""
+        rng, sizes = np.random.default_rng(0), (x.shape[1], WIDTH, WIDTH, y.shape[1])
+        layers = []
+        for n_in, n_out in itertools.pairwise(sizes):
+            weight = rng.uniform(-1, 1, (FOLDS, n_in, n_out)) / np.sqrt(n_in)
+            layers += [torch.tensor(weight, dtype=torch.float32), torch.zeros((FOLDS, 1, n_out))]
+        optimizer = torch.optim.AdamW([each.requires_grad_() for each in layers], LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+        fitted = [np.flatnonzero(self._fold != fold) for fold in range(FOLDS)]
+        for _ in range(UPDATES):
+            rows = np.stack([rng.choice(each, BATCH) for each in fitted])
+            loss = torch.square(_forward(layers, torch.from_numpy(x[rows])) - torch.from_numpy(y[rows])).mean() * FOLDS
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        return [each.detach() for each in layers]
+
+
+def _forward(layers: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    """Return the outputs (FOLDS, N, m) for inputs (FOLDS, N, k)."""
+    for weight, bias in zip(layers[:-2:2], layers[1:-2:2], strict=True):
+        x = relu(torch.baddbmm(bias, x, weight))
+    return torch.baddbmm(layers[-1], x, layers[-2])
+
+
+def informative_steps(steps: Steps) -> Array:
+    """Return the steps in which the goal moves most, and as many at equal intervals, in order, (M,)."""
+    by_move = np.argsort(-steps.move, kind="stable")[: MOST_STEPS // 2]
+    regular = at_equal_intervals(len(steps), MOST_STEPS // 2)
+    return np.unique(np.concatenate([by_move, regular]))
