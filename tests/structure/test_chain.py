@@ -10,7 +10,6 @@ from two_things import COLUMNS, SPEC, THRESHOLD, TwoThings, compute_reward
 from hindsight_rl.records import Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
-from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.chain import Chain, count_moved
 from hindsight_rl.structure.contact import find_onsets
 from hindsight_rl.structure.steps import Steps
@@ -85,11 +84,6 @@ def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
     assert texts[3] == "o2=o4 o3=o5 o4=o2 o5=o3 o6=o8 o7=o9 o8=o6 o9=o7 g0=g2 g1=g3 g2=g0 g3=g1"
     mirrored = SymmetryGroup(texts[:1], SPEC).transformed("goal", np.array([[0.1, 0.2, 0.3, 0.4]]), 1)
     assert mirrored[0] == pytest.approx([-0.1, 0.2, -0.3, 0.4], abs=0.02)
-
-
-@pytest.mark.parametrize(("objects", "holds"), [((), True), ((0, 1), False)])
-def test_an_exchange_of_objects_must_be_more_exact_than_a_mirror(objects, holds):
-    assert SymmetryVerdict((), "", error=1.5, error_plain=1.0, objects=objects).holds == holds
 
 
 def test_objects_are_exchanged_only_if_rewards_ignore_it():

@@ -13,12 +13,6 @@ from hindsight_rl.structure.units import find_units
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 
 
-@pytest.fixture(autouse=True)
-def _small_model(monkeypatch):
-    """The world of these tests is simple: a smaller model saves time."""
-    monkeypatch.setattr(mirrors, "MANY", (1_500, 100))
-
-
 def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0):
     """Slide with random pushes in a room from `low` to 1, with elastic walls. wind: its force along y.
 
@@ -82,11 +76,12 @@ def test_too_few_visits_are_no_evidence(n_episodes):
 
 
 def test_what_held_before_stays_unless_it_is_clearly_refuted(monkeypatch):
-    """The limits are made too strict for the mirror that holds with wind."""
-    monkeypatch.setattr(mirrors, "NO_WORSE", 0.9 * find_mirrors(wind=0.004)[0].error)
+    """The margin is made too strict for the mirror that holds with wind."""
+    loss = find_mirrors(wind=0.004)[0].loss
+    monkeypatch.setattr(mirrors, "MARGIN", loss.mean)
     assert find(wind=0.004) == set()
     assert find(wind=0.004, known=[ALONG_X]) == {ALONG_X}
-    monkeypatch.setattr(mirrors, "NO_WORSE", 0.5 * mirrors.NO_WORSE)
+    monkeypatch.setattr(mirrors, "MARGIN", loss.mean - 3 * loss.error)
     assert find(wind=0.004, known=[ALONG_X]) == set()
 
 
