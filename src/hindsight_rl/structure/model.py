@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
-import torch
-from torch.nn.functional import relu
 
 from ..records import Array
 from .steps import Steps, at_equal_intervals
@@ -76,9 +75,7 @@ class DisplacementModel:
     def _losses(self, inputs: Array, targets: Array) -> Array:
         """Return the squared error of each episode, (episodes,)."""
         x, goal = self._scaled(inputs), self._clipped(targets)
-        with torch.no_grad():
-            predicted = _forward(self._layers, torch.from_numpy(x).expand(FOLDS, -1, -1)).numpy()
-        own = predicted[self._fold, np.arange(len(x))]
+        own = _forward(self._layers, x)[self._fold, np.arange(len(x))]
         return np.bincount(self._episode, np.square(own - goal).mean(1))
 
     def _scaled(self, inputs: Array) -> Array:
@@ -89,11 +86,12 @@ class DisplacementModel:
         clipped: Array = np.clip(targets / self._usual, -LARGEST, LARGEST)
         return clipped.astype(np.float32)
 
-    def _fit(self, x: Array, y: Array) -> list[torch.Tensor]:
+    def _fit(self, x: Array, y: Array) -> list[Array]:
         """Return weights and biases of each layer, of all folds at once: (FOLDS, inputs, outputs), (FOLDS, 1, outputs)."""
-        rng, sizes = np.random.default_rng(0), (x.shape[1], WIDTH, WIDTH, y.shape[1])
-        layers = []
-        for n_in, n_out in itertools.pairwise(sizes):
+        import torch  # takes a second, which inference may but commands such as `doctor` do not
+
+        rng, layers = np.random.default_rng(0), []
+        for n_in, n_out in itertools.pairwise((x.shape[1], WIDTH, WIDTH, y.shape[1])):
             weight = rng.uniform(-1, 1, (FOLDS, n_in, n_out)) / np.sqrt(n_in)
             layers += [torch.tensor(weight, dtype=torch.float32), torch.zeros((FOLDS, 1, n_out))]
         optimizer = torch.optim.AdamW([each.requires_grad_() for each in layers], LEARNING_RATE, weight_decay=WEIGHT_DECAY)
@@ -104,14 +102,14 @@ class DisplacementModel:
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        return [each.detach() for each in layers]
+        return [each.detach().numpy() for each in layers]
 
 
-def _forward(layers: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-    """Return the outputs (FOLDS, N, m) for inputs (FOLDS, N, k)."""
+def _forward(layers: list[Any], x: Any) -> Any:
+    """Return the outputs (FOLDS, N, m) for inputs (N, k) or (FOLDS, N, k), arrays or tensors."""
     for weight, bias in zip(layers[:-2:2], layers[1:-2:2], strict=True):
-        x = relu(torch.baddbmm(bias, x, weight))
-    return torch.baddbmm(layers[-1], x, layers[-2])
+        x = (x @ weight + bias).clip(min=0)
+    return x @ layers[-2] + layers[-1]
 
 
 def informative_steps(steps: Steps) -> Array:
