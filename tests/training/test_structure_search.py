@@ -16,6 +16,7 @@ from hindsight_rl.options import Choice, Settings
 from hindsight_rl.recipes.files import save_recipe
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
+from hindsight_rl.structure.model import Difference
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 from hindsight_rl.training.counts import UnguidedSuccess
@@ -200,7 +201,7 @@ def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypat
 def test_a_mirror_that_a_later_look_finds_is_used(inferred, monkeypatch):
     search, taken, infer = inferred.trainer.search, [], inferred.trainer.search._infer
     n_seeking = search.state.random_episodes + search.state.probing_episodes
-    mirror = SymmetryVerdict((0,), "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0", error=0.1, error_plain=0.1)
+    mirror = SymmetryVerdict((0,), "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0", Difference(0.0, 0.1))
     monkeypatch.setattr(search, "state", replace(search.state))
     monkeypatch.setattr(search, "_infer", lambda *parts: replace(infer(*parts), symmetries=(mirror,)))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
