@@ -158,7 +158,8 @@ class Structure:
         reasons = [f"columns {', '.join(map(str, self.constant))} are constant"] if self.constant else []
         positions = [c for c in self.hidden if c not in {*relevance.without, *self.constant}]
         reasons += [f"columns {', '.join(map(str, positions))} are positions along axes of mirrors"] if positions else []
-        return "; ".join([*reasons, relevance.evidence(self.hidden)])
+        tested = [c for c in self.hidden if c in relevance.without]
+        return "; ".join([*reasons, relevance.evidence(tested)] if tested else reasons)
 
     @property
     def _whole_goal(self) -> tuple[int, ...]:

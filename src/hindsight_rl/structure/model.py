@@ -16,6 +16,7 @@ FOLDS = 3  # of whole episodes; each is predicted by networks that did not see i
 WIDTH, BATCH, UPDATES, LEARNING_RATE, WEIGHT_DECAY = 64, 256, 800, 2e-3, 0.1  # about a second; more change no verdict
 LARGEST = 6.0  # standard deviations of a displacement: rare jumps, as from a wall, must not outweigh all other steps
 MOST_STEPS = 3_000  # of which half are those in which the goal moves most
+ORDERS = 4  # in which values of other steps are taken: with one alone, chance widens the intervals
 ERROR_RATE = 0.05  # of all hypotheses that are tested together
 
 
@@ -62,15 +63,26 @@ class DisplacementModel:
 
     def compare(self, inputs: Array, targets: Array | None = None) -> Difference:
         """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps; None: the own ones."""
-        difference = self._losses(inputs, self.targets if targets is None else targets) - self._loss
-        relative = difference / max(self._loss.mean(), 1e-300)
-        return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))))
+        return self._difference(self._losses(inputs, self.targets if targets is None else targets))
 
     def without(self, columns: Array | list[int]) -> Difference:
         """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""
-        inputs, order = self.inputs.copy(), np.random.default_rng(0).permutation(len(self.inputs))
-        inputs[:, columns] = inputs[order][:, columns]
-        return self.compare(inputs)
+        rng, losses = np.random.default_rng(0), []
+        for _ in range(ORDERS):
+            inputs = self.inputs.copy()
+            inputs[:, columns] = inputs[rng.permutation(len(inputs))][:, columns]
+            losses.append(self._losses(inputs, self.targets))
+        return self._difference(np.mean(losses, axis=0))
+
+    def fitted_without(self, columns: Array | list[int]) -> Difference:
+        """Return how the loss differs if networks never see some inputs: others may say the same."""
+        seen = np.setdiff1d(np.arange(self.inputs.shape[1]), columns)
+        return self._difference(DisplacementModel(self.inputs[:, seen], self.targets, self._episode)._loss)
+
+    def _difference(self, losses: Array) -> Difference:
+        """losses: (episodes,)."""
+        relative = (losses - self._loss) / max(self._loss.mean(), 1e-300)
+        return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))))
 
     def _losses(self, inputs: Array, targets: Array) -> Array:
         """Return the squared error of each episode, (episodes,)."""

@@ -12,28 +12,33 @@ from .contact import Contact
 from .model import Difference, DisplacementModel, informative_steps
 from .steps import Steps
 
-MARGIN = 0.05  # of the held-out loss: in tests, columns that matter add 0.1 and more, others less than 0.03
+MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
 
 
 @dataclass(frozen=True)
 class Relevance:
     """How much the held-out loss grows without each column that may be hidden.
 
-    needless: columns without which, one by one and together, it grows by less than MARGIN for certain.
+    without: each column, in networks that expect it.
+    needless: columns without which it grows by less than MARGIN for certain.
+    together: how much it grows in networks that see none of them.
     """
 
     without: dict[int, Difference]
     needless: tuple[int, ...]
+    together: Difference | None
 
     @property
     def uncertain(self) -> tuple[int, ...]:
-        """Columns that may be needless, but not for certain."""
-        return tuple(c for c, each in self.without.items() if c not in self.needless and each.mean < MARGIN)
+        """Columns that do not clearly matter, but are not needless for certain."""
+        return tuple(c for c, each in self.without.items() if c not in self.needless and not each.is_above(0.0, 1))
 
     def evidence(self, columns: Sequence[int]) -> str:
         """Return the evidence for some of the columns in one sentence."""
         tested = [column for column in columns if column in self.without]
-        return "; ".join(f"without column {c} the held-out error of the next moves is {self.without[c]}" for c in tested)
+        each = [f"{self.without[c]} without column {c}" for c in tested]
+        together = [f"{self.together} without them all"] if self.together and set(tested) == set(self.needless) else []
+        return f"the held-out error of the next displacements is {', '.join([*each, *together])}"
 
 
 def inputs_of(observation: Array, action: Array, columns: Sequence[int], contact: Contact) -> Array:
@@ -48,8 +53,10 @@ def displacements(steps: Steps, contact: Contact) -> Array:
 
 
 def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candidates: Sequence[int]) -> Relevance:
-    """Test each of the candidates: with its values from other steps, what happens is predicted worse if it matters.
+    """Find the columns without which networks predict what happens as well.
 
+    With the values of a column from other steps, what happens is predicted worse if it matters, or if it says the same as
+    others. Those that add least are left out together, as many as make no difference for networks that never see them.
     columns: all that may be seen. candidates: those of them that may be hidden.
     """
     picked = informative_steps(steps)
@@ -57,7 +64,11 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
     at = {column: position for position, column in enumerate(columns)}
     without = {column: model.without([at[column]]) for column in candidates}
-    needless = [column for column in candidates if without[column].is_below(MARGIN, len(candidates))]
-    while needless and not model.without([at[column] for column in needless]).is_below(MARGIN, 1):
-        needless.remove(max(needless, key=lambda column: without[column].mean))
-    return Relevance(without, tuple(needless))
+    order = sorted(candidates, key=lambda column: without[column].mean)
+    together: dict[int, Difference] = {}  # by how many of the columns are left out
+    fewest, most = 0, len(order)
+    while fewest < most:
+        n = (fewest + most + 1) // 2
+        together[n] = model.fitted_without([at[column] for column in order[:n]])
+        fewest, most = (n, most) if together[n].is_below(MARGIN, 1) else (fewest, n - 1)
+    return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))
