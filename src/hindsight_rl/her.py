@@ -189,8 +189,8 @@ class HER:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the run."""
-        return self._assembly.settings
+        """The settings of the run as they are now."""
+        return self._trainer.settings if self._trainer else self._assembly.settings
 
     @property
     def spec(self) -> GoalSpec:
@@ -222,7 +222,7 @@ class HER:
     def agent(self) -> Agent:
         """The agent, made at first use. Acting does not need it."""
         if self._agent is None:
-            self._agent = self._assembly.agent(self._saved.agent_state if self._saved else None)
+            self._agent = self._assembly.agent(self.settings, self._saved.agent_state if self._saved else None)
             if self._saved:
                 self._agent.load_state_dict(self._saved.agent_state)
         return self._trainer.agent if self._trainer else self._agent

@@ -216,11 +216,11 @@ def test_success_terminates_only_if_a_function_or_the_reward_shows_it(monkeypatc
         model.trainer  # noqa: B018
         model.close()
         model._assembly.spec = replace(model.spec, reward_high=float("inf"))
-        buffer, _ = model._assembly.buffers(model.agent.policy_spec)
+        buffer, _ = model._assembly.buffers(model.settings, model.agent.policy_spec)
         assert buffer._functions[2].name == "compute_success"
         monkeypatch.setattr("hindsight_rl.training.assemble.success_function", lambda env: None)
         with pytest.raises(OptionError, match=r"needs a reward of two values, success_reward, or an .*compute_success"):
-            model._assembly.buffers(model.agent.policy_spec)
+            model._assembly.buffers(model.settings, model.agent.policy_spec)
 
 
 def test_the_range_of_returns_is_unknown_with_an_extra_reward():

@@ -24,7 +24,7 @@ def records(*pairs, episodes=100.0):
 
 
 def evaluator(history, **options):
-    made = Evaluator(None, build_settings("td3", "default", options))
+    made = Evaluator(SimpleNamespace(settings=build_settings("td3", "default", options), counts=Counts()))
     made.history = history
     return made
 
@@ -84,10 +84,10 @@ def test_a_success_is_confirmed_by_an_evaluation_that_begins_and_takes_effect_at
     made = evaluator(
         records(*((rate, 0.0) for rate in rates)), eval_every=100, solved_at=0.95, solved_evaluations=solved_evaluations
     )
-    counts = Counts(env_steps=20, updates=1)
-    assert made.is_due(counts, until=1_000) is is_due
+    counts = made._run.counts = Counts(env_steps=20, updates=1)
+    assert made.is_due(until=1_000) is is_due
     made.pending = SimpleNamespace(counts=counts)
-    assert made.takes_effect(counts, until=1_000) is is_due
+    assert made.takes_effect(until=1_000) is is_due
 
 
 def test_evaluations_begin_with_the_first_due_step_after_the_random_steps():

@@ -58,7 +58,7 @@ def test_no_episode_is_played_twice_after_jobs_were_dropped(schedule, played, af
         trainer = model.trainer
         trainer.source = Uneven(trainer.source, lambda tickets: tickets[-1])
         assert [trainer.learn_from_next_job()[0].number for _ in range(2)] == played
-        trainer.rollouts.drop(trainer.source, trainer.counts)
+        trainer.rollouts.drop()
         trainer.source.first = lambda tickets: tickets[0]
         assert [trainer.learn_from_next_job()[0].number for _ in range(2)] == after
 
@@ -111,7 +111,7 @@ def test_the_higher_the_success_without_guidance_the_fewer_episodes_are_guided()
         assert [job.explorations[0].guided_episodes for job in recorder.jobs[:3]] == [0.0, 0.0, 0.8]  # random steps first
         assert recorder.jobs[2].explorations[0].guided_fraction == 0.5
         trainer.success.successes = [True] * 5  # a quarter of 20: those that are missing count as failures
-        assert trainer.rollouts.exploration(trainer.counts, 6).guided_episodes == pytest.approx(0.6)
+        assert trainer.rollouts.exploration(6, None).guided_episodes == pytest.approx(0.6)
 
 
 def test_guided_and_random_episodes_do_not_count_in_the_success_without_guidance():
@@ -121,14 +121,14 @@ def test_guided_and_random_episodes_do_not_count_in_the_success_without_guidance
         assert trainer.success.successes == []  # its actions are random
         for success, is_unguided in ((True, False), (True, True), (False, True)):
             played = [replace(episode, success=success, is_unguided=is_unguided)]
-            trainer.storing.store(played, trainer.counts, trainer.meter, trainer.success)
+            trainer.storing.store(played)
         assert trainer.success.successes == [True, False]
 
 
 def test_without_subgoals_no_episode_is_guided():
     with her() as model:
         model.learn(40)
-        assert model.trainer.rollouts.exploration(model.trainer.counts, 4).guided_episodes == 0.0
+        assert model.trainer.rollouts.exploration(4, None).guided_episodes == 0.0
 
 
 def test_workers_give_the_same_bytes_with_guided_episodes():

@@ -91,7 +91,7 @@ def test_every_second_episode_is_small_however_many_episodes_a_job_has(episodes_
         trainer, played = model.trainer, []
         trainer.search.state = SearchState(phase="scaling", next_at=10_000)
         while len(played) < 8:
-            played += trainer.rollouts.next_episodes(trainer.source, trainer.counts)
+            played += trainer.rollouts.next_episodes(trainer.search)
         assert [episode.number for episode in played] == list(range(8))
         assert [np.abs(episode.action).max() <= 0.125 for episode in played] == [False, True] * 4
 
@@ -102,7 +102,7 @@ def test_every_second_episode_repeats_its_actions_after_the_first_inference(epis
         trainer, played = model.trainer, []
         trainer.search.state = SearchState(phase="random", next_at=10_000)
         while len(played) < 8:
-            played += trainer.rollouts.next_episodes(trainer.source, trainer.counts)
+            played += trainer.rollouts.next_episodes(trainer.search)
         repeats = [(np.diff(episode.action, axis=0) == 0).all(axis=1).mean() for episode in played]
         assert [repeated > 0.4 for repeated in repeats] == [False, True] * 4
 

@@ -22,7 +22,7 @@ from ..envs.minari_data import read_episodes
 from ..envs.random_play import Environment
 from ..envs.wrappers import StepCounter
 from ..errors import FileError, GoalEnvError, OptionError, needs_extra
-from ..options import STRUCTURE, ReplayOptions, Settings
+from ..options import STRUCTURE, Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import UNIT_RANGE, RewardScale
@@ -45,10 +45,12 @@ T = TypeVar("T")
 
 
 class Assembly:
-    """Makes the parts of a run from its settings, and owns its environments.
+    """Makes the parts of runs from settings, and owns the environments.
 
     env: an id, a function that makes environments, or one environment. None: the id in the spec, when it is needed.
     environment: one that was made from `env` already, for training.
+    settings: with which the run begins. If it finds others, its state has them (`RunState`); where episodes come from and
+        where files go stays.
     resolve: returns the settings of a new run with options that were found during the run.
     check_steps: environment steps that were played before training, to check the environment and to read its task.
     """
@@ -85,41 +87,41 @@ class Assembly:
             self._training = self._make()
         return self._training
 
-    def agent(self, stored: Mapping[str, Array] | None = None) -> Agent:
+    def agent(self, settings: Settings, stored: Mapping[str, Array] | None = None) -> Agent:
         """Return a new agent. Raises MissingExtraError if torch is missing. stored: as for `make_agent`."""
         scale = RewardScale.of_task(self.spec)
         # with an extra reward compute_reward, from which the range was read, is not the whole reward
-        is_known = scale is not None and not self.settings.replay.extra_reward
+        is_known = scale is not None and not settings.replay.extra_reward
         low, high = UNIT_RANGE if is_known else (-np.inf, np.inf)
         spec = replace(self.spec, reward_low=low, reward_high=high)  # buffers convert rewards
         with needs_extra("train", "training needs torch"):
-            agent = make_agent(self.settings.agent, spec, self.settings.agent_options, self._seed(AGENT), stored)
+            agent = make_agent(settings.agent, spec, settings.agent_options, self._seed(AGENT), stored)
         agent.reward_scale = scale
         return agent
 
-    def buffers(self, policy: PolicySpec) -> tuple[HindsightBuffer, Demonstrations | None]:
+    def buffers(self, settings: Settings, policy: PolicySpec) -> tuple[HindsightBuffer, Demonstrations | None]:
         """Return a new buffer, and the demonstrations if the settings name any. policy: names the subgoals.
 
         Raises what `read_episodes` raises.
         """
-        settings = self.settings
         episode_length = settings.rollout.max_episode_steps or self.spec.max_episode_steps
         if episode_length and settings.training.capacity < episode_length:
             raise OptionError(
                 f"capacity must be at least the {episode_length} steps of an episode, got {settings.training.capacity}"
             )
-        buffer = self._buffer(policy, settings.training.capacity, episode_length, settings.replay, REPLAY)
+        buffer = self._buffer(settings, policy, settings.training.capacity, episode_length, REPLAY)
         name = settings.training.demonstrations
-        return buffer, None if name is None else self._demonstrations(name, policy)
+        return buffer, None if name is None else self._demonstrations(name, settings, policy)
 
-    def _demonstrations(self, name: str, policy: PolicySpec) -> Demonstrations:
+    def _demonstrations(self, name: str, settings: Settings, policy: PolicySpec) -> Demonstrations:
         from .demonstrations import Demonstrations
         from .episode_store import can_take
 
-        replay = self.settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
+        replay = settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
+        settings = replace(settings, replay=replay)
         episodes = self._recorded
         steps, shortest = sum(map(len, episodes)), min(map(len, episodes))
-        demonstrations = Demonstrations(name, episodes, self._buffer(policy, steps, shortest, replay, DEMONSTRATIONS))
+        demonstrations = Demonstrations(name, episodes, self._buffer(settings, policy, steps, shortest, DEMONSTRATIONS))
         if other := [episode.number for episode in episodes if not can_take(policy, episode.action)]:
             raise OptionError(
                 f"episode {other[0]} of the data set {name!r} has larger actions than action_scale allows. Leave out "
@@ -140,12 +142,12 @@ class Assembly:
         return episodes
 
     def _buffer(
-        self, policy: PolicySpec, capacity: int, episode_length: int | None, replay: ReplayOptions, stream: int
+        self, settings: Settings, policy: PolicySpec, capacity: int, episode_length: int | None, stream: int
     ) -> HindsightBuffer:
         from ..replay.buffer import HindsightBuffer, compile_kernels
 
+        replay, environment = settings.replay, self.environment
         compile_kernels(bool(replay.symmetries))
-        settings, environment = self.settings, self.environment
         given, scale = settings.training.success_reward, RewardScale.of_task(self.spec)
         least = given if given is not None else scale.success if scale else None
         is_success_rule = replay.relabel_terminated == "success"
@@ -183,7 +185,7 @@ class Assembly:
         """Return a trainer with a new buffer. The steps that were played before are added to the counts."""
         from .trainer import Trainer  # it imports torch, which acting does not need
 
-        buffer, demonstrations = self.buffers(agent.policy_spec)
+        buffer, demonstrations = self.buffers(self.settings, agent.policy_spec)
         search = self.search()
         counts.check_steps += self.check_steps
         return Trainer(agent, buffer, source, self.settings, counts, demonstrations, search)
@@ -199,22 +201,14 @@ class Assembly:
         from .structure_search import StructureSearch
 
         compute_reward = with_info(self._find(reward_function), self.settings.replay.info_keys)
-        return StructureSearch(self.spec, self.settings, self._resolve, self._rebuild, is_open, compute_reward)
+        return StructureSearch(self.spec, self.settings, self._resolve, self._build, is_open, compute_reward)
 
-    def _rebuild(
+    def _build(
         self, settings: Settings, agent: Agent | None, stored: Mapping[str, Array] | None
     ) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
-        """Return the agent, or a new one, and buffers with other settings, which are those of the run from now on.
-
-        stored: the state that a new agent will take.
-        """
-        before, self.settings = self.settings, settings
-        try:
-            agent = agent or self.agent(stored)
-            return agent, *self.buffers(agent.policy_spec)
-        except BaseException:
-            self.settings = before
-            raise
+        """Return the agent, or a new one, and buffers with other settings. stored: the state that a new agent will take."""
+        agent = agent or self.agent(settings, stored)
+        return agent, *self.buffers(settings, agent.policy_spec)
 
     def source(self, policy: PolicySpec) -> Source:
         """Return a new source of episodes: this process, workers, or both."""

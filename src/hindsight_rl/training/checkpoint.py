@@ -98,7 +98,7 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     trainer.success.successes = success.successes
     trainer.evaluator.history, trainer.evaluator.pending = history, pending
     trainer.take_changes()  # the run has told of them before the checkpoint
-    trainer.rollouts.resubmit(trainer.source, jobs)
+    trainer.rollouts.resubmit(jobs)
 
 
 def _most_owed(trainer: Trainer, counts: Counts) -> float:

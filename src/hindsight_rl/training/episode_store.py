@@ -9,12 +9,11 @@ import numpy as np
 from ..agents import Agent
 from ..agents.policy import PolicySpec
 from ..errors import HindsightError, InputError
-from ..options import Settings
 from ..records import Array, Episode
 from ..replay.buffer import HindsightBuffer
 from ..structure.success import MOST_GOALS, find_success_distance
 from ..task_structure.waypoints import Waypoints
-from .counts import Counts, Meter, UnguidedSuccess
+from .run_state import RunState
 
 ROUNDING = 1e-5  # relative, by which a stored action may exceed the range
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
@@ -27,52 +26,52 @@ class EpisodeStore:
     is_storing: whether episodes are being stored. If an error interrupts that, this stays True: a part of them is stored.
     """
 
-    def __init__(self, agent: Agent, buffer: HindsightBuffer, settings: Settings, owes_random_steps: bool) -> None:
-        self.agent, self.buffer, self.settings = agent, buffer, settings
+    def __init__(self, run: RunState, owes_random_steps: bool) -> None:
+        self._run = run
         self.is_storing = False
         self._owes_random_steps = owes_random_steps
         self._refusal: InputError | None = None  # the last one of the buffer
 
-    def store(self, episodes: Sequence[Episode], counts: Counts, meter: Meter, success: UnguidedSuccess) -> list[Episode]:
+    def store(self, episodes: Sequence[Episode]) -> list[Episode]:
         """Store the episodes of a job, and return those that the buffer did not refuse."""
-        self.is_storing = True
-        stored = [episode for episode in episodes if self._store(episode, counts)]
+        run, self.is_storing = self._run, True
+        stored = [episode for episode in episodes if self._store(episode)]
         for episode in stored:
-            meter.add_episode(episode)
+            run.meter.add_episode(episode)
             if episode.is_unguided:
-                success.add(self._is_success(episode))
-        observe(self.agent, self.buffer, stored)  # not the others: NaN would spoil the statistics
-        counts.unfinished_steps, counts.is_searched = sum(map(len, episodes)), False
+                run.success.add(self._is_success(episode))
+        observe(run.agent, run.buffer, stored)  # not the others: NaN would spoil the statistics
+        run.counts.unfinished_steps, run.counts.is_searched = sum(map(len, episodes)), False
         self.is_storing = False
         return stored
 
-    def require_valid_episodes(self, counts: Counts) -> None:
+    def require_valid_episodes(self) -> None:
         """Raise HindsightError if the buffer refused too many episodes in a row."""
-        if counts.refused_in_a_row >= REFUSED_IN_A_ROW:
-            raise HindsightError(
-                f"The buffer refused {counts.refused_in_a_row} episodes in a row. The last error: {self._refusal}"
-            ) from self._refusal
+        refused = self._run.counts.refused_in_a_row
+        if refused >= REFUSED_IN_A_ROW:
+            message = f"The buffer refused {refused} episodes in a row. The last error: {self._refusal}"
+            raise HindsightError(message) from self._refusal
 
-    def _store(self, episode: Episode, counts: Counts) -> bool:
+    def _store(self, episode: Episode) -> bool:
         """Add an episode to the buffer and to the counts. Return False if the buffer refuses it."""
+        counts, options = self._run.counts, self._run.settings.training
         counts.env_steps += len(episode)
         counts.episodes += 1
         try:
-            self.buffer.add_episode(episode)
+            self._run.buffer.add_episode(episode)
         except InputError as problem:
             counts.refused_episodes += 1
             counts.refused_in_a_row += 1
             self._refusal = problem
             return False
         counts.refused_in_a_row = 0
-        options = self.settings.training
         if self._owes_random_steps or counts.env_steps > options.random_steps:
             counts.owed_updates += options.updates_per_step * len(episode)
         return True
 
     def _is_success(self, episode: Episode) -> bool:
         """Whether the goal was met at the end; with waypoints at any step, as repeated random actions lead away again."""
-        has_met_goal = self.settings.agent_options.n_waypoints > 0 and len(set(episode.reward.tolist())) == 2
+        has_met_goal = self._run.settings.agent_options.n_waypoints > 0 and len(set(episode.reward.tolist())) == 2
         return has_met_goal or bool(episode.success)
 
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..agents import Agent
-from ..options import Settings
+from ..options import TrainingOptions
 from ..records import Episode
 from ..records.statistics import first_solved, rank_of_evaluation, wilson_interval
-from ..rollout.episode_sources import Source
-from .counts import Counts
 from .evaluate import Evaluation, EvaluationJobs, Outcome
 from .events import EvaluationFinished, Snapshot
+from .run_state import RunState
 
 SCREEN_EPISODES = 20  # of an evaluation that is not promising
 DELAY_FRACTION = 5  # an evaluation takes effect eval_every / DELAY_FRACTION steps after it began
@@ -31,13 +29,17 @@ class Evaluator:
     pending: the agent under evaluation, None between evaluations.
     """
 
-    def __init__(self, agent: Agent, settings: Settings) -> None:
-        self.agent, self.options = agent, settings.training
+    def __init__(self, run: RunState) -> None:
+        self._run = run
         self.history: list[dict[str, float]] = []
         self.pending: Snapshot | None = None
-        self._is_free = settings.rollout.schedule == "free"
         self._jobs: EvaluationJobs | None = None
         self._episodes: list[Episode] = []  # of the pending evaluation
+
+    @property
+    def options(self) -> TrainingOptions:
+        """The options of the run that say when and how it evaluates."""
+        return self._run.settings.training
 
     @property
     def evaluated_at(self) -> int:
@@ -56,12 +58,13 @@ class Evaluator:
         """The best evaluation so far, see `rank_of_evaluation`."""
         return max(reversed(self.history), key=_rank, default=None)
 
-    def is_due(self, counts: Counts, until: int) -> bool:
+    def is_due(self, until: int) -> bool:
         """Whether an evaluation should begin: every `eval_every` steps, at the end, and to confirm a success at once.
 
-        What is missed during the random steps is not made up for.
+        What is missed during the random steps is left out.
         """
-        every, steps = self.options.eval_every, counts.env_steps
+        counts, every = self._run.counts, self.options.eval_every
+        steps = counts.env_steps
         last = self.pending.counts.env_steps if self.pending else max(self.evaluated_at, self.options.random_steps)
         if not every or not counts.updates or steps == last:
             return False
@@ -74,7 +77,7 @@ class Evaluator:
             return False
         return self.history[-1]["success_rate"] >= self.options.solved_at
 
-    def takes_effect(self, counts: Counts, until: int) -> bool:
+    def takes_effect(self, until: int) -> bool:
         """Whether the pending evaluation takes effect now: `eval_every` / `DELAY_FRACTION` steps after it began.
 
         With the free schedule it takes effect when it is complete. It always does when the next one is due, and at the end.
@@ -82,35 +85,36 @@ class Evaluator:
         """
         if self.pending is None:
             return False
-        if self._is_unconfirmed or self.is_due(counts, until) or counts.env_steps >= until:
+        env_steps = self._run.counts.env_steps
+        if self._is_unconfirmed or self.is_due(until) or env_steps >= until:
             return True
-        if self._is_free:
+        if self._run.settings.rollout.schedule == "free":
             return self._jobs is not None and self._jobs.is_over
-        return counts.env_steps >= self.pending.counts.env_steps + self.options.eval_every // DELAY_FRACTION
+        return env_steps >= self.pending.counts.env_steps + self.options.eval_every // DELAY_FRACTION
 
-    def begin(self, source: Source, counts: Counts, means: Mapping[str, float]) -> None:
-        """Submit the first episodes of the next evaluation. means: of the metrics since the last record."""
-        self.pending = Snapshot.take(self.agent, counts, means)
-        self._jobs = self._first_jobs(source)
+    def begin(self) -> None:
+        """Submit the first episodes of the next evaluation, and take the means of the metrics since the last record."""
+        self.pending = Snapshot.take(self._run.agent, self._run.counts, self._run.meter.take_means())
+        self._jobs = self._first_jobs()
 
-    def outcomes(self, source: Source, counts: Counts, waits: bool, is_last: bool = False) -> Iterator[Outcome]:
+    def outcomes(self, waits: bool, is_last: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes of the pending evaluation that have arrived; all of them if `waits`.
 
         is_last: whether it has all its episodes, promising or not.
         """
-        jobs = self._jobs = self._jobs or self._first_jobs(source)
+        jobs = self._jobs = self._jobs or self._first_jobs()
         while jobs and not jobs.is_over and (waits or jobs.has_next):
-            self._episodes.append(jobs.next(counts))
+            self._episodes.append(jobs.next(self._run.counts))
             if jobs.is_over and (is_last or self._is_promising(jobs.outcomes)):
                 jobs.submit(self._numbers[len(jobs.outcomes) :])
             yield jobs.outcomes[-1]
 
-    def finish(self, source: Source, counts: Counts, until: int) -> Iterator[Outcome | EvaluationFinished]:
+    def finish(self, until: int) -> Iterator[Outcome | EvaluationFinished]:
         """Yield the missing outcomes of the pending evaluation, add it to the history, and yield it."""
         pending = self.pending
         if pending is None:
             return
-        yield from self.outcomes(source, counts, waits=True, is_last=pending.counts.env_steps >= until)
+        yield from self.outcomes(waits=True, is_last=pending.counts.env_steps >= until)
         jobs = self._jobs
         if jobs is None:
             return
@@ -120,10 +124,11 @@ class Evaluator:
 
     def _mean_value(self, snapshot: Snapshot) -> float:
         """Return the mean value that the critics of the evaluated agent expected. The agent itself is as before then."""
-        state = self.agent.state_dict()
-        self.agent.load_state_dict(snapshot.agent_state)
-        values = [self.agent.values(episode) for episode in self._episodes]
-        self.agent.load_state_dict(state)
+        agent = self._run.agent
+        state = agent.state_dict()
+        agent.load_state_dict(snapshot.agent_state)
+        values = [agent.values(episode) for episode in self._episodes]
+        agent.load_state_dict(state)
         return float(np.concatenate(values).mean())
 
     def drop(self) -> None:
@@ -143,11 +148,11 @@ class Evaluator:
         first = len(self.history) * self.options.eval_episodes
         return range(first, first + self.options.eval_episodes)
 
-    def _first_jobs(self, source: Source) -> EvaluationJobs | None:
+    def _first_jobs(self) -> EvaluationJobs | None:
         if self.pending is None:
             return None
         self._episodes = []
-        jobs = EvaluationJobs(source, self.pending.weights, self.options.seed)
+        jobs = EvaluationJobs(self._run.source, self.pending.weights, self.options.seed)
         jobs.submit(self._numbers[:SCREEN_EPISODES])
         return jobs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from ..agents import Agent
 from ..errors import FileError
@@ -20,7 +20,6 @@ from ..records import Array, Episode, GoalSpec, read_record
 from ..records.exploration import Exploration, Probing
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
-from ..rollout.episode_sources import Source
 from ..structure import (
     Contact,
     Endings,
@@ -35,9 +34,9 @@ from ..structure import (
 from ..structure.effort import SMALL
 from ..structure.inertia import LONGEST_REPEAT as FAR_REPEAT
 from ..structure.steps import HELD_OUT
-from .counts import Counts, UnguidedSuccess
 from .demonstrations import Demonstrations
 from .resolve import Found
+from .run_state import RunState
 
 LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
@@ -62,39 +61,6 @@ Stored = Mapping[str, Array] | None
 Resolve = Callable[[Found], Settings]
 Build = Callable[[Settings, Agent | None, Stored], tuple[Agent, HindsightBuffer, Demonstrations | None]]
 Phase = Literal["random", "scaling", "probing", "learning"]
-
-
-class Jobs(Protocol):
-    """The jobs of a run: `RolloutSchedule`."""
-
-    def drop(self, source: Source, counts: Counts) -> None:
-        """Drop the jobs in flight."""
-
-
-class Run(Protocol):
-    """What the search needs of a run: the parts of a `Trainer`."""
-
-    agent: Agent
-    buffer: HindsightBuffer
-    source: Source
-    settings: Settings
-    counts: Counts
-    success: UnguidedSuccess
-    demonstrations: Demonstrations | None
-
-    @property
-    def rollouts(self) -> Jobs:
-        """The jobs in flight."""
-
-    def rebuild(
-        self,
-        agent: Agent,
-        buffer: HindsightBuffer,
-        demonstrations: Demonstrations | None,
-        settings: Settings,
-        why_new: str = "",
-    ) -> None:
-        """Go on with these. why_new: why the agent is a new one."""
 
 
 @dataclass
@@ -191,7 +157,7 @@ class StructureSearch:
         for episode in episodes if self._looks_for_endings else ():
             self.state.endings.add(episode)
 
-    def after_job(self, run: Run) -> None:
+    def after_job(self, run: RunState) -> None:
         """Infer the structure if due, and rebuild the run if that changes its options. Can be repeated after an error."""
         before = copy.deepcopy(self.state)
         try:
@@ -200,7 +166,7 @@ class StructureSearch:
             self.state = before
             raise
 
-    def _look(self, run: Run) -> None:
+    def _look(self, run: RunState) -> None:
         state, steps = self.state, run.counts.env_steps
         if state.endings.is_clear and not state.found.endings and not self.is_warm_up:
             self._take_endings()
@@ -223,7 +189,7 @@ class StructureSearch:
         else:
             self._refine(run, episodes)
 
-    def restore(self, run: Run, data: Mapping[str, Any], stored: Stored) -> None:
+    def restore(self, run: RunState, data: Mapping[str, Any], stored: Stored) -> None:
         """Go on from the state of a checkpoint, before the trainer's own state is restored. stored: that of the agent."""
         self.state = SearchState.from_json(data)
         settings = self._resolve(self.state.found)
@@ -231,7 +197,7 @@ class StructureSearch:
         if settings != run.settings:
             run.rebuild(*self._build(settings, None, stored), settings)
 
-    def _look_for_contact(self, run: Run, episodes: Sequence[Episode]) -> None:
+    def _look_for_contact(self, run: RunState, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
         if not found.parts.has_object:  # whether columns show an object may need more episodes
@@ -246,23 +212,23 @@ class StructureSearch:
         else:
             self._learn(run, found)
 
-    def _probe(self, run: Run, episodes: Sequence[Episode], found: Structure, contact: Contact) -> None:
+    def _probe(self, run: RunState, episodes: Sequence[Episode], found: Structure, contact: Contact) -> None:
         state = self.state
         state.probing = plan_probing(found, contact)
         state.phase, n_objects = "probing", len(state.probing.objects)
         state.next_at = run.counts.env_steps + PROBING_STEPS * n_objects
         state.random_episodes = len(episodes)
-        run.rollouts.drop(run.source, run.counts)
+        run.drop_jobs()
 
     def _may_be_too_strong(self, found: Structure) -> bool:
         """Whether small actions are worth a test: many joints move a body to goals that are far away."""
         is_far = any(choice.option == "n_waypoints" for choice in found.choices())
         return is_far and self._spec.action.size > self._spec.goal.size
 
-    def _compare_scales(self, run: Run, episodes: Sequence[Episode]) -> None:
+    def _compare_scales(self, run: RunState, episodes: Sequence[Episode]) -> None:
         self.state.phase, self.state.first_scaled = "scaling", len(episodes)
         self.state.next_at = run.counts.env_steps + SCALING_EPISODES * SCALING_EPISODE_STEPS
-        run.rollouts.drop(run.source, run.counts)
+        run.drop_jobs()
 
     def _infer_effort(self, episodes: Sequence[Episode]) -> Structure:
         """Infer the structure from the episodes with small actions if these suffice, and from the first episodes if not."""
@@ -281,18 +247,18 @@ class StructureSearch:
             episodes[:first], self._spec, seeking, shown, compute_reward=self._compute_reward, hidden=self._hidden
         )
 
-    def _learn(self, run: Run, found: Structure) -> None:
+    def _learn(self, run: RunState, found: Structure) -> None:
         """Learn with what was found; if that is no contact at a later look, with what was found before."""
         self.state.phase = "learning"
         self._schedule(run)
         if found.contact is not None or not self.state.found.structure:
             self._take(run, found)
 
-    def _schedule(self, run: Run) -> None:
+    def _schedule(self, run: RunState) -> None:
         steps = [step for step in REFINE_AT if step >= AGAIN_FROM or not self.state.random_episodes]
         self.state.next_at = next((step for step in steps if step > run.counts.env_steps), None)
 
-    def _refine(self, run: Run, episodes: Sequence[Episode]) -> None:
+    def _refine(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Infer the structure again with all episodes.
 
         If nothing changes and the agent is poor, it begins anew with the stored episodes (Nikishin et al. 2022).
@@ -323,7 +289,7 @@ class StructureSearch:
     def _take_endings(self) -> None:
         self.state.found = replace(self.state.found, endings=self.state.endings.choices())
 
-    def _test_again(self, run: Run, episodes: Sequence[Episode]) -> None:
+    def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Test hidden columns, symmetries and the reach of the tool. What is shown stays shown.
 
         Without a contact nothing changes: the policy may not touch the object yet.
@@ -348,11 +314,11 @@ class StructureSearch:
             self.state.missing = tuple(explain_missing(found))
             self.state.found = self.state.found.with_option("symmetries", found.choices())
 
-    def _take(self, run: Run, found: Structure) -> None:
+    def _take(self, run: RunState, found: Structure) -> None:
         self.state.missing = tuple(explain_missing(found))
         self._adopt(run, replace(self.state.found, structure=tuple(found.choices())))
 
-    def _adopt(self, run: Run, found: Found) -> None:
+    def _adopt(self, run: RunState, found: Found) -> None:
         """Go on with the options that were found: with the same agent if none of its own options changes.
 
         If some do, the agent is replaced if it may be. Otherwise nothing is adopted: a later inference may find the same.
@@ -367,11 +333,11 @@ class StructureSearch:
                 return
         self.state.found, self.not_used = found, settings.not_used
 
-    def _may_replace_agent(self, run: Run) -> bool:
+    def _may_replace_agent(self, run: RunState) -> bool:
         """Whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve."""
         return _has_not_learned(run) or run.success.is_below(POOR)
 
-    def _replace_agent(self, run: Run, settings: Settings) -> None:
+    def _replace_agent(self, run: RunState, settings: Settings) -> None:
         """Go on with a new agent, which makes up for the updates of the one before it."""
         parts = self._build(settings, None, None)
         run.rebuild(*parts, settings, _why_new(run, settings))
@@ -380,7 +346,7 @@ class StructureSearch:
         run.counts.catch_up_updates += catch_up
 
 
-def _why_new(run: Run, settings: Settings) -> str:
+def _why_new(run: RunState, settings: Settings) -> str:
     """Return why a new agent replaces that of a run. settings: those from now on."""
     before, after = run.settings.agent_options.to_dict(), settings.agent_options.to_dict()
     own = [name for name, value in after.items() if value != before[name]]
@@ -390,7 +356,7 @@ def _why_new(run: Run, settings: Settings) -> str:
     return ", and ".join(reasons)
 
 
-def _has_not_learned(run: Run) -> bool:
+def _has_not_learned(run: RunState) -> bool:
     """Whether the agent has made no update, apart from those from demonstrations alone."""
     return run.counts.updates == run.counts.offline_updates
 

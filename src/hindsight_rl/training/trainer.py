@@ -12,11 +12,12 @@ from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.episode_sources import Source
 from ..task_structure.waypoints import is_planning_due
-from .counts import Counts, Meter, UnguidedSuccess
+from .counts import Counts
 from .demonstrations import Demonstrations
 from .episode_store import EpisodeStore, can_take, observe, plan_waypoints
 from .evaluator import Evaluator
 from .events import EpisodesStored, Event, JobFinished, OptionsChanged
+from .run_state import RunState
 from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
 from .updates import UpdateLoop
@@ -24,17 +25,10 @@ from .updates import UpdateLoop
 OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time
 
 
-class Trainer:
-    """Train an agent on the episodes of a source.
+class Trainer(RunState):
+    """Train an agent on the episodes of a source. The trainer is the state of the run, which its parts share.
 
-    agent: the agent to train.
-    buffer: stores the episodes and samples relabelled batches.
-    source: collects the episodes. `move_to` replaces it.
-    settings: the options of the run.
-    counts: how far the run is: zero for a new run. The trainer updates them.
-    demonstrations: recorded episodes to learn from as well, or None.
     search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
-    success: of the agent in its unguided training episodes.
 
     A job has two parts. `store_next_job` stores its episodes and counts the updates that they are owed. `finish_job` makes
     the updates, and takes off each one that is made. The state between two updates is complete: an error of the environment
@@ -51,14 +45,11 @@ class Trainer:
         demonstrations: Demonstrations | None = None,
         search: StructureSearch | None = None,
     ) -> None:
-        self.agent, self.buffer, self.source, self.settings = agent, buffer, source, settings
-        self.counts, self.demonstrations, self.search = counts, demonstrations, search
+        super().__init__(agent, buffer, source, settings, counts, demonstrations)
+        self.search = search
         self._changes: list[OptionsChanged] = []  # since the last event
-        self.meter, self.success = Meter(), UnguidedSuccess()
-        self.rollouts = RolloutSchedule(agent, settings, self.success, search)
-        self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
-        self.storing = self._episode_store(agent, buffer, settings)
-        self.evaluator = Evaluator(agent, settings)
+        self.rollouts, self.updates, self.evaluator = RolloutSchedule(self), UpdateLoop(self), Evaluator(self)
+        self.storing = EpisodeStore(self, owes_random_steps=search is not None and search.is_used)  # all updates come later
         if not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
             observe(agent, buffer, demonstrations.episodes if demonstrations else ())
 
@@ -103,12 +94,12 @@ class Trainer:
             while not evaluator.is_solved:
                 if counts.unfinished_steps:
                     self.finish_job()
-                    yield JobFinished(evaluator.is_due(counts, until), self.take_changes())
-                    yield from self._timed(evaluator.outcomes(self.source, counts, waits=False))
-                elif evaluator.takes_effect(counts, until):
-                    yield from self._timed(evaluator.finish(self.source, counts, until))
-                elif evaluator.is_due(counts, until):
-                    evaluator.begin(self.source, counts, self.meter.take_means())
+                    yield JobFinished(evaluator.is_due(until), self.take_changes())
+                    yield from self._timed(evaluator.outcomes(waits=False))
+                elif evaluator.takes_effect(until):
+                    yield from self._timed(evaluator.finish(until))
+                elif evaluator.is_due(until):
+                    evaluator.begin()
                 elif counts.env_steps < until:
                     yield EpisodesStored(self.store_next_job())
                 else:
@@ -147,7 +138,7 @@ class Trainer:
         """Make the updates from demonstrations alone that are left, but not more than about `at_most`."""
         started, left = time.perf_counter(), self.offline_updates_left
         if left > 0:
-            self.updates.run_offline(min(left, at_most), self.counts, self.meter)
+            self.updates.run_offline(min(left, at_most))
             self.counts.update_seconds += time.perf_counter() - started
 
     def learn_from_next_job(self) -> list[Episode]:
@@ -163,9 +154,9 @@ class Trainer:
     def store_next_job(self) -> list[Episode]:
         """Wait for the episodes of the next job, store them, and return them."""
         started, counts = time.perf_counter(), self.counts
-        episodes = self.rollouts.next_episodes(self.source, counts)
+        episodes = self.rollouts.next_episodes(self.search)
         collected = time.perf_counter()
-        stored = self.storing.store(episodes, counts, self.meter, self.success)
+        stored = self.storing.store(episodes)
         if self.search is not None:
             self.search.observe(stored)
         counts.collect_seconds += collected - started
@@ -186,11 +177,11 @@ class Trainer:
         if is_planning_due(counts.env_steps, counts.unfinished_steps):
             plan_waypoints(self.agent, self.buffer)
         if search is None or not search.is_warm_up:
-            self.updates.run(counts, self.meter)
+            self.updates.run()
         counts.finished_jobs += 1
         counts.unfinished_steps = 0
         counts.update_seconds += time.perf_counter() - started
-        self.storing.require_valid_episodes(counts)
+        self.storing.require_valid_episodes()
 
     def take_changes(self) -> tuple[OptionsChanged, ...]:
         """Return the changes of the options since the last call."""
@@ -218,7 +209,7 @@ class Trainer:
             observe(agent, buffer, demonstrations.episodes if demonstrations else ())
             observe(agent, buffer, stored)
             plan_waypoints(agent, buffer)
-        self.rollouts.drop(self.source, self.counts)
+        self.drop_jobs()
         self.evaluator.drop()
         why = why_new if is_new and self.counts.updates else ""  # an agent without updates had learned nothing
         self._changes.append(OptionsChanged.between(self.settings, settings, self.counts, why))
@@ -226,18 +217,13 @@ class Trainer:
             self.success.clear()
         self.agent, self.buffer, self.demonstrations, self.settings = agent, buffer, demonstrations, settings
         self.source.policy = agent.policy_spec
-        self.evaluator.agent = agent
-        self.rollouts = RolloutSchedule(agent, settings, self.success, self.search)
-        last_step = self.updates.last_step
-        self.updates = UpdateLoop(agent, buffer, settings, demonstrations)
-        self.updates.last_step = last_step
-        self.storing = self._episode_store(agent, buffer, settings)
+        self.updates.forget_batches()
+
+    def drop_jobs(self) -> None:
+        """Drop the jobs in flight."""
+        self.rollouts.drop()
 
     def move_to(self, source: Source) -> None:
         """Go on with another source. The jobs in flight are submitted again."""
         self.source = source
-        self.rollouts.resubmit(source)
-
-    def _episode_store(self, agent: Agent, buffer: HindsightBuffer, settings: Settings) -> EpisodeStore:
-        searches = self.search is not None and self.search.is_used  # then all updates are made later
-        return EpisodeStore(agent, buffer, settings, searches)
+        self.rollouts.resubmit()

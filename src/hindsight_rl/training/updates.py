@@ -7,14 +7,11 @@ from contextlib import ExitStack, contextmanager
 
 import torch
 
-from ..agents import Agent
 from ..errors import HindsightError
-from ..options import Settings
 from ..records import Array, Batch
 from ..records.reward_scale import measure_scale
 from ..replay.buffer import HindsightBuffer
-from .counts import Counts, Meter
-from .demonstrations import Demonstrations
+from .run_state import RunState
 
 _ACHIEVED = "train/goals_already_achieved"  # fraction of the relabelled goals
 MEASURED_EPISODES = 100  # that show the scale of rewards
@@ -24,113 +21,124 @@ UPDATES_PER_DRAW = 8  # the cost of a call is shared, and the batches still fit 
 class UpdateLoop:
     """Make the updates that are due.
 
-    demonstrations: the source of a part of each batch, if there are any.
     last_step: the environment step at which `beta` reaches 1.
     is_updating: whether an update is being made. If an error interrupts it, this stays True: the agent is changed in part.
     """
 
-    def __init__(
-        self, agent: Agent, buffer: HindsightBuffer, settings: Settings, demonstrations: Demonstrations | None = None
-    ) -> None:
-        self.agent, self.buffer, self.settings, self.demonstrations = agent, buffer, settings, demonstrations
-        self._batches: Batch | None = None
+    def __init__(self, run: RunState) -> None:
+        self._run = run
+        self._batches: Batch | None = None  # memory for the next ones
         self.is_updating = False
-        self.last_step = settings.training.steps
-        training = settings.training
-        wanted = max(1, round(training.batch_size * training.demonstration_fraction)) if demonstrations else 0
-        self._n_demonstrations = min(wanted, training.batch_size - 1)  # of each batch
-        self._own_size = training.batch_size - self._n_demonstrations
+        self.last_step = run.settings.training.steps
 
-    def run(self, counts: Counts, meter: Meter) -> None:
-        """Make the updates that `counts` owes. A fraction of an update is carried over."""
-        batches_each = self.agent.batches_per_update
+    def forget_batches(self) -> None:
+        """Use other memory for the batches of another buffer."""
+        self._batches = None
+
+    @property
+    def _n_demonstrations(self) -> int:
+        """How many samples of each batch are demonstrations."""
+        options = self._run.settings.training
+        wanted = max(1, round(options.batch_size * options.demonstration_fraction)) if self._run.demonstrations else 0
+        return min(wanted, options.batch_size - 1)
+
+    @property
+    def _own_size(self) -> int:
+        return self._run.settings.training.batch_size - self._n_demonstrations
+
+    def run(self) -> None:
+        """Make the updates that are owed. A fraction of an update is carried over."""
+        counts, batches_each = self._run.counts, self._run.agent.batches_per_update
         due = int(counts.owed_updates // batches_each)
         if due:
             self._set_reward_scale()
         self._follow_schedules(counts.env_steps)
-        with _fast_arithmetic(self.settings.training.threads):
+        with _fast_arithmetic(self._run.settings.training.threads):
             for first in range(0, due, UPDATES_PER_DRAW):
-                self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each, counts, meter)
+                self._learn(min(UPDATES_PER_DRAW, due - first) * batches_each)
         self._require_finite_weights()
 
-    def run_offline(self, n_updates: int, counts: Counts, meter: Meter) -> None:
+    def run_offline(self, n_updates: int) -> None:
         """Make at least `n_updates` updates from the demonstrations alone, and at most one draw of batches more."""
-        assert self.demonstrations is not None, "the options say so"
-        n_batches, last = UPDATES_PER_DRAW * self.agent.batches_per_update, counts.offline_updates + n_updates
+        counts, demonstrations = self._run.counts, self._run.demonstrations
+        assert demonstrations is not None, "the options say so"
+        n_batches, last = UPDATES_PER_DRAW * self._run.agent.batches_per_update, counts.offline_updates + n_updates
         self._set_reward_scale()
-        with _fast_arithmetic(self.settings.training.threads):
+        with _fast_arithmetic(self._run.settings.training.threads):
             while counts.offline_updates < last:
-                with self.demonstrations.buffer.random.restored_on_error():
-                    batches = self.demonstrations.sample(n_batches, self.settings.training.batch_size)
+                with demonstrations.buffer.random.restored_on_error():
+                    batches = demonstrations.sample(n_batches, self._run.settings.training.batch_size)
                 self.is_updating = True
-                self._update(batches, counts, meter)
+                self._update(batches)
                 counts.offline_updates += n_batches
                 self.is_updating = False
         self._require_finite_weights()
 
-    def _learn(self, n_batches: int, counts: Counts, meter: Meter) -> None:
+    def _learn(self, n_batches: int) -> None:
         """Learn from one draw of batches. If drawing them raises an error, it can be repeated with the same result."""
         with ExitStack() as stack:
             for buffer in self._buffers:
                 stack.enter_context(buffer.random.restored_on_error())
-            batches = self._draw(n_batches, meter)
+            batches = self._draw(n_batches)
         self.is_updating = True
-        self._update(batches, counts, meter)
-        counts.owed_updates -= n_batches
+        self._update(batches)
+        self._run.counts.owed_updates -= n_batches
         self.is_updating = False
 
-    def _draw(self, n_batches: int, meter: Meter) -> Batch:
+    def _draw(self, n_batches: int) -> Batch:
         """Return batches of the run's own steps and, if there are any, of the demonstrations."""
+        run = self._run
         reused = self._batches if self._batches is not None and len(self._batches) == n_batches else None
-        batches = self._batches = self.buffer.sample_many(n_batches, self._own_size, out=reused)
-        if _ACHIEVED not in meter.sums:  # once per record, since it recomputes rewards
-            fraction = self.buffer.already_achieved_fraction(batches)
+        batches = self._batches = run.buffer.sample_many(n_batches, self._own_size, out=reused)
+        if _ACHIEVED not in run.meter.sums:  # once per record, since it recomputes rewards
+            fraction = run.buffer.already_achieved_fraction(batches)
             if fraction is not None:
-                meter.add(_ACHIEVED, fraction)
-        if self.demonstrations and self._n_demonstrations:
-            return self.demonstrations.extend(batches, self._n_demonstrations)
+                run.meter.add(_ACHIEVED, fraction)
+        if run.demonstrations and self._n_demonstrations:
+            return run.demonstrations.extend(batches, self._n_demonstrations)
         return batches
 
-    def _update(self, batches: Batch, counts: Counts, meter: Meter) -> None:
+    def _update(self, batches: Batch) -> None:
         """Update the agent, the priorities, the means and the count of updates."""
-        metrics = self.agent.updates(batches)
+        metrics = self._run.agent.updates(batches)
         priorities = [m.pop("priority")[:, : self._own_size] for m in metrics if "priority" in m]
         self._set_priorities(batches.row[:, : self._own_size], priorities)
-        for name in metrics[0]:
+        for name in metrics[0]:  # the device is waited for once per metric
             values = torch.stack([each[name].reshape(()) for each in metrics])
-            meter.add(f"train/{name}", float(values.double().sum()), len(metrics))  # waits for the device once per metric
-        counts.updates += len(batches)
+            self._run.meter.add(f"train/{name}", float(values.double().sum()), len(metrics))
+        self._run.counts.updates += len(batches)
 
     def _follow_schedules(self, env_steps: int) -> None:
         """Set what changes during a run: `beta` rises linearly to 1 at the last step, and the relabelling strategy."""
-        replay = self.settings.replay
-        self.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / max(1, self.last_step)))
+        replay = self._run.settings.replay
+        self._run.buffer.beta = min(1.0, replay.beta + (1.0 - replay.beta) * min(1.0, env_steps / max(1, self.last_step)))
         if (relabel := replay.relabel_at_step(env_steps)) is not None:
             for buffer in self._buffers:
                 buffer.strategy = relabel
 
     @property
     def _buffers(self) -> list[HindsightBuffer]:
-        return [self.buffer, *([self.demonstrations.buffer] if self.demonstrations else [])]
+        run = self._run
+        return [run.buffer, *([run.demonstrations.buffer] if run.demonstrations else [])]
 
     def _set_reward_scale(self) -> None:
         """Let all buffers sample rewards in the units that the agent learns in. An unknown scale is measured once."""
-        if self.agent.reward_scale is None:
+        if self._run.agent.reward_scale is None:
             buffer = next(buffer for buffer in self._buffers if len(buffer))
-            self.agent.reward_scale = measure_scale(buffer.compute_reward, buffer.timeline.episodes(MEASURED_EPISODES))
+            self._run.agent.reward_scale = measure_scale(buffer.compute_reward, buffer.timeline.episodes(MEASURED_EPISODES))
         for buffer in self._buffers:
-            if buffer.reward_scale != self.agent.reward_scale:
-                buffer.reward_scale = self.agent.reward_scale
+            if buffer.reward_scale != self._run.agent.reward_scale:
+                buffer.reward_scale = self._run.agent.reward_scale
 
     def _set_priorities(self, row: Array, priorities: list[torch.Tensor]) -> None:
         if priorities:
             self._require_finite_weights()  # this error explains more than that of a NaN priority
-            self.buffer.update_priorities(row, torch.cat(priorities).cpu().numpy())
+            self._run.buffer.update_priorities(row, torch.cat(priorities).cpu().numpy())
 
     def _require_finite_weights(self) -> None:
-        if not self.agent.is_finite():
+        if not self._run.agent.is_finite():
             raise HindsightError(
-                f"the weights are no longer finite after {self.agent.n_updates} updates. Lower learning_rate, or set "
+                f"the weights are no longer finite after {self._run.agent.n_updates} updates. Lower learning_rate, or set "
                 f"gradient_clip"
             )
 
