@@ -217,7 +217,7 @@ def test_success_terminates_only_if_a_function_or_the_reward_shows_it(monkeypatc
         model.close()
         model._assembly.spec = replace(model.spec, reward_high=float("inf"))
         buffer, _ = model._assembly.buffers(model.settings, model.agent.policy_spec)
-        assert buffer._functions[2].name == "compute_success"
+        assert buffer.functions["compute_success"].name == "compute_success"
         monkeypatch.setattr("hindsight_rl.training.assemble.success_function", lambda env: None)
         with pytest.raises(OptionError, match=r"needs a reward of two values, success_reward, or an .*compute_success"):
             model._assembly.buffers(model.settings, model.agent.policy_spec)
