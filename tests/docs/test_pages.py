@@ -117,3 +117,10 @@ def test_supported_python_versions_are_the_same_in_readme_and_metadata():
     versions = [line.rsplit(" ", 1)[1] for line in project["classifiers"] if "Python :: 3." in line]
     assert f"Python {versions[0]} to {versions[-1]} on Linux" in (ROOT / "README.md").read_text()
     assert project["requires-python"] == f">={versions[0]},<3.{int(versions[-1].split('.')[1]) + 1}"
+
+
+def test_every_file_of_the_source_layout_exists():
+    package = Path(hindsight_rl.__file__).parent
+    names = set(re.findall(r"`([\w/]+\.py)`", page("source-layout.md")))
+    assert len(names) > 40
+    assert [name for name in names if not ((package / name).exists() or (ROOT / name).exists())] == []
