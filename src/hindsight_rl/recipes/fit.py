@@ -47,8 +47,8 @@ def _discount(spec: GoalSpec) -> Choice:
 def _networks(spec: GoalSpec) -> Iterator[Choice]:
     """Yield networks for the size of the task, and as many updates as their speed allows.
 
-    With 2x64 and 4 updates, which take the same time as 2x128 and 2 updates, an arm that pushes a puck had 9 % instead of 79 %
-    after 20,000 steps, and a disc that pushes two pucks 4 % instead of 66 %.
+    With 2x64 and 4 updates, which take the same time as 2x128 and 2 updates, an arm that pushes a puck had 9 % instead of
+    79 % after 20,000 steps, and a disc that pushes two pucks 4 % instead of 66 %.
     """
     observation, goal, action = (part.n_values or part.size for part in (spec.observation, spec.goal, spec.action))
     size = observation + 2 * goal + action
