@@ -15,11 +15,11 @@ def options(observation=10, goal=3, action=4, limit=50, goal_space=None, action_
 
 
 def test_networks_by_size_worked_out_by_hand():
-    medium, large = (options(n) for n in (90, 91))  # 90 + 2 * 3 + 4 = 100 inputs and outputs, and one more
-    assert [o["hidden"] for o in (medium, large)] == [(128, 128), (256, 256)]
-    assert [o["updates_per_step"] for o in (medium, large)] == [2, 1]
-    assert [o["critic_layer_norm"] for o in (medium, large)] == [True, False]
-    assert set(medium) == set(FITTED) - set(FITTED_DISCRETE)
+    small, medium, large = (options(n) for n in (10, 25, 105))  # 10 + 2 * 3 + 4 = 20 inputs and outputs, 35, 115
+    assert [o["hidden"] for o in (small, medium, large)] == [(128, 128), (128, 128), (256, 256)]
+    assert [o["updates_per_step"] for o in (small, medium, large)] == [4, 2, 1]
+    assert [o["critic_layer_norm"] for o in (small, medium, large)] == [True, True, False]
+    assert set(small) == set(FITTED) - set(FITTED_DISCRETE)
 
 
 @pytest.mark.parametrize(
