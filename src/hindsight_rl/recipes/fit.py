@@ -49,7 +49,7 @@ def _networks(spec: GoalSpec) -> Iterator[Choice]:
     """Yield networks for the size of the task, and as many updates as their speed allows.
 
     With 2x64, which take less time, an arm that pushes a puck had 9 % instead of 79 % after 20,000 steps, and a disc that
-    pushes two pucks 4 % instead of 66 %. With 2 updates, a disc that pushes one puck needs a quarter more steps than with 4.
+    pushes two pucks 4 % instead of 66 %. With 2 updates, a disc that pushes one puck needs a quarter more steps.
     """
     observation, goal, action = (part.n_values or part.size for part in (spec.observation, spec.goal, spec.action))
     size = observation + 2 * goal + action
