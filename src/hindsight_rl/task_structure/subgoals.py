@@ -161,21 +161,35 @@ class Subgoals:
         """Return the index of the subgoal (...), achieved goal and goal (..., g) that the policy acts for.
 
         The policy acts for the first subgoal that is farther than its switch_distance (its tolerance if `is_guided`). A row
-        that belongs to a subgoal considers only the subgoals before it. With objects, see the module.
+        that belongs to a subgoal considers only the subgoals before it. With objects, see the module: a row whose goal asks
+        for the positions of the first objects considers only these, and a row of "reach" acts for its object.
 
         observation: (..., n). achieved_goal, goal: (..., g).
         subgoal: (...), TASK for rows of the task's own goal.
         xp: the namespace of the array functions, `numpy` by default.
         """
-        if self.has_objects:
-            return self._goals_of_objects(observation, achieved_goal, goal, subgoal, is_guided, xp)
-        acting = subgoal
-        for index, each in reversed(list(enumerate(self.items, 1))):
-            is_far = ((subgoal == TASK) | (subgoal > index)) & each.is_far(observation, is_guided, xp)
-            acting = xp.where(is_far, index, acting)
-            achieved_goal = xp.where(is_far[..., None], each.achieved.of(observation, xp), achieved_goal)
-            goal = xp.where(is_far[..., None], each.goal.of(observation, xp), goal)
-        return acting, achieved_goal, goal
+        if not self.items:
+            return subgoal, achieved_goal, goal
+        size, considered = len(self), subgoal - (len(self) if self.has_objects else 1)
+        considered = xp.where(subgoal == TASK, self._n_first + 1 if self.has_objects else size, considered)
+        acting, acting_achieved, acting_goal = subgoal, achieved_goal, goal
+        is_open = considered > 0  # no subgoal so far was far, and all objects so far are placed
+        for k, each in enumerate(self.items, 1):
+            is_next = is_open & (considered >= k)
+            if self.has_objects:
+                is_next = is_next & ~each.is_placed(achieved_goal, goal, xp)
+            is_far = is_next & each.is_far(observation, is_guided, xp)
+            reached, wanted = self.reach(k, observation, achieved_goal, goal, xp)
+            acting = xp.where(is_far, k, acting)
+            acting_achieved = xp.where(is_far[..., None], reached, acting_achieved)
+            acting_goal = xp.where(is_far[..., None], wanted, acting_goal)
+            if self.has_objects:
+                is_near = is_next & ~is_far & (considered > k)
+                acting = xp.where(is_near, size + k, acting)
+                first = self.of_first(k, achieved_goal, goal, xp)
+                acting_achieved = xp.where(is_near[..., None], first, acting_achieved)
+            is_open = is_open & ~(is_next if self.has_objects else is_far)
+        return acting, acting_achieved, acting_goal
 
     def acting_goal(self, observation: Array, achieved_goal: Array, goal: Array, is_guided: bool) -> Goals:
         """Return what `acting_goals` returns for one observation of the task's own goal, in less time."""
@@ -187,29 +201,6 @@ class Subgoals:
             if index <= self._n_first:
                 return len(self) + index, self.of_first(index, achieved_goal, goal), goal
         return TASK, achieved_goal, goal
-
-    def _goals_of_objects(
-        self, observation: Any, achieved_goal: Any, goal: Any, subgoal: Any, is_guided: bool, xp: Any
-    ) -> Goals:
-        """Return what `acting_goals` returns.
-
-        A row whose goal asks for the positions of the first objects considers only these. A row of "reach" acts for its
-        object.
-        """
-        size, n_asked = len(self), xp.where(subgoal == TASK, self._n_first + 1, subgoal - len(self))
-        acting, acting_achieved, acting_goal = subgoal, achieved_goal, goal
-        is_open = n_asked > 0  # all objects so far are placed
-        for k, each in enumerate(self.items, 1):
-            is_next = is_open & (n_asked >= k) & ~each.is_placed(achieved_goal, goal, xp)
-            is_far = is_next & each.is_far(observation, is_guided, xp)
-            is_near = is_next & ~is_far & (n_asked > k)
-            reached, wanted = self.reach(k, observation, achieved_goal, goal, xp)
-            acting = xp.where(is_far, k, xp.where(is_near, size + k, acting))
-            acting_achieved = xp.where(is_far[..., None], reached, acting_achieved)
-            acting_achieved = xp.where(is_near[..., None], self.of_first(k, achieved_goal, goal, xp), acting_achieved)
-            acting_goal = xp.where(is_far[..., None], wanted, acting_goal)
-            is_open = is_open & ~is_next
-        return acting, acting_achieved, acting_goal
 
     def reach(self, k: int, observation: Any, achieved_goal: Any, goal: Any, xp: Any = np) -> tuple[Any, Any]:
         """Return achieved goal and goal (..., g) of the subgoal k: the tool at its object, the objects before it placed."""
