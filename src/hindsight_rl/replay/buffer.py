@@ -343,7 +343,7 @@ def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Mappi
     if not isinstance(subgoals, Sequence) or not all(isinstance(each, str) for each in subgoals):
         raise OptionError(f"subgoals must be a sequence of texts, got {subgoals!r}.")
     for name, function in functions.items():
-        if function is not None and not callable(function):
+        if not callable(function) and (function is not None or name == "compute_reward"):
             raise OptionError(f"{name} must be a function, got {function!r}.")
 
 

@@ -27,6 +27,7 @@ from .strategies import AS_STORED, RewardFunction, Termination, choose_terminati
 from .timeline import Timeline
 
 
+@dataclass(frozen=True, eq=False)
 class RewardTransform:
     """Recompute the rewards and terminations of relabelled samples with the functions of the environment.
 
@@ -41,22 +42,14 @@ class RewardTransform:
         rewards stay those of the environment. discount: per step, for what follows an end, below 1.
     """
 
-    def __init__(
-        self,
-        compute_reward: RewardFunction,
-        termination: Termination,
-        desired_goals: Array,
-        extra_reward: bool = False,
-        tolerance_levels: int = 0,
-        recomputes_all: bool = False,
-        scale: RewardScale | None = None,
-        discount: float = 0.0,
-    ) -> None:
-        if not callable(compute_reward):
-            raise OptionError(f"compute_reward must be a function, got {compute_reward!r}.")
-        self.compute_reward, self.termination, self.scale = compute_reward, termination, scale
-        self._desired_goals, self._extra_reward, self._tolerance_levels = desired_goals, extra_reward, tolerance_levels
-        self._recomputes_all, self._ask, self._discount = recomputes_all, GuardedReward(compute_reward), discount
+    compute_reward: RewardFunction
+    termination: Termination
+    desired_goals: Array
+    extra_reward: bool = False
+    tolerance_levels: int = 0
+    recomputes_all: bool = False
+    scale: RewardScale | None = None
+    discount: float = 0.0
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Overwrite reward and terminated where relabelled. The functions get read-only views.
@@ -68,11 +61,11 @@ class RewardTransform:
         recomputed = reward = self._in_units(task_reward)
         if recomputed is not task_reward:
             batch.reward[:] = self._in_units(batch.reward)
-        if self._extra_reward:
-            own_goal = read_only(self._desired_goals[batch.row])
+        if self.extra_reward:
+            own_goal = read_only(self.desired_goals[batch.row])
             reward = recomputed + batch.reward - self._rewards(achieved, own_goal, info)
-        is_written = np.ones_like(batch.is_relabelled) if self._recomputes_all else batch.is_relabelled
-        if self._tolerance_levels:
+        is_written = np.ones_like(batch.is_relabelled) if self.recomputes_all else batch.is_relabelled
+        if self.tolerance_levels:
             reward = np.where(is_written, reward, batch.reward) + self._graded_part(recomputed, achieved, goal, info)
             is_written = np.ones_like(is_written)
         if not write_rewards(reward, batch.reward, is_written):
@@ -104,24 +97,24 @@ class RewardTransform:
             goal = read_only(achieved[ended])
             at_goal = self._rewards(goal, goal, {key: values[ended] for key, values in info.items()})
             is_success = reward[ended] > at_goal - 0.5
-            batch.reward[ended] += scale.after_end(is_success) * self._discount / (1.0 - self._discount)
+            batch.reward[ended] += scale.after_end(is_success) * self.discount / (1.0 - self.discount)
 
     def _graded_part(self, reward: Array, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
         """Return what nearer achieved goals add to the rewards, (B,), so that the sum is the mean of all.
 
         Where compute_reward cannot answer for a nearer goal, the reward of the sample stands for it.
         """
-        total = reward.astype(np.float64)
-        for k in range(1, self._tolerance_levels + 1):
+        total, ask = reward.astype(np.float64), GuardedReward(self.compute_reward)
+        for k in range(1, self.tolerance_levels + 1):
             nearer = read_only((goal + (achieved - goal) * 0.5**k).astype(achieved.dtype))
-            rewards = self._ask(nearer, goal, info)
-            total += self._ask_each(nearer, goal, info, reward) if rewards is None else self._in_units(rewards)
-        return np.asarray(total / (1 + self._tolerance_levels) - reward)
+            rewards = ask(nearer, goal, info)
+            total += self._ask_each(ask, nearer, goal, info, reward) if rewards is None else self._in_units(rewards)
+        return np.asarray(total / (1 + self.tolerance_levels) - reward)
 
-    def _ask_each(self, nearer: Array, goal: Array, info: dict[str, Array], reward: Array) -> Array:
+    def _ask_each(self, ask: GuardedReward, nearer: Array, goal: Array, info: dict[str, Array], reward: Array) -> Array:
         """Return the rewards of goals that are asked for one by one, (B,), and `reward` where there is no answer."""
         parts = (slice(i, i + 1) for i in range(len(goal)))
-        answers = [self._ask(nearer[part], goal[part], {k: v[part] for k, v in info.items()}) for part in parts]
+        answers = [ask(nearer[part], goal[part], {k: v[part] for k, v in info.items()}) for part in parts]
         pairs = zip(reward, answers, strict=True)
         return np.array([own if answer is None else self._in_units(answer)[0] for own, answer in pairs])
 
@@ -133,7 +126,7 @@ class RewardTransform:
         ended = np.flatnonzero(batch.is_relabelled & batch.terminated) if self.termination.keeps_events else ()
         np.copyto(batch.terminated, self._is_end(achieved, goal, info, reward), where=batch.is_relabelled)
         if len(ended):
-            own = achieved[ended], read_only(self._desired_goals[batch.row[ended]]), {k: v[ended] for k, v in info.items()}
+            own = achieved[ended], read_only(self.desired_goals[batch.row[ended]]), {k: v[ended] for k, v in info.items()}
             batch.terminated[ended[~self._is_end(*own)]] = True
 
     def _is_end(self, achieved: Array, goal: Array, info: dict[str, Array], reward: Array | None = None) -> Array:
