@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..task_structure.affine import AffineColumns
+from . import Array
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,11 @@ class Exploration:
             return 1.0
         mean = (1 + self.random_action_repeat) / 2
         return self.random_eps / (mean - self.random_eps * (mean - 1))
+
+    @property
+    def workspace(self) -> tuple[Array, Array] | None:
+        """Return the range in which the achieved goal must stay; None if it may be anywhere."""
+        return (np.array(self.lowest_achieved), np.array(self.highest_achieved)) if self.lowest_achieved else None
 
     def unguided(self) -> Exploration:
         """Return the exploration of an unguided episode: half the noise, because its success measures the policy."""

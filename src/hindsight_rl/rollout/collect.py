@@ -183,7 +183,7 @@ class Collector:
             number,
             self._limit(exploration),
             self.setup.info_keys,
-            _range(exploration),
+            None if exploration is None else exploration.workspace,
         )
         return replace(episode, is_unguided=is_unguided)
 
@@ -287,13 +287,6 @@ def play_episode(
         info=_stack(infos, info_keys),
         number=number,
     )
-
-
-def _range(exploration: Exploration | None) -> tuple[Array, Array] | None:
-    """Return the range in which the achieved goal must stay; None if it may be anywhere."""
-    if exploration is None or not exploration.lowest_achieved:
-        return None
-    return np.array(exploration.lowest_achieved), np.array(exploration.highest_achieved)
 
 
 def _is_outside(achieved_goal: Array, low: Array, high: Array) -> bool:
