@@ -182,6 +182,14 @@ def test_near_misses_count_where_many_numbers_must_be_right(inferred):
     assert "tolerance_levels" not in options_of(replace(many, halvings=2))  # 20 of all together
 
 
+def test_what_waypoints_bring_needs_them(inferred):
+    far = replace(
+        inferred[0], parts=Parts((Part((0, 1), "body", 0.0),), 1.0), contact=None, inertia=Inertia(0.5, 50.0, 0.5)
+    )
+    needing = {choice.option for choice in replace(far, time_limit=300).choices() if choice.needs == "n_waypoints"}
+    assert needing == {"critic_layer_norm", "training_episode_steps"}
+
+
 def test_every_finding_names_its_evidence(inferred):
     for choice in inferred[0].choices():
         assert any(character.isdigit() for character in choice.reason), choice

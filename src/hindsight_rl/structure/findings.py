@@ -97,7 +97,8 @@ class Structure:
         evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield from (Choice(*option, evidence) for option in horizon.items())
         waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
-        yield from (Choice(*option, self.inertia.evidence()) for option in waypoints.items())
+        for option, value in waypoints.items():
+            yield Choice(option, value, self.inertia.evidence(), needs="" if option == "n_waypoints" else "n_waypoints")
         yield from self._near_misses()
         if self.effort is not None:
             yield from (Choice(*option, self.effort.evidence()) for option in self.effort.options().items())
