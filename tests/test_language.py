@@ -11,9 +11,6 @@ EXEMPT = (
     "src/hindsight_rl/structure/",  # it is being rewritten: its docstrings and messages follow the glossary then
     "tests/structure/",
     "tests/docs/test_pages.py",  # has names of options of older versions
-    "src/hindsight_rl/training/",
-    "tests/training/",
-    "docs/reliability.md",
     "docs/_build/",
 )
 

@@ -31,7 +31,7 @@ def test_the_ratio_of_two_ways_by_hand_whatever_moves_the_goal_all_the_time(wind
 
 
 @pytest.mark.parametrize(("strength", "low", "high"), [(1.0, 0.1, 0.16), (20.0, 0.5, 1.0)])
-def test_small_actions_suffice_where_larger_ones_only_meet_a_limit(strength, low, high):
+def test_action_range_suffice_where_larger_ones_only_meet_a_limit(strength, low, high):
     small, whole = ([walk(scale, strength, seed) for seed in range(20)] for scale in (0.125, 1.0))
     effort = measure_effort(small, whole)
     assert low < effort.ratio < high

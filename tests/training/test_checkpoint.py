@@ -40,7 +40,7 @@ def test_a_restored_trainer_relabels_as_at_the_checkpoint():
         {"counts": {"env_steps": "many"}},
         {"counts": {"env_steps": -1}},
         {"counts": {"unfinished_steps": 31}},
-        {"counts": {"owed_updates": 1e9}},
+        {"counts": {"due_updates": 1e9}},
         {"counts": None},
         {"meter": {"sums": {"x": 1.0}, "counts": {}}},
         {"meter": {"sums": {"x": 1.0}, "counts": {"x": 0}}},

@@ -458,7 +458,7 @@ def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("success", "halvings", "restarts"),
+    ("success", "tolerance_levels", "restarts"),
     [
         (successes(50, 0), 0, 1),
         (successes(0, 4, 46), 0, 1),  # an interval of 3 % to 19 %
@@ -469,21 +469,23 @@ def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path)
     ],
 )
 def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
-    inferred, monkeypatch, success, halvings, restarts
+    inferred, monkeypatch, success, tolerance_levels, restarts
 ):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
-    counts = replace(trainer.counts, env_steps=6_000, owed_updates=0.0)
+    counts = replace(trainer.counts, env_steps=6_000, due_updates=0.0)
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "success", success)
     monkeypatch.setattr(trainer, "rebuild", lambda *parts: rebuilt.append(parts))
     monkeypatch.setattr(search, "state", replace(search.state))
     monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
-    settings = replace(trainer.settings, replay=trainer.settings.replay.model_copy(update={"tolerance_levels": halvings}))
+    settings = replace(
+        trainer.settings, replay=trainer.settings.replay.model_copy(update={"tolerance_levels": tolerance_levels})
+    )
     monkeypatch.setattr(trainer, "settings", settings)
     monkeypatch.setattr(search, "_adopt", lambda run, observed: None)
     search._refine(trainer, [])
     assert len(rebuilt) == restarts
-    assert counts.owed_updates == counts.catch_up_updates == restarts * counts.updates
+    assert counts.due_updates == counts.catch_up_updates == restarts * counts.updates
     assert [parts[-1] for parts in rebuilt] == restarts * [
         f"the success in training was low ({sum(success.successes)} of the last 50 unguided episodes succeeded)"
     ]
@@ -521,7 +523,7 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
 )
 def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is_poor, option, outcome):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
-    counts = replace(trainer.counts, owed_updates=0.0)
+    counts = replace(trainer.counts, due_updates=0.0)
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "success", successes(50, 0) if is_poor else successes(15, 0))
     monkeypatch.setattr(trainer, "rebuild", lambda agent, *parts: rebuilt.append((agent, parts[-1])))
@@ -534,7 +536,7 @@ def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is
     why = "the success in training was low (0 of the last 50 unguided episodes succeeded)"
     own = "options of the agent changed (noise), and " if option == "agent" else ""
     assert [why for _, why in rebuilt if is_replaced] == is_replaced * [own + why]
-    assert counts.owed_updates == is_replaced * counts.updates
+    assert counts.due_updates == is_replaced * counts.updates
     assert (search.state.found == found_by_steps(noise=0.07)) == (outcome != "nothing")
 
 

@@ -92,17 +92,17 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as problem:
         raise FileError(f"the checkpoint is malformed ({problem!r}): it is damaged, or not ours") from None
-    if counts.owed_updates > _most_owed(trainer, counts):
-        raise FileError(f"the checkpoint owes {counts.owed_updates} updates: it is damaged, or not ours")
+    if counts.due_updates > _most_due(trainer, counts):
+        raise FileError(f"the checkpoint has {counts.due_updates} due updates: it is damaged, or not ours")
     trainer.counts, trainer.meter = counts, meter
     trainer.success.successes = success.successes
     trainer.evaluator.history, trainer.evaluator.pending = history, pending
-    trainer.take_changes()  # the run has told of them before the checkpoint
+    trainer.take_changes()  # the run has reported them before the checkpoint
     trainer.rollouts.resubmit(jobs)
 
 
-def _most_owed(trainer: Trainer, counts: Counts) -> float:
-    """Return how many updates a run can owe after so many steps: all in the warm-up, else those of an unfinished job."""
+def _most_due(trainer: Trainer, counts: Counts) -> float:
+    """Return how many updates can be due after so many steps: all in the warm-up, else those of an unfinished job."""
     if not counts.unfinished_steps and not (trainer.search is not None and trainer.search.is_warm_up):
         return trainer.agent.batches_per_update
     per_step = trainer.settings.training.updates_per_step

@@ -26,13 +26,13 @@ class Counts:
     stale_episodes: episodes dropped because their weights were older than `policy_lag` jobs.
     lost_workers: worker processes that were replaced.
     damaged_results: job results that were dropped. Their jobs were run again.
-    finished_jobs: jobs with stored episodes and all updates that they were owed; also the version of the weights.
+    finished_jobs: jobs with stored episodes and all updates that were due for them; also the version of the weights.
     unfinished_steps: environment steps of the job that is stored but not finished; 0: there is none.
     is_searched: whether the search for the structure of the task has taken account of that job.
     submitted_episodes: the number of the next training episode.
     offline_updates: updates from demonstrations alone, before the first step; they are updates too.
-    catch_up_updates: with which new agents make up for those of the agents that they replaced; they are updates too.
-    owed_updates: updates that are due, with the fraction that is carried over.
+    catch_up_updates: of new agents, for those of the agents that they replaced; they are updates too.
+    due_updates: updates that are due, with the fraction that is carried over.
     start_seconds: wall time of the command before the first job; collect_seconds: of waiting for training episodes;
         update_seconds: of storing and updating; evaluate_seconds: of waiting for evaluation episodes; write_seconds: of
         what receives the events (files, report, display). A resumed run adds to them.
@@ -54,7 +54,7 @@ class Counts:
     submitted_episodes: int = 0
     offline_updates: int = 0
     catch_up_updates: int = 0
-    owed_updates: float = 0.0
+    due_updates: float = 0.0
     start_seconds: float = 0.0
     collect_seconds: float = 0.0
     update_seconds: float = 0.0

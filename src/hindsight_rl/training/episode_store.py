@@ -20,16 +20,16 @@ REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that th
 
 
 class EpisodeStore:
-    """Stores the episodes of jobs, and counts the updates that they are owed.
+    """Stores the episodes of jobs, and counts the updates that are due for them.
 
-    owes_random_steps: whether updates are owed for the random steps at the beginning too.
+    updates_random_steps: whether updates are due for the random steps at the beginning too.
     is_storing: whether episodes are being stored. If an error interrupts that, this stays True: a part of them is stored.
     """
 
-    def __init__(self, run: RunState, owes_random_steps: bool) -> None:
+    def __init__(self, run: RunState, updates_random_steps: bool) -> None:
         self._run = run
         self.is_storing = False
-        self._owes_random_steps = owes_random_steps
+        self._updates_random_steps = updates_random_steps
         self._refusal: InputError | None = None  # the last one of the buffer
 
     def store(self, episodes: Sequence[Episode]) -> list[Episode]:
@@ -65,8 +65,8 @@ class EpisodeStore:
             self._refusal = problem
             return False
         counts.refused_in_a_row = 0
-        if self._owes_random_steps or counts.env_steps > options.random_steps:
-            counts.owed_updates += options.updates_per_step * len(episode)
+        if self._updates_random_steps or counts.env_steps > options.random_steps:
+            counts.due_updates += options.updates_per_step * len(episode)
         return True
 
     def _is_success(self, episode: Episode) -> bool:

@@ -1,7 +1,7 @@
 """Find the structure of a task while a run goes on.
 
-First come random episodes, then some that seek contact with an object, or compare small actions with whole ones. Then
-training begins.
+First come random episodes, then some that seek contact with an object, or compare a fraction of the action range with all
+of it. Then training begins.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ SCALING_EPISODES, SCALING_EPISODE_STEPS = 8, 200  # in every second one, random 
 # of a task: with 200, PointMaze_UMaze is solved after 1,950 steps instead of 1,500 (medians of six seeds).
 RANDOM_EPISODE_STEPS = 500
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
-AGAIN_FROM = 5_000  # environment steps before which nothing is tested again, and no agent begins anew
+AGAIN_FROM = 5_000  # environment steps before which nothing is tested again, and no agent is replaced
 POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
-MOST_CATCHING_UP = 5_000  # updates with which a new agent makes up for those of the agent that it replaces
+MOST_CATCHING_UP = 5_000  # catch-up updates of a new agent, for those of the agent that it replaces
 TRY_LONGER_AT = 10_000  # environment steps without any success, after which training episodes end at their time limit only
 # Options that say where the run gets its episodes and puts its files. No search finds them:
 FIXED = frozenset(
@@ -68,7 +68,7 @@ class SearchState:
     """How far the search is.
 
     next_at: environment steps after which the structure is inferred next; None: not again.
-    first_scaled: the first episode that compares small actions with whole ones.
+    first_scaled: the first episode that compares a fraction of the action range with all of it.
     random_episodes: the first so many episodes were played before probing began.
     probing_episodes: so many after them sought contact.
     endings: how the episodes so far ended.
@@ -221,7 +221,7 @@ class StructureSearch:
         run.drop_jobs()
 
     def _may_be_too_strong(self, found: Structure) -> bool:
-        """Whether small actions are worth a test: many joints move a body to goals that are far away."""
+        """Whether a fraction of the action range is worth a test: many joints move a body to goals that are far away."""
         is_far = any(choice.option == "n_waypoints" for choice in found.choices())
         return is_far and self._spec.action.size > self._spec.goal.size
 
@@ -231,7 +231,7 @@ class StructureSearch:
         run.drop_jobs()
 
     def _infer_effort(self, episodes: Sequence[Episode]) -> Structure:
-        """Infer the structure from the episodes with small actions if these suffice, and from the first episodes if not."""
+        """Infer the structure from the episodes with a fraction of the action range if it suffices, else from the first."""
         first = self.state.first_scaled
         small, whole = split_by_scale(episodes[first:], self._spec.action)
         effort = measure_effort(small, whole) if min(len(small), len(whole)) >= HELD_OUT else None
@@ -261,7 +261,8 @@ class StructureSearch:
     def _refine(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Infer the structure again with all episodes.
 
-        If nothing changes and the agent is poor, it begins anew with the stored episodes (Nikishin et al. 2022).
+        If nothing changes and the agent is poor, a new agent replaces it and learns from the stored episodes (Nikishin et
+        al. 2022).
         """
         self._schedule(run)
         before, is_poor = run.settings, run.success.is_below(POOR)
@@ -281,7 +282,7 @@ class StructureSearch:
                 return
             self._take_mirrors(found)
         self._adopt(run, self.state.found)
-        # short moves and near misses are soon learned; what is missing are ways, or exactness, which exploration spoils
+        # the next waypoint or tolerance is soon learned; paths are missing, or exactness, which exploration spoils
         is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
         if may_be_stuck and not is_local and run.settings == before and is_poor and run.counts.env_steps >= AGAIN_FROM:
             self._replace_agent(run, before)
@@ -338,11 +339,11 @@ class StructureSearch:
         return _has_not_learned(run) or run.success.is_below(POOR)
 
     def _replace_agent(self, run: RunState, settings: Settings) -> None:
-        """Go on with a new agent, which makes up for the updates of the one before it."""
+        """Go on with a new agent, which makes catch-up updates for those of the one before it."""
         parts = self._build(settings, None, None)
         run.rebuild(*parts, settings, _why_new(run, settings))
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
-        run.counts.owed_updates += catch_up
+        run.counts.due_updates += catch_up
         run.counts.catch_up_updates += catch_up
 
 

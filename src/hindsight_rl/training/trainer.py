@@ -30,8 +30,8 @@ class Trainer(RunState):
 
     search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
 
-    A job has two parts. `store_next_job` stores its episodes and counts the updates that they are owed. `finish_job` makes
-    the updates, and takes off each one that is made. The state between two updates is complete: an error of the environment
+    A job has two parts. `store_next_job` stores its episodes and counts the updates that are due for them. `finish_job`
+    makes the updates, and takes off each one that is made. The state between two updates is complete: an error of the environment
     or of its reward function leaves a state from which a run resumes to the bytes that it would have had without the error.
     """
 
@@ -49,7 +49,9 @@ class Trainer(RunState):
         self.search = search
         self._changes: list[OptionsChanged] = []  # since the last event
         self.rollouts, self.updates, self.evaluator = RolloutSchedule(self), UpdateLoop(self), Evaluator(self)
-        self.storing = EpisodeStore(self, owes_random_steps=search is not None and search.is_used)  # all updates come later
+        self.storing = EpisodeStore(
+            self, updates_random_steps=search is not None and search.is_used
+        )  # all updates come later
         if not counts.episodes and not agent.n_updates:  # a run that goes on has observed them
             observe(agent, buffer, demonstrations.episodes if demonstrations else ())
 
@@ -164,7 +166,7 @@ class Trainer(RunState):
         return episodes
 
     def finish_job(self) -> None:
-        """Make the updates that the last job is owed, if it is not finished. After an error this goes on where it stopped.
+        """Make the updates that are due for the last job, if there are any. After an error this goes on where it stopped.
 
         Raises HindsightError if the buffer refused too many episodes in a row, or if weights are not finite.
         """

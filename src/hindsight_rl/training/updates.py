@@ -47,9 +47,9 @@ class UpdateLoop:
         return self._run.settings.training.batch_size - self._n_demonstrations
 
     def run(self) -> None:
-        """Make the updates that are owed. A fraction of an update is carried over."""
+        """Make the updates that are due. A fraction of an update is carried over."""
         counts, batches_each = self._run.counts, self._run.agent.batches_per_update
-        due = int(counts.owed_updates // batches_each)
+        due = int(counts.due_updates // batches_each)
         if due:
             self._set_reward_scale()
         self._follow_schedules(counts.env_steps)
@@ -82,7 +82,7 @@ class UpdateLoop:
             batches = self._draw(n_batches)
         self.is_updating = True
         self._update(batches)
-        self._run.counts.owed_updates -= n_batches
+        self._run.counts.due_updates -= n_batches
         self.is_updating = False
 
     def _draw(self, n_batches: int) -> Batch:
