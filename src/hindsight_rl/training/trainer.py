@@ -31,8 +31,9 @@ class Trainer(RunState):
     search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
 
     A job has two parts. `store_next_job` stores its episodes and counts the updates that are due for them. `finish_job`
-    makes the updates, and takes off each one that is made. The state between two updates is complete: an error of the environment
-    or of its reward function leaves a state from which a run resumes to the bytes that it would have had without the error.
+    makes the updates, and takes off each one that is made. The state between two updates is complete: an error of the
+    environment or of its reward function leaves a state from which a run resumes to the bytes that it would have had without
+    the error.
     """
 
     def __init__(
