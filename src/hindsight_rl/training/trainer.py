@@ -32,8 +32,8 @@ class Trainer(RunState):
 
     A job has two parts. `store_next_job` stores its episodes and counts the updates that are due for them. `finish_job`
     makes the updates, and takes off each one that is made. The state between two updates is complete: an error of the
-    environment or of its reward function leaves a state from which a run resumes to the bytes that it would have had without
-    the error.
+    environment or of its reward function leaves a state from which a run resumes to the bytes that it would have had
+    without the error.
     """
 
     def __init__(
