@@ -13,8 +13,8 @@ from .steps import Steps
 ASSOCIATED = 0.3  # correlation with signals of an axis from which on a column belongs to it
 OFF_CENTRE = 0.5  # a column whose mean is so many standard deviations from 0 changes no sign under a mirror
 MOVES_TOOL = 0.2  # of the largest effect of an action on the tool
-BY_ACTION = 0.2  # correlation with an action without an axis, from which on a column has none either
-CLEARLY = 0.6  # the correlation with every other axis is at most this fraction of it
+BY_ACTION = 0.2  # smallest correlation with an action without an axis at which a column has no axis either
+CLEARLY = 0.6  # largest correlation with another axis, as a fraction of that with its own axis
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ def axis_signals(steps: Steps, tool: Sequence[int]) -> Array:
 
 
 def object_signals(steps: Steps, tool: Sequence[int]) -> Array:
-    """Return gap between tool and object, and both's moves, (objects, axes, signals, N).
+    """Return the gap between tool and object and the displacements of both, (objects, axes, signals, N).
 
-    tool: for each number of the goal the column that the action moves along its axis. Several objects have the same axes.
+    tool: for each dimension of the goal the column that the action moves along its axis, the same for all objects.
     """
     place, object_place = steps.observation[:, list(tool)], steps.achieved_goal
     moves = steps.change[:, list(tool)], steps.next_achieved_goal - object_place
@@ -63,7 +63,7 @@ def find_action_axes(effect: Array) -> AxisTable:
 
 
 def find_column_axes(steps: Steps, columns: Sequence[int], signals: Array, actions: AxisTable) -> AxisTable:
-    """Assign each column to the axis whose signals it correlates with, or with the actions of.
+    """Assign each column to the axis with whose signals or actions it correlates.
 
     A column that correlates with no axis is SCALAR if its values lie on one side of 0, or if an action without an axis
     moves it. Otherwise, or if it correlates with several axes, it is UNKNOWN.

@@ -14,7 +14,7 @@ from .steps import Steps
 from .units import Units
 
 MIN_MOVED = 2  # probing episodes in which each object must begin to move
-MARGIN = 0.1  # of the standard deviation of the goals: a place within it of where an object rests is one of these
+MARGIN = 0.1  # of the standard deviation of the goals: positions that are nearer to each other count as one
 LEAST_DISCOUNT = 0.9
 CLEARLY = 0.5  # the order of the goal is changed only if the fractions of goals at places of rest differ by so much
 

@@ -23,7 +23,7 @@ MOST_COMBINATIONS = 1024  # of candidates, which are all compared
 STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
 RUNNER_UP = 1.25  # the next best columns must be farther away by this factor
-MOST_GOALS = 0.6  # a few random episodes do not visit all places that the tool can reach
+MOST_GOALS = 0.6  # a few random episodes do not visit all positions that the tool can reach
 MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
@@ -32,10 +32,10 @@ TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 
 class Contact:
     """The columns that are near the object whenever it begins to move.
 
-    tool: for each number of the goal the observation column that meets it, of several objects the same again for each.
-    thing: the copies of the achieved goal.
+    tool: for each dimension of the goal, the observation column that meets it; repeated for each object.
+    thing: the columns that are copies of the achieved goal, the position of the object.
     n_onsets: how often the object moved from rest, counted once per episode. distances: its 10, 50 and 90 %
-    quantiles. in_reach: fraction of the desired goals that lie within the range of places where the tool was.
+    quantiles. in_reach: fraction of the desired goals that lie within the range of positions where the tool was.
     """
 
     tool: tuple[int, ...]

@@ -16,7 +16,7 @@ from ..records import Array, ArraySpec, Episode
 from .inertia import HELD_ACTIONS
 
 SMALL = 0.125  # fraction of the action range
-AS_FAR = 0.3  # times the way of whole actions; if the way is proportional to the action, small ones go 0.125 times as far
+AS_FAR = 0.3  # of the displacement under the full action range; 0.125 if displacements are proportional to actions
 WINDOW = 10  # steps, in which the moves of single steps add up or cancel out
 
 

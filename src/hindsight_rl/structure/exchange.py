@@ -15,9 +15,9 @@ SAME_PROFILE = 0.35  # root mean square difference of correlations between colum
 def pair_columns(
     steps: Steps, columns: Sequence[int], tool: Sequence[int], one: int, other: int
 ) -> list[tuple[int, int]] | None:
-    """Return pairs of columns: what the first is to one object, the second is to the other. A column may be its own pair.
+    """Return pairs of columns: the first describes one object as the second describes the other. Both may be the same.
 
-    columns: those that are not places. tool: as in `object_signals`. one, other: the objects. None if a column has no pair.
+    columns: those that are no positions. tool: as in `object_signals`. one, other: the objects. None if one has no pair.
     """
     if not columns:
         return []

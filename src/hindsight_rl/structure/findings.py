@@ -24,7 +24,7 @@ HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
 HIT_HORIZON = 0.4  # of an episode: with a longer one, to hit now or later is worth nearly the same, and policies wait
 EXACT_AFTER = 2_000  # episodes: from then on most hits lead near the goal, and noise spoils them
 HIT_EXPLORATION = 0.4  # of what it was, from then on
-HIT_RELABEL = "future=0.35,desired=0.15"  # from then on: half of the batch keeps its goal, as near misses tell most
+HIT_RELABEL = "future=0.35,desired=0.15"  # from then on half of the batch keeps its goal
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 LOWEST_DISCOUNT = 0.9
 MANY_HALVINGS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower

@@ -15,7 +15,7 @@ FAR = 40  # steps to a goal at the speed of random actions
 LONGEST_REPEAT = 20  # steps: half of FAR
 DETOUR = 6  # times the steps to a goal: a policy that has learned needs no more
 SHORTEST_EPISODE = 50  # steps
-FEWER = 0.5  # of the steps of an episode: if the steps needed are not as few, training episodes keep their length
+FEWER = 0.5  # of the time limit: training episodes are shortened if the steps that they need are at most this fraction
 DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the way show the way
 DISCOUNTS = 0.95, 0.99
 HELD_ACTIONS = {
@@ -25,7 +25,7 @@ HELD_ACTIONS = {
     "relabel": "future=0.6,desired=0.2",
 }
 PLACES, MOST_DIMENSIONS = 400, 3  # places on the ways to far goals, and the most numbers of a goal that so few places cover
-STARTS_APART = 0.2  # times the way to a goal: from there on episodes start all over the task
+STARTS_APART = 0.2  # times the distance to a goal: if starts lie farther apart, episodes start all over the task
 PART_OF_WAY = 1.5  # times the steps to a goal: long ways are put together, so short episodes from many starts teach more
 PART_OF_EPISODE = 1 / 3  # of the time limit at most: the first few starts may be far from their goals
 

@@ -26,7 +26,7 @@ ONE_SIDED = 0.5  # a number whose mean is so many standard deviations from 0 cha
 NOT_NEEDED = 0.1  # growth of the held-out loss without a column, up to which moves do not depend on it
 COVERED = 0.25  # standard deviations: 90 % of the places must have one of another episode so near
 UNVISITED = 1.4  # mirrored places may be farther from visited ones by this factor; farther, there may be a wall
-REFUTED = 1.2  # times this limit: mirrors that held before are dropped beyond it
+REFUTED = 1.2  # times the limit: a mirror that held before is dropped if its error is larger
 MOST_PLACES = 1_500  # of which distances are measured
 
 
@@ -127,7 +127,7 @@ class MirrorFinder:
         return is_place if is_place.any() else ~is_place
 
     def _distance(self, flipped: AbstractSet[int], places: Array) -> float:
-        """Return within how many standard deviations of a place of another episode 90 % of the mirrored places lie."""
+        """Return the distance from mirrored to visited positions of other episodes (0.9 quantile, standard deviations)."""
         picked = at_equal_intervals(len(self._values), MOST_PLACES)
         centred = (self._steps.observation - self._centre)[:, np.array(self._copies)[places]]
         visited, episode = (centred / np.maximum(centred.std(0), 1e-12))[picked], self._steps.episode[picked]
@@ -181,5 +181,5 @@ def _generators(holding: AbstractSet[frozenset[int]], error: Mapping[frozenset[i
 
 
 def _is_certain(flipped: frozenset[int], holding: AbstractSet[frozenset[int]]) -> bool:
-    """Whether each sign matters: with another sign of one number it does not hold, unless that number alone may change."""
+    """Return whether each sign matters: the mirror fails if one sign is changed, unless that sign alone may change."""
     return all(len(flipped ^ other) != 1 or flipped ^ other in holding for other in holding)
