@@ -28,8 +28,9 @@ from ..options import ReplayOptions
 from ..options.relabel import STRATEGIES
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..replay.buffer import HindsightBuffer
+from ..replay.kernels import copy_records
 from ..replay.priorities import SMALLEST_ERROR, ErrorPriorities
-from ..replay.rows import as_array, whole_number
+from ..replay.rows import as_array, as_bytes, whole_number
 from ..storage import load_arrays, save_arrays
 from .cpprb_episode import (
     EpisodeRelabelling,
@@ -209,8 +210,8 @@ class HindsightReplayBuffer:
     def _transitions(self, action: Array) -> dict[str, Array]:
         """Return transitions as arrays of their own. action: their bytes, (B, itemsize)."""
         transitions = np.ascontiguousarray(action).reshape(-1).view(self._relabelling.transition)
-        as_rows = self._steps.view(np.uint8).reshape(len(self._steps), -1)  # records take six times as long as bytes
-        steps = as_rows.take(transitions["step"] % len(self._steps), 0).view(self._steps.dtype)[:, 0]
+        steps: Array = np.empty(len(transitions), self._steps.dtype)
+        copy_records(as_bytes(self._steps), steps.itemsize, transitions["step"] % len(self._steps), as_bytes(steps))
         batch = {name: np.array(steps[name]) for name in steps.dtype.names or ()}
         return batch | {"rew": transitions["rew"][:, None].copy(), "goal": transitions["goal"].copy()}
 
