@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from hindsight_rl.options import DEFAULT_N_SAMPLED_GOAL
-from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.options.replay import STRATEGIES
 from hindsight_rl.replay.strategies import goal_rows
 
 EPISODE_STEPS = (4, 7)  # of the two episodes in the drawing, one after the other on the timeline

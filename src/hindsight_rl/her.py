@@ -27,10 +27,10 @@ from .rollout.episode_sources import Source
 from .seeds import UNSEEN_SEED
 from .storage import as_path
 from .training.assemble import assemble, assemble_saved, found_nothing_yet
-from .training.counts import Counts
 from .training.evaluate import Evaluation, evaluate
 from .training.events import EpisodesStored
 from .training.interruptions import OneThread, finished, interrupts_held_back
+from .training.run_state import Counts
 from .training.saved_model import SavedModel
 
 if TYPE_CHECKING:  # torch is imported when training begins

@@ -349,6 +349,11 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 def free_memory() -> int:
     """Return the bytes that this process may still use: of the machine, and of its cgroup, as far as they are known."""
     free = [sys.maxsize]

@@ -8,9 +8,9 @@ from rich.console import Console
 
 from hindsight_rl.commands.terminal import Display, TrainDisplay, console_of, progress
 from hindsight_rl.options import TrainingOptions
-from hindsight_rl.training.counts import Counts, Meter
 from hindsight_rl.training.evaluate import Evaluation, Outcome
 from hindsight_rl.training.events import EvaluationFinished, JobFinished
+from hindsight_rl.training.run_state import Counts, Meter
 
 OUTCOMES = tuple(Outcome(i, i, (0.0,), (0.0,), i < 9, -1.0, 0.0, 1) for i in range(10))
 CONDITION = "left at this speed, if it is not solved before"

@@ -22,8 +22,7 @@ from hindsight_rl.records import Episode
 from hindsight_rl.report.comparison import comparison_text
 from hindsight_rl.report.page import run_page
 from hindsight_rl.report.run import read_run
-from hindsight_rl.training.checkpoint import trainer_state
-from hindsight_rl.training.checkpoint_files import CHECKPOINT, PREVIOUS
+from hindsight_rl.training.checkpoint import CHECKPOINT, PREVIOUS, trainer_state
 from hindsight_rl.training.resolve import resolve_settings
 from hindsight_rl.training.run_files import METRICS
 from hindsight_rl.training.run_folder import SETTINGS, RunFolder, read_ending

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.options.replay import STRATEGIES
 from hindsight_rl.replay.kernels import (
     DESIRED,
     ENDED,

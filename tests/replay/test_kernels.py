@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hindsight_rl import GoalSpec
-from hindsight_rl.options.relabel import SOURCES, STRATEGIES, Relabel
+from hindsight_rl.options.replay import SOURCES, STRATEGIES, Relabel
 from hindsight_rl.records import OBSERVATION_KEYS, ArraySpec
 from hindsight_rl.replay import kernels
 from hindsight_rl.replay.rows import row_dtype

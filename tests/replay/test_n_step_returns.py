@@ -8,7 +8,7 @@ from tiny import ACTION_SPACE, OBSERVATION_SPACE, buffer_of, make_episode, place
 
 from hindsight_rl import HindsightBuffer, Relabel
 from hindsight_rl.errors import GoalEnvError, InputError, OptionError
-from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.options.replay import STRATEGIES
 from hindsight_rl.records import BATCH_FIELDS, Batch
 from hindsight_rl.replay.transforms import sum_steps
 

@@ -10,7 +10,7 @@ from tiny import SPEC, compute_reward, live_episodes, make_episode, place
 from distributions import assert_distribution
 from hindsight_rl import Relabel, Timeline
 from hindsight_rl.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
-from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.options.replay import STRATEGIES
 from hindsight_rl.records import BATCH_FIELDS
 from hindsight_rl.replay.sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
 from hindsight_rl.replay.strategies import AS_STORED, Termination, future_rows

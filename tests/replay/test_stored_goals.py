@@ -23,7 +23,7 @@ from tiny import (
 from distributions import assert_distribution
 from hindsight_rl import Episode, HindsightBuffer, Relabel
 from hindsight_rl.errors import FileError, OptionError
-from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.options.replay import STRATEGIES
 from hindsight_rl.records import BATCH_FIELDS
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from hindsight_rl.errors import OptionError, UnknownNameError
 from hindsight_rl.options import Relabel
-from hindsight_rl.options.relabel import her_probability
+from hindsight_rl.options.replay import her_probability
 from hindsight_rl.replay.strategies import (
     check_strategy,
     episode_rows,

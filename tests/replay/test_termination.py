@@ -8,7 +8,7 @@ from tiny import compute_reward, make_buffer, make_episode
 
 from hindsight_rl import HindsightBuffer
 from hindsight_rl.errors import FileError, GoalEnvError, OptionError
-from hindsight_rl.options.relabel import STRATEGIES
+from hindsight_rl.options.replay import STRATEGIES
 from hindsight_rl.replay.strategies import AS_STORED, choose_termination
 
 

@@ -11,8 +11,8 @@ from hindsight_rl import HER, BitFlipping, PointReach
 from hindsight_rl.cli import main
 from hindsight_rl.errors import FileError, GoalEnvError, OptionError
 from hindsight_rl.rollout.episode_sources import LocalSource
+from hindsight_rl.storage import usable_cores
 from hindsight_rl.training.assemble import environment_id
-from hindsight_rl.training.machine import usable_cores
 
 
 def test_learning_and_evaluating_take_two_environments(counted):

@@ -10,10 +10,10 @@ from hindsight_rl.options import build_settings
 from hindsight_rl.rollout.collect import Job
 from hindsight_rl.seeds import EVALUATION
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
-from hindsight_rl.training.counts import Counts
 from hindsight_rl.training.evaluate import Outcome
 from hindsight_rl.training.evaluator import SCREEN_EPISODES, Evaluator
 from hindsight_rl.training.events import EpisodesStored, EvaluationFinished, JobFinished
+from hindsight_rl.training.run_state import Counts
 
 
 def records(*pairs, episodes=100.0):

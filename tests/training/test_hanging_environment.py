@@ -12,9 +12,8 @@ from short_runs import OPTIONS, her, same_bytes, short
 
 from hindsight_rl import HER, PointReach
 from hindsight_rl.errors import CollectError
-from hindsight_rl.rollout import time_limit
+from hindsight_rl.rollout import episode_sources, time_limit
 from hindsight_rl.seeds import TRAINING, environment_seed
-from hindsight_rl.training import sources
 from hindsight_rl.training.checkpoint import trainer_state
 from hindsight_rl.training.interruptions import finished
 from hindsight_rl.training.run_folder import RunFolder
@@ -110,7 +109,7 @@ def test_if_no_process_can_be_started_the_run_has_the_same_bytes_and_one_warning
     options = OPTIONS | {"recipe": "point_reach", "max_episode_steps": 10, "policy_lag": 1, "eval_every": 20}
     options |= {"eval_episodes": 2, "check": False}
     expected = states_after(50, workers=0, **options)
-    monkeypatch.setattr(sources, "usable_cores", lambda: 3)
+    monkeypatch.setattr(episode_sources, "usable_cores", lambda: 3)
     monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", fail)
     with pytest.warns(RuntimeWarning, match="No worker could be started .*temporarily unavailable") as warned:
         found = states_after(50, workers=workers, **options)

@@ -4,7 +4,7 @@ import pytest
 
 from hindsight_rl import HER, PointReach
 from hindsight_rl.errors import FileError, OptionError
-from hindsight_rl.training.checkpoint_files import CHECKPOINT
+from hindsight_rl.training.checkpoint import CHECKPOINT
 from hindsight_rl.training.evaluate import Evaluation, Outcome
 from hindsight_rl.training.events import EvaluationFinished, JobFinished, Snapshot
 from hindsight_rl.training.run_folder import ENDING, Ending, RunFolder, read_ending

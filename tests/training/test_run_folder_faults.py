@@ -12,9 +12,8 @@ from short_runs import SMALL, her, same_bytes, short
 
 from hindsight_rl import HER, storage
 from hindsight_rl.errors import FileError, HindsightError, RunFolderError
-from hindsight_rl.training import metrics
-from hindsight_rl.training.checkpoint import trainer_state
-from hindsight_rl.training.checkpoint_files import CHECKPOINT, PREVIOUS
+from hindsight_rl.training import run_files
+from hindsight_rl.training.checkpoint import CHECKPOINT, PREVIOUS, trainer_state
 from hindsight_rl.training.evaluate import Evaluation, Outcome
 from hindsight_rl.training.events import Snapshot
 from hindsight_rl.training.run_folder import RunFolder
@@ -219,7 +218,7 @@ def test_the_table_holds_every_record_that_can_be_read(model, tmp_path):
 
 
 def test_a_table_that_would_be_too_large_does_not_end_the_run(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(metrics, "MOST_CELLS", 10)
+    monkeypatch.setattr(run_files, "MOST_CELLS", 10)
     with pytest.warns(RuntimeWarning, match="too many for a table"):
         run(model, tmp_path, 40)
     with folder_of(model, tmp_path) as folder, pytest.warns(RuntimeWarning, match="too many for a table"):

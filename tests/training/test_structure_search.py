@@ -19,10 +19,10 @@ from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
-from hindsight_rl.training.counts import UnguidedSuccess
 from hindsight_rl.training.events import JobFinished
 from hindsight_rl.training.resolve import Found
 from hindsight_rl.training.run_folder import RunFolder
+from hindsight_rl.training.run_state import UnguidedSuccess
 from hindsight_rl.training.saved_model import SavedModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
@@ -143,7 +143,7 @@ def test_what_contradicts_a_given_option_is_not_used_and_the_run_goes_on(given, 
         search, before = model.trainer.search, model.settings.flat()
         search._adopt(model.trainer, found_by_steps(**observed, noise=0.3))
         assert model.settings.flat() == before | {"noise": 0.3}
-        assert search.not_used[-1].startswith(f"{lost} = ")
+        assert model.settings.not_used[-1].startswith(f"{lost} = ")
         model.trainer.learn_from_next_job()
 
 
@@ -426,16 +426,16 @@ def test_the_folder_of_a_run_has_what_was_not_found_or_is_not_used(tmp_path):
         assert written() == ([], [])
         model.learn(2_400, folder=tmp_path)
         search = model.trainer.search
-        assert search.not_used == ("noise = 0.2, since you set noise = 0.1",)
-        assert written() == (list(search.missing), list(search.not_used))
+        assert model.settings.not_used == ("noise = 0.2, since you set noise = 0.1",)
+        assert written() == (list(model.trainer.not_found), list(model.settings.not_used))
         search.state.missing = ("no mirrors: places differ",)  # as after an inference that changes no option
         model.learn(20, folder=tmp_path)
         assert written()[0] == ["no mirrors: places differ"]
     with HER(Push, check=False, **FAST, noise=0.1) as other:
         with RunFolder(tmp_path, other.settings, other.spec) as folder:
             folder.resume(other.trainer)
-        assert other.trainer.search.missing == ("no mirrors: places differ",)
-        assert written() == (["no mirrors: places differ"], list(search.not_used))
+        assert other.trainer.not_found == ("no mirrors: places differ",)
+        assert written() == (["no mirrors: places differ"], list(model.settings.not_used))
 
 
 def test_a_run_that_ends_in_the_search_says_so_and_its_policy_goes_on_without(tmp_path, capsys):
@@ -583,6 +583,6 @@ def test_a_kept_agent_does_not_see_the_stored_episodes_again(monkeypatch):
         trainer, seen = model.trainer, []
         stored = len(trainer.buffer.timeline.episodes())
         monkeypatch.setattr(trainer.agent, "observe", seen.append)
-        trainer.rebuild(*trainer.search._build(trainer.settings, trainer.agent, None), trainer.settings)
+        trainer.rebuild(trainer.search._build(trainer.settings, trainer.agent, None), trainer.settings)
         assert len(trainer.buffer.timeline.episodes()) == stored > 0
         assert not seen

@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from .. import __version__
 from ..envs.goal_env import APT_GL, has_display
 from ..errors import DISTRIBUTION, install_line
-from ..training.machine import usable_cores
+from ..storage import usable_cores
 
 REQUIRED = frozenset({"", "train"})  # extras without which hardly any command works
 PURPOSES = {  # of the extras

@@ -16,7 +16,7 @@ from ..errors import InputError, OptionError, RunFolderError
 from ..options import Choice
 from ..recipes import choose_recipe
 from ..recipes.files import require_toml, write_recipe
-from ..training.counts import Counts
+from ..training.run_state import Counts
 from .terminal import say, say_command
 
 _TEMPLATES = resources.files(__package__) / "templates"
@@ -110,7 +110,7 @@ def _infer_task(environment: str, steps: int, seed: int) -> tuple[list[Choice], 
         while trainer.search.is_warm_up:
             trainer.learn_from_next_job()
         choices = latest(trainer.search.state.found.structure)
-        return list(choices.values()), trainer.search.missing, trainer.counts
+        return list(choices.values()), trainer.not_found, trainer.counts
 
 
 def save_choices(environment: str, choices: list[Choice], path: Path) -> None:

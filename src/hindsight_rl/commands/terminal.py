@@ -162,13 +162,12 @@ class TrainDisplay:
         for change in event.changes:
             for line in change_lines(change):
                 self._display.print(line)
-        if (search := trainer.search) is None:
-            return
-        for line in not_used_lines(each for each in search.not_used if each not in self._printed):
+        not_used, not_found = trainer.settings.not_used, trainer.not_found
+        for line in not_used_lines(each for each in not_used if each not in self._printed):
             self._display.print(line)
-        for sentence in (each for each in search.missing if each not in self._printed):
+        for sentence in (each for each in not_found if each not in self._printed):
             self._display.print(f"  not found in {trainer.counts.env_steps:,} steps: {sentence}")
-        self._printed = (*search.not_used, *search.missing)
+        self._printed = (*not_used, *not_found)
 
     def _time_left(self, done: int) -> str:
         """Return the estimate of the time left, with its conditions."""

@@ -21,9 +21,9 @@ from ..options import STRUCTURE, Settings
 from ..report.run import environment_name, read_run
 from ..report.verdict import environment_steps, warnings_of
 from ..report.write import LiveReport
+from ..storage import usable_cores
 from ..trackers import Trackers
 from ..training.interruptions import STOPPING, finished, held_back, print_error
-from ..training.machine import usable_cores
 from ..training.run_folder import RunFolder
 from .terminal import Display, TrainDisplay, chosen_lines, console_of, not_used_lines, say, say_command
 
@@ -112,7 +112,7 @@ class Training:
             Display(settings.training.steps, console_of(sys.stdout)) as live,
         ):
             folder.listeners.append(tracking.log)
-            printed = (*self._not_used, *(trainer.search.missing if trainer.search else ()))
+            printed = (*trainer.settings.not_used, *trainer.not_found)
             display = TrainDisplay(live, settings.training, printed)
             trainer.counts.start_seconds += time.perf_counter() - self.started
             for event in trainer.run(settings.training.steps):
@@ -138,11 +138,6 @@ class Training:
                 return base / f"{stem}-{number}"
         raise AssertionError("numbers do not end")
 
-    @property
-    def _not_used(self) -> tuple[str, ...]:
-        """What was found so far, but contradicts other options, in sentences."""
-        return self.trainer.search.not_used if self.trainer.search else self.model.settings.not_used
-
     def _announce(self, continues: bool) -> None:
         settings = self.model.settings
         name = environment_name(self.model.spec.env_id, settings.rollout.env_options)
@@ -157,7 +152,7 @@ class Training:
             facts = self.trainer.demonstrations.facts
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
         say(f"  {self.trainer.counts.check_steps:,} environment steps were played before training, by the check")
-        for line in (*chosen_lines(settings), *not_used_lines(self._not_used)):
+        for line in (*chosen_lines(settings), *not_used_lines(settings.not_used)):
             say(line)
         workers, cores = settings.rollout.workers, usable_cores()
         if workers != "auto" and workers >= cores > 1:

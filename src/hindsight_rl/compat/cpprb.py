@@ -25,7 +25,7 @@ import numpy as np
 
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError, ShapeError, UnknownNameError
 from ..options import ReplayOptions
-from ..options.relabel import STRATEGIES
+from ..options.replay import STRATEGIES
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..replay.buffer import HindsightBuffer
 from ..replay.kernels import copy_records

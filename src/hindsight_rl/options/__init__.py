@@ -18,9 +18,9 @@ from .record import OptionField as OptionField
 from .record import OptionRecord as OptionRecord
 from .record import named_values as named_values
 from .record import option_fields as option_fields
-from .relabel import DEFAULT_N_SAMPLED_GOAL as DEFAULT_N_SAMPLED_GOAL
-from .relabel import Relabel as Relabel
+from .replay import DEFAULT_N_SAMPLED_GOAL as DEFAULT_N_SAMPLED_GOAL
 from .replay import FloatType as FloatType
+from .replay import Relabel as Relabel
 from .replay import RelabelTerminated as RelabelTerminated
 from .replay import ReplayOptions as ReplayOptions
 from .replay import StrategyFunction as StrategyFunction

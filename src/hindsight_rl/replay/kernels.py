@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ..options.relabel import SOURCES
+from ..options.replay import SOURCES
 from ..records import OBSERVATION_KEYS, Array
 
 FUTURE, FINAL, EPISODE, RANDOM, DESIRED, STORED = range(len(SOURCES) + 1)  # STORED: a goal that is stored in the row

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..errors import NothingToSampleError
 from ..options import ReplayOptions
-from ..options.relabel import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, her_probability
+from ..options.replay import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, her_probability
 from ..records import Array, Batch
 from .kernels import DESIRED, FUTURE, RANDOM, STORED, choose_goals, draw_rows, fill_uniform, gather, sample
 from .priorities import Priorities

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError, OptionError, UnknownNameError, nearest
-from ..options.relabel import STRATEGIES, Relabel, UnavailableFunction
+from ..options.replay import STRATEGIES, Relabel, UnavailableFunction
 from ..records import Array
 
 RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]

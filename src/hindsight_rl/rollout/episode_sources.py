@@ -1,4 +1,4 @@
-"""Sources of episodes: what they promise, the one that collects in this process, and the one with workers."""
+"""Sources of episodes: what they promise, the one that collects in this process, the one with workers, and the choice."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from typing import Protocol, Self
 from ..agents.policy import PolicySpec
 from ..envs.random_play import Environment
 from ..errors import CollectError, WorkerError
+from ..options import RolloutOptions
 from ..records import Episode
 from ..seeds import EVALUATION, TRAINING
+from ..storage import usable_cores
 from .collect import Collector, Job, RolloutSetup
+from .ray_workers import RayEngine
 from .time_limit import DEFAULT_SECONDS, OutOfTimeError, TimeLimit
-from .workers import Engine, Ticket, WorkerPool
+from .workers import Engine, ProcessEngine, Ticket, WorkerPool
 
+MOST_EVALUATORS = 4  # processes of workers="auto": an evaluation of 20 episodes occupies no more
 START_TIMEOUT = 300.0  # seconds without a ready worker, before this process does the work
 
 
@@ -246,3 +250,32 @@ class WorkerSource:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def make_source(setup: RolloutSetup, rollout: RolloutOptions, environment: Callable[[], Environment]) -> Source:
+    """Return a new source of episodes: this process, workers, or both.
+
+    setup: makes the environments of workers.
+    environment: returns the environment of this process. It is called when this process needs it.
+    """
+
+    def make_local(time_limit: TimeLimit) -> LocalSource:
+        env = environment()
+        return LocalSource(setup, env, env, time_limit)
+
+    spare = min(usable_cores() - 1, MOST_EVALUATORS) if isinstance(setup.environment, str) else 0
+    workers = spare if rollout.workers == "auto" else rollout.workers
+    if not workers:
+        return LocalSource(setup, environment(), time_limit=TimeLimit(rollout.job_timeout))
+    if rollout.workers != "auto":
+        is_ray = rollout.engine == "ray"
+        engine: Engine = RayEngine(setup, workers, rollout.ray_address) if is_ray else ProcessEngine(setup)
+        return WorkerSource(engine, workers, rollout.job_timeout, make_local=make_local)
+    # without policy lag the learner waits for each training job, and may as well run it
+    source = WorkerSource(ProcessEngine(setup), workers, rollout.job_timeout, only_evaluate=rollout.policy_lag == 0)
+    try:
+        source.local = make_local(source.time_limit)  # while the workers start
+    except BaseException:
+        source.close()
+        raise
+    return source

@@ -27,13 +27,12 @@ from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import UNIT_RANGE, RewardScale
 from ..rollout.collect import RolloutSetup
-from ..rollout.episode_sources import Source
+from ..rollout.episode_sources import Source, make_source
 from ..seeds import AGENT, DEMONSTRATIONS, REPLAY, stream_seed
 from ..structure import is_flat
-from .counts import Counts
 from .resolve import Found, resolve_settings
+from .run_state import Counts
 from .saved_model import SavedModel
-from .sources import make_source
 
 if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
     from ..replay.buffer import HindsightBuffer

@@ -16,7 +16,7 @@ from ..rollout.collect import Job
 from ..rollout.episode_sources import Source
 from ..rollout.workers import Ticket
 from ..seeds import EVALUATION, environment_seed
-from .counts import Counts
+from .run_state import Counts
 
 ATTEMPTS = 3  # at a job, before the error of the environment is raised
 

@@ -10,8 +10,8 @@ from ..agents import Agent
 from ..agents.policy import PolicyWeights
 from ..options import Settings
 from ..records import Array, Episode
-from .counts import Counts
 from .evaluate import Evaluation, Outcome
+from .run_state import Counts
 
 
 @dataclass(frozen=True, eq=False)

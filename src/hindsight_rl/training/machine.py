@@ -1,4 +1,4 @@
-"""The machine of a run: its facts, its cores, and compiling the loops of the buffer on a spare one."""
+"""The machine of a run: its facts, and compiling the loops of the buffer on a spare one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from ..storage import usable_cores
 
 PACKAGE = Path(__file__).parents[1]
 COMPILE = "from hindsight_rl.replay.buffer import compile_kernels; compile_kernels(symmetries=False)"
@@ -31,11 +33,6 @@ def machine_facts() -> dict[str, Any]:
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
     }
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def source_commit(package: Path) -> str:

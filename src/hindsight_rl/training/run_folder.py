@@ -18,13 +18,25 @@ from .. import storage
 from ..errors import FileError, RunFolderError
 from ..options import Settings
 from ..records import GoalSpec
-from .checkpoint_files import CHECKPOINT, PREVIOUS, CheckpointFiles, FileState
+from .checkpoint import CHECKPOINT, PREVIOUS, CheckpointFiles, FileState
 from .demonstrations import Demonstrations
 from .evaluate import Evaluation
 from .events import EpisodesStored, EvaluationFinished, Event, JobFinished, Snapshot
 from .machine import machine_facts
-from .metrics import change_record, count_metrics, episode_records, evaluation_metrics, write_table
-from .run_files import CHANGES, EPISODES, EVALUATIONS, GROWING, METRICS, LineFiles, PolicyFiles
+from .run_files import (
+    CHANGES,
+    EPISODES,
+    EVALUATIONS,
+    GROWING,
+    METRICS,
+    LineFiles,
+    PolicyFiles,
+    change_record,
+    count_metrics,
+    episode_records,
+    evaluation_metrics,
+    write_table,
+)
 from .saved_model import SavedModel, refuse_other_settings
 from .trainer import Trainer
 
@@ -41,19 +53,6 @@ class Ending(NamedTuple):
 
     why: str
     env_steps: int
-
-
-class LeftOut(NamedTuple):
-    """What the search for structure did not find, and what it found that contradicts other options, in sentences."""
-
-    not_found: tuple[str, ...]
-    not_used: tuple[str, ...]
-
-    @classmethod
-    def of(cls, trainer: Trainer) -> Self:
-        """Return what a run leaves out now."""
-        search = trainer.search
-        return cls((), trainer.settings.not_used) if search is None else cls(search.missing, search.not_used)
 
 
 class RunFolder:
@@ -79,7 +78,7 @@ class RunFolder:
     ) -> None:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
         self._command_defaults, self._name = command_defaults, name
-        self._left_out = LeftOut((), settings.not_used)
+        self._not_found: tuple[str, ...] = ()
         self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
@@ -111,8 +110,8 @@ class RunFolder:
         self._write_settings(datetime.now(UTC).isoformat(timespec="seconds"), set())
 
     def _take_settings(self, trainer: Trainer) -> None:
-        """Go on with other settings, or with other sentences about what was not found or is not used."""
-        self.settings, self._left_out = trainer.settings, LeftOut.of(trainer)
+        """Go on with other settings, or with other sentences about what was not found."""
+        self.settings, self._not_found = trainer.settings, trainer.not_found
         found = storage.read_json(self.path / SETTINGS)
         self._name = self._name or str(found.get("name", ""))
         now = json.loads(storage.json_text(self.settings.flat()))
@@ -120,14 +119,19 @@ class RunFolder:
         self._write_settings(str(found["begun"]), differing.union(found.get("changed", [])))
 
     def _write_settings(self, begun: str, changed: set[str]) -> None:
-        record = self.settings.to_json() | {"spec": self.spec.to_json(), "machine": machine_facts()}
-        record |= {"name": self._name, "begun": begun}
-        record |= {
+        record = self.settings.to_json() | {
+            "spec": self.spec.to_json(),
+            "machine": machine_facts(),
+            "name": self._name,
+            "begun": begun,
             "explained": self.settings.explained(self._command_defaults),
             "check": self.check,
             "demonstrations": self.demonstrations,
+            "reasons": dict(self.settings.reasons),
+            "changed": sorted(changed),
+            "not_found": self._not_found,
+            "not_used": self.settings.not_used,
         }
-        record |= {"reasons": dict(self.settings.reasons), "changed": sorted(changed)} | self._left_out._asdict()
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
 
     def resume(self, trainer: Trainer) -> None:
@@ -232,7 +236,7 @@ class RunFolder:
         os.close(self._lock)
 
     def _is_outdated(self, trainer: Trainer) -> bool:
-        return trainer.settings is not self.settings or LeftOut.of(trainer) != self._left_out
+        return trainer.settings is not self.settings or trainer.not_found != self._not_found
 
     def _refuse_another_run(self, trainer: Trainer) -> None:
         """Raise an error if the folder holds a run with other settings or on another task.

@@ -1,16 +1,173 @@
-"""The state of a run: its parts as they are now."""
+"""The state of a run: its parts as they are now, and what it counts."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from ..agents import Agent
 from ..options import Settings
-from ..replay.buffer import HindsightBuffer
-from ..rollout.episode_sources import Source
-from .counts import Counts, Meter, UnguidedSuccess
-from .demonstrations import Demonstrations
+from ..records import Episode
+from ..records.statistics import wilson_interval
+
+if TYPE_CHECKING:  # they import torch and numba, which counting does not need
+    from ..agents import Agent
+    from ..replay.buffer import HindsightBuffer
+    from ..rollout.episode_sources import Source
+    from .demonstrations import Demonstrations
+
+WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
+RECENT = 20  # the last of them: more would be slow to follow an agent that improves
+FACTS = ("env_steps", "check_steps", "episodes", "updates")  # of a policy file
+
+
+@dataclass
+class Counts:
+    """How far a run is, and what went wrong. The trainer owns them and counts on.
+
+    env_steps: of training. Schedules and limits go by them.
+    check_steps: environment steps before training, to check the environment and to read its task. A resumed run plays the
+        same ones again, and does not count them again.
+    refused_episodes: episodes with values that the buffer does not store, NaN for instance.
+    failed_jobs: attempts at a job that ended with an error of the environment. The job was run again.
+    stale_episodes: episodes dropped because their weights were older than `policy_lag` jobs.
+    lost_workers: worker processes that were replaced.
+    damaged_results: job results that were dropped. Their jobs were run again.
+    finished_jobs: jobs with stored episodes and all updates that were due for them; also the version of the weights.
+    unfinished_steps: environment steps of the job that is stored but not finished; 0: there is none.
+    is_searched: whether the search for the structure of the task has taken account of that job.
+    submitted_episodes: the number of the next training episode.
+    offline_updates: updates from demonstrations alone, before the first step; they are updates too.
+    catch_up_updates: of new agents, for those of the agents that they replaced; they are updates too.
+    due_updates: updates that are due, with the fraction that is carried over.
+    start_seconds: wall time of the command before the first job; collect_seconds: of waiting for training episodes;
+        update_seconds: of storing and updating; evaluate_seconds: of waiting for evaluation episodes; write_seconds: of
+        what receives the events (files, report, display). A resumed run adds to them.
+    """
+
+    env_steps: int = 0
+    check_steps: int = 0
+    episodes: int = 0
+    updates: int = 0
+    refused_episodes: int = 0
+    refused_in_a_row: int = 0
+    failed_jobs: int = 0
+    stale_episodes: int = 0
+    lost_workers: int = 0
+    damaged_results: int = 0
+    finished_jobs: int = 0
+    unfinished_steps: int = 0
+    is_searched: bool = False
+    submitted_episodes: int = 0
+    offline_updates: int = 0
+    catch_up_updates: int = 0
+    due_updates: float = 0.0
+    start_seconds: float = 0.0
+    collect_seconds: float = 0.0
+    update_seconds: float = 0.0
+    evaluate_seconds: float = 0.0
+    write_seconds: float = 0.0
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Counts:
+        """Return the counts of a policy file. Its episodes are not played again."""
+        env_steps, check_steps, episodes, updates = (int(facts.get(name, 0)) for name in FACTS)
+        return cls(env_steps, check_steps, episodes, updates, submitted_episodes=episodes)
+
+    def add_faults(self, faults: Mapping[str, int]) -> None:
+        """Add the fault counts of a source, by their names."""
+        for name, count in faults.items():
+            setattr(self, name, getattr(self, name) + count)
+
+    def facts(self) -> dict[str, Any]:
+        """Return how far the run is, for a policy file."""
+        return {name: getattr(self, name) for name in FACTS}
+
+
+@dataclass
+class Meter:
+    """Means since the last record, by the names of the metrics."""
+
+    sums: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, total: float, count: int = 1) -> None:
+        """Add `count` values with the sum `total`."""
+        self.sums[name] = self.sums.get(name, 0.0) + total
+        self.counts[name] = self.counts.get(name, 0) + count
+
+    def add_episode(self, episode: Episode) -> None:
+        """Add a training episode."""
+        self.add("train/return", float(episode.reward.sum()))
+        self.add("train/episode_steps", len(episode))
+        if episode.success is not None:
+            self.add("train/success_rate", float(episode.success))
+
+    def means(self) -> dict[str, float]:
+        """Return the means so far."""
+        return {name: self.sums[name] / self.counts[name] for name in sorted(self.sums)}
+
+    def take_means(self) -> dict[str, float]:
+        """Return the means so far, and start again."""
+        means = self.means()
+        self.sums, self.counts = {}, {}
+        return means
+
+
+@dataclass
+class UnguidedSuccess:
+    """The success of the last WINDOW unguided training episodes of an agent.
+
+    Episodes that begin to explore where they get stuck are among them: their success is what the policy reached.
+    successes: of each episode, oldest first.
+    """
+
+    successes: list[bool] = field(default_factory=list)
+
+    def add(self, success: bool) -> None:
+        """Add the last episode."""
+        self.successes = [*self.successes, success][-WINDOW:]
+
+    def clear(self) -> None:
+        """Forget all episodes: they are those of another agent."""
+        self.successes = []
+
+    def __str__(self) -> str:
+        return f"{sum(self.successes)} of the last {len(self.successes)} unguided episodes succeeded"
+
+    @property
+    def recent_rate(self) -> float:
+        """The success rate of the last RECENT episodes. Episodes that are still missing count as failures."""
+        return sum(self.successes[-RECENT:]) / RECENT
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the success rate (Wilson 1927); 0 to 1 without an episode."""
+        n_episodes = len(self.successes)
+        return wilson_interval(sum(self.successes), n_episodes) if n_episodes else (0.0, 1.0)
+
+    @property
+    def improves(self) -> bool:
+        """Whether the later half of the episodes has more successes than the earlier half."""
+        middle = len(self.successes) // 2
+        return sum(self.successes[-middle:]) > sum(self.successes[:middle]) if middle else False
+
+    def is_below(self, limit: float) -> bool:
+        """Whether WINDOW episodes show that the success rate is below a limit, by their interval, and does not increase."""
+        return len(self.successes) == WINDOW and self.interval[1] < limit and not self.improves
+
+    @property
+    def has_none(self) -> bool:
+        """Whether RECENT episodes or more were played, and all of them failed."""
+        return len(self.successes) >= RECENT and not any(self.successes)
+
+
+def read_successes(data: Sequence[object]) -> UnguidedSuccess:
+    """Return the successes of a checkpoint. Raises ValueError if they are malformed."""
+    if len(data) > WINDOW or not all(isinstance(success, bool) for success in data):
+        raise ValueError(f"expected at most {WINDOW} truth values, got {data}")
+    return UnguidedSuccess([success is True for success in data])
 
 
 @dataclass(eq=False)
@@ -44,11 +201,6 @@ class RunState(ABC):
 
     @abstractmethod
     def rebuild(
-        self,
-        agent: Agent,
-        buffer: HindsightBuffer,
-        demonstrations: Demonstrations | None,
-        settings: Settings,
-        why_new: str = "",
+        self, parts: tuple[Agent, HindsightBuffer, Demonstrations | None], settings: Settings, why_new: str = ""
     ) -> None:
         """Go on with these parts. why_new: why the agent is a new one."""

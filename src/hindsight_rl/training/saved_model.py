@@ -16,7 +16,7 @@ from ..errors import FileError, OptionError
 from ..options import FUNCTION, Settings
 from ..records import Array, GoalSpec
 from ..storage import load_arrays, save_arrays
-from .counts import Counts
+from .run_state import Counts
 
 KIND = "policy"
 BEST_FIRST = ("best", "latest")  # names of policies in a run folder

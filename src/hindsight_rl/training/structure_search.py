@@ -109,7 +109,6 @@ class StructureSearch:
         there are any, for settings.
     looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
     is_used: whether structure is looked for. If not, episodes only show how successes end them.
-    not_used: what the last inference found that contradicts other options, in sentences.
     """
 
     def __init__(
@@ -124,7 +123,6 @@ class StructureSearch:
         self._random_steps, self._hidden = settings.training.random_steps, _decided_columns(settings)
         self.is_used = settings.training.structure == "inferred"
         self.state = SearchState(next_at=self._random_steps) if self.is_used else SearchState("learning", None)
-        self.not_used = settings.not_used
         self._looks_for_endings = looks_for_endings
         self._spec, self._resolve, self._build, self._compute_reward = spec, resolve, build, compute_reward
 
@@ -146,11 +144,6 @@ class StructureSearch:
             return replace(exploration, probing=self.state.guesses[episode // 4 % len(self.state.guesses)])
         is_repeated = episode % 2 and self.state.next_at != self._random_steps
         return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What the last inference did not find, and why, in sentences."""
-        return self.state.missing
 
     def observe(self, episodes: Sequence[Episode]) -> None:
         """Take note of how the episodes of a job ended."""
@@ -193,9 +186,9 @@ class StructureSearch:
         """Go on from the state of a checkpoint, before the trainer's own state is restored. stored: that of the agent."""
         self.state = SearchState.from_json(data)
         settings = self._resolve(self.state.found)
-        self.not_used = settings.not_used
         if settings != run.settings:
-            run.rebuild(*self._build(settings, None, stored), settings)
+            run.rebuild(self._build(settings, None, stored), settings)
+        run.settings = settings
 
     def _look_for_contact(self, run: RunState, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
@@ -329,10 +322,10 @@ class StructureSearch:
             if self._may_replace_agent(run):
                 self._replace_agent(run, settings)
             elif settings.agent_options == run.settings.agent_options:
-                run.rebuild(*self._build(settings, run.agent, None), settings)
+                run.rebuild(self._build(settings, run.agent, None), settings)
             else:
                 return
-        self.state.found, self.not_used = found, settings.not_used
+        self.state.found, run.settings = found, settings  # they may be equal for other reasons
 
     def _may_replace_agent(self, run: RunState) -> bool:
         """Whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve."""
@@ -340,8 +333,7 @@ class StructureSearch:
 
     def _replace_agent(self, run: RunState, settings: Settings) -> None:
         """Go on with a new agent, which makes catch-up updates for those of the one before it."""
-        parts = self._build(settings, None, None)
-        run.rebuild(*parts, settings, _why_new(run, settings))
+        run.rebuild(self._build(settings, None, None), settings, _why_new(run, settings))
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.counts.due_updates += catch_up
         run.counts.catch_up_updates += catch_up

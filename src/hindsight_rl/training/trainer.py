@@ -12,12 +12,11 @@ from ..records import Episode
 from ..replay.buffer import HindsightBuffer
 from ..rollout.episode_sources import Source
 from ..task_structure.waypoints import is_planning_due
-from .counts import Counts
 from .demonstrations import Demonstrations
 from .episode_store import EpisodeStore, can_take, observe, plan_waypoints
 from .evaluator import Evaluator
 from .events import EpisodesStored, Event, JobFinished, OptionsChanged
-from .run_state import RunState
+from .run_state import Counts, RunState
 from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
 from .updates import UpdateLoop
@@ -75,9 +74,9 @@ class Trainer(RunState):
         return self.evaluator.history
 
     @property
-    def offline_updates_left(self) -> int:
-        """How many updates from demonstrations alone are still to be made, at most 0 if none."""
-        return self.settings.training.offline_steps - self.counts.offline_updates
+    def not_found(self) -> tuple[str, ...]:
+        """What the search for structure did not find, and why, in sentences."""
+        return self.search.state.missing if self.search else ()
 
     def run(self, until: int) -> Iterator[Event]:
         """Train and evaluate until `until` environment steps, or until the task is solved, and yield each event.
@@ -133,16 +132,12 @@ class Trainer(RunState):
                 return
 
     def _offline(self) -> Iterator[JobFinished]:
-        while self.offline_updates_left > 0:
-            self.learn_offline(OFFLINE_UPDATES)
-            yield JobFinished()
-
-    def learn_offline(self, at_most: int) -> None:
-        """Make the updates from demonstrations alone that are left, but not more than about `at_most`."""
-        started, left = time.perf_counter(), self.offline_updates_left
-        if left > 0:
-            self.updates.run_offline(min(left, at_most))
+        """Make the updates from demonstrations alone that are left."""
+        while (left := self.settings.training.offline_steps - self.counts.offline_updates) > 0:
+            started = time.perf_counter()
+            self.updates.run_offline(min(left, OFFLINE_UPDATES))
             self.counts.update_seconds += time.perf_counter() - started
+            yield JobFinished()
 
     def learn_from_next_job(self) -> list[Episode]:
         """Store the episodes of the next job, make the updates that are due, and return the episodes.
@@ -192,18 +187,14 @@ class Trainer(RunState):
         return changes
 
     def rebuild(
-        self,
-        agent: Agent,
-        buffer: HindsightBuffer,
-        demonstrations: Demonstrations | None,
-        settings: Settings,
-        why_new: str = "",
+        self, parts: tuple[Agent, HindsightBuffer, Demonstrations | None], settings: Settings, why_new: str = ""
     ) -> None:
         """Go on with other buffers, which get the stored episodes, and maybe another agent. Jobs in flight are dropped.
 
         Episodes with actions that the agent cannot take any more, because it uses a part of their range, are left out:
         networks would see these actions as several times the largest one. why_new: why the agent is a new one.
         """
+        agent, buffer, demonstrations = parts
         stored = [each for each in self.buffer.timeline.episodes() if can_take(agent.policy_spec, each.action)]
         is_new = agent is not self.agent
         for episode in stored:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hindsight_rl.training.counts import RECENT, WINDOW, UnguidedSuccess, read_successes
+from hindsight_rl.training.run_state import RECENT, WINDOW, UnguidedSuccess, read_successes
 
 
 def success_of(*successes):
