@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, model_validator
 
 from ..errors import OptionError
@@ -22,7 +21,6 @@ from .record import (
     Rate,
     Steps,
     Texts,
-    Waypoints,
 )
 
 GoalFeatures = Literal["none", "relative", "agreement"]
@@ -46,7 +44,7 @@ class UpdateOptions(OptionRecord, title="Updates"):
     """The temporal-difference update. Rewards and values are in units of the task: a success is 0, a failure -1."""
 
     learning_rate: PositiveFloat = Field(1e-3, description="learning rate of Adam")
-    discount: Annotated[float, Gt(0), Lt(1)] = Field(0.98, description="discount factor (gamma) per environment step")
+    discount: float = Field(0.98, gt=0, lt=1, description="discount factor (gamma) per environment step")
     tau: Rate = Field(0.005, description="Polyak rate of the target networks; 1 copies the online networks")
     target_period: PositiveSteps = Field(1, description="policy updates between two updates of the target networks")
     policy_ema: Rate = Field(1.0, description="EMA rate of the evaluated policy per update; 1 disables it")
@@ -78,7 +76,7 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
     """What the networks see of an observation."""
 
     normalize: bool = Field(True, description="normalize observations and goals by their running mean and deviation")
-    normalizer_clip: Annotated[float, Ge(1)] = Field(5.0, description="clip normalized values to plus and minus this")
+    normalizer_clip: float = Field(5.0, ge=1, description="clip normalized values to plus and minus this")
     normalizer_eps: PositiveFloat = Field(
         1e-2, description="smallest deviation that values are divided by, or a tenth of the spread of the goals if less"
     )
@@ -92,8 +90,11 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
 class WaypointOptions(OptionRecord, title="Waypoints"):
     """Waypoints on the path to a far goal."""
 
-    n_waypoints: Waypoints = Field(
-        0, description="visited positions among which the path to a far goal is planned; 0: no path is planned"
+    n_waypoints: int = Field(  # the plan compares each with each
+        0,
+        ge=0,
+        le=1_000,
+        description="visited positions among which the path to a far goal is planned; 0: no path is planned",
     )
     exploration_episodes: Fraction = Field(
         0.5, description="with n_waypoints: fraction of training episodes that explore rarely visited states from the start"
@@ -169,9 +170,7 @@ class ActorCriticOptions(CloningOptions, SubgoalOptions, NoiseOptions, AgentOpti
     actor_learning_rate: PositiveFloat | None = Field(None, description="learning rate of the actor; None: learning_rate")
     n_critics: Critics = Field(2, description="number of critics")
     n_target_critics: Critics | None = Field(None, description="critics, chosen at random, in the target; None: all")
-    action_scale: Annotated[float, Gt(0), Le(1)] = Field(
-        1.0, description="fraction of the action range that is used, about its middle"
-    )
+    action_scale: Rate = Field(1.0, description="fraction of the action range that is used, about its middle")
     actor_layer_norm: bool = Field(False, description="LayerNorm without scale and shift before each ReLU of the actor")
     action_l2: NonNegativeFloat = Field(
         0.1, description="weight of the mean squared action in the actor's loss, where failure costs 1 per step"

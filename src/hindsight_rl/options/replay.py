@@ -10,16 +10,7 @@ from pydantic import Field, PositiveFloat, field_validator, model_validator
 
 from ..errors import OptionError
 from ..records import Array
-from .record import (
-    FUNCTION,
-    Fraction,
-    NStepReturn,
-    OptionRecord,
-    SampledGoals,
-    Texts,
-    ToleranceLevels,
-    named_values,
-)
+from .record import FUNCTION, Fraction, OptionRecord, Texts, named_values
 
 Strategy = Literal["future", "final", "episode", "random"]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
@@ -115,8 +106,8 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     strategy: Strategy | Relabel | StrategyFunction = Field(
         "future", description="source of relabelled goals: future, final, episode or random"
     )
-    n_sampled_goal: SampledGoals | None = Field(
-        None, description="k: a sample is relabelled with probability k/(k+1); None: k = 4"
+    n_sampled_goal: int | None = Field(  # k / (k + 1) is 1 in 32 bits for the largest; stored goals have a lower limit
+        None, ge=0, le=10**9, description="k: a sample is relabelled with probability k/(k+1); None: k = 4"
     )
     relabel: str = Field(
         "", description="fractions of the batch by source, instead of strategy and n_sampled_goal: future=0.5,desired=0.3"
@@ -137,8 +128,11 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
         False,
         description="add the part of the reward that compute_reward leaves out, such as a crash penalty, to every goal",
     )
-    tolerance_levels: ToleranceLevels = Field(
-        0, description="graded reward: so many more rewards, for 1/2, 1/4, ... of the difference to the goal, are averaged"
+    tolerance_levels: int = Field(  # each calls compute_reward; after 20 a millionth of the distance is left
+        0,
+        ge=0,
+        le=20,
+        description="graded reward: so many more rewards, for 1/2, 1/4, ... of the difference to the goal, are averaged",
     )
     info_keys: Texts = Field((), description="numeric entries of info that compute_reward needs")
 
@@ -208,7 +202,8 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
 class SamplingOptions(OptionRecord, title="Sampling"):
     """Which transitions are sampled, and what becomes of them."""
 
-    n_steps: NStepReturn = Field(1, description="rewards summed before bootstrapping (n-step return), discounted")
+    # each sample is gathered so many times
+    n_steps: int = Field(1, ge=1, le=1_000, description="rewards summed before bootstrapping (n-step return), discounted")
     prioritized: bool = Field(False, description="sample in proportion to the TD error (Schaul et al. 2016)")
     alpha: Fraction = Field(0.6, description="exponent of the priority with prioritized; 0 samples uniformly")
     beta: Fraction = Field(0.4, description="initial exponent of the importance weights; it rises to 1 during the run")

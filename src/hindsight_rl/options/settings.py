@@ -10,8 +10,7 @@ from ..errors import UnknownNameError, nearest
 from .agent import AGENT_OPTIONS, AgentOptions
 from .record import OptionField, OptionRecord, option_fields, shortened, unknown_option
 from .replay import ReplayOptions
-from .rollout import RolloutOptions
-from .training import TrainingOptions
+from .run import RolloutOptions, TrainingOptions
 
 _PARTS = ("agent", "hindsight", "collecting", "training")  # of Settings.records(), in their order
 MOST_NAMED = 20  # unknown options for which similar names are looked for

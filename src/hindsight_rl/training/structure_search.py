@@ -14,8 +14,7 @@ from typing import Any, Literal
 from ..agents import Agent
 from ..errors import FileError
 from ..options import Settings
-from ..options.rollout import EnvironmentOptions, WorkerOptions
-from ..options.training import DemonstrationOptions, FileOptions
+from ..options.run import DemonstrationOptions, EnvironmentOptions, FileOptions, WorkerOptions
 from ..records import Array, Episode, GoalSpec, read_record
 from ..records.exploration import Exploration, Probing
 from ..replay.buffer import HindsightBuffer
