@@ -30,9 +30,14 @@ def finished(trainer, is_best=True):
     return EvaluationFinished(Evaluation(OUTCOMES), is_best, SimpleNamespace(counts=trainer.counts))
 
 
+def trainer_after(env_steps):
+    counts, settings = Counts(env_steps=env_steps, updates=1), SimpleNamespace(not_used=())
+    return SimpleNamespace(counts=counts, meter=Meter(), settings=settings, not_found=())
+
+
 def run(display, clock):
     """Show 1,000 of 2,000 steps, 4 s of learning from step 10 on, and an evaluation that takes 2 s."""
-    trainer = SimpleNamespace(counts=Counts(env_steps=10, updates=1), meter=Meter(), search=None)
+    trainer = trainer_after(10)
     shown = TrainDisplay(display, OPTIONS)
     with display:
         shown.show(trainer, JobFinished())
@@ -96,7 +101,7 @@ def test_the_time_left_has_no_condition_if_the_run_cannot_be_solved(capsys):
     clock = Clock()
     shown = TrainDisplay(Display(2000, Console(), clock, -1.0), OPTIONS.replace(solved_evaluations=0))
     for clock.now, steps in ((0.0, 10), (5.0, 1005)):
-        shown.show(SimpleNamespace(counts=Counts(env_steps=steps, updates=1), meter=Meter(), search=None), JobFinished())
+        shown.show(trainer_after(steps), JobFinished())
     assert capsys.readouterr().out.splitlines()[-1] == "1,005/2,000 steps  1 updates  about 5 s left at this speed"
 
 

@@ -526,7 +526,8 @@ def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is
     counts = replace(trainer.counts, due_updates=0.0)
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "success", successes(50, 0) if is_poor else successes(15, 0))
-    monkeypatch.setattr(trainer, "rebuild", lambda agent, *parts: rebuilt.append((agent, parts[-1])))
+    monkeypatch.setattr(trainer, "rebuild", lambda parts, *others: rebuilt.append((parts[0], others[-1])))
+    monkeypatch.setattr(trainer, "settings", trainer.settings)
     monkeypatch.setattr(search, "state", replace(search.state))
     changes = {"energy_cap": 0.77} if option == "replay" else {"noise": 0.07}
     monkeypatch.setattr(search, "_resolve", lambda found: Settings.from_json(trainer.settings.to_json(), **changes))
