@@ -186,3 +186,21 @@ def test_the_subgoal_is_one_hot_in_the_last_columns():
     rows = layout.assemble((3,), *(np.zeros((3, 1)) for _ in range(3)), np.full((3, 1), 9.0), subgoal=np.array([0, 1, 2]))
     assert rows.tolist() == [[0, 0, 0, 0, 9], [0, 0, 1, 0, 9], [0, 0, 0, 1, 9]]
     assert layout.size == 4
+
+
+def test_columns_with_categories_are_seen_as_numbers_one_hot_and_compared_with_the_goal():
+    seen, goal = box((2,), 0.0, 2.0, "int64"), box((1,), 0.0, 2.0, "int64")
+    layout = make_layout(seen, goal, categories=("o0-1=0..2", "g0=0..2"))
+    one = layout.assemble((), np.array([2, 1]), np.array([0]), np.array([1]))
+    assert one.tolist() == [2, 1, 1, *(0, 0, 1), *(0, 1, 0), *(0, 1, 0), *(0, 1)]
+    rows = layout.assemble((2,), np.array([[0, 3], [2, 1]]), np.zeros((2, 1)), np.array([[0], [1]]))
+    assert rows[0].tolist() == [0, 3, 0, *(1, 0, 0), *(0, 0, 0), *(1, 0, 0), *(1, 0)]  # 3 is no category
+    assert rows[1].tolist() == one.tolist()
+    assert layout.size == 14
+
+
+def test_categories_of_hidden_columns_are_hidden():
+    hidden = {"goal_features": "relative", "hidden_observation": (1,)}
+    layout = make_layout(box((2,)), box((1,)), categories=("o0-1=0..2", "g0=0..2"), **hidden)
+    assert layout.categories.texts() == ("o0=0..2", "g0=0..2")
+    assert layout.size == 1 + 1 + 1 + 3 + 3 + 1

@@ -352,7 +352,7 @@ def test_without_a_success_the_report_says_so():
             {"info_keys": ("toll",)},
         ),
         (Docking(), True, {"relabel_terminated": "success"}),
-        (PushBox(), False, {"hidden_observation": (4, 5)}),
+        (PushBox(), False, {"categories": ("o0-5=0..5", "g0-1=0..5"), "hidden_observation": (4, 5)}),
         (Distant(), False, {"dtype": "float64"}),
     ],
 )

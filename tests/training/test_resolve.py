@@ -414,3 +414,26 @@ def test_every_option_has_its_meaning_and_where_its_value_comes_from():
     assert "recipe" in explained["symmetries"]
     assert "recipe" not in explained["seed"]
     assert [explained[name]["source"] for name in ("tau", "symmetries", "capacity")] == ["given", "recipe", "default"]
+
+
+CELLS = spaces.Box(0, 5, (2,), np.int64)
+GRID = GoalSpec.from_spaces(spaces.Dict(observation=CELLS, achieved_goal=CELLS, desired_goal=CELLS), spaces.Discrete(4), 40)
+
+
+def test_whole_numbers_are_categories_unless_there_is_no_structure():
+    settings = resolve_settings(load_recipe("default"), GRID, None, {})
+    assert (settings.variant, settings.agent_options.categories) == ("inferred", ("o0-1=0..5", "g0-1=0..5"))
+    assert str(settings.replay.relabel) == "future=0.4,random=0.4"
+    plain = resolve_settings(load_recipe("default"), GRID, None, {"structure": "none"})
+    assert (plain.variant, plain.agent_options.categories, plain.source("relabel")) == ("none", (), "default")
+
+
+def test_categories_that_the_steps_show_count_unless_there_is_no_structure():
+    seen = (Choice("categories", ("o0=0..3", "g0=0..3"), "whole numbers"),)
+    settings = resolve_settings(load_recipe("default"), DISCRETE, None, {}, checked=seen)
+    assert (settings.variant, settings.agent_options.categories) == ("inferred", seen[0].value)
+    assert settings.reasons["categories"] == "whole numbers"
+    plain = resolve_settings(load_recipe("default"), DISCRETE, None, {"structure": "none"}, checked=seen)
+    assert plain.agent_options.categories == ()
+    own = resolve_settings(load_recipe("default"), DISCRETE, None, {"categories": ["o1=0..3"]}, checked=seen)
+    assert own.agent_options.categories == ("o1=0..3",)

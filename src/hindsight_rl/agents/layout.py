@@ -17,14 +17,13 @@ import numpy.typing as npt
 from ..errors import GoalEnvError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
 from ..options.agent import InputOptions
 from ..records import OBSERVATION_KEYS, ArraySpec, GoalSpec
+from ..task_structure.categories import LARGEST_DISCRETE, Categories, one_hot_inputs
 from .forward import ImageEncoding
 
 Array = npt.NDArray[Any]
 Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement"]
 Source = Literal["observation", "goal"]
 Columns = tuple[int, ...]
-
-LARGEST_DISCRETE = 4096  # values of a Discrete space: each one is a column
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class Layout:
             raise OptionError("goal_features is 'agreement', but the goals have no bounds. Use 'relative'.")
         _check_hidden("observation", self.options.hidden_observation, self.observation)
         _check_hidden("goal", self.options.hidden_goal, self.goal)
-        _ = self.differences  # raises if they are wrong
+        _ = self.differences, self.categories  # raise if they are wrong
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -98,6 +97,9 @@ class Layout:
             Block("difference", "goal", self.goal.size if self.options.goal_features == "relative" else 0),
             Block("agreement", "goal", agreement),
             Block("difference", "observation", len(self.differences[0]), self.differences[0]),
+            Block("one_hot", "observation", len(self._one_hot_observation[0])),
+            Block("one_hot", "goal", len(self._one_hot_goal[0])),
+            Block("one_hot", "goal", len(self.categories.pairs)),
             Block("one_hot", "observation", self.n_subgoals),
         )
         return tuple(block for block in blocks if block.size)
@@ -114,6 +116,20 @@ class Layout:
                 f"of the observation, below {self.observation.size}."
             )
         return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
+
+    @cached_property
+    def categories(self) -> Categories:
+        """Return the columns with categories that the networks see."""
+        declared = Categories.parse(self.options.categories, self.observation, self.goal)
+        return declared.without(self._hidden["observation"], self._hidden["goal"])
+
+    @cached_property
+    def _one_hot_observation(self) -> tuple[Columns, Array]:
+        return one_hot_inputs(self.categories.observation)
+
+    @cached_property
+    def _one_hot_goal(self) -> tuple[Columns, Array]:
+        return one_hot_inputs(self.categories.goal)
 
     @cached_property
     def visible(self) -> dict[str, Array | None]:
@@ -184,9 +200,22 @@ class Layout:
         if self.options.column_differences:
             first, second = (xp.asarray(xp.take(observation, at, -1), xp.float32) for at in self.differences)
             columns.append(first - second)
+        if self.options.categories:
+            columns += self._category_inputs(observation, desired, xp)
         if self.n_subgoals:
             columns.append(self._is_subgoal(leading, subgoal, xp))
         return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
+
+    def _category_inputs(self, observation: Any, desired: Any, xp: Any) -> list[Any]:
+        """Return the columns with categories one-hot, and which of them equal a dimension of the goal."""
+        found = []
+        for values, (columns, categories) in ((observation, self._one_hot_observation), (desired, self._one_hot_goal)):
+            if columns:
+                found.append(xp.take(values, columns, -1) == xp.asarray(categories))
+        if self.categories.pairs:
+            seen, wanted = zip(*self.categories.pairs, strict=True)
+            found.append(xp.take(observation, seen, -1) == xp.take(desired, wanted, -1))
+        return found
 
     def _is_subgoal(self, leading: Columns, subgoal: Any, xp: Any) -> Any:
         """Return the subgoals one-hot, (*leading, n_subgoals); zeros for the task's goal."""

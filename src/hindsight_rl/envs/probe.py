@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
 from ..records.statistics import LARGEST_GOAL
+from ..task_structure.categories import Categories
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .random_play import Environment, RandomEpisode, play, play_actions, random_actions
 
@@ -292,6 +293,14 @@ class Probe:
         return columns if len(part.shape) == 1 and part.dtype.startswith("float") and len(columns) < part.size else ()
 
     @property
+    def categories(self) -> tuple[str, ...]:
+        """The columns with categories, as texts, if some are not declared by the spaces; none otherwise."""
+        rows = {key: np.concatenate([each.observations[key] for each in self.episodes]) for key in OBSERVATION_KEYS}
+        goals = np.concatenate([rows["achieved_goal"], rows["desired_goal"]])
+        declared, seen = Categories.of_spaces(self.spec), Categories.of_steps(self.spec, rows["observation"], goals)
+        return () if seen == declared else seen.texts()
+
+    @property
     def resets_are_exact(self) -> bool:
         """Whether the replay equals the first episode, bit by bit."""
         return self.random[0].to_bytes()[: len(self.replay) + 1] == self.replay.to_bytes()
@@ -320,6 +329,8 @@ class Probe:
             yield Choice("extra_reward", True, f"in {n_steps} steps the reward has a part that compute_reward leaves out")
         if keys := tuple(self.info_keys):
             yield Choice("info_keys", keys, "the functions of the environment read these entries of info")
+        if texts := self.categories:
+            yield Choice("categories", texts, f"they hold whole numbers in {len(self.rewards)} steps, as the goals do")
         if columns := self.hideable_columns:
             why = "these columns change with the desired goal, and relabelling keeps them"
             yield Choice("hidden_observation", columns, why)

@@ -14,7 +14,8 @@ from .run import RolloutOptions, TrainingOptions
 
 _PARTS = ("agent", "hindsight", "collecting", "training")  # of Settings.records(), in their order
 MOST_NAMED = 20  # unknown options for which similar names are looked for
-STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences")  # options that say it
+# options that say it:
+STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences", "categories")
 
 
 class Choice(NamedTuple):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import numpy as np
+from collections.abc import Iterator, Sequence
 
 from ..options import Choice
 from ..records import ArraySpec, GoalSpec
+from ..task_structure.categories import is_choice
 
 SMALL, MEDIUM = 20, 100  # largest number of inputs and outputs for 4 updates per step, and for networks of 2x128
 MOST_DISCRETE_UPDATES = 2  # per step, for Discrete actions: with 4, a 6x6 push-the-box grid is learned more slowly
@@ -26,6 +25,7 @@ FITTED = (
     *FITTED_DISCRETE,
 )
 EVALUATE_AFTER = 50  # episodes
+OTHER_GOALS = "future=0.4,random=0.4"  # goals of which there are few: those of other episodes are as useful as its own
 FEWEST_STEPS, MOST_STEPS = 250, 5_000  # between evaluations
 LARGEST_DISCOUNT = 0.99  # beyond it, values are too large to be learned from few samples
 
@@ -34,6 +34,14 @@ def fit(spec: GoalSpec) -> tuple[Choice, ...]:
     """Return the options chosen for a task."""
     choices = (_discount(spec), *_networks(spec), _random_steps(spec), _eval_every(spec), *_goal_features(spec.goal))
     return (*choices, *_discrete(spec)) if spec.action.n_values else choices
+
+
+def fit_discrete(spec: GoalSpec, categories: Sequence[str]) -> Iterator[Choice]:
+    """Yield the options chosen for a grid or a puzzle. categories: its columns with categories, as texts."""
+    if categories:
+        yield Choice("categories", tuple(categories), "these columns hold whole numbers of small range")
+    if is_choice(spec.goal) or any(text.startswith("g") for text in categories):
+        yield Choice("relabel", OTHER_GOALS, "goals are categories, bits or indices")
 
 
 def _discount(spec: GoalSpec) -> Choice:
@@ -82,7 +90,7 @@ def _goal_features(goal: ArraySpec) -> Iterator[Choice]:
     """Yield how goals are compared: vectors by their difference, bits and indices by equality, images not at all."""
     if goal.dtype.startswith("float"):
         yield Choice("goal_features", "relative", "goals are vectors")
-    elif goal.n_values is not None or (goal.is_bounded and np.ptp(goal.bounds(), axis=0).max() == 1):
+    elif is_choice(goal):
         yield Choice("goal_features", "agreement", "goals are bits or indices")
 
 

@@ -34,9 +34,10 @@ from ..options import (
     run_options,
 )
 from ..recipes import Recipe
-from ..recipes.fit import fit
+from ..recipes.fit import fit, fit_discrete
 from ..records import GoalSpec
 from ..structure import is_flat
+from ..task_structure.categories import Categories, is_choice
 from ..task_structure.subgoals import Subgoals
 from ..task_structure.symmetries import SymmetryGroup
 
@@ -101,12 +102,15 @@ def resolve_settings(
     known = run_options(agent)
     refuse_unknown(given, [*known, *ARGUMENTS], f"agent {agent!r}")
     _check_names(recipe)
-    structure = _structure(recipe, agent, given, spec)
+    checks = () if recipe.complete else tuple(checked)
+    categories = _categories(spec, checks)
+    structure = _structure(recipe, agent, given, spec, bool(categories))
     tuned = _tuned(recipe, agent, structure)
     above = {**tuned, **given}
-    checks = () if recipe.complete else tuple(checked)
+    if structure != "inferred":
+        checks = tuple(choice for choice in checks if choice.option != "categories")
     observed = (*checks, *(() if found is None or recipe.complete else found.choices()))
-    fitted = tuple(_fitted(recipe, spec, given))
+    fitted = tuple(_fitted(recipe, spec, given, above.get("categories", categories), structure == "inferred"))
     chosen, dropped = _usable([choice for choice in (*fitted, *observed) if choice.option in known], above, spec)
     _hide_goals(chosen, latest(checks))
     values = recipe.general_options(agent) | {name: choice.value for name, choice in chosen.items()} | tuned
@@ -132,11 +136,21 @@ def with_checked(options: ReplayOptions, checked: Iterable[Choice], excluded: It
     return options.replace(**{choice.option: choice.value for choice in checked if choice.option in is_open})
 
 
-def _structure(recipe: Recipe, agent: str, given: Mapping[str, Any], spec: GoalSpec | None) -> StructureSource:
+def _categories(spec: GoalSpec | None, checks: Iterable[Choice]) -> tuple[str, ...]:
+    """Return the columns with categories: those that the check saw, else those that the spaces declare."""
+    seen = latest(checks).get("categories")
+    if seen is not None or spec is None:
+        return seen.value if seen else ()
+    return Categories.of_spaces(spec).texts()
+
+
+def _structure(
+    recipe: Recipe, agent: str, given: Mapping[str, Any], spec: GoalSpec | None, has_categories: bool
+) -> StructureSource:
     """Return where the structure of the task comes from: the user says it, else the recipe.
 
     If neither does, it is declared if options declare some, and there is none otherwise. The same holds for the default
-    recipe and images, bits and indices, from which nothing is inferred.
+    recipe and images, from which nothing is inferred.
     Raises OptionError if what the user or a tuned recipe says does not fit the options or the task.
     """
     own = recipe.options_for(agent)
@@ -144,7 +158,7 @@ def _structure(recipe: Recipe, agent: str, given: Mapping[str, Any], spec: GoalS
     said: StructureSource | None = given.get("structure") or own.get("structure")
     is_users = bool(given.get("structure"))
     if said == "inferred":
-        if spec is None or is_flat(spec):
+        if spec is None or is_flat(spec) or is_choice(spec.goal) or has_categories:
             _refuse_complete(recipe, is_users)
             return said
         if is_users or not recipe.general:
@@ -201,12 +215,18 @@ def _not_used(observed: Choices, dropped: Choices, tuned: Mapping[str, Any], giv
             yield f"{name} = {dropped[name].value}, since {dropped[name].reason}"
 
 
-def _fitted(recipe: Recipe, spec: GoalSpec | None, given: Mapping[str, Any]) -> Iterable[Choice]:
-    """Return what is chosen from the sizes of the task. given: the options of the user, whose time limit counts."""
+def _fitted(
+    recipe: Recipe, spec: GoalSpec | None, given: Mapping[str, Any], categories: Sequence[str], is_inferred: bool
+) -> Iterable[Choice]:
+    """Return what is chosen from the sizes of the task and, if structure is inferred, from its categories.
+
+    given: the options of the user, whose time limit counts.
+    """
     if spec is None or not recipe.automatic:
         return ()
     limit = given.get("max_episode_steps")
-    return fit(replace(spec, max_episode_steps=limit) if isinstance(limit, int) else spec)
+    spec = replace(spec, max_episode_steps=limit) if isinstance(limit, int) else spec
+    return (*fit(spec), *fit_discrete(spec, categories)) if is_inferred else fit(spec)
 
 
 def _check_names(recipe: Recipe) -> None:
