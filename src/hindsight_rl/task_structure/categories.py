@@ -1,4 +1,4 @@
-"""Categories: columns of observations and goals whose whole numbers name things, as a peg, a tile or a cell.
+"""Categories: columns of observations and goals whose whole numbers stand for something, as a peg, a tile or a cell.
 
 They are declared as texts. "o0-3=0..5" says that columns 0 to 3 of the observation have the values 0, 1, ..., 5, and
 "g1=-1..1" that dimension 1 of achieved and desired goals has three. The networks see such a column one-hot besides its
