@@ -38,7 +38,10 @@ def texts():
         path = ROOT / name
         for file in [path] if path.is_file() else sorted(path.rglob("*")):
             name = file.relative_to(ROOT).as_posix()
-            if file.suffix in SUFFIXES and not name.startswith(EXEMPT) and file != Path(__file__):
+            is_ours = ".egg-info" not in name and not name.startswith(
+                EXEMPT
+            )  # the list of files of an installation may be old
+            if file.suffix in SUFFIXES and is_ours and file != Path(__file__):
                 text = file.read_text()
                 yield name, text.split("## Words that this library does not use")[0] if file == GLOSSARY else text
 
