@@ -13,6 +13,7 @@ from .model import Difference, DisplacementModel, informative_steps
 from .steps import Steps
 
 MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
+EXPLAINED = 0.3  # of the variance: networks that leave more unexplained may not know yet what a column is for
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     """Find the columns without which networks predict what happens as well.
 
     With the values of a column from other steps, what happens is predicted worse if it matters, or if it says the same as
-    others. Those that add least are left out together, as many as make no difference for networks that never see them.
+    others. Of those that add little for certain as many are left out together as make no difference for networks that
+    never see them; none if the networks explain too little of what happens.
     columns: all that may be seen. candidates: those of them that may be hidden.
     """
     picked = informative_steps(steps)
@@ -64,7 +66,8 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
     at = {column: position for position, column in enumerate(columns)}
     without = {column: model.without([at[column]]) for column in candidates}
-    order = sorted(candidates, key=lambda column: without[column].mean)
+    needless = [c for c, each in without.items() if model.unexplained <= EXPLAINED and each.is_below(MARGIN, 1)]
+    order = sorted(needless, key=lambda column: without[column].mean)
     together: dict[int, Difference] = {}  # by how many of the columns are left out
     fewest, most = 0, len(order)
     while fewest < most:
