@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FileError
+from ..errors import FileError, InputError
 from ..options import ActorCriticOptions
 from ..records import OBSERVATION_KEYS
 from ..records.exploration import Exploration
 from ..records.reward_scale import RewardScale, scale_as_array, scale_from_array
+from ..task_structure.tabular_model import NAMES, TabularModel
 from ..task_structure.waypoints import Waypoints
 from .policy import PolicyWeights
 
@@ -50,6 +51,7 @@ class Agent:
         self.policy_ema = policy_ema
         self._ema = algorithm.actor_weights().clone() if policy_ema < 1 else None
         self.waypoints = Waypoints.unknown(self.policy_spec.options.n_waypoints, self.policy_spec.task.goal.size)
+        self.model = TabularModel(*self.policy_spec.model_sizes) if self.policy_spec.plans_states else None
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Run one update and return its metrics, () tensors, which are not finite once the weights are not.
@@ -76,7 +78,9 @@ class Agent:
         return metrics
 
     def observe(self, episode: Episode) -> None:
-        """Add an episode to the statistics that normalize the inputs."""
+        """Add an episode to the statistics that normalize the inputs, and to the model of visited states."""
+        if self.model is not None:
+            self.model.add(episode, int(self.policy_spec.task.action.low[0]))
         self.algorithm.preprocessor.observe(episode)
 
     def exploration(self, is_random: bool, env_steps: int = 0) -> Exploration:
@@ -90,7 +94,8 @@ class Agent:
         exploration = Exploration(options.eps_at(env_steps), noise, samples=self.policy_spec.kind == "squashed_gaussian")
         if env_steps >= options.exploration_decay_start:
             exploration = exploration.scaled(options.exploration_decay)
-        exploring = options.exploration_episodes if options.n_waypoints and not is_random else 0.0
+        plans = options.n_waypoints > 0 or (self.model is not None and self.model.is_used)
+        exploring = options.exploration_episodes if plans and not is_random else 0.0
         return replace(
             exploration,
             is_random=is_random,
@@ -116,7 +121,13 @@ class Agent:
 
     def _copy(self, flat: Tensor) -> PolicyWeights:
         mean, scale = self.algorithm.preprocessor.normalizer.mean_and_scale()
-        return PolicyWeights(flat.cpu().numpy().copy(), mean, scale, self.waypoints.waypoints, self.waypoints.next_waypoint)
+        weights = PolicyWeights(
+            flat.cpu().numpy().copy(), mean, scale, self.waypoints.waypoints, self.waypoints.next_waypoint
+        )
+        if self.model is None or not self.model.is_used:
+            return weights
+        visited_states, transitions, _ = self.model.arrays().values()
+        return replace(weights, visited_states=visited_states, transitions=transitions)
 
     def input_statistics(self) -> dict[str, float]:
         """Return running mean and standard deviation, averaged over observation (`stats_o`) and goal (`stats_g`)."""
@@ -135,11 +146,14 @@ class Agent:
             "n_updates": np.array(self.n_updates, np.int64),
             "reward_scale": scale_as_array(self.reward_scale),
             **self._waypoint_state(),
+            **({} if self.model is None else self.model.arrays()),
         }
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Restore a `state_dict`. Raises FileError if it does not fit; nothing is changed then."""
-        _check_state(state, self.state_dict())
+        model = self._restored_model(state)
+        sized = {name: array for name, array in self.state_dict().items() if name not in NAMES}
+        _check_state({name: array for name, array in state.items() if model is None or name not in NAMES}, sized)
         scale = scale_from_array(state["reward_scale"])
         generator, preprocessor = self.algorithm.generator, self.algorithm.preprocessor
         try:
@@ -153,6 +167,16 @@ class Agent:
         self.n_updates, self.reward_scale = int(state["n_updates"]), scale
         if self._waypoint_state():
             self.waypoints = Waypoints(state["waypoints"], state["next_waypoint"])
+        self.model = model
+
+    def _restored_model(self, state: Mapping[str, Array]) -> TabularModel | None:
+        if self.model is None:
+            return None
+        try:
+            states, transitions, counts = (state[name] for name in NAMES)
+            return TabularModel.restore(states, transitions, self.policy_spec.model_sizes, counts)
+        except (KeyError, InputError) as problem:
+            raise FileError(f"The visited states are missing or damaged ({problem}).") from None
 
     def _waypoint_state(self) -> dict[str, Array]:
         return asdict(self.waypoints) if self.policy_spec.options.n_waypoints else {}

@@ -14,6 +14,7 @@ from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, Ag
 from ..records import ArraySpec, GoalSpec
 from ..records.exploration import GREEDY, Exploration
 from ..task_structure.subgoals import TASK, Subgoals
+from ..task_structure.tabular_model import UNKNOWN, TabularModel, check_model
 from ..task_structure.waypoints import GOAL, Waypoints
 from .forward import ImageEncoding, convolution_views, count_weights, encode, layer_norm, layer_views
 from .layout import Layout
@@ -88,6 +89,16 @@ class PolicySpec:
         """Return the number of actions of a Discrete action space, 0 for other spaces."""
         return self.task.action.n_values or 0
 
+    @property
+    def plans_states(self) -> bool:
+        """Return whether the policy plans over visited states, once they recur."""
+        return isinstance(self.options, ChoiceOptions) and self.options.plan_states
+
+    @property
+    def model_sizes(self) -> tuple[int, int, int]:
+        """Return the sizes of a `TabularModel`: columns of a state, those of the achieved goal, and actions."""
+        return self.task.observation.size + self.task.goal.size, self.task.goal.size, self.n_actions
+
     @cached_property
     def encoding(self) -> ImageEncoding | None:
         """Return the shapes of the convolutions, None without images."""
@@ -120,6 +131,8 @@ class PolicySpec:
         is_table = table.shape == (n, n) and bool(((table >= GOAL) & (table < n)).all())
         if n and (positions.shape != (n, self.task.goal.size) or not is_table):
             raise InputError(f"Expected {n} waypoints and a table of them, got {positions.shape} and {table.shape}.")
+        if self.plans_states and len(weights.visited_states):
+            check_model(weights.visited_states, weights.transitions, *self.model_sizes[::2])
 
 
 def _require_vector(name: str, array: Array, size: int) -> None:
@@ -151,6 +164,7 @@ class PolicyWeights:
     flat: (n_weights,), read by `convolution_views` (with images) and `layer_views`.
     input_mean, input_scale: (input_size,) each; the network sees (x - mean) * scale.
     waypoints, next_waypoint: of `Waypoints`; empty without waypoints.
+    visited_states, transitions: of `TabularModel`, int32; empty while the policy does not plan over visited states.
     """
 
     flat: Array
@@ -158,6 +172,8 @@ class PolicyWeights:
     input_scale: Array
     waypoints: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     next_waypoint: Array = field(default_factory=lambda: np.zeros((0, 0), np.int16))
+    visited_states: Array = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    transitions: Array = field(default_factory=lambda: np.zeros((0, 4), np.int32))
 
     def __repr__(self) -> str:
         return f"PolicyWeights({self.flat.size:,} weights, {self.input_mean.size} inputs)"
@@ -172,11 +188,15 @@ class Policy:
         self._size, self._dtype = spec.task.action.size, np.dtype(spec.task.action.dtype)
         self._layers: list[tuple[Array, Array]] = []
         self._encoding = spec.encoding
+        self.model: TabularModel | None = None  # while states recur
 
     def load(self, weights: PolicyWeights) -> None:
         """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
         self.spec.check(weights)
         self._waypoints = Waypoints(weights.waypoints, weights.next_waypoint) if self.spec.options.n_waypoints else None
+        plans = self.spec.plans_states and len(weights.visited_states) > 0
+        states, transitions = weights.visited_states, weights.transitions
+        self.model = TabularModel.restore(states, transitions, self.spec.model_sizes) if plans else None
         n_layer_weights = count_weights(self.spec.layer_sizes)
         views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
         self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
@@ -226,12 +246,12 @@ class Policy:
         Raises InputError for a "deterministic" policy.
         """
         leading = self._leading(observation)
-        outputs = self._outputs(leading, (observation, achieved_goal, desired_goal))
+        observed = observation, achieved_goal, desired_goal
         if self.spec.kind == "squashed_gaussian":
-            return self._mean_and_std(outputs)
+            return self._mean_and_std(self._outputs(leading, observed))
         if self.spec.kind == "deterministic":
             raise InputError("A deterministic policy has no distribution. Use `act` or `predict`.")
-        greedy = (outputs.argmax(-1)[..., None] == np.arange(self.spec.n_actions)).astype(np.float64)
+        greedy = (self._best_action(leading, observed)[..., None] == np.arange(self.spec.n_actions)).astype(np.float64)
         eps = 0.0 if exploration is None else 1.0 if exploration.is_random else exploration.random_eps
         return np.asarray((1.0 - eps) * greedy + eps / self.spec.n_actions)
 
@@ -276,11 +296,22 @@ class Policy:
         """Return the index of the action, counted from 0, (*leading,)."""
         if exploration.is_random:
             return np.asarray(rng.integers(self.spec.n_actions, size=leading))
-        index = np.asarray(self._outputs(leading, observed).argmax(-1))
+        index = self._best_action(leading, observed)
         if exploration.random_eps > 0:
             is_random = rng.random(leading) < exploration.random_eps
             index = np.where(is_random, rng.integers(self.spec.n_actions, size=leading), index)
         return index
+
+    def _best_action(self, leading: tuple[int, ...], observed: Observed) -> Array:
+        """Return the index of the best action, (*leading,): where known paths lead to the goal, that of the plan."""
+        best = np.asarray(self._outputs(leading, observed).argmax(-1))
+        if self.model is None:
+            return best
+        discount = self.spec.options.discount
+        rows = zip(*observed, strict=True) if leading else [observed]
+        planned = np.array([self.model.known_action(seen, achieved, goal, discount) for seen, achieved, goal in rows])
+        planned = planned.reshape(leading)
+        return np.where(planned == UNKNOWN, best, planned)
 
     def _continuous_action(self, leading: tuple[int, ...], observed: Observed, exploration: Exploration, rng: Any) -> Array:
         """Return the action in [-1, 1], (*leading, action size)."""

@@ -137,7 +137,15 @@ def export(arguments: Namespace) -> None:
 
 
 def _module_and_example(saved: SavedModel) -> tuple[ExportedPolicy, tuple[Tensor, ...]]:
-    """Return the policy and three rows of inputs: torch would take a single row for a constant."""
+    """Return the policy and three rows of inputs: torch would take a single row for a constant.
+
+    Raises OptionError if the policy plans over visited states: where they recur, the networks alone act worse.
+    """
+    if len(saved.weights.visited_states):
+        raise OptionError(
+            "This policy plans over the states that it has visited, but an exported file holds networks alone. Train one "
+            "with --no-plan-states, or act with HER.load(path).predict."
+        )
     arrays = (saved.spec.observation, saved.spec.goal, saved.spec.goal)
     example = tuple(torch.zeros(3, *array.shape) + float(array.low[0] if array.n_values else 0) for array in arrays)
     return ExportedPolicy(saved.policy, saved.weights).eval(), example

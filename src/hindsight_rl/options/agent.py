@@ -98,7 +98,8 @@ class WaypointOptions(OptionRecord, title="Waypoints"):
         description="visited positions among which the path to a far goal is planned; 0: no path is planned",
     )
     exploration_episodes: Fraction = Field(
-        0.5, description="with n_waypoints: fraction of training episodes that explore rarely visited states from the start"
+        0.5,
+        description="with n_waypoints or plan_states: fraction of training episodes that explore rarely visited states",
     )
 
 
@@ -113,6 +114,11 @@ class AgentOptions(WaypointOptions, InputOptions, ExplorationOptions, UpdateOpti
 class ChoiceOptions(AgentOptions, title="Discrete actions"):
     """Options of the agents for discrete actions."""
 
+    plan_states: bool = Field(
+        False,
+        description="act by value iteration over the visited states where they lead to the goal, and explore what was not "
+        "tried; from when at least half of the steps lead to states of earlier episodes",
+    )
     random_eps: Fraction = 0.1
     initial_eps: Fraction = Field(1.0, description="random_eps at the first step; it decreases linearly")
     eps_steps: Steps = Field(0, description="environment steps until random_eps is reached; 0: from the start")

@@ -19,7 +19,7 @@ from ..records import OBSERVATION_KEYS, Array, Episode
 from ..records.exploration import Exploration
 from ..seeds import TRAINING, environment_seed, exploration_rng
 from ..task_structure.waypoints import Waypoints
-from .plans import ExploringActor, ProbingActor
+from .plans import ExploringActor, OptimisticActor, ProbingActor
 
 Observation = Mapping[str, Array]
 
@@ -172,10 +172,9 @@ class Collector:
             is_unguided = is_unguided and not is_guided
         act = _actor(self.policy, exploration, rng)
         if exploration is not None and exploration.exploration_episodes > 0:
-            waypoints = Waypoints(job.weights.waypoints, job.weights.next_waypoint)
             explores = bool(rng.random() < exploration.exploration_episodes)
             is_unguided = is_unguided and not explores
-            act = ExploringActor(act, waypoints, rng, explores)
+            act = self._exploring(act, job.weights, rng, explores)
         episode = play_episode(
             environment,
             _calling(act, self._on_step),
@@ -186,6 +185,15 @@ class Collector:
             None if exploration is None else exploration.workspace,
         )
         return replace(episode, is_unguided=is_unguided)
+
+    def _exploring(
+        self, act: Callable[[Observation], Array], weights: PolicyWeights, rng: np.random.Generator, explores: bool
+    ) -> Callable[[Observation], Array]:
+        """Return an actor that explores, by the plan that the policy has, or one that may begin to where it gets stuck."""
+        model, spec = self.policy.model, self.policy.spec
+        if model is None:
+            return ExploringActor(act, Waypoints(weights.waypoints, weights.next_waypoint), rng, explores)
+        return OptimisticActor(model, spec.options.discount, spec.task.action, rng) if explores else act
 
     def _limit(self, exploration: Exploration | None) -> int | None:
         limits = self.setup.max_episode_steps, None if exploration is None else exploration.episode_steps

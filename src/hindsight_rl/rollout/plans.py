@@ -1,4 +1,4 @@
-"""Actors that explore by a plan: one seeks contact with objects, one seeks rarely visited states."""
+"""Actors that explore by a plan: one seeks contact with objects, two seek what is rarely visited."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from ..records import Array, ArraySpec
 from ..records.exploration import Probing
 from ..task_structure.affine import AffineColumns
+from ..task_structure.tabular_model import TabularModel
 from ..task_structure.waypoints import Waypoints
 
 NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range
@@ -20,6 +21,8 @@ BEYOND = 3.0  # distances between neighbouring waypoints: largest offset of a so
 STILL = 30  # steps near one waypoint: the sought position is reached, or the path to it is closed
 FIRST = 2.0  # exponent: a third of the sought positions is among the first tenth in their order
 CUT_OFF = 0.5  # fraction of the sought positions that no known path leads to, if there are such positions
+
+RANDOM = 0.1  # probability of a random action of an episode that explores by a plan over visited states
 
 
 class ProbingActor:
@@ -101,3 +104,25 @@ class ExploringActor:
     def _one_of(self, positions: Array) -> Array:
         """Return one of these positions, (g,), the first ones more often."""
         return np.asarray(positions[int(self._rng.random() ** FIRST * len(positions))])
+
+
+class OptimisticActor:
+    """Act by value iteration over the visited states, as if an action that was never tried met the goal.
+
+    So an episode goes where the known paths to its goal are long, and tries there what it does not know. In a state that
+    was never visited it acts at random.
+    """
+
+    def __init__(self, model: TabularModel, discount: float, action: ArraySpec, rng: np.random.Generator) -> None:
+        self._model, self._discount, self._rng = model, discount, rng
+        self._first_action, self._dtype = int(action.low[0]), np.dtype(action.dtype)
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        """Return the action for one observation."""
+        state = self._model.find(observation["observation"], observation["achieved_goal"])
+        if state is None or self._rng.random() < RANDOM:
+            action = self._rng.integers(self._model.n_actions)
+        else:
+            values = self._model.action_values(observation["desired_goal"], self._discount, is_optimistic=True)[state]
+            action = self._rng.choice(np.flatnonzero(values == values.max()))
+        return np.asarray(action + self._first_action).astype(self._dtype)[()]
