@@ -334,3 +334,22 @@ def test_a_guided_episode_is_guided_in_a_fraction_of_its_steps():
 def test_an_unguided_episode_has_half_the_noise():
     alone = Exploration(random_eps=0.3, noise=0.2, guided_episodes=0.8, guided_fraction=0.5).unguided()
     assert (alone.random_eps, alone.noise, alone.guided_fraction) == (0.15, 0.1, 0.0)
+
+
+def test_a_known_path_to_the_goal_counts_more_than_the_network():
+    cell = ArraySpec((1,), "int64", (0.0,), (3.0,))
+    spec = make_spec("discrete", cell, cell, choice(4, 3), plan_states=True)
+    states = np.array([[0, 0], [1, 1], [2, 2]], np.int32)
+    transitions = np.array([[0, 0, 0, 1], [0, 1, 1, 1], [1, 2, 2, 1]], np.int32)
+    last_layer = np.zeros(3 * 2 + 3)
+    last_layer[-3] = 1.0  # the network always prefers action 4
+    flat = np.concatenate([np.zeros(spec.n_weights - 9), last_layer]).astype(np.float32)
+    size = np.zeros(spec.layout.size, np.float32)
+    policy = Policy(spec)
+    policy.load(PolicyWeights(flat, size, size + 1, visited_states=states, transitions=transitions))
+    cells, goals = np.array([[0], [1], [2], [3]]), np.full((4, 1), 2)
+    assert policy.act(cells, cells, goals).tolist() == [5, 6, 4, 4]
+    assert [policy.act(c, c, g) for c, g in zip(cells, goals, strict=True)] == [5, 6, 4, 4]
+    assert policy.distribution(cells[0], cells[0], goals[0]).tolist() == [0, 1, 0]
+    with pytest.raises(InputError):
+        policy.load(PolicyWeights(flat, size, size + 1, visited_states=states[:2], transitions=transitions))

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from hindsight_rl.rollout.plans import BEYOND, STILL, ExploringActor
+from hindsight_rl.records import ArraySpec, Episode
+from hindsight_rl.rollout.plans import BEYOND, STILL, ExploringActor, OptimisticActor
+from hindsight_rl.task_structure.tabular_model import TabularModel
 from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
 
 PLACES = np.array([[0.0], [1.0], [10.0]], np.float32)
@@ -56,3 +58,19 @@ def test_an_episode_that_gets_stuck_explores():
     assert not actor.explores
     assert [actor(stuck)[0] == 9.0 for _ in range(STILL + 1)] == [True] * (STILL - 1) + [False] * 2
     assert actor.explores
+
+
+def test_an_episode_that_plans_over_states_tries_what_was_never_tried_where_it_is_better():
+    cells = np.array([[0], [1], [2]])
+    model = TabularModel(2, 1, 2)
+    model.add(Episode(cells, cells, cells, action=np.array([3, 3]), reward=np.full(2, -1.0)), first_action=3)
+    action = ArraySpec((), "int64", (3.0,), (4.0,), 2)
+    actor = OptimisticActor(model, 0.98, action, np.random.default_rng(0))
+
+    def share_of_untried(cell, goal):
+        observation = {"observation": np.array([cell]), "achieved_goal": np.array([cell]), "desired_goal": np.array([goal])}
+        return np.mean([actor(observation) == 4 for _ in range(1_000)])
+
+    assert share_of_untried(0, 2) > 0.9  # the goal is two steps away, and the other action might meet it
+    assert 0.4 < share_of_untried(1, 2) < 0.6  # both meet it
+    assert 0.4 < share_of_untried(7, 2) < 0.6  # an unknown state

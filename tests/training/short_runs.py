@@ -5,6 +5,7 @@ from hindsight_rl import HER, PointReach
 SMALL = {"hidden": (8,), "batch_size": 16, "updates_per_step": 1.0, "random_steps": 20, "solved_evaluations": 0}
 OPTIONS = SMALL | {"eval_every": 0}
 SUBGOALS = {"subgoals": ("near achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.5",)}  # any two columns will do
+CHOICES = {"symmetries": (), "structure": "none", "goal_features": "agreement"}  # a task of bits has no mirrors
 
 
 def short():

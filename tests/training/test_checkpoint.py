@@ -1,6 +1,7 @@
 import pytest
-from short_runs import SUBGOALS, her, same_bytes
+from short_runs import CHOICES, SUBGOALS, her, same_bytes
 
+from hindsight_rl import BitFlipping
 from hindsight_rl.errors import FileError
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 
@@ -22,6 +23,17 @@ def test_a_restored_trainer_goes_on_to_the_same_bytes_with_jobs_in_flight(option
         arrays, data = trainer_state(rest.learn(60).trainer)
     assert same_bytes(arrays, expected)
     assert without_seconds(data) == without_seconds(expected_data)
+
+
+def test_a_restored_trainer_plans_over_the_same_states():
+    options = {"policy_lag": 2, "agent": "dqn", "plan_states": True, "env": lambda: BitFlipping(3), **CHOICES}
+    with her(**options) as whole, her(**options) as half, her(**options) as rest:
+        expected, _ = trainer_state(whole.learn(200).trainer)
+        restore_trainer(rest.trainer, *trainer_state(half.learn(100).trainer))
+        arrays, _ = trainer_state(rest.learn(200 - half.num_timesteps).trainer)
+    assert whole.agent.model.is_used
+    assert len(arrays["job/0/visited_states"]) == 8
+    assert same_bytes(arrays, expected)
 
 
 def test_a_restored_trainer_relabels_as_at_the_checkpoint():

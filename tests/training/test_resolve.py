@@ -424,8 +424,12 @@ def test_whole_numbers_are_categories_unless_there_is_no_structure():
     settings = resolve_settings(load_recipe("default"), GRID, None, {})
     assert (settings.variant, settings.agent_options.categories) == ("inferred", ("o0-1=0..5", "g0-1=0..5"))
     assert str(settings.replay.relabel) == "future=0.4,random=0.4"
+    assert settings.agent_options.plan_states
+    assert "may recur" in settings.reasons["plan_states"]
+    assert not resolve_settings(load_recipe("default"), GRID, None, {"plan_states": False}).agent_options.plan_states
     plain = resolve_settings(load_recipe("default"), GRID, None, {"structure": "none"})
     assert (plain.variant, plain.agent_options.categories, plain.source("relabel")) == ("none", (), "default")
+    assert not plain.agent_options.plan_states
 
 
 def test_categories_that_the_steps_show_count_unless_there_is_no_structure():

@@ -4,9 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from short_runs import her, same_bytes, short
+from short_runs import CHOICES, her, same_bytes, short
 
-from hindsight_rl import HER
+from hindsight_rl import HER, BitFlipping
+from hindsight_rl.commands.export import export_torchscript
 from hindsight_rl.errors import FileError, OptionError
 from hindsight_rl.storage import load_arrays, save_arrays
 from hindsight_rl.training.run_folder import RunFolder
@@ -135,3 +136,17 @@ def test_a_run_with_a_function_as_strategy_resumes_with_the_function(tmp_path, s
         folder.resume(other.trainer)
         assert same_bytes(other.agent.state_dict(), state)
         other.trainer.learn_from_next_job()
+
+
+def test_a_saved_policy_plans_over_the_states_that_it_has_visited(tmp_path):
+    with her(lambda: BitFlipping(3), agent="dqn", plan_states=True, **CHOICES) as model:
+        model.learn(200).save(tmp_path / "policy")
+        rows = np.array([[i >> k & 1 for k in range(3)] for i in range(8)])
+        observations = {"observation": rows, "achieved_goal": rows, "desired_goal": rows[::-1]}
+        expected, _ = model.predict(observations)
+        loaded = HER.load(tmp_path / "policy")
+        assert loaded.policy.model is not None
+        np.testing.assert_array_equal(loaded.predict(observations)[0], expected)
+        assert same_bytes(loaded.agent.state_dict(), model.agent.state_dict())
+        with pytest.raises(OptionError, match="no-plan-states"):
+            export_torchscript(SavedModel.read(tmp_path / "policy"), tmp_path / "policy.pt")

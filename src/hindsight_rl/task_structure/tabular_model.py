@@ -147,7 +147,7 @@ class TabularModel:
             return UNKNOWN
         values = self.action_values(goal, discount, is_optimistic=False)[state]
         best = int(values.argmax())
-        return best if values[best] > -1 / (1 - discount) + CONVERGED else UNKNOWN
+        return best if values[best] > -1 / (1 - discount) else UNKNOWN
 
     def action_values(self, goal: Array, discount: float, is_optimistic: bool) -> Array:
         """Return the expected return of each action in each state, (N, n_actions), if the best actions follow.
@@ -168,17 +168,20 @@ class TabularModel:
         pair = state * self.n_actions + action
         total = np.bincount(pair, count, size)
         probability, was_tried = count / total[pair], total > 0
-        achieved = self._states[:n_states, -self._n_goal_columns :]
-        reward = (achieved == goal).all(1)[following] - 1.0
-        untried = 0.0 if is_optimistic else -1 / (1 - discount)
-        values = np.full(size, untried)
+        meets = (self._states[:n_states, -self._n_goal_columns :] == goal).all(1)
+        untried = np.zeros(size)
+        if not is_optimistic:  # where an episode ended with a success, no action was tried
+            ended = meets & ~was_tried.reshape(n_states, -1).any(1)
+            untried[~ended.repeat(self.n_actions)] = -1 / (1 - discount)
+        reward, values, failure = meets[following] - 1.0, np.where(was_tried, 0.0, untried), 0.0
         for _ in range(round(HORIZONS / (1 - discount))):
             best = values.reshape(n_states, -1).max(1)
             new = np.bincount(pair, probability * (reward + discount * best[following]), size)
-            new[~was_tried] = untried
-            change, values = np.abs(new - values).max(initial=0), new
+            new = np.where(was_tried, new, untried)
+            change, values, failure = np.abs(new - values).max(initial=0), new, discount * failure - 1.0
             if change < CONVERGED:
                 break
+        values[values < failure + CONVERGED] = -1 / (1 - discount)  # as if no path leads to the goal: none of this length
         return values.reshape(n_states, self.n_actions)
 
 

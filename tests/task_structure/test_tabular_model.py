@@ -1,0 +1,100 @@
+"""Visited states: a corridor of 4 cells, where a step to the right succeeds in 3 of 4 cases. Action 0 is never tried."""
+
+import numpy as np
+import pytest
+
+from hindsight_rl.errors import InputError
+from hindsight_rl.records import Episode
+from hindsight_rl.task_structure.tabular_model import LEAST_STEPS, UNKNOWN, TabularModel
+
+SIZES = (2, 1, 2)  # the cell as observation and as achieved goal, and two actions
+SLOW, FAST = [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3]
+DISCOUNT = 0.999
+
+
+def episode(cells, first_action=0, dtype=np.int64):
+    cells = np.array(cells, dtype)[:, None]
+    action = np.full(len(cells) - 1, first_action + 1)
+    return Episode(cells, cells, np.full_like(cells, 3), action=action, reward=np.full(len(action), -1.0))
+
+
+def corridor(*paths):
+    model = TabularModel(*SIZES)
+    for path in paths or (SLOW, FAST, FAST):
+        model.add(episode(path, first_action=5), first_action=5)
+    return model
+
+
+def test_the_value_is_minus_the_expected_steps_to_the_goal():
+    values = corridor().action_values(np.array([3]), DISCOUNT, is_optimistic=False)
+    failed_steps = [3 * 4 / 3 - 1, 2 * 4 / 3 - 1, 4 / 3 - 1, 0]  # the step that meets the goal costs nothing
+    np.testing.assert_allclose(-values[:, 1], failed_steps, atol=0.02)
+    assert (values[:, 0] < -500).all()
+
+
+def test_an_action_that_was_never_tried_counts_as_a_success_while_exploring():
+    values = corridor().action_values(np.array([3]), DISCOUNT, is_optimistic=True)
+    assert (values[:, 0] == 0).all()
+    assert (values[:3, 1] < 0).all()
+
+
+def test_the_known_action_is_unknown_without_a_known_path():
+    model = corridor()
+    assert model.known_action([0], [0], np.array([2]), DISCOUNT) == 1
+    assert model.known_action([3], [3], np.array([2]), DISCOUNT) == UNKNOWN
+    assert model.known_action([4], [4], np.array([2]), DISCOUNT) == UNKNOWN
+    assert model.known_action([0], [0], np.array([4]), DISCOUNT) == UNKNOWN
+
+
+def test_it_is_used_once_half_of_the_steps_lead_to_states_of_earlier_episodes():
+    model = corridor(SLOW)
+    assert (model.known_fraction, model.is_used) == (0.0, False)
+    model.add(episode(FAST), 0)
+    assert (model.known_fraction, model.is_used) == (0.3, False)
+    model.add(episode(SLOW), 0)
+    assert (model.known_fraction, model.is_used) == (10 / 17, True)
+
+
+def test_it_goes_on_from_its_arrays_to_the_same_bytes():
+    model = corridor()
+    arrays = model.arrays()
+    again = TabularModel.restore(arrays["visited_states"], arrays["transitions"], SIZES, arrays["state_counts"])
+    for each in (model, again):
+        each.add(episode([0, 2, 7, 9]), 0)
+    assert {name: array.tobytes() for name, array in model.arrays().items()} == {
+        name: array.tobytes() for name, array in again.arrays().items()
+    }
+    assert again.arrays()["transitions"].tolist()[:2] == [[0, 1, 0, 1], [0, 1, 1, 3]]
+    assert again.is_used == model.is_used
+
+
+def test_numbers_that_are_not_whole_empty_it():
+    model = corridor()
+    model.add(episode([0.0, 0.5], dtype=np.float64), 0)
+    model.add(episode(FAST), 0)
+    assert model.is_given_up
+    assert not model.is_used
+    assert len(model.arrays()["visited_states"]) == len(model.arrays()["transitions"]) == 0
+
+
+def test_states_that_do_not_recur_empty_it():
+    model = corridor(range(LEAST_STEPS))
+    assert not model.is_given_up
+    model.add(episode([LEAST_STEPS, LEAST_STEPS + 1]), 0)
+    assert model.is_given_up
+
+
+@pytest.mark.parametrize(
+    ("states", "transitions"),
+    [
+        (np.zeros((2, 3), np.int32), np.zeros((0, 4), np.int32)),
+        (np.zeros((2, 2), np.int64), np.zeros((0, 4), np.int32)),
+        (np.zeros((2, 2), np.int32), np.array([[0, 0, 2, 1]], np.int32)),
+        (np.zeros((2, 2), np.int32), np.array([[0, 2, 1, 1]], np.int32)),
+        (np.zeros((2, 2), np.int32), np.array([[-1, 0, 1, 1]], np.int32)),
+        (np.zeros((2, 2), np.int32), np.array([[0, 0, 1, 0]], np.int32)),
+    ],
+)
+def test_forged_arrays_are_refused(states, transitions):
+    with pytest.raises(InputError):
+        TabularModel.restore(states, transitions, SIZES)
