@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "HER": "hindsight_rl.her",
     "AddColumns": "hindsight_rl.envs.wrappers",
+    "DiscreteActions": "hindsight_rl.envs.wrappers",
     "Batch": "hindsight_rl.records",
     "BitFlipping": "hindsight_rl.envs.small_tasks",
     "Episode": "hindsight_rl.records",

@@ -10,8 +10,9 @@ from hindsight_rl import HER, AddColumns, BitFlipping, PointReach, ReplayOptions
 from hindsight_rl.envs.check import check_goal_env
 from hindsight_rl.envs.goal_env import make_goal_env, read_spec
 from hindsight_rl.envs.goal_functions import reward_function, terminated_function
-from hindsight_rl.envs.wrappers import FlattenGoalEnv
+from hindsight_rl.envs.wrappers import DiscreteActions, FlattenGoalEnv
 from hindsight_rl.errors import GoalEnvError, OptionError
+from hindsight_rl.records import OBSERVATION_KEYS
 
 
 class Nested(Line):
@@ -264,3 +265,36 @@ def test_a_buffer_recomputes_the_rewards_of_all_samples():
 def test_an_extra_reward_contradicts_it():
     with pytest.raises(OptionError, match="`extra_reward` adds what compute_reward leaves out"):
         ReplayOptions(extra_reward=True, reward="recompute")
+
+
+class Pads(gymnasium.Env):
+    """Return the action as the observation."""
+
+    observation_space = spaces.Dict(dict.fromkeys(OBSERVATION_KEYS, spaces.Box(-9, 9, (2,), np.int64)))
+
+    def __init__(self, action_space):
+        self.action_space = action_space
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        return action, 0.0, False, False, {}
+
+
+@pytest.mark.parametrize(
+    ("space", "combinations"),
+    [
+        (spaces.MultiDiscrete([2, 3], start=[0, -1]), [[0, -1], [0, 0], [0, 1], [1, -1], [1, 0], [1, 1]]),
+        (spaces.MultiBinary(2), [[0, 0], [0, 1], [1, 0], [1, 1]]),
+        (spaces.MultiDiscrete([[2], [1]]), [[[0], [0]], [[1], [0]]]),
+    ],
+)
+def test_each_combination_of_actions_has_a_number(space, combinations):
+    env = DiscreteActions(Pads(space))
+    assert env.action_space == spaces.Discrete(len(combinations))
+    assert [env.step(action)[0].tolist() for action in range(len(combinations))] == combinations
+
+
+@pytest.mark.parametrize("space", [spaces.Discrete(3), spaces.MultiBinary(13), spaces.MultiBinary(2_000)])
+def test_other_actions_are_not_numbered(space):
+    with pytest.raises(GoalEnvError, match=r"MultiDiscrete|combinations"):
+        DiscreteActions(Pads(space))

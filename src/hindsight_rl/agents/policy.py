@@ -143,7 +143,8 @@ def _require_vector(name: str, array: Array, size: int) -> None:
 def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
     if action.n_values is None and np.dtype(action.dtype).kind != "f":
         raise GoalEnvError(
-            f"Expected float or Discrete actions, got {action.dtype}. Use a gymnasium TransformAction wrapper."
+            f"Expected float or Discrete actions, got {action.dtype}. If they are MultiDiscrete or MultiBinary, wrap the "
+            f"environment in hindsight_rl.DiscreteActions. Else use gymnasium.wrappers.TransformAction."
         )
     if (action.n_values is not None) != (kind == "discrete"):
         space = f"Discrete({action.n_values})" if action.n_values else f"a Box of shape {action.shape}"

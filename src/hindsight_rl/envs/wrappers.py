@@ -1,7 +1,8 @@
-"""Wrappers of goal environments: flat observations, further columns, recomputed rewards, counted steps."""
+"""Wrappers of goal environments: flat observations, added columns, numbered actions, recomputed rewards, counted steps."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from ..records import OBSERVATION_KEYS, Array
 from .goal_functions import CallForm, Function, GoalFunction, find_reward, own_function, sample_goals
 from .random_play import Environment, name_of, numeric_info
 
+MOST_COMBINATIONS = 4_096  # of actions, each of which is an output of the network
 PLAIN = (spaces.Box, spaces.Discrete, spaces.MultiBinary)  # spaces that need no flattening
 
 
@@ -89,6 +91,37 @@ class AddColumns(gymnasium.ObservationWrapper[Any, Any, Any]):
     def _with_columns(self, values: Array) -> Array:
         columns = [np.atleast_1d(function(values)) for function in self.functions]
         return np.concatenate([values, *columns]).astype(values.dtype)
+
+
+class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
+    """Number the combinations of MultiDiscrete or MultiBinary actions, so that DQN can choose one.
+
+    With MultiDiscrete([2, 3]), actions 0 to 5 are (0, 0), (0, 1), (0, 2), (1, 0), (1, 1) and (1, 2).
+    env: its actions have at most MOST_COMBINATIONS combinations.
+    Raises GoalEnvError for other action spaces, and for more combinations.
+    """
+
+    def __init__(self, env: Environment) -> None:
+        super().__init__(env)
+        space: Any = env.action_space
+        if not isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+            raise GoalEnvError(
+                f"DiscreteActions needs MultiDiscrete or MultiBinary actions, but {name_of(env)} has {space}."
+            )
+        is_binary = isinstance(space, spaces.MultiBinary)
+        self._sizes = np.full(space.shape, 2) if is_binary else space.nvec
+        self._start = 0 if is_binary else space.start
+        n_combinations = math.prod(self._sizes.ravel().tolist())
+        if n_combinations > MOST_COMBINATIONS:
+            raise GoalEnvError(
+                f"{name_of(env)} has more than {MOST_COMBINATIONS:,} combinations of actions: {space}. Use fewer values."
+            )
+        self.action_space = spaces.Discrete(n_combinations)
+
+    def action(self, action: Any) -> Array:
+        """Return the combination of a number."""
+        values = np.array(np.unravel_index(int(action), self._sizes.ravel())).reshape(self._sizes.shape)
+        return np.asarray((values + self._start).astype(self.env.action_space.dtype))
 
 
 class RecomputedReward(gymnasium.Wrapper[Any, Any, Any, Any]):
