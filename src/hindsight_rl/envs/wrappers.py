@@ -108,9 +108,9 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
             raise GoalEnvError(
                 f"DiscreteActions needs MultiDiscrete or MultiBinary actions, but {name_of(env)} has {space}."
             )
-        is_binary = isinstance(space, spaces.MultiBinary)
-        self._sizes = np.full(space.shape, 2) if is_binary else space.nvec
-        self._start = 0 if is_binary else space.start
+        self._sizes, self._start = np.full(space.shape or (), 2), np.zeros((), np.int64)
+        if isinstance(space, spaces.MultiDiscrete):
+            self._sizes, self._start = space.nvec, space.start
         n_combinations = math.prod(self._sizes.ravel().tolist())
         if n_combinations > MOST_COMBINATIONS:
             raise GoalEnvError(
