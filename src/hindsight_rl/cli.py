@@ -267,9 +267,10 @@ def _add_new(parser: Parser) -> None:
 
 def _add_infer(parser: Parser) -> None:
     _add_env(parser)
-    parser.number("--steps", "random steps at least", 1_000, lowest=1)
+    parser.number("--steps", "random steps at least; 0: as many as train plays", 0)
     parser.number("--seed", "seed of the steps", 0)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the result as a recipe (.toml)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the result (.html, .svg or .png)")
 
 
 def _add_record(parser: Parser) -> None:
@@ -304,7 +305,7 @@ COMMANDS = {
     "export": Command("RUN", "write a policy as ONNX or TorchScript", _add_export, "export"),
     "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, "doctor"),
     "new": Command("NAME", "write a small goal environment with its test, to start from", _add_new, "tasks"),
-    "infer": Command("ENV", "find the structure of a task in its steps, and write it as a recipe", _add_infer, "tasks"),
+    "infer": Command("ENV", "find the structure of a task in its steps, and write it as a recipe", _add_infer, "infer"),
     "record": Command("RUN", "record episodes of a policy or a function as a Minari data set", _add_record, "record"),
     "check": Command("ENV", "check that an environment follows the goal interface", _add_check, "tasks"),
 }

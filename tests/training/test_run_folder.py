@@ -144,7 +144,7 @@ def test_the_settings_are_written_with_an_explanation_of_each(model, tmp_path):
     run(model, tmp_path, 20)
     settings = json.loads((tmp_path / "settings.json").read_text())
     names = {"agent", "recipe", "variant", "options", "spec", "machine", "begun", "explained", "check", "demonstrations"}
-    assert names | {"declared", "name", "reasons", "changed", "not_found", "not_used"} == set(settings)
+    assert names | {"declared", "name", "reasons", "changed", "findings", "not_found", "not_used"} == set(settings)
     assert set(settings["explained"]) == set(settings["options"])
 
 

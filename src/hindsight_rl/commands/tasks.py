@@ -1,4 +1,4 @@
-"""Commands about a task: `check`, `new` and `infer`; and where commands find the module of an environment."""
+"""Commands about a task: `check` and `new`; and where commands find the module of an environment."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import keyword
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
 from ..envs.check import check_goal_env
-from ..errors import InputError, OptionError, RunFolderError
-from ..options import Choice
+from ..errors import OptionError, RunFolderError
 from ..recipes import choose_recipe
-from ..recipes.files import require_toml, write_recipe
-from ..training.run_state import Counts
-from .terminal import say, say_command
+from .terminal import say
 
 _TEMPLATES = resources.files(__package__) / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -75,49 +71,6 @@ def new_task(name: str, folder: Path) -> list[Path]:
         text = (_TEMPLATES / template).read_text(encoding="utf-8")
         path.write_text(text.replace("my_task", name).replace("MyTask", _class_name(name)), encoding="utf-8")
     return paths
-
-
-def infer(arguments: Namespace) -> None:
-    """Find the structure of a task in its steps, print it with its evidence, and write it as a recipe."""
-    env, output = arguments.env, arguments.output
-    if output is not None:
-        require_toml(output)  # now, not after the steps
-    find_modules_here(env)
-    choices, missing, counts = _infer_task(env, arguments.steps, arguments.seed)
-    say(f"played {counts.env_steps + counts.check_steps:,} environment steps, {counts.check_steps:,} of them by the check")
-    for choice in choices:
-        say(f"{choice.option}: {choice.value}\n    {choice.reason}")
-    for sentence in missing:
-        say(f"not found: {sentence}")
-    if output is not None:
-        save_choices(env, choices, output)
-        say(f"recipe: {output}")
-        say_command(f"train {env} --recipe {output}")
-
-
-def _infer_task(environment: str, steps: int, seed: int) -> tuple[list[Choice], Sequence[str], Counts]:
-    """Play the warm-up of a run, with `steps` random steps at least, and return what it shows, what not, and the counts.
-
-    Raises what making and playing the environment raises, and InputError for a task without flat observations.
-    """
-    from ..her import HER
-    from ..training.resolve import latest
-
-    with HER(environment, recipe="default", structure="inferred", seed=seed, random_steps=steps) as model:
-        trainer = model.trainer
-        if trainer.search is None:
-            raise InputError("Structure is inferred from flat arrays of floats: observations, goals and actions.")
-        while trainer.search.is_warm_up:
-            trainer.learn_from_next_job()
-        choices = latest(trainer.search.state.found.structure)
-        return list(choices.values()), trainer.not_found, trainer.counts
-
-
-def save_choices(environment: str, choices: list[Choice], path: Path) -> None:
-    """Write the options that were found as a recipe, each with its evidence. Raises FileError."""
-    title = f"Inferred from random and probing steps of {environment}."
-    options = {choice.option: choice.value for choice in choices}
-    write_recipe(path, title, {"automatic": True}, options, {choice.option: choice.reason for choice in choices})
 
 
 def _class_name(name: str) -> str:

@@ -73,6 +73,7 @@ class Plot:
     levels: dotted lines at a y, with a text.
     marks: vertical lines at an x, each a kind of MARKS.
     legend: names with their colours.
+    rows: points of a plot of intervals: label of the row, value on the x axis, its ends, colour, and text. x_title: of it.
     goals: data of a map (see goal_maps), empty for curves.
     subject: what is drawn, if a page has several: an environment.
     """
@@ -87,6 +88,8 @@ class Plot:
     levels: list[dict[str, Any]] = field(default_factory=list)
     marks: list[dict[str, Any]] = field(default_factory=list)
     legend: list[LegendEntry] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    x_title: str = ""
     goals: dict[str, Any] = field(default_factory=dict)
     subject: str = ""
 
@@ -139,6 +142,18 @@ class Plot:
         outline = np.concatenate((rows, rows[::-1]))
         y = np.concatenate((high[rows], low[rows[::-1]]))
         self.bands.append({"x": rounded(x[outline]), "y": rounded(y), "colour": f"{colour}@0.16"})
+
+    def row(
+        self, label: str, value: float | None, text: str, colour: str, low: float | None = None, high: float | None = None
+    ) -> None:
+        """Add a point to the row with a label, with an interval if there is one. text: shown on hovering."""
+        ends = {"low": value if low is None else low, "high": value if high is None else high}
+        self.rows.append({"label": label, "value": value, "text": text, "colour": colour} | ends)
+
+    def limit(self, x: float, entry: LegendEntry) -> None:
+        """Add a vertical line with its name."""
+        self.marks.append({"x": x, "colour": entry.colour, "dash": entry.dash})
+        self.legend.append(entry)
 
     def mark(self, x: float, kind: str) -> None:
         """Add a vertical line."""

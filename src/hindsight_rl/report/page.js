@@ -7,6 +7,7 @@
   const labelHeight = 0.1; // as a fraction of the height of a plot
   const labelWidth = 7.5; // pixels of a character of the labels at the ends of curves
   const leftMargin = 60; // about as wide as Plotly makes it for the labels of the y axis
+  const rowHeight = 20, longestLabel = 36; // pixels and characters of a row of a plot of intervals
   const tickWidth = 50; // pixels that a label of the x axis needs at least
 
   function style(name) {
@@ -139,8 +140,38 @@
     return Plotly.react(element, mapTraces(plot.goals), layout, config);
   }
 
+  // A row for each label, from the top down; the ends of an interval are drawn as error bars.
+  function drawRows(plot, element) {
+    const labels = [...new Set(plot.rows.map((row) => row.label))], layout = baseLayout(plot.x_title, "closest");
+    const tooLong = (label) => label.length > longestLabel ? label.slice(0, longestLabel) + " …" : label;
+    element.style.height = `${rowHeight * labels.length + 70}px`;
+    Object.assign(layout.yaxis, {
+      tickvals: labels.map((_, at) => at), ticktext: labels.map(tooLong), range: [labels.length - 0.4, -0.6],
+    });
+    Object.assign(layout.xaxis, { tickformat: plot.scale === "fraction" ? ".0%" : ".3~g", nticks: 7 });
+    if (plot.rows.every((row) => Number.isInteger(row.value))) {
+      layout.xaxis.dtick = Math.max(1, Math.ceil(highest(plot.rows.map((row) => row.value)) / 12));
+    }
+    layout.shapes = plot.marks.map(({ x, colour: name, dash }) => ({
+      type: "line", yref: "paper", y0: 0, y1: 1, x0: x, x1: x, line: { color: style(name), width: 1.5, dash },
+    }));
+    const traces = [...new Set(plot.rows.map((row) => row.colour))].map((name) => {
+      const rows = plot.rows.filter((row) => row.colour === name);
+      return {
+        type: "scatter", mode: "markers", marker: { color: colour(name), size: 7 }, x: rows.map((row) => row.value),
+        y: rows.map((row) => labels.indexOf(row.label)), text: rows.map((row) => row.text.replace(/(.{60}\S*) /g, "$1<br>")),
+        hovertemplate: "%{text}<extra></extra>", error_x: {
+          type: "data", symmetric: false, color: colour(name), thickness: 1.5, width: 3,
+          array: rows.map((row) => row.high - row.value), arrayminus: rows.map((row) => row.value - row.low),
+        },
+      };
+    });
+    return Plotly.react(element, traces, layout, config);
+  }
+
   function draw(plot) {
     const element = document.getElementById("plot-" + plot.key);
+    if (plot.rows.length) return drawRows(plot, element);
     return plot.goals.evaluated ? drawMap(plot, element) : drawCurves(plot, element);
   }
 

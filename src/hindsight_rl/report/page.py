@@ -14,8 +14,10 @@ from urllib.parse import quote
 import numpy as np
 from jinja2 import Template
 
+from ..records.findings import Finding
 from ..storage import json_text
 from .figures import Plot, health, learning
+from .findings import finding_plots
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_dimensions, goal_maps
 from .run import Run, readable_path
 from .verdict import Verdict, by_reason, duration, format_value, verdict, warnings_of
@@ -91,6 +93,7 @@ def run_page(run: Run, video: str = "") -> Page:
     sections = [
         Section("learning", "Did it learn?", "Drag in a plot to zoom. Double-click to zoom out.", learning(run)),
         _change_section(run),
+        findings_section(settings.findings, finding_plots(settings.findings)),
         _left_out_section(run),
         Section("video", "What does it look like?", video=video),
         _goal_section(run),
@@ -107,6 +110,21 @@ def run_page(run: Run, video: str = "") -> Page:
         _tiles(run),
         warnings_of(run),
     )
+
+
+def findings_page(environment: str, findings: Sequence[Finding], plots: Sequence[Plot]) -> Page:
+    """Return the page of what the first steps of a task show, without a run."""
+    title = f"Structure of {environment}"
+    headline = Verdict("unknown", title, "Found in the first steps, and not declared.")
+    return Page(title, "hindsight-rl infer", headline, [findings_section(findings, plots)])
+
+
+def findings_section(findings: Sequence[Finding], plots: Sequence[Plot]) -> Section:
+    """Return the plots of what the steps show, and each sentence, folded into a table."""
+    rows = [(finding.kind, f"{finding.name} {finding.verdict}", finding.reason) for finding in findings]
+    tables = [Table(("", "finding", "why"), rows)] if rows else []
+    text = "What the steps show about the task, and the figures that decide."
+    return Section("structure", "What was found about the task?", text, plots, tables=tables)
 
 
 def link(path: str | Path) -> str:

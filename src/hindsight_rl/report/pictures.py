@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ FORMATS = ("svg", "png")
 SIZE = 4.8, 3.2  # inches, without the legend
 DPI = 200  # of PNG
 LEGEND_ROW = 0.19  # inches
+WIDE, ROW, EDGES = 7.2, 0.2, 0.85  # inches, of a plot of intervals
+LONGEST_LABEL = 48  # characters
 MAX_NAME = 150  # characters of a file's name
 STYLE: Any = {  # rcParams, of which matplotlib's types list every name
     "text.parse_math": False,  # names of users may have a $
@@ -41,12 +44,18 @@ DASHES = {"solid": "-", "dash": "--", "dot": ":"}
 
 
 def write_pictures(plots: Sequence[Plot], folder: Path) -> None:
-    """Write each plot of curves as NAME.svg and NAME.png into a folder. The name is made from the subject and the title."""
+    """Write each plot of curves as NAME.svg and NAME.png into a folder, and plots of intervals together as structure.*.
+
+    NAME is made from the subject and the title.
+    """
     for plot in plots:
         if plot.curves:
             name = re.sub(r"[^\w.=]+", "-", f"{plot.subject} {plot.title.lower()}").strip("-")
             for kind, content in pictures_of(plot).items():
                 save_bytes(folder / f"{name[:MAX_NAME]}.{kind}", content)
+    if rows := [plot for plot in plots if plot.rows]:
+        for kind in FORMATS:
+            save_bytes(folder / f"structure.{kind}", picture_of_rows(rows, rows[0].subject, kind))
 
 
 def pictures_of(plot: Plot) -> dict[str, bytes]:
@@ -60,6 +69,43 @@ def pictures_of(plot: Plot) -> dict[str, bytes]:
         lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=DASHES[entry.dash]) for entry in legend]
         figure.legend(lines, [entry.name for entry in legend], loc="outside lower left", frameon=False, fontsize=8)
         return {kind: _saved(figure, kind) for kind in FORMATS}
+
+
+def picture_of_rows(plots: Sequence[Plot], title: str, kind: str) -> bytes:
+    """Return plots of intervals, one below the other, in one of FORMATS."""
+    with mpl.rc_context(STYLE):
+        heights = [ROW * len(_labels(plot)) + EDGES for plot in plots] or [EDGES]
+        figure = Figure(figsize=(WIDE, sum(heights)), dpi=DPI, layout="constrained")
+        figure.suptitle(title)
+        rows = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+        for axes, plot in zip(rows, plots, strict=False):
+            _draw_rows(axes, plot)
+        return _saved(figure, kind)
+
+
+def _labels(plot: Plot) -> list[str]:
+    return list(dict.fromkeys(row["label"] for row in plot.rows))
+
+
+def _draw_rows(axes: Axes, plot: Plot) -> None:
+    labels = _labels(plot)
+    for row in plot.rows:
+        y = labels.index(row["label"])
+        axes.plot([row["low"], row["high"]], [y, y], color=_colour(row["colour"]), lw=1.4)
+        axes.plot([row["value"]], [y], "o", color=_colour(row["colour"]), ms=4)
+    for mark in plot.marks:
+        axes.axvline(mark["x"], color=_colour(mark["colour"]), ls=DASHES[mark["dash"]], lw=1)
+    axes.set_yticks(range(len(labels)), [textwrap.shorten(label, LONGEST_LABEL, placeholder=" ...") for label in labels])
+    axes.set(ylim=(len(labels) - 0.4, -0.6), xlabel=plot.x_title)
+    axes.set_title(plot.title, loc="left", fontsize=9, fontweight="bold")
+    axes.grid(axis="y", lw=0.3)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=all(isinstance(row["value"], int) for row in plot.rows)))
+    if plot.scale == "fraction":
+        axes.xaxis.set_major_formatter(PercentFormatter(1))
+    if plot.legend:
+        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=DASHES[entry.dash]) for entry in plot.legend]
+        names = [entry.name for entry in plot.legend]
+        axes.legend(lines, names, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(names), frameon=False, fontsize=7)
 
 
 def _draw(axes: Axes, plot: Plot) -> None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, Fi
 
 from ..errors import FileError, RunFolderError
 from ..records import Array
+from ..records.findings import Finding
 from ..records.statistics import finite_points
 from ..storage import read_json, read_lines
 
@@ -75,6 +76,7 @@ class RunSettings(_Parsed):
     explained: meaning, default, source and the recipe's value of each option.
     check: problems of the environment that `hindsight-rl check` found.
     reasons: by option, why the program chose its value.
+    findings: what the steps show about the task, with figures.
     not_found, not_used: what the program did not find about the task, and what it found that contradicts other options.
     """
 
@@ -89,6 +91,7 @@ class RunSettings(_Parsed):
     begun: str = ""
     check: tuple[str, ...] = ()
     reasons: Mapping[str, str] = {}
+    findings: tuple[Finding, ...] = ()
     not_found: tuple[str, ...] = ()
     not_used: tuple[str, ...] = ()
 

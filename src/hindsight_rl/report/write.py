@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RunFolderError, needs_extra
+from ..records.findings import Finding
 from ..storage import save_bytes, write_csv
 from .comparison import comparison_page, comparison_text
-from .page import Page, link, run_page
+from .findings import finding_plots
+from .page import Page, findings_page, link, run_page
 from .run import Run, find_runs, read_run, readable_path
 from .verdict import best_evaluation, solved_at_step
 
@@ -52,6 +54,17 @@ def write_comparison(folders: Sequence[Path], target: Path | None = None, standa
     target = target or _common_folder(folders) / COMPARISON_PAGE
     page = comparison_page(runs, target.parent)
     return comparison_text(runs), _with_pictures(page, _write_page(page, target, standalone))
+
+
+def write_findings(findings: Sequence[Finding], environment: str, path: Path) -> None:
+    """Draw what the steps of a task show as one page or picture. path: ends in .html, .svg or .png."""
+    plots = finding_plots(findings)
+    if path.suffix == ".html":
+        _write_page(findings_page(environment, findings, plots), path, standalone=True)
+        return
+    from .pictures import picture_of_rows
+
+    save_bytes(path, picture_of_rows(plots, environment, path.suffix[1:]))
 
 
 def pictures_folder(page: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from .contact import Contact
 from .effort import measure_effort, split_by_scale
+from .explain import explain_findings
 from .findings import Structure
 from .infer import infer_structure, is_flat
 from .missing import explain_missing
@@ -12,6 +13,7 @@ __all__ = [
     "Contact",
     "Endings",
     "Structure",
+    "explain_findings",
     "explain_missing",
     "infer_structure",
     "is_flat",

@@ -21,6 +21,7 @@ from .steps import Steps
 from .units import Units
 
 MARGIN = 0.35  # of the held-out loss: true symmetries add up to 0.1, those with one wrong sign 0.27 to 6, for certain
+MIRRORED = ("in transformed steps", "in the steps themselves")
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
 
 
@@ -42,12 +43,25 @@ class SymmetryVerdict:
         """Whether transformed steps are predicted about as well as the steps themselves, for certain."""
         return self.loss.is_below(MARGIN, self.n_tested)
 
+    @property
+    def name(self) -> str:
+        """As "mirror of axis 0"."""
+        names = ("exchange of objects {} and {}", "mirror of axis {}", "quarter turn of axes {} and {}")
+        return names[len(self.axes)].format(*self.axes, *(k + 1 for k in self.objects))
+
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
-        names = ("exchange of objects {} and {}", "mirror of axis {}", "quarter turn of axes {} and {}")
-        name = names[len(self.axes)].format(*self.axes, *(k + 1 for k in self.objects))
-        verdict = "holds" if self.holds else "does not hold"
-        return f"{name} {verdict}: the held-out error of the next moves is {self.loss} in transformed steps"
+        return f"{self.name} {self.verdict}: {self.reason()}"
+
+    @property
+    def verdict(self) -> str:
+        """In a few words. What is uncertain is not used."""
+        refuted = "does not hold" if self.loss.is_above(MARGIN, self.n_tested) else "is uncertain, so it is not used"
+        return "holds" if self.holds else refuted
+
+    def reason(self) -> str:
+        """Return the figures that decide."""
+        return self.loss.explain(*MIRRORED, MARGIN, self.n_tested)
 
 
 class SymmetryFinder:

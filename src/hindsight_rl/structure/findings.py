@@ -123,7 +123,7 @@ class Structure:
             yield from (Choice(*option, why) for option in self._options_of_hits().items())
         missing = missing_differences(self.contact, self.differences)
         if missing:
-            yield Choice("column_differences", missing, "no columns hold these differences")
+            yield Choice("column_differences", missing, "no column holds these gaps between tool and object")
 
     def _near_misses(self) -> Iterator[Choice]:
         """Yield the options that reward near misses, if so many numbers must be right at once that few steps succeed.

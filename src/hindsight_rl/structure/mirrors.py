@@ -13,7 +13,7 @@ import numpy as np
 from ..records import Array
 from ..task_structure.symmetries import Symmetry
 from .axes import correlations
-from .axis_symmetries import MARGIN
+from .axis_symmetries import MARGIN, MIRRORED
 from .model import MOST_STEPS, Difference, DisplacementModel
 from .steps import Steps, at_equal_intervals
 from .units import Units
@@ -45,7 +45,7 @@ class Mirror:
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"the held-out error of the next moves is {self.loss} in mirrored steps, and "
+            f"{self.loss.explain(*MIRRORED, MARGIN, 1)}; "
             f"mirrored places are {self.distance:.2f} times as far from visited places as those are from each other"
         )
 

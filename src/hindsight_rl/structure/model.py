@@ -22,18 +22,36 @@ ERROR_RATE = 0.05  # of all hypotheses that are tested together
 
 @dataclass(frozen=True)
 class Difference:
-    """How much larger the held-out loss is under a hypothesis, relative to it: mean and standard error over episodes."""
+    """How much larger the held-out loss is under a hypothesis, relative to it: mean and standard error over episodes.
+
+    loss: the held-out loss without the hypothesis, relative to the variance of what is predicted.
+    """
 
     mean: float
     error: float
+    loss: float = float("nan")
 
     def is_below(self, margin: float, n_tested: int) -> bool:
         """Whether the difference is below a margin for certain. n_tested: hypotheses that share one error rate."""
-        return self.mean + NormalDist().inv_cdf(1 - ERROR_RATE / n_tested) * self.error < margin
+        return self.interval(n_tested)[1] < margin
 
     def is_above(self, margin: float, n_tested: int) -> bool:
         """Whether the difference is above a margin for certain."""
-        return Difference(-self.mean, self.error).is_below(-margin, n_tested)
+        return self.interval(n_tested)[0] > margin
+
+    def interval(self, n_tested: int) -> tuple[float, float]:
+        """Return the interval whose ends `is_above` and `is_below` compare with a margin."""
+        width = NormalDist().inv_cdf(1 - ERROR_RATE / n_tested) * self.error
+        return self.mean - width, self.mean + width
+
+    def explain(self, changed: str, usual: str, margin: float, n_tested: int) -> str:
+        """Return the figures in words. changed, usual: of which steps or inputs the losses are, as "without it"."""
+        low, high = self.interval(n_tested)
+        return (
+            f"held-out error {self.loss * (1 + self.mean):.3f} +- {self.loss * self.error:.3f} {changed}, {self.loss:.3f} "
+            f"{usual}: {100 * self.mean:+.0f} % (interval {100 * low:+.0f} to {100 * high:+.0f} %, at most "
+            f"{100 * margin:+.0f} % is accepted)"
+        )
 
     def __str__(self) -> str:
         """Return it in percent."""
@@ -82,7 +100,7 @@ class DisplacementModel:
     def _difference(self, losses: Array) -> Difference:
         """losses: (episodes,)."""
         relative = (losses - self._loss) / max(self._loss.mean(), 1e-300)
-        return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))))
+        return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))), self.unexplained)
 
     def _losses(self, inputs: Array, targets: Array) -> Array:
         """Return the squared error of each episode, (episodes,)."""

@@ -34,11 +34,15 @@ class Part:
     kind: Kind
     rest: float
 
+    @property
+    def name(self) -> str:
+        """The kind in words."""
+        return {"body": "a body", "object": "an object", "unmoved": "an object that nothing moved yet"}[self.kind]
+
     def evidence(self) -> str:
         """Return the evidence in a few words."""
         listed = ", ".join(map(str, self.dimensions))
-        name = {"body": "a body", "object": "an object", "unmoved": "an object that nothing moved yet"}[self.kind]
-        return f"achieved_goal[{listed}] is {name}, as it rests in {self.rest:.0%} of the random steps"
+        return f"achieved_goal[{listed}] is {self.name}, as it rests in {self.rest:.0%} of the random steps"
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Relevance:
         tested = [column for column in columns if column in self.without]
         each = [f"{self.without[c]} without column {c}" for c in tested]
         together = [f"{self.together} without them all"] if self.together and set(tested) == set(self.needless) else []
-        return f"the held-out error of the next displacements is {', '.join([*each, *together])}"
+        return f"the held-out error of the next displacements changes by {', '.join([*each, *together])}"
 
 
 def inputs_of(observation: Array, action: Array, columns: Sequence[int], contact: Contact) -> Array:

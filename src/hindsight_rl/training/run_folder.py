@@ -18,6 +18,7 @@ from .. import storage
 from ..errors import FileError, RunFolderError
 from ..options import Settings
 from ..records import GoalSpec
+from ..records.findings import Finding
 from .checkpoint import CHECKPOINT, PREVIOUS, CheckpointFiles, FileState
 from .demonstrations import Demonstrations
 from .evaluate import Evaluation
@@ -79,6 +80,7 @@ class RunFolder:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
         self._command_defaults, self._name = command_defaults, name
         self._not_found: tuple[str, ...] = ()
+        self._findings: tuple[Finding, ...] = ()
         self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
@@ -111,7 +113,7 @@ class RunFolder:
 
     def _take_settings(self, trainer: Trainer) -> None:
         """Go on with other settings, or with other sentences about what was not found."""
-        self.settings, self._not_found = trainer.settings, trainer.not_found
+        self.settings, self._not_found, self._findings = trainer.settings, trainer.not_found, trainer.findings
         found = storage.read_json(self.path / SETTINGS)
         self._name = self._name or str(found.get("name", ""))
         now = json.loads(storage.json_text(self.settings.flat()))
@@ -129,6 +131,7 @@ class RunFolder:
             "demonstrations": self.demonstrations,
             "reasons": dict(self.settings.reasons),
             "changed": sorted(changed),
+            "findings": [asdict(finding) for finding in self._findings],
             "not_found": self._not_found,
             "not_used": self.settings.not_used,
         }
@@ -236,7 +239,8 @@ class RunFolder:
         os.close(self._lock)
 
     def _is_outdated(self, trainer: Trainer) -> bool:
-        return trainer.settings is not self.settings or trainer.not_found != self._not_found
+        found = (trainer.not_found, trainer.findings)
+        return trainer.settings is not self.settings or found != (self._not_found, self._findings)
 
     def _refuse_another_run(self, trainer: Trainer) -> None:
         """Raise an error if the folder holds a run with other settings or on another task.

@@ -17,12 +17,14 @@ from ..options import Settings
 from ..options.run import DemonstrationOptions, EnvironmentOptions, FileOptions, WorkerOptions
 from ..records import Array, Episode, GoalSpec, read_record
 from ..records.exploration import Exploration, Probing
+from ..records.findings import Finding
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
 from ..structure import (
     Contact,
     Endings,
     Structure,
+    explain_findings,
     explain_missing,
     infer_structure,
     measure_effort,
@@ -73,7 +75,7 @@ class SearchState:
     endings: how the episodes so far ended.
     guesses: ways to steer what may be the tool, while no contact was seen.
     found: what follows from all episodes so far, as choices of options.
-    missing: what the last inference did not find, and why, in sentences.
+    missing: what the last inference did not find, and why, in sentences. findings: what it found, with figures.
     """
 
     phase: Phase = "random"
@@ -86,6 +88,7 @@ class SearchState:
     endings: Endings = field(default_factory=Endings)
     found: Found = field(default_factory=Found)
     missing: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchState:
@@ -304,12 +307,15 @@ class StructureSearch:
     def _take_mirrors(self, found: Structure) -> None:
         """Use the mirrors of a task without an object that hold now, and no others. A wall may be found late."""
         if found.mirrors is not None:
-            self.state.missing = tuple(explain_missing(found))
+            self._explain(found)
             self.state.found = self.state.found.with_option("symmetries", found.choices())
 
     def _take(self, run: RunState, found: Structure) -> None:
-        self.state.missing = tuple(explain_missing(found))
+        self._explain(found)
         self._adopt(run, replace(self.state.found, structure=tuple(found.choices())))
+
+    def _explain(self, found: Structure) -> None:
+        self.state.missing, self.state.findings = tuple(explain_missing(found)), tuple(explain_findings(found))
 
     def _adopt(self, run: RunState, found: Found) -> None:
         """Go on with the options that were found: with the same agent if none of its own options changes.

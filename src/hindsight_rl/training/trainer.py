@@ -9,6 +9,7 @@ from contextlib import closing
 from ..agents import Agent
 from ..options import Settings
 from ..records import Episode
+from ..records.findings import Finding
 from ..replay.buffer import HindsightBuffer
 from ..rollout.episode_sources import Source
 from ..task_structure.waypoints import is_planning_due
@@ -77,6 +78,11 @@ class Trainer(RunState):
     def not_found(self) -> tuple[str, ...]:
         """What the search for structure did not find, and why, in sentences."""
         return self.search.state.missing if self.search else ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the search for structure found, each with its figures."""
+        return self.search.state.findings if self.search else ()
 
     def run(self, until: int) -> Iterator[Event]:
         """Train and evaluate until `until` environment steps, or until the task is solved, and yield each event.
