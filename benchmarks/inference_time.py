@@ -14,8 +14,6 @@ import itertools
 import pstats
 import time
 
-import torch
-
 from hindsight_rl import HER
 from hindsight_rl.records import Episode, GoalSpec
 from hindsight_rl.structure import infer_structure
@@ -25,17 +23,19 @@ def record(environment: str, steps: int) -> tuple[GoalSpec, list[Episode], list[
     """Return the task, random episodes and probing episodes, with at least `steps` steps together."""
     random: list[Episode] = []
     probing: list[Episode] = []
+    spec = None
     for seed in itertools.count():
+        if spec is not None and sum(len(episode.action) for episode in (*random, *probing)) >= steps:
+            break
         options = {"structure": "inferred", "updates_per_step": 1e-6, "check": False}
         with HER(environment, recipe="default", seed=seed, **options) as model:
-            trainer, search = model.trainer, model.trainer.search
+            trainer, search, spec = model.trainer, model.trainer.search, model.spec
             while search.is_warm_up:
                 trainer.learn_from_next_job()
             episodes, n_random = trainer.buffer.timeline.episodes(), search.state.random_episodes
             random += episodes[:n_random]
             probing += episodes[n_random:]
-            if sum(len(episode.action) for episode in (*random, *probing)) >= steps:
-                return model.spec, random, probing
+    return spec, random, probing
 
 
 def main() -> None:
@@ -45,7 +45,6 @@ def main() -> None:
     parser.add_argument("--steps", type=int, nargs="+", default=[2_000, 20_000])
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
     for steps in arguments.steps:
         spec, random, probing = record(arguments.environment, steps)
         n = sum(len(episode.action) for episode in (*random, *probing))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.model import Difference, DisplacementModel
+from hindsight_rl.structure.model import Difference, DisplacementModel, _backward, _forward
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +43,22 @@ def test_a_difference_is_certain_by_its_standard_error_and_the_number_of_tests()
     assert difference.is_above(0.01, 1)
     assert not difference.is_above(0.02, 1)
     assert str(difference) == "+10 +- 5 %"
+
+
+def test_the_gradient_of_the_networks_is_that_of_finite_differences():
+    rng = np.random.default_rng(0)
+    shapes = [(3, 2, 4), (3, 1, 4), (3, 4, 4), (3, 1, 4), (3, 4, 2), (3, 1, 2)]
+    layers, gradient = [rng.normal(size=shape) for shape in shapes], [np.empty(shape) for shape in shapes]
+    x, y = rng.normal(size=(3, 5, 2)), rng.normal(size=(3, 5, 2))
+    _backward(layers, x, y, gradient)
+
+    def loss():
+        return np.square(_forward(layers, x) - y).mean((1, 2)).sum()
+
+    for layer, found in zip(layers, gradient, strict=True):
+        layer[0, 0, 1] += 1e-6
+        above = loss()
+        layer[0, 0, 1] -= 2e-6
+        below = loss()
+        layer[0, 0, 1] += 1e-6
+        assert found[0, 0, 1] == pytest.approx((above - below) / 2e-6, rel=1e-4, abs=1e-7)

@@ -71,7 +71,7 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     together: dict[int, Difference] = {}  # by how many of the columns are left out
     fewest, most = 0, len(order)
     while fewest < most:
-        n = (fewest + most + 1) // 2
+        n = (fewest + most + 1) // 2 if together else most  # often all of them can be left out, and one fit shows it
         together[n] = model.fitted_without([at[column] for column in order[:n]])
         fewest, most = (n, most) if together[n].is_below(MARGIN, 1) else (fewest, n - 1)
     return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))
