@@ -31,7 +31,7 @@ def test_a_restored_trainer_plans_over_the_same_states():
         expected, _ = trainer_state(whole.learn(200).trainer)
         restore_trainer(rest.trainer, *trainer_state(half.learn(100).trainer))
         arrays, _ = trainer_state(rest.learn(200 - half.num_timesteps).trainer)
-    assert whole.agent.model.is_used
+    assert whole.agent.planner.recurs
     assert len(arrays["job/0/visited_states"]) == 8
     assert same_bytes(arrays, expected)
 

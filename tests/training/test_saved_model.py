@@ -145,7 +145,7 @@ def test_a_saved_policy_plans_over_the_states_that_it_has_visited(tmp_path):
         observations = {"observation": rows, "achieved_goal": rows, "desired_goal": rows[::-1]}
         expected, _ = model.predict(observations)
         loaded = HER.load(tmp_path / "policy")
-        assert loaded.policy.model is not None
+        assert loaded.policy.planner is not None
         np.testing.assert_array_equal(loaded.predict(observations)[0], expected)
         assert same_bytes(loaded.agent.state_dict(), model.agent.state_dict())
         with pytest.raises(OptionError, match="no-plan-states"):

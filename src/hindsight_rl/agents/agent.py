@@ -14,7 +14,7 @@ from ..options import ActorCriticOptions
 from ..records import OBSERVATION_KEYS
 from ..records.exploration import Exploration
 from ..records.reward_scale import RewardScale, scale_as_array, scale_from_array
-from ..task_structure.tabular_model import NAMES, TabularModel
+from ..task_structure.state_planner import StatePlanner
 from ..task_structure.waypoints import Waypoints
 from .policy import PolicyWeights
 
@@ -51,7 +51,7 @@ class Agent:
         self.policy_ema = policy_ema
         self._ema = algorithm.actor_weights().clone() if policy_ema < 1 else None
         self.waypoints = Waypoints.unknown(self.policy_spec.options.n_waypoints, self.policy_spec.task.goal.size)
-        self.model = TabularModel(*self.policy_spec.model_sizes) if self.policy_spec.plans_states else None
+        self.planner = StatePlanner(self.policy_spec.state_sizes) if self.policy_spec.plans_states else None
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Run one update and return its metrics, () tensors, which are not finite once the weights are not.
@@ -78,9 +78,9 @@ class Agent:
         return metrics
 
     def observe(self, episode: Episode) -> None:
-        """Add an episode to the statistics that normalize the inputs, and to the model of visited states."""
-        if self.model is not None:
-            self.model.add(episode, int(self.policy_spec.task.action.low[0]))
+        """Add an episode to the statistics that normalize the inputs, and to what plans over states."""
+        if self.planner is not None:
+            self.planner.add(episode, int(self.policy_spec.task.action.low[0]))
         self.algorithm.preprocessor.observe(episode)
 
     def exploration(self, is_random: bool, env_steps: int = 0) -> Exploration:
@@ -94,7 +94,7 @@ class Agent:
         exploration = Exploration(options.eps_at(env_steps), noise, samples=self.policy_spec.kind == "squashed_gaussian")
         if env_steps >= options.exploration_decay_start:
             exploration = exploration.scaled(options.exploration_decay)
-        plans = options.n_waypoints > 0 or (self.model is not None and self.model.is_used)
+        plans = options.n_waypoints > 0 or (self.planner is not None and (self.planner.recurs or self.planner.predicts))
         exploring = options.exploration_episodes if plans and not is_random else 0.0
         return replace(
             exploration,
@@ -124,10 +124,7 @@ class Agent:
         weights = PolicyWeights(
             flat.cpu().numpy().copy(), mean, scale, self.waypoints.waypoints, self.waypoints.next_waypoint
         )
-        if self.model is None or not self.model.is_used:
-            return weights
-        visited_states, transitions, _ = self.model.arrays().values()
-        return replace(weights, visited_states=visited_states, transitions=transitions)
+        return weights if self.planner is None else replace(weights, **self.planner.plan())
 
     def input_statistics(self) -> dict[str, float]:
         """Return running mean and standard deviation, averaged over observation (`stats_o`) and goal (`stats_g`)."""
@@ -146,14 +143,14 @@ class Agent:
             "n_updates": np.array(self.n_updates, np.int64),
             "reward_scale": scale_as_array(self.reward_scale),
             **self._waypoint_state(),
-            **({} if self.model is None else self.model.arrays()),
+            **({} if self.planner is None else self.planner.arrays()),
         }
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Restore a `state_dict`. Raises FileError if it does not fit; nothing is changed then."""
-        model = self._restored_model(state)
-        sized = {name: array for name, array in self.state_dict().items() if name not in NAMES}
-        _check_state({name: array for name, array in state.items() if model is None or name not in NAMES}, sized)
+        planner, of_planner = self._restored_planner(state), {} if self.planner is None else self.planner.arrays()
+        expected = {name: array for name, array in self.state_dict().items() if name not in of_planner}
+        _check_state({name: array for name, array in state.items() if name not in of_planner}, expected)
         scale = scale_from_array(state["reward_scale"])
         generator, preprocessor = self.algorithm.generator, self.algorithm.preprocessor
         try:
@@ -167,15 +164,14 @@ class Agent:
         self.n_updates, self.reward_scale = int(state["n_updates"]), scale
         if self._waypoint_state():
             self.waypoints = Waypoints(state["waypoints"], state["next_waypoint"])
-        self.model = model
+        self.planner = planner
 
-    def _restored_model(self, state: Mapping[str, Array]) -> TabularModel | None:
-        if self.model is None:
+    def _restored_planner(self, state: Mapping[str, Array]) -> StatePlanner | None:
+        if self.planner is None:
             return None
         try:
-            states, transitions, counts = (state[name] for name in NAMES)
-            return TabularModel.restore(states, transitions, self.policy_spec.model_sizes, counts)
-        except (KeyError, InputError) as problem:
+            return StatePlanner.restore({name: state[name] for name in self.planner.arrays()}, self.planner.sizes)
+        except (KeyError, ValueError, InputError) as problem:
             raise FileError(f"The visited states are missing or damaged ({problem}).") from None
 
     def _waypoint_state(self) -> dict[str, Array]:

@@ -13,8 +13,9 @@ from ..errors import GoalEnvError, InputError, OptionError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
 from ..records import ArraySpec, GoalSpec
 from ..records.exploration import GREEDY, Exploration
+from ..task_structure.state_planner import StatePlanner
 from ..task_structure.subgoals import TASK, Subgoals
-from ..task_structure.tabular_model import UNKNOWN, TabularModel, check_model
+from ..task_structure.tabular_model import UNKNOWN
 from ..task_structure.waypoints import GOAL, Waypoints
 from .forward import ImageEncoding, convolution_views, count_weights, encode, layer_norm, layer_views
 from .layout import Layout
@@ -95,9 +96,15 @@ class PolicySpec:
         return isinstance(self.options, ChoiceOptions) and self.options.plan_states
 
     @property
-    def model_sizes(self) -> tuple[int, int, int]:
-        """Return the sizes of a `TabularModel`: columns of a state, those of the achieved goal, and actions."""
+    def state_sizes(self) -> tuple[int, int, int]:
+        """Return the sizes of a `StatePlanner`: columns of a state, those of the achieved goal, and actions."""
         return self.task.observation.size + self.task.goal.size, self.task.goal.size, self.n_actions
+
+    def planner(self, weights: PolicyWeights) -> StatePlanner | None:
+        """Return what plans over states, None if weights have no plan. Raises InputError for a plan that is not valid."""
+        if not (self.plans_states and weights.has_plan):
+            return None
+        return StatePlanner.restore(vars(weights), self.state_sizes)
 
     @cached_property
     def encoding(self) -> ImageEncoding | None:
@@ -131,8 +138,6 @@ class PolicySpec:
         is_table = table.shape == (n, n) and bool(((table >= GOAL) & (table < n)).all())
         if n and (positions.shape != (n, self.task.goal.size) or not is_table):
             raise InputError(f"Expected {n} waypoints and a table of them, got {positions.shape} and {table.shape}.")
-        if self.plans_states and len(weights.visited_states):
-            check_model(weights.visited_states, weights.transitions, *self.model_sizes[::2])
 
 
 def _require_vector(name: str, array: Array, size: int) -> None:
@@ -165,7 +170,7 @@ class PolicyWeights:
     flat: (n_weights,), read by `convolution_views` (with images) and `layer_views`.
     input_mean, input_scale: (input_size,) each; the network sees (x - mean) * scale.
     waypoints, next_waypoint: of `Waypoints`; empty without waypoints.
-    visited_states, transitions: of `TabularModel`, int32; empty while the policy does not plan over visited states.
+    visited_states and all after it: the plan of a `StatePlanner`, int32; empty while it has none.
     """
 
     flat: Array
@@ -175,6 +180,14 @@ class PolicyWeights:
     next_waypoint: Array = field(default_factory=lambda: np.zeros((0, 0), np.int16))
     visited_states: Array = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     transitions: Array = field(default_factory=lambda: np.zeros((0, 4), np.int32))
+    rule_nodes: Array = field(default_factory=lambda: np.zeros((0, 5), np.int32))
+    rule_changes: Array = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    rule_ranges: Array = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+
+    @property
+    def has_plan(self) -> bool:
+        """Return whether the policy plans over states."""
+        return len(self.visited_states) > 0 or len(self.rule_nodes) > 0
 
     def __repr__(self) -> str:
         return f"PolicyWeights({self.flat.size:,} weights, {self.input_mean.size} inputs)"
@@ -189,15 +202,13 @@ class Policy:
         self._size, self._dtype = spec.task.action.size, np.dtype(spec.task.action.dtype)
         self._layers: list[tuple[Array, Array]] = []
         self._encoding = spec.encoding
-        self.model: TabularModel | None = None  # while states recur
+        self.planner: StatePlanner | None = None  # once there is a plan
 
     def load(self, weights: PolicyWeights) -> None:
         """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
         self.spec.check(weights)
         self._waypoints = Waypoints(weights.waypoints, weights.next_waypoint) if self.spec.options.n_waypoints else None
-        plans = self.spec.plans_states and len(weights.visited_states) > 0
-        states, transitions = weights.visited_states, weights.transitions
-        self.model = TabularModel.restore(states, transitions, self.spec.model_sizes) if plans else None
+        self.planner = self.spec.planner(weights)
         n_layer_weights = count_weights(self.spec.layer_sizes)
         views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
         self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
@@ -306,11 +317,12 @@ class Policy:
     def _best_action(self, leading: tuple[int, ...], observed: Observed) -> Array:
         """Return the index of the best action, (*leading,): where known paths lead to the goal, that of the plan."""
         best = np.asarray(self._outputs(leading, observed).argmax(-1))
-        if self.model is None:
+        planner = self.planner
+        if planner is None:
             return best
         discount = self.spec.options.discount
         rows = zip(*observed, strict=True) if leading else [observed]
-        planned = np.array([self.model.known_action(seen, achieved, goal, discount) for seen, achieved, goal in rows])
+        planned = np.array([planner.action(seen, achieved, goal, discount) for seen, achieved, goal in rows])
         planned = planned.reshape(leading)
         return np.where(planned == UNKNOWN, best, planned)
 

@@ -139,11 +139,11 @@ def export(arguments: Namespace) -> None:
 def _module_and_example(saved: SavedModel) -> tuple[ExportedPolicy, tuple[Tensor, ...]]:
     """Return the policy and three rows of inputs: torch would take a single row for a constant.
 
-    Raises OptionError if the policy plans over visited states: where they recur, the networks alone act worse.
+    Raises OptionError if the policy plans over states: the networks alone act worse.
     """
-    if len(saved.weights.visited_states):
+    if saved.weights.has_plan:
         raise OptionError(
-            "This policy plans over the states that it has visited, but an exported file holds networks alone. Train one "
+            "This policy plans over states, but an exported file holds networks alone. Train one "
             "with --no-plan-states, or act with HER.load(path).predict."
         )
     arrays = (saved.spec.observation, saved.spec.goal, saved.spec.goal)

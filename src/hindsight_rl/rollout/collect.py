@@ -19,7 +19,7 @@ from ..records import OBSERVATION_KEYS, Array, Episode
 from ..records.exploration import Exploration
 from ..seeds import TRAINING, environment_seed, exploration_rng
 from ..task_structure.waypoints import Waypoints
-from .plans import ExploringActor, OptimisticActor, ProbingActor
+from .plans import ExploringActor, OptimisticActor, ProbingActor, SeekingActor
 
 Observation = Mapping[str, Array]
 
@@ -190,10 +190,14 @@ class Collector:
         self, act: Callable[[Observation], Array], weights: PolicyWeights, rng: np.random.Generator, explores: bool
     ) -> Callable[[Observation], Array]:
         """Return an actor that explores, by the plan that the policy has, or one that may begin to where it gets stuck."""
-        model, spec = self.policy.model, self.policy.spec
-        if model is None:
+        planner, spec = self.policy.planner, self.policy.spec
+        if planner is None:
             return ExploringActor(act, Waypoints(weights.waypoints, weights.next_waypoint), rng, explores)
-        return OptimisticActor(model, spec.options.discount, spec.task.action, rng) if explores else act
+        if not explores:
+            return act
+        if len(planner.rules.nodes):
+            return SeekingActor(planner, spec.options.discount, spec.task.action, rng)
+        return OptimisticActor(planner.visited, spec.options.discount, spec.task.action, rng)
 
     def _limit(self, exploration: Exploration | None) -> int | None:
         limits = self.setup.max_episode_steps, None if exploration is None else exploration.episode_steps

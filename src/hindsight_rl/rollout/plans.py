@@ -1,4 +1,4 @@
-"""Actors that explore by a plan: one seeks contact with objects, two seek what is rarely visited."""
+"""Actors that explore by a plan: one seeks contact with objects, three seek what is rarely visited."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from ..records import Array, ArraySpec
 from ..records.exploration import Probing
 from ..task_structure.affine import AffineColumns
+from ..task_structure.state_planner import StatePlanner
 from ..task_structure.tabular_model import TabularModel
 from ..task_structure.waypoints import Waypoints
 
@@ -22,7 +23,8 @@ STILL = 30  # steps near one waypoint: the sought position is reached, or the pa
 FIRST = 2.0  # exponent: a third of the sought positions is among the first tenth in their order
 CUT_OFF = 0.5  # fraction of the sought positions that no known path leads to, if there are such positions
 
-RANDOM = 0.1  # probability of a random action of an episode that explores by a plan over visited states
+RANDOM = 0.1  # probability of a random action of an episode that explores by a plan over states
+ANY_STATE = 0.5  # probability that any state is sought, if no path to the goal is known, and not the nearest to it
 
 
 class ProbingActor:
@@ -126,3 +128,47 @@ class OptimisticActor:
             values = self._model.action_values(observation["desired_goal"], self._discount, is_optimistic=True)[state]
             action = self._rng.choice(np.flatnonzero(values == values.max()))
         return np.asarray(action + self._first_action).astype(self._dtype)[()]
+
+
+class SeekingActor:
+    """Act for the goal along paths that rules predict. If none leads there, act for another state, then at random.
+
+    That state is the nearest to the goal in one half of the cases, which shows whether the path goes on, and any in the
+    other half.
+    """
+
+    def __init__(self, planner: StatePlanner, discount: float, action: ArraySpec, rng: np.random.Generator) -> None:
+        self._planner, self._discount, self._rng = planner, discount, rng
+        self._first_action, self._dtype = int(action.low[0]), np.dtype(action.dtype)
+        self._reachable: TabularModel | None = None
+        self._sought, self._values = np.zeros(0, np.bool_), np.zeros(0)
+        self._is_goal = self._has_arrived = False
+
+    def __call__(self, observation: Mapping[str, Array]) -> Array:
+        """Return the action for one observation."""
+        if self._has_arrived or self._rng.random() < RANDOM:
+            action = int(self._rng.integers(self._planner.sizes[2]))
+        else:
+            action = self._planned(observation)
+        return np.asarray(action + self._first_action).astype(self._dtype)[()]
+
+    def _planned(self, observation: Mapping[str, Array]) -> int:
+        state = observation["observation"], observation["achieved_goal"]
+        reachable = self._planner.reachable(*state, self._discount)
+        if reachable is not self._reachable:
+            self._reachable = reachable
+            self._seek(reachable, observation["desired_goal"])
+        number = reachable.find(*state)
+        assert number is not None, "the model begins here"
+        self._has_arrived = not self._is_goal and bool(self._sought[number])
+        return int(self._values[number].argmax())
+
+    def _seek(self, reachable: TabularModel, goal: Array) -> None:
+        self._sought = reachable.meets(goal)
+        self._is_goal = bool(self._sought.any())
+        if not self._is_goal and self._rng.random() < ANY_STATE:
+            self._sought = np.arange(reachable.n_states) == self._rng.integers(reachable.n_states)
+        elif not self._is_goal:
+            distance = np.abs(reachable.achieved_goals() - np.ravel(goal)).sum(1)
+            self._sought = np.arange(reachable.n_states) == self._rng.choice(np.flatnonzero(distance == distance.min()))
+        self._values = reachable.values_toward(self._sought, self._discount, is_optimistic=False)

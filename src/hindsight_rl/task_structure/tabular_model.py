@@ -16,8 +16,7 @@ from ..errors import InputError
 from ..records import Array, Episode
 
 NAMES = ("visited_states", "transitions", "state_counts")
-MOST_STATES = 20_000  # with more, value iteration takes longer than the updates of an episode
-LEAST_STEPS, RARELY = 2_000, 0.2  # after so many steps, with less known states than this fraction, the model is given up
+MOST_STATES = 100_000  # a few MB
 OFTEN = 0.5  # fraction of the steps that led to a known state, from which on the model is used
 LARGEST = 2**31 - 1  # of a state's whole numbers
 MOST_GOALS = 100  # whose values are kept
@@ -33,15 +32,14 @@ class TabularModel:
     n_columns: columns of a state: those of the observation, then those of the achieved goal, whole numbers.
     n_goal_columns: how many of them are the achieved goal. n_actions: actions are 0 to n_actions - 1.
 
-    A state is rarely visited again if a column counts steps or holds noise. The model is given up then, and so it is if
-    there are more than MOST_STATES states, or numbers that are not whole. It is empty from then on.
+    The model is given up if there are more than MOST_STATES states, or numbers that are not whole. It is empty then.
     """
 
     def __init__(self, n_columns: int, n_goal_columns: int, n_actions: int) -> None:
         self.n_actions, self._n_goal_columns = n_actions, n_goal_columns
         self._states = np.zeros((64, n_columns), np.int32)
         self._transitions = np.zeros((64, 4), np.int32)
-        self._steps = self._known_steps = 0
+        self.steps = self._known_steps = 0
         self.is_given_up = False
         self._clear()
 
@@ -73,7 +71,7 @@ class TabularModel:
         # of an empty array, no array twice as long can be made
         model._states = np.concatenate([states, model._states])
         model._transitions = np.concatenate([transitions, model._transitions])
-        model._steps, model._known_steps = int(counts[0]), int(counts[1])
+        model.steps, model._known_steps = int(counts[0]), int(counts[1])
         model.is_given_up = bool(counts[2])
         return model
 
@@ -83,14 +81,19 @@ class TabularModel:
         visited_states: (N, n_columns) int32. transitions: (E, 4) int32, state, action, next state and how often.
         state_counts: (3,) int64, steps, those to known states, and 1 if the model is given up.
         """
-        counts = np.array([self._steps, self._known_steps, self.is_given_up], np.int64)
+        counts = np.array([self.steps, self._known_steps, self.is_given_up], np.int64)
         states, transitions = self._states[: len(self._index)], self._transitions[: self._n_transitions]
         return dict(zip(NAMES, (states.copy(), transitions.copy(), counts), strict=True))
 
     @property
+    def n_states(self) -> int:
+        """Return the number of visited states."""
+        return len(self._index)
+
+    @property
     def known_fraction(self) -> float:
         """Return the fraction of the steps that led to a state of an earlier episode, 0 without steps."""
-        return self._known_steps / max(1, self._steps)
+        return self._known_steps / max(1, self.steps)
 
     @property
     def is_used(self) -> bool:
@@ -101,22 +104,30 @@ class TabularModel:
         """Add the steps of an episode. first_action: the environment's number of action 0."""
         if self.is_given_up:
             return
-        rows = [part.reshape(len(part), -1) for part in (episode.observation, episode.achieved_goal)]
-        states = np.concatenate(rows, 1).astype(np.float64)
-        if (states != np.round(states)).any() or np.abs(states).max(initial=0) > LARGEST:
-            self._give_up()
+        states = self.states_of(episode)
+        if states is None:
+            self.give_up()
             return
         n_known = len(self._index)
-        visited = [self._add_state(row) for row in states.astype(np.int32)]
+        visited = [self._add_state(row) for row in states]
         for state, action, following in zip(visited, episode.action.ravel().tolist(), visited[1:], strict=False):
             self._add_transition((state, int(action) - first_action, following))
-        self._steps += len(episode)
+        self.steps += len(episode)
         self._known_steps += sum(state < n_known for state in visited[1:])
         self._values.clear()
-        if len(self._index) > MOST_STATES or (self._steps >= LEAST_STEPS and self.known_fraction < RARELY):
-            self._give_up()
+        if len(self._index) > MOST_STATES:
+            self.give_up()
 
-    def _give_up(self) -> None:
+    @staticmethod
+    def states_of(episode: Episode) -> Array | None:
+        """Return the states of an episode, (T+1, n_columns) int32, None if their numbers are not whole."""
+        rows = [part.reshape(len(part), -1) for part in (episode.observation, episode.achieved_goal)]
+        states = np.concatenate(rows, 1).astype(np.float64)
+        is_whole = (states == np.round(states)).all() and np.abs(states).max(initial=0) <= LARGEST
+        return states.astype(np.int32) if is_whole else None
+
+    def give_up(self) -> None:
+        """Forget all states, and learn no more."""
         self._clear()
         self.is_given_up = True
 
@@ -159,16 +170,24 @@ class TabularModel:
         if key not in self._values:
             if len(self._values) == MOST_GOALS:
                 self._values.clear()
-            self._values[key] = self._value_iteration(np.ravel(goal), discount, is_optimistic)
+            self._values[key] = self.values_toward(self.meets(goal), discount, is_optimistic)
         return self._values[key]
 
-    def _value_iteration(self, goal: Array, discount: float, is_optimistic: bool) -> Array:
+    def achieved_goals(self) -> Array:
+        """Return the achieved goal of each state, (N, n_goal_columns)."""
+        return self._states[: len(self._index), -self._n_goal_columns :]
+
+    def meets(self, goal: Array) -> Array:
+        """Return which states meet a goal, (N,)."""
+        return np.asarray((self.achieved_goals() == np.ravel(goal)).all(1))
+
+    def values_toward(self, meets: Array, discount: float, is_optimistic: bool) -> Array:
+        """Return what `action_values` returns if the goal is to be in one of the states `meets`, (N,) bool."""
         n_states, size = len(self._index), len(self._index) * self.n_actions
         state, action, following, count = self._transitions[: self._n_transitions].T
         pair = state * self.n_actions + action
         total = np.bincount(pair, count, size)
         probability, was_tried = count / total[pair], total > 0
-        meets = (self._states[:n_states, -self._n_goal_columns :] == goal).all(1)
         untried = np.zeros(size)
         if not is_optimistic:  # where an episode ended with a success, no action was tried
             ended = meets & ~was_tried.reshape(n_states, -1).any(1)
