@@ -3,7 +3,9 @@
 import numpy as np
 
 from hindsight_rl.records import ArraySpec, Episode
-from hindsight_rl.rollout.plans import BEYOND, STILL, ExploringActor, OptimisticActor
+from hindsight_rl.rollout.plans import BEYOND, STILL, ExploringActor, OptimisticActor, SeekingActor
+from hindsight_rl.task_structure.rules import Rules
+from hindsight_rl.task_structure.state_planner import StatePlanner
 from hindsight_rl.task_structure.tabular_model import TabularModel
 from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
 
@@ -74,3 +76,20 @@ def test_an_episode_that_plans_over_states_tries_what_was_never_tried_where_it_i
     assert share_of_untried(0, 2) > 0.9  # the goal is two steps away, and the other action might meet it
     assert 0.4 < share_of_untried(1, 2) < 0.6  # both meet it
     assert 0.4 < share_of_untried(7, 2) < 0.6  # an unknown state
+
+
+def test_an_episode_that_follows_rules_acts_for_the_goal_or_else_near_it():
+    rules = Rules.fit(np.array([[0, 0], [1, 1], [2, 2]], np.int32), np.array([[0, 1, 1, 1], [1, 1, 2, 1]], np.int32), 2)
+    planner = StatePlanner((2, 1, 2))
+    planner.rules = rules
+    action = ArraySpec((), "int64", (3.0,), (4.0,), 2)
+
+    def actions(goal, cells):
+        actor = SeekingActor(planner, 0.9, action, np.random.default_rng(1))
+        key = {"desired_goal": np.array([goal])}
+        return [int(actor(key | dict.fromkeys(("observation", "achieved_goal"), np.array([cell])))) for cell in cells]
+
+    to_the_goal = [actions(2, [0, 1])[1] for _ in range(3)]
+    assert to_the_goal == [4, 4, 4]
+    beyond = actions(9, [0, 1, *[2] * 200])
+    assert 60 < sum(each == 3 for each in beyond) < 140  # near it or anywhere, then at random

@@ -5,7 +5,7 @@ import pytest
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.records import Episode
-from hindsight_rl.task_structure.tabular_model import LEAST_STEPS, UNKNOWN, TabularModel
+from hindsight_rl.task_structure.tabular_model import UNKNOWN, TabularModel
 
 SIZES = (2, 1, 2)  # the cell as observation and as achieved goal, and two actions
 SLOW, FAST = [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3]
@@ -75,13 +75,6 @@ def test_numbers_that_are_not_whole_empty_it():
     assert model.is_given_up
     assert not model.is_used
     assert len(model.arrays()["visited_states"]) == len(model.arrays()["transitions"]) == 0
-
-
-def test_states_that_do_not_recur_empty_it():
-    model = corridor(range(LEAST_STEPS))
-    assert not model.is_given_up
-    model.add(episode([LEAST_STEPS, LEAST_STEPS + 1]), 0)
-    assert model.is_given_up
 
 
 @pytest.mark.parametrize(

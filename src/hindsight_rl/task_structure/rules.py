@@ -2,7 +2,7 @@
 
 In many tasks a few rules say what an action does: a move succeeds unless a wall is there, a box moves if the agent stands
 beside it. A tree (Breiman et al. 1984) for each action finds them from the observed transitions. It splits states by their
-columns and by the differences of columns with the same range. What it learned in some states holds in others, so paths
+columns and by the differences of columns. What it learned in some states holds in others, so paths
 are found through states that were never visited.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError
 from ..records import Array
 
-MOST_NODES = 20_000  # of all trees; of more, noise is learned
+MOST_NODES, MOST_CHANGES = 2_000, 100  # of all trees; with more, noise is learned, and this takes long
 MOST_TRANSITIONS = 24_000  # of a search: a box, an agent and a fetched key on a grid of 7x7 cells have 19,208
 LEAF = -1  # as the feature of a node
 MANY_COLUMNS = 40  # with more, differences are too many
@@ -52,21 +52,20 @@ class Rules:
         order = np.lexsort((-transitions[:, 3], transitions[:, 1], transitions[:, 0]))
         _, first = np.unique(transitions[order][:, :2], axis=0, return_index=True)
         state, action, following, _ = transitions[order][first].T
-        changes, number = np.unique(states[following] - states[state], axis=0, return_inverse=True)
+        made = np.concatenate([np.zeros_like(states[:1]), states[following] - states[state]])
+        changes, number = np.unique(made, axis=0, return_inverse=True)
+        none, number = int(number.ravel()[0]), number.ravel()[1:]
+        if len(changes) > MOST_CHANGES:
+            return cls.none(states.shape[1])
         rules = cls(np.zeros((0, 5), np.int32), changes, states.min(0), states.max(0))
-        nodes = [[LEAF, 0, 0, 0, rules.no_change] for _ in range(n_actions)]
+        nodes = [[LEAF, 0, 0, 0, none] for _ in range(n_actions)]  # of an action that was never tried, no change
         features = rules._features(states)
         for each in range(n_actions):
             if (action == each).any():
-                _grow(nodes, each, features[state[action == each]], number.ravel()[action == each])
+                _grow(nodes, each, features[state[action == each]], number[action == each])
             if len(nodes) > MOST_NODES:
                 return cls.none(states.shape[1])
         return cls(np.array(nodes, np.int32), changes, rules.lowest, rules.highest)
-
-    @property
-    def no_change(self) -> int:
-        """Return the number of the smallest change: of an action that was never tried, nothing is expected."""
-        return int(np.abs(self.changes).sum(1).argmin())
 
     def check(self, n_columns: int, n_actions: int) -> None:
         """Raise InputError if arrays have wrong sizes, or if nodes name others that do not come after them."""
@@ -93,11 +92,11 @@ class Rules:
 
     @cached_property
     def _pairs(self) -> tuple[Array, Array]:
-        """The columns with the same range, whose differences are features too."""
+        """The columns that share values, at least two, whose differences are features too."""
         n = len(self.lowest)
         first, second = np.triu_indices(n if n <= MANY_COLUMNS else 0, 1)
-        same = (self.lowest[first] == self.lowest[second]) & (self.highest[first] == self.highest[second])
-        return first[same], second[same]
+        share = np.maximum(self.lowest[first], self.lowest[second]) < np.minimum(self.highest[first], self.highest[second])
+        return first[share], second[share]
 
     def _features(self, states: Array) -> Array:
         first, second = self._pairs

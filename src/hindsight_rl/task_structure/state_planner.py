@@ -108,11 +108,13 @@ class StatePlanner:
             self._right, self._predicted = self._right // 2, self._predicted // 2
 
     def action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> int:
-        """Return the best action for a goal, UNKNOWN if no path leads there: visited states count before rules."""
-        action = self.visited.known_action(observation, achieved_goal, goal, discount)
-        if action == UNKNOWN and len(self.rules.nodes):
+        """Return the best action for a goal, UNKNOWN if no path leads there. The rules know what the visited states show."""
+        action = UNKNOWN
+        if len(self.rules.nodes):
             reachable = self.reachable(observation, achieved_goal, discount)
             action = reachable.known_action(observation, achieved_goal, goal, discount)
+        if action == UNKNOWN:
+            action = self.visited.known_action(observation, achieved_goal, goal, discount)
         return action
 
     def reachable(self, observation: Array, achieved_goal: Array, discount: float) -> TabularModel:

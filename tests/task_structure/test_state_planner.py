@@ -1,0 +1,91 @@
+"""Planning over states that were visited, and over those that rules predict."""
+
+import numpy as np
+import pytest
+
+from hindsight_rl.errors import InputError
+from hindsight_rl.records import Episode
+from hindsight_rl.task_structure.state_planner import LEAST_STEPS, StatePlanner
+from hindsight_rl.task_structure.tabular_model import UNKNOWN
+
+SIZES, DISCOUNT = (3, 1, 2), 0.98  # room and cell, the cell as achieved goal, to the left and to the right
+CELLS = 9
+
+
+def episode(room, rng, length=20):
+    """Walk at random through a corridor. The number of its room changes nothing."""
+    action, cells = rng.integers(0, 2, length), [int(rng.integers(CELLS))]
+    for each in action:
+        cells.append(int(np.clip(cells[-1] + 2 * each - 1, 0, CELLS - 1)))
+    return episode_of(np.array([[room, cell] for cell in cells]), action)
+
+
+def episode_of(observation, action):
+    cells = observation[:, 1:]
+    return Episode(observation, cells, np.zeros_like(cells), action=action, reward=np.full(len(action), -1.0))
+
+
+@pytest.fixture(scope="module")
+def walked():
+    """Return a planner after episodes in 100 rooms, each another: no state is visited in two episodes."""
+    planner, rng = StatePlanner(SIZES), np.random.default_rng(0)
+    for room in range(100):
+        planner.add(episode(room, rng), 0)
+    return planner
+
+
+def action(planner, room, cell, goal):
+    return planner.action(np.array([room, cell]), np.array([cell]), np.array([goal]), DISCOUNT)
+
+
+def test_rules_lead_to_goals_through_rooms_where_nobody_was(walked):
+    assert (walked.visited.known_fraction, walked.recurs, walked.predicts) == (0.0, False, True)
+    assert action(walked, 50, 2, 8) == 1
+    assert action(walked, 50, 2, 0) == 0
+    assert action(walked, 50, 8, 8) == 1  # against the wall: it stays
+    assert action(walked, 50, 2, CELLS) == UNKNOWN
+
+
+def test_a_planner_goes_on_from_its_arrays_to_the_same_bytes(walked):
+    planners = [StatePlanner.restore(walked.arrays(), SIZES) for _ in range(2)]
+    planners[1] = StatePlanner.restore(planners[1].arrays(), SIZES)
+    for planner in planners:
+        rng = np.random.default_rng(1)
+        for room in range(30):
+            planner.add(episode(room, rng), 0)
+    contents = [{name: array.tobytes() for name, array in planner.arrays().items()} for planner in planners]
+    assert contents[0] == contents[1]
+    assert contents[0]["rule_nodes"] != walked.arrays()["rule_nodes"].tobytes() or planners[0].predicts
+
+
+def test_a_policy_gets_only_what_it_can_use(walked):
+    plan = walked.plan()
+    assert len(plan["visited_states"]) == len(plan["transitions"]) == 0
+    assert len(plan["rule_nodes"]) > 0
+    policy = StatePlanner.restore(plan, SIZES)
+    assert action(policy, 50, 2, 8) == 1
+    assert all(len(array) == 0 for array in StatePlanner(SIZES).plan().values())
+
+
+def test_it_gives_up_if_states_do_not_recur_and_nothing_predicts_them():
+    planner, rng = StatePlanner(SIZES), np.random.default_rng(0)
+    for _ in range(LEAST_STEPS // 20):
+        planner.add(episode_of(rng.integers(0, 1_000, (21, 2)), rng.integers(0, 2, 20)), 0)
+    assert planner.visited.is_given_up
+    assert all(len(array) == 0 for array in planner.plan().values())
+    again = StatePlanner.restore(planner.arrays(), SIZES)
+    again.add(episode(0, rng), 0)
+    assert again.visited.is_given_up
+
+
+def test_bits_have_no_rules():
+    planner, rng = StatePlanner(SIZES), np.random.default_rng(0)
+    for _ in range(50):
+        planner.add(episode_of(rng.integers(0, 2, (21, 2)), rng.integers(0, 2, 20)), 0)
+    assert not len(planner.rules.nodes)
+    assert planner.recurs
+
+
+def test_a_forged_plan_is_refused(walked):
+    with pytest.raises(InputError, match="rule_ranges"):
+        StatePlanner.restore(walked.plan() | {"rule_ranges": np.zeros((3, 3), np.int32)}, SIZES)
