@@ -425,7 +425,7 @@ def test_whole_numbers_are_categories_unless_there_is_no_structure():
     assert (settings.variant, settings.agent_options.categories) == ("inferred", ("o0-1=0..5", "g0-1=0..5"))
     assert str(settings.replay.relabel) == "future=0.4,random=0.4"
     assert settings.agent_options.plan_states
-    assert "may recur" in settings.reasons["plan_states"]
+    assert "follow rules" in settings.reasons["plan_states"]
     assert not resolve_settings(load_recipe("default"), GRID, None, {"plan_states": False}).agent_options.plan_states
     plain = resolve_settings(load_recipe("default"), GRID, None, {"structure": "none"})
     assert (plain.variant, plain.agent_options.categories, plain.source("relabel")) == ("none", (), "default")

@@ -116,8 +116,8 @@ class ChoiceOptions(AgentOptions, title="Discrete actions"):
 
     plan_states: bool = Field(
         False,
-        description="act by value iteration over the visited states where they lead to the goal, and explore what was not "
-        "tried; from when at least half of the steps lead to states of earlier episodes",
+        description="act by value iteration over states where it leads to the goal: visited ones, once at least half of "
+        "the steps lead to states of earlier episodes, and those that learned rules predict",
     )
     random_eps: Fraction = 0.1
     initial_eps: Fraction = Field(1.0, description="random_eps at the first step; it decreases linearly")

@@ -43,7 +43,9 @@ def fit_discrete(spec: GoalSpec, categories: Sequence[str]) -> Iterator[Choice]:
     if is_choice(spec.goal) or any(text.startswith("g") for text in categories):
         yield Choice("relabel", OTHER_GOALS, "goals are categories, bits or indices")
         if spec.action.n_values and (is_choice(spec.observation) or any(text.startswith("o") for text in categories)):
-            yield Choice("plan_states", True, "states and goals are categories, bits or indices, and may recur")
+            yield Choice(
+                "plan_states", True, "states and goals are categories, bits or indices, which may recur or follow rules"
+            )
 
 
 def _discount(spec: GoalSpec) -> Choice:

@@ -108,7 +108,7 @@ class StatePlanner:
             self._right, self._predicted = self._right // 2, self._predicted // 2
 
     def action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> int:
-        """Return the best action for a goal, UNKNOWN if no path leads there. The rules know what the visited states show."""
+        """Return the best action for a goal, UNKNOWN if no path leads there: that of the rules, if any."""
         action = UNKNOWN
         if len(self.rules.nodes):
             reachable = self.reachable(observation, achieved_goal, discount)
