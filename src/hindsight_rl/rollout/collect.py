@@ -23,6 +23,7 @@ from .plans import ExploringActor, OptimisticActor, ProbingActor, SeekingActor
 
 Observation = Mapping[str, Array]
 
+SEEKING = 0.5  # fraction of the exploring episodes that follow rules, if states also recur
 LONGEST_EPISODE = 100_000  # steps of an episode that nothing limits
 
 
@@ -195,7 +196,7 @@ class Collector:
             return ExploringActor(act, Waypoints(weights.waypoints, weights.next_waypoint), rng, explores)
         if not explores:
             return act
-        if len(planner.rules.nodes):
+        if len(planner.rules.nodes) and (not planner.visited.n_states or rng.random() < SEEKING):
             return SeekingActor(planner, spec.options.discount, spec.task.action, rng)
         return OptimisticActor(planner.visited, spec.options.discount, spec.task.action, rng)
 

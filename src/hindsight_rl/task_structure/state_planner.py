@@ -18,7 +18,7 @@ COUNTS = "prediction_counts"
 MOST_PLANNED = 20_000  # visited states; with more, value iteration takes longer than the updates of an episode
 LEAST_STEPS, RARELY = 2_000, 0.2  # after so many steps, with fewer known states than this fraction, and no rules: give up
 FIRST_RULES = 250  # steps
-LEAST_PREDICTED, ACCURATE = 100, 0.9  # rules are used if they predicted this fraction of at least so many steps
+LEAST_PREDICTED, ACCURATE, POOR = 100, 0.85, 0.5  # rules are used if they predicted this fraction of at least so many steps
 BITS = 1  # largest range of a column: the networks compare bits, and search would reach too many states
 
 
@@ -90,7 +90,7 @@ class StatePlanner:
         if steps >= FIRST_RULES and is_planning_due(steps, len(episode)):
             self._learn_rules()
         is_rare = steps >= LEAST_STEPS and self.visited.known_fraction < RARELY
-        if self.visited.is_given_up or (is_rare and not self.predicts):
+        if self.visited.is_given_up or (is_rare and self._right <= POOR * self._predicted):
             self.visited.give_up()
             self.rules = Rules.none(self.sizes[0])
 
@@ -108,13 +108,11 @@ class StatePlanner:
             self._right, self._predicted = self._right // 2, self._predicted // 2
 
     def action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> int:
-        """Return the best action for a goal, UNKNOWN if no path leads there: that of the rules, if any."""
-        action = UNKNOWN
-        if len(self.rules.nodes):
+        """Return the best action for a goal, UNKNOWN if no path leads there: visited states count before rules."""
+        action = self.visited.known_action(observation, achieved_goal, goal, discount)
+        if action == UNKNOWN and len(self.rules.nodes):
             reachable = self.reachable(observation, achieved_goal, discount)
             action = reachable.known_action(observation, achieved_goal, goal, discount)
-        if action == UNKNOWN:
-            action = self.visited.known_action(observation, achieved_goal, goal, discount)
         return action
 
     def reachable(self, observation: Array, achieved_goal: Array, discount: float) -> TabularModel:
