@@ -40,7 +40,6 @@ def action(planner, room, cell, goal):
 
 def test_rules_lead_to_goals_through_rooms_where_nobody_was(walked):
     assert (walked.visited.known_fraction, walked.recurs, walked.predicts) == (0.0, False, True)
-    walked = StatePlanner.restore(walked.plan(), SIZES)
     assert action(walked, 50, 2, 8) == 1
     assert action(walked, 50, 2, 0) == 0
     assert action(walked, 50, 8, 8) == 1  # against the wall: it stays

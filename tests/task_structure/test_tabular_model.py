@@ -40,10 +40,11 @@ def test_an_action_that_was_never_tried_counts_as_a_success_while_exploring():
 
 def test_the_known_action_is_unknown_without_a_known_path():
     model = corridor()
-    assert model.known_action([0], [0], np.array([2]), DISCOUNT) == 1
-    assert model.known_action([3], [3], np.array([2]), DISCOUNT) == UNKNOWN
-    assert model.known_action([4], [4], np.array([2]), DISCOUNT) == UNKNOWN
-    assert model.known_action([0], [0], np.array([4]), DISCOUNT) == UNKNOWN
+    value, action = model.known_action([0], [0], np.array([2]), DISCOUNT)
+    assert (value > -500, action) == (True, 1)
+    for cell, goal in [(3, 2), (4, 2), (0, 4)]:
+        value, action = model.known_action([cell], [cell], np.array([goal]), DISCOUNT)
+        assert (value, action) == (pytest.approx(-1000), UNKNOWN)
 
 
 def test_it_is_used_once_half_of_the_steps_lead_to_states_of_earlier_episodes():

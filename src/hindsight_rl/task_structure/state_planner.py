@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import InputError
 from ..records import Array, Episode
 from .rules import Rules
-from .tabular_model import UNKNOWN, TabularModel
+from .tabular_model import CONVERGED, TabularModel
 from .waypoints import is_planning_due
 
 VISITED = ("visited_states", "transitions", "state_counts")
@@ -108,11 +108,12 @@ class StatePlanner:
             self._right, self._predicted = self._right // 2, self._predicted // 2
 
     def action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> int:
-        """Return the best action for a goal, UNKNOWN if no path leads there: visited states count before rules."""
-        action = self.visited.known_action(observation, achieved_goal, goal, discount)
-        if action == UNKNOWN and len(self.rules.nodes):
+        """Return the best action for a goal, UNKNOWN if no path leads there: of visited states, or of rules if that path is shorter."""
+        value, action = self.visited.known_action(observation, achieved_goal, goal, discount)
+        if len(self.rules.nodes):
             reachable = self.reachable(observation, achieved_goal, discount)
-            action = reachable.known_action(observation, achieved_goal, goal, discount)
+            expected, predicted = reachable.known_action(observation, achieved_goal, goal, discount)
+            action = predicted if expected > value + CONVERGED else action
         return action
 
     def reachable(self, observation: Array, achieved_goal: Array, discount: float) -> TabularModel:

@@ -151,14 +151,17 @@ class TabularModel:
         row = np.concatenate([np.ravel(observation), np.ravel(achieved_goal)])
         return self._index.get(row.astype(np.int32).tobytes())
 
-    def known_action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> int:
-        """Return the best action for a goal among those that were tried, UNKNOWN if no known path leads there."""
-        state = self.find(observation, achieved_goal)
+    def known_action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> tuple[float, int]:
+        """Return the value of the best action for a goal among those that were tried, and the action.
+
+        It is UNKNOWN, with the lowest value, if no known path leads to the goal.
+        """
+        state, lowest = self.find(observation, achieved_goal), -1 / (1 - discount)
         if state is None:
-            return UNKNOWN
+            return lowest, UNKNOWN
         values = self.action_values(goal, discount, is_optimistic=False)[state]
         best = int(values.argmax())
-        return best if values[best] > -1 / (1 - discount) else UNKNOWN
+        return float(values[best]), best if values[best] > lowest else UNKNOWN
 
     def action_values(self, goal: Array, discount: float, is_optimistic: bool) -> Array:
         """Return the expected return of each action in each state, (N, n_actions), if the best actions follow.
