@@ -143,6 +143,7 @@ class SeekingActor:
         self._reachable: TabularModel | None = None
         self._sought, self._values = np.zeros(0, np.bool_), np.zeros(0)
         self._is_goal = self._has_arrived = False
+        self._before = -1  # the number of the last state
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
@@ -160,7 +161,10 @@ class SeekingActor:
             self._seek(reachable, observation["desired_goal"])
         number = reachable.find(*state)
         assert number is not None, "the model begins here"
-        self._has_arrived = not self._is_goal and bool(self._sought[number])
+        is_there, before = bool(self._sought[number]), self._before
+        self._has_arrived, self._before = is_there and not self._is_goal, number
+        if number == before and not is_there:  # the rules expected another state: another action leads away
+            return int(self._rng.integers(self._planner.sizes[2]))
         return int(self._values[number].argmax())
 
     def _seek(self, reachable: TabularModel, goal: Array) -> None:

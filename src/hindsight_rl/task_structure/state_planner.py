@@ -97,9 +97,12 @@ class StatePlanner:
     def _test_rules(self, episode: Episode, first_action: int) -> None:
         """Count which of the steps the rules predict. What is counted fades, so that rules that became right are used."""
         if len(self.rules.nodes) and (states := self.visited.states_of(episode)) is not None:
-            predicted = self.rules.predict(states[:-1], episode.action.ravel().astype(np.int64) - first_action)
-            self._right += int((predicted == states[1:]).all(1).sum())
-            self._predicted += len(episode)
+            action = episode.action.ravel().astype(np.int64) - first_action
+            is_right = (self.rules.predict(states[:-1], action) == states[1:]).all(1)
+            # an episode that pushes against what it does not expect repeats one error: each step counts once
+            _, first = np.unique(np.column_stack([states[:-1], action]), axis=0, return_index=True)
+            self._right += int(is_right[first].sum())
+            self._predicted += len(first)
 
     def _learn_rules(self) -> None:
         states, transitions, _ = self.visited.arrays().values()
