@@ -2,7 +2,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from hindsight_rl.structure.contact import _nearest_columns
+from hindsight_rl.structure.contact import _nearest_columns, measure_contact
+from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.units import Units
 
 
 def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order():
@@ -16,3 +18,14 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
     nearer = np.median(heights[onsets], 0) / np.median(heights, 0)
     assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
     assert _nearest_columns(steps, onsets, [0, 1, 2]) == (0, 1, 2)
+
+
+def test_contact_at_no_distance_has_a_tolerance():
+    tool = np.tile([0.0, 1.0, 2.0, 3.0], 3)[:, None]  # a cursor that takes the object at 2 along, to 4
+    thing = np.tile([2.0, 2.0, 2.0, 3.0], 3)[:, None]
+    seen, then = np.column_stack([tool, thing]), np.column_stack([tool + 1, np.tile([2.0, 2.0, 3.0, 4.0], 3)])
+    then[:, 0] = then[:, 1]
+    goal, episode = np.repeat([3.0, 4.0, 5.0], 4)[:, None], np.repeat([0, 1, 2], 4)
+    steps = Steps(seen, np.ones((12, 1)), then, thing, then[:, 1:], goal, episode)
+    subgoal = measure_contact(steps, (0,), (1,)).subgoal(Units.same(2))
+    assert 0 < subgoal.tolerance <= subgoal.switch_distance

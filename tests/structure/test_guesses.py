@@ -42,3 +42,12 @@ def test_without_a_gap_neighbouring_positions_are_steered():
     world = FarPusher(0, scale=scale)
     found = infer_structure(play(world, 10, repeated_random_actions(1, longest=2)), SPEC)
     assert found.guesses == (COLUMNS["tool"],)
+
+
+def test_goals_that_no_column_shows_leave_no_tool_to_guess():
+    scale = np.ones(10)
+    scale[[*COLUMNS["object"], *COLUMNS["gap"]]] = 0
+    found = infer_structure(play(FarPusher(0, scale=scale), 10, repeated_random_actions(1, longest=2)), SPEC)
+    assert found.parts.has_object
+    assert not found.copies.is_complete
+    assert plan_guesses(found) == ()

@@ -46,7 +46,7 @@ def object_signals(steps: Steps, tool: Sequence[int]) -> Array:
     tool: for each dimension of the goal the column that the action moves along its axis, the same for all objects.
     """
     place, object_place = steps.observation[:, list(tool)], steps.achieved_goal
-    moves = steps.change[:, list(tool)], steps.next_achieved_goal - object_place
+    moves = steps.change[:, list(tool)], steps.displacement
     signals = [object_place - place, *moves, *(steps.of_step_before(move) for move in moves)]
     by_number = np.stack(signals).transpose(2, 0, 1)
     return by_number.reshape(-1, len(set(tool)), *by_number.shape[1:])

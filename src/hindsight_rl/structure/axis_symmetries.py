@@ -88,7 +88,7 @@ class SymmetryFinder:
         picked = informative_steps(steps)
         picked = picked[is_at_task(steps, contact)[picked]]
         self._seen, self._action = steps.observation[picked], steps.action[picked]
-        move = steps.next_achieved_goal - steps.achieved_goal
+        move = steps.displacement
         self._moves = [each[picked] for each in (move, steps.change[:, list(contact.tool)])]
         inputs = inputs_of(self._seen, self._action, self._visible, contact)
         self._model = DisplacementModel(inputs, np.column_stack(self._moves), steps.episode[picked])
@@ -107,7 +107,7 @@ class SymmetryFinder:
 
     def find(self) -> list[SymmetryVerdict]:
         """Return the symmetries that could be tested, whether they hold or not."""
-        moves = np.abs(self._steps.next_achieved_goal - self._steps.achieved_goal).mean(0)
+        moves = np.abs(self._steps.displacement).mean(0)
         moved = moves.reshape(-1, self._n_axes).mean(0)
         axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
         tested = [self._test((k,), self._mirror(k)) for k in axes]

@@ -8,18 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array
-from .steps import Steps, explained_variance
+from .steps import CONTROLLED_R2, Steps, explained_variance
 
 EXACT = 1e-6  # relative to the size of the numbers: float32 observations agree to about 1e-7
-CONTROLLED_R2 = 0.2  # held-out R2 of a column's change, given the action, from which on the action controls it
+NOISY = 0.01  # of the variance of the goal: a column whose error is smaller shows it with noise of its own
 
 
 @dataclass(frozen=True)
 class GoalCopies:
-    """columns[k]: the observation column that equals achieved_goal[k] in every step, or None."""
+    """columns[k]: the observation column that equals achieved_goal[k] in every step, or None.
+
+    noise: largest standard deviation of their differences; 0 if they are exact.
+    """
 
     columns: tuple[int | None, ...]
     n_steps: int
+    noise: float = 0.0
 
     @property
     def is_complete(self) -> bool:
@@ -37,7 +41,8 @@ class GoalCopies:
         if not found:
             return f"no column equals a number of achieved_goal in {self.n_steps:,} steps"
         pairs = ", ".join(f"column {column} = achieved_goal[{k}]" for k, column in found.items())
-        return f"{pairs} in {self.n_steps:,} of {self.n_steps:,} steps"
+        noise = f", up to noise of {self.noise:.2g}" if self.noise else ""
+        return f"{pairs} in {self.n_steps:,} of {self.n_steps:,} steps{noise}"
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Difference:
 
 
 def find_goal_copies(steps: Steps) -> GoalCopies:
-    """Find the columns that equal a number of the achieved goal before and after every step.
+    """Find the columns that equal a number of the achieved goal before and after every step, or differ by little noise.
 
     A column that never varies is a copy only if some other number of the goal has a copy that varies: two constants may be
     equal by accident.
@@ -80,12 +85,20 @@ def find_goal_copies(steps: Steps) -> GoalCopies:
     seen = np.concatenate([steps.observation, steps.next_observation])
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
     columns: list[int | None] = []
-    rounding = EXACT * float(np.abs(achieved).max())
+    rounding, noise = EXACT * float(np.abs(achieved).max()), 0.0
     for values in achieved.T:
-        equal = np.flatnonzero(np.abs(seen - values[:, None]).max(0) <= rounding)
-        columns.append(int(equal[0]) if len(equal) else None)
+        gap = seen - values[:, None]
+        error = np.square(gap).mean(0)
+        equal, nearest = np.flatnonzero(np.abs(gap).max(0) <= rounding), int(error.argmin())
+        if len(equal):
+            columns.append(int(equal[0]))
+        elif error[nearest] <= NOISY * values.var():
+            columns.append(nearest)
+            noise = max(noise, float(np.sqrt(error[nearest])))
+        else:
+            columns.append(None)
     varies = [column is not None and np.ptp(values) > 0 for column, values in zip(columns, achieved.T, strict=True)]
-    return GoalCopies(tuple(columns) if any(varies) else (None,) * len(columns), len(steps))
+    return GoalCopies(tuple(columns) if any(varies) else (None,) * len(columns), len(steps), noise)
 
 
 def find_constant_columns(steps: Steps) -> tuple[int, ...]:

@@ -25,6 +25,7 @@ SLOW = 0.5  # standard deviation of a place's change in a step, relative to that
 RUNNER_UP = 1.25  # the next best columns must be farther away by this factor
 MOST_GOALS = 0.6  # a few random episodes do not visit all positions that the tool can reach
 MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
+FINEST = 0.05  # of the standard deviation of the goals: contact at no distance at all, as on a grid, needs a tolerance too
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
 
@@ -123,7 +124,8 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...])
     """Measure at which distance between the columns `tool` and `thing` the achieved goal begins to move."""
     onsets = find_onsets(steps)
     gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, thing]
-    low, middle, high = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9]).tolist()
+    distances = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9])
+    low, middle, high = np.maximum(distances, FINEST * steps.goal_std).tolist()
     low_place, high_place = np.quantile(steps.observation[:, tool], [0.005, 0.995], axis=0)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= low_place) & (goals <= high_place)).all(1).mean()

@@ -21,6 +21,8 @@ def plan_probing(found: Structure, contact: Contact) -> Probing:
 
 def plan_guesses(found: Structure) -> tuple[Probing, ...]:
     """Return how to bring each possible tool to the objects, where no contact was seen yet."""
+    if not found.guesses:
+        return ()
     sizes = [len(dimensions) for dimensions in found.parts.objects]
     things = [
         tuple(found.copies.complete[k] for k in dimensions)

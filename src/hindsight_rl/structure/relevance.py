@@ -50,7 +50,7 @@ def inputs_of(observation: Array, action: Array, columns: Sequence[int], contact
 
 def displacements(steps: Steps, contact: Contact) -> Array:
     """Return how the goal and the tool are displaced in each step, (N, goal size + axes)."""
-    return np.column_stack([steps.next_achieved_goal - steps.achieved_goal, steps.change[:, list(contact.axes)]])
+    return np.column_stack([steps.displacement, steps.change[:, list(contact.axes)]])
 
 
 def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candidates: Sequence[int]) -> Relevance:

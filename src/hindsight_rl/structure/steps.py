@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,9 @@ from ..records import Array, Episode
 
 CLIP = 5.0  # standard deviations
 ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
+CONTROLLED_R2 = 0.2  # held-out R2 of a change, given the action, from which on the action controls it
+BACK_AND_FORTH = -0.35  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
+NOISE_RANGE = 5.0  # standard deviations of the noise of a displacement, which a million readings hardly exceed
 HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
 
 
@@ -95,10 +100,33 @@ class Steps:
         """How each observation column changes in each step, (N, columns)."""
         return self.next_observation - self.observation
 
+    @cached_property
+    def displacement(self) -> Array:
+        """How each dimension of the achieved goal changes in each step, (N, goal size); 0 where that may be noise."""
+        change = self.next_achieved_goal - self.achieved_goal
+        return np.asarray(np.where(np.abs(change) <= NOISE_RANGE * self.noise, 0.0, change))
+
+    @cached_property
+    def noise(self) -> Array:
+        """Standard deviation of the sensor noise in the displacement of the achieved goal, (goal size,); 0 for none.
+
+        Most displacements are noise if they go back and forth, as readings of what rests do, and no action explains them.
+        """
+        change = self.next_achieved_goal - self.achieved_goal
+        usual = np.median(np.abs(change), axis=0) / NormalDist().inv_cdf(0.75)
+        inside = np.where(np.abs(change) <= NOISE_RANGE * usual, change, 0.0)
+        together = (inside * self.of_step_before(inside)).sum(0) / np.maximum(np.square(inside).sum(0), 1e-300)
+        doubtful = together < BACK_AND_FORTH
+        if doubtful.any():  # what follows the action at once also goes back and forth
+            both = np.column_stack([self.action, self.previous_action])
+            r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, self.is_held_out)
+            doubtful &= r2 < CONTROLLED_R2
+        return np.asarray(np.where(doubtful, usual, 0.0))
+
     @property
     def move(self) -> Array:
         """How far the achieved goal moves in each step, (N,), Euclidean, in the units of the goal."""
-        return np.asarray(np.linalg.norm(self.next_achieved_goal - self.achieved_goal, axis=1))
+        return np.asarray(np.linalg.norm(self.displacement, axis=1))
 
     @property
     def previous_action(self) -> Array:

@@ -1,0 +1,57 @@
+"""Sensor noise: what rests is recognized, and columns with noise of their own are copies of the goal."""
+
+import numpy as np
+
+from hindsight_rl.structure.columns import find_goal_copies
+from hindsight_rl.structure.steps import Steps
+
+EPISODES, STEPS = 8, 50
+
+
+def steps_of(positions, actions, observation=None):
+    """Positions of 8 episodes of 50 steps, (8, 51), actions (8, 50) and one observation column like the positions."""
+    observation = positions if observation is None else observation
+    rows = [
+        x.reshape(-1, 1) for x in (observation[:, :-1], actions, observation[:, 1:], positions[:, :-1], positions[:, 1:])
+    ]
+    goal = np.repeat(np.linspace(-1, 1, EPISODES), STEPS)[:, None]
+    return Steps(*rows, goal, np.repeat(np.arange(EPISODES), STEPS))
+
+
+def noise(rng, size=0.01):
+    return rng.normal(0, size, (EPISODES, STEPS + 1))
+
+
+def test_noise_of_an_object_at_rest_is_no_displacement():
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(-1, 1, (EPISODES, 1)) + np.zeros((EPISODES, STEPS + 1))
+    starts[:, 40:] += 0.5  # pushed once
+    steps = steps_of(starts + noise(rng), rng.uniform(-1, 1, (EPISODES, STEPS)))
+    assert abs(steps.noise[0] - 0.01 * np.sqrt(2)) < 0.002
+    assert np.flatnonzero(steps.move).tolist() == [STEPS * k + 39 for k in range(EPISODES)]
+
+
+def test_exact_readings_have_no_noise():
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1, 1, (EPISODES, STEPS))
+    walk = np.concatenate([np.zeros((EPISODES, 1)), actions.cumsum(1)], 1)
+    assert steps_of(walk, actions).noise == 0
+
+
+def test_a_body_that_is_where_the_action_says_is_not_noisy():
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1, 1, (EPISODES, STEPS))
+    position = np.concatenate([np.zeros((EPISODES, 1)), actions], 1)
+    steps = steps_of(position, actions)
+    assert steps.noise == 0
+    np.testing.assert_array_equal(steps.displacement[:, 0], np.diff(position, axis=1).ravel())
+
+
+def test_a_column_with_noise_of_its_own_is_a_copy_of_the_goal():
+    rng = np.random.default_rng(0)
+    position = rng.uniform(-1, 1, (EPISODES, STEPS + 1))
+    actions = rng.uniform(-1, 1, (EPISODES, STEPS))
+    found = find_goal_copies(steps_of(position, actions, position + noise(rng)))
+    assert found.columns == (0,)
+    assert abs(found.noise - 0.01) < 0.002
+    assert find_goal_copies(steps_of(position, actions, position + noise(rng, 0.2))).columns == (None,)
