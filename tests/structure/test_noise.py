@@ -3,6 +3,7 @@
 import numpy as np
 
 from hindsight_rl.structure.columns import find_goal_copies
+from hindsight_rl.structure.parts import find_parts
 from hindsight_rl.structure.steps import Steps
 
 EPISODES, STEPS = 8, 50
@@ -55,3 +56,17 @@ def test_a_column_with_noise_of_its_own_is_a_copy_of_the_goal():
     assert found.columns == (0,)
     assert abs(found.noise - 0.01) < 0.002
     assert find_goal_copies(steps_of(position, actions, position + noise(rng, 0.2))).columns == (None,)
+
+
+def test_dimensions_that_move_together_under_noise_are_one_part():
+    rng = np.random.default_rng(0)
+    episodes, n_steps = 6, 40
+    position = np.repeat(rng.uniform(-1, 1, (episodes, 1, 2)), n_steps + 1, axis=1)
+    position[:, 20:, 0] += 0.2  # the second dimension moves right after the first: what touches it is slow
+    position[:, 21:, 1] += 0.2
+    position += rng.normal(0, 0.005, position.shape)
+    before, after = position[:, :-1].reshape(-1, 2), position[:, 1:].reshape(-1, 2)
+    action = rng.uniform(-1, 1, (episodes * n_steps, 2))
+    goal = np.repeat(rng.uniform(-1, 1, (episodes, 2)), n_steps, axis=0)
+    steps = Steps(before, action, after, before, after, goal, np.repeat(np.arange(episodes), n_steps))
+    assert [part.dimensions for part in find_parts(steps).parts] == [(0, 1)]

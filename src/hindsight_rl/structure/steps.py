@@ -15,7 +15,8 @@ from ..records import Array, Episode
 CLIP = 5.0  # standard deviations
 ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
 CONTROLLED_R2 = 0.2  # held-out R2 of a change, given the action, from which on the action controls it
-BACK_AND_FORTH = -0.35  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
+BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
+USUAL_NOISE = 3.0  # standard deviations, which few readings of noise alone exceed
 NOISE_RANGE = 5.0  # standard deviations of the noise of a displacement, which a million readings hardly exceed
 HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
 
@@ -114,14 +115,15 @@ class Steps:
         """
         change = self.next_achieved_goal - self.achieved_goal
         usual = np.median(np.abs(change), axis=0) / NormalDist().inv_cdf(0.75)
-        inside = np.where(np.abs(change) <= NOISE_RANGE * usual, change, 0.0)
-        together = (inside * self.of_step_before(inside)).sum(0) / np.maximum(np.square(inside).sum(0), 1e-300)
-        doubtful = together < BACK_AND_FORTH
-        if doubtful.any():  # what follows the action at once also goes back and forth
+        inside = np.where(np.abs(change) <= USUAL_NOISE * usual, change, 0.0)
+        before = self.of_step_before(inside)
+        scale = np.square(np.where(before != 0, inside, 0.0)).sum(0)
+        is_noise = (inside * before).sum(0) < BACK_AND_FORTH * scale
+        if is_noise.any():  # what follows the action at once also goes back and forth
             both = np.column_stack([self.action, self.previous_action])
             r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, self.is_held_out)
-            doubtful &= r2 < CONTROLLED_R2
-        return np.asarray(np.where(doubtful, usual, 0.0))
+            is_noise &= r2 < CONTROLLED_R2
+        return np.asarray(np.where(is_noise, usual, 0.0))
 
     @property
     def move(self) -> Array:
