@@ -1,12 +1,18 @@
 """Sensor noise: what rests is recognized, and columns with noise of their own are copies of the goal."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from hindsight_rl.structure.columns import find_goal_copies
 from hindsight_rl.structure.parts import find_parts
-from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.steps import Steps, measure_noise
 
 EPISODES, STEPS = 8, 50
+
+
+def measured(steps):
+    return replace(steps, noise=measure_noise(steps))
 
 
 def steps_of(positions, actions, observation=None):
@@ -16,7 +22,7 @@ def steps_of(positions, actions, observation=None):
         x.reshape(-1, 1) for x in (observation[:, :-1], actions, observation[:, 1:], positions[:, :-1], positions[:, 1:])
     ]
     goal = np.repeat(np.linspace(-1, 1, EPISODES), STEPS)[:, None]
-    return Steps(*rows, goal, np.repeat(np.arange(EPISODES), STEPS))
+    return measured(Steps(*rows, goal, np.repeat(np.arange(EPISODES), STEPS)))
 
 
 def noise(rng, size=0.01):
@@ -36,7 +42,7 @@ def test_exact_readings_have_no_noise():
     rng = np.random.default_rng(0)
     actions = rng.uniform(-1, 1, (EPISODES, STEPS))
     walk = np.concatenate([np.zeros((EPISODES, 1)), actions.cumsum(1)], 1)
-    assert steps_of(walk, actions).noise == 0
+    assert steps_of(walk, actions).noise is None
 
 
 def test_a_body_that_is_where_the_action_says_is_not_noisy():
@@ -44,7 +50,7 @@ def test_a_body_that_is_where_the_action_says_is_not_noisy():
     actions = rng.uniform(-1, 1, (EPISODES, STEPS))
     position = np.concatenate([np.zeros((EPISODES, 1)), actions], 1)
     steps = steps_of(position, actions)
-    assert steps.noise == 0
+    assert steps.noise is None
     np.testing.assert_array_equal(steps.displacement[:, 0], np.diff(position, axis=1).ravel())
 
 
@@ -68,5 +74,5 @@ def test_dimensions_that_move_together_under_noise_are_one_part():
     before, after = position[:, :-1].reshape(-1, 2), position[:, 1:].reshape(-1, 2)
     action = rng.uniform(-1, 1, (episodes * n_steps, 2))
     goal = np.repeat(rng.uniform(-1, 1, (episodes, 2)), n_steps, axis=0)
-    steps = Steps(before, action, after, before, after, goal, np.repeat(np.arange(episodes), n_steps))
+    steps = measured(Steps(before, action, after, before, after, goal, np.repeat(np.arange(episodes), n_steps)))
     assert [part.dimensions for part in find_parts(steps).parts] == [(0, 1)]

@@ -36,7 +36,8 @@ class Contact:
     tool: for each dimension of the goal, the observation column that meets it; repeated for each object.
     thing: the columns that are copies of the achieved goal, the position of the object.
     n_onsets: how often the object moved from rest, counted once per episode. distances: its 10, 50 and 90 %
-    quantiles. in_reach: fraction of the desired goals that lie within the range of positions where the tool was.
+    quantiles. in_reach: fraction of the desired goals that the object has when the tool is
+    where it was in some step: a low object is touched from above.
     """
 
     tool: tuple[int, ...]
@@ -130,7 +131,7 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...])
     low, middle, high = np.maximum(distances, FINEST * steps.goal_std).tolist()
     low_place, high_place = np.quantile(steps.observation[:, tool], [0.005, 0.995], axis=0)
     goals = steps.desired_goal[steps.starts_episode]
-    in_reach = ((goals >= low_place) & (goals <= high_place)).all(1).mean()
+    in_reach = ((goals >= low_place - middle) & (goals <= high_place + middle)).all(1).mean()
     return Contact(tool, thing, len(onsets), (low, middle, high), float(in_reach))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InputError
-from ..records import ArraySpec, Episode, GoalSpec
+from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..records.reward_scale import RewardOf
 from .axis_symmetries import SymmetryFinder, SymmetryVerdict
 from .chain import MIN_MOVED, count_moved, find_chain, measure_chain
@@ -24,6 +24,7 @@ from .contact import (
     Contact,
     find_contact,
     find_onsets,
+    find_tool,
     gap_columns,
     guess_tools,
     measure_contact,
@@ -34,7 +35,7 @@ from .mirrors import Mirror, MirrorFinder
 from .parts import find_parts
 from .relevance import find_relevance
 from .rewards import has_dense_rewards
-from .steps import HELD_OUT, Steps
+from .steps import HELD_OUT, Steps, measure_noise
 from .success import count_halvings, find_success_distance, ignores_exchange
 from .units import Units, find_units
 from .workspace import find_workspace
@@ -62,6 +63,7 @@ def infer_structure(
     """
     _check(episodes, spec)
     random_steps = Steps.from_episodes(episodes)
+    random_steps = replace(random_steps, noise=measure_noise(random_steps))
     units = find_units(random_steps)
     steps = units.apply(random_steps)
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
@@ -96,7 +98,7 @@ def infer_structure(
     )
     if contact is None or not probing:
         return found
-    return _with_probing(found, contact, episodes, probing, shown, compute_reward, hidden)
+    return _with_probing(found, contact, episodes, probing, steps.noise, shown, compute_reward, hidden)
 
 
 def _with_probing(
@@ -104,21 +106,23 @@ def _with_probing(
     contact: Contact,
     episodes: Sequence[Episode],
     probing: Sequence[Episode],
+    noise: Array | None,
     shown: Sequence[int],
     compute_reward: RewardOf | None,
     hidden: Sequence[int] | None,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
-    steps, objects, chain = Steps.from_episodes(probing), found.parts.objects, found.chain
+    steps, objects, chain = Steps.from_episodes(probing, noise), found.parts.objects, found.chain
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
     if found.probes[0] < MIN_PROBES * len(probing) or (chain is not None and min(found.moved) < MIN_MOVED):
         return replace(found, contact=None, chain=None)
-    everything = found.units.apply(Steps.from_episodes([*episodes, *probing]))
+    everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
-    if chain is None:
-        return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown, hidden)
+    if chain is None:  # more contacts may tell the tool from columns that move with it
+        tool = find_tool(everything, found.controlled, found.units) or contact.tool
+        return _with_contact(found, measure_contact(everything, tool, contact.thing), everything, shown, hidden)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, chain.numbers)
     chain = measure_chain(everything, chain, distance)
     found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown, hidden)

@@ -102,7 +102,7 @@ def find_parts(steps: Steps) -> Parts:
     moved, is_body = is_moving.any(0), ~_waits(steps, is_moving)
     is_body |= ~_waits(steps, is_moving[:, ~is_body].any(1, keepdims=True))  # each rests, but one of them always moves
     together = is_moving
-    if steps.noise.any():  # it hides slow motion, so dimensions that move together seldom show it in the same step
+    if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = np.array([is_moving[steps.episode == k].any(0) for k in np.unique(steps.episode)])
     groups = [*_together(np.flatnonzero(is_body), together), *_together(np.flatnonzero(~is_body & moved), together)]
     is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move is a part of what is beside it

@@ -25,6 +25,7 @@ HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike
 class Steps:
     """N transitions, one after another. All arrays are float64 with N rows; `episode` numbers the episodes from 0.
 
+    noise: standard deviation of the sensor noise in displacements of the achieved goal, (goal size,); None: there is none.
     others_move: how far the objects that were left out move, in standard deviations of their goals; None: none was.
     """
 
@@ -35,10 +36,11 @@ class Steps:
     next_achieved_goal: Array
     desired_goal: Array
     episode: Array
+    noise: Array | None = None
     others_move: Array | None = None
 
     @classmethod
-    def from_episodes(cls, episodes: Sequence[Episode]) -> Steps:
+    def from_episodes(cls, episodes: Sequence[Episode], noise: Array | None = None) -> Steps:
         """Stack the transitions of episodes whose observations, goals and actions are flat arrays of numbers."""
 
         def stack(name: str, rows: slice) -> Array:
@@ -55,6 +57,7 @@ class Steps:
             next_achieved_goal=stack("achieved_goal", after),
             desired_goal=stack("desired_goal", before),
             episode=np.repeat(np.arange(len(episodes)), [len(e) for e in episodes]),
+            noise=noise,
         )
 
     def of_objects(self, objects: Sequence[Sequence[int]]) -> list[Steps]:
@@ -68,7 +71,8 @@ class Steps:
 
     def _with_dimensions(self, dimensions: Sequence[int]) -> Steps:
         names = ("achieved_goal", "next_achieved_goal", "desired_goal")
-        return replace(self, **{name: getattr(self, name)[:, list(dimensions)] for name in names})
+        noise = None if self.noise is None else self.noise[list(dimensions)]
+        return replace(self, noise=noise, **{name: getattr(self, name)[:, list(dimensions)] for name in names})
 
     @classmethod
     def join(cls, parts: Sequence[Steps]) -> Steps:
@@ -76,8 +80,10 @@ class Steps:
         values: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
             for name in cls.__dataclass_fields__
-            if getattr(parts[0], name) is not None
+            if name != "noise" and getattr(parts[0], name) is not None
         }
+        if parts[0].noise is not None:
+            values["noise"] = np.max([part.noise for part in parts], axis=0)
         first = np.cumsum([0, *(part.episode[-1] + 1 for part in parts[:-1])])
         values["episode"] = np.concatenate([part.episode + start for part, start in zip(parts, first, strict=True)])
         return cls(**values)
@@ -105,25 +111,7 @@ class Steps:
     def displacement(self) -> Array:
         """How each dimension of the achieved goal changes in each step, (N, goal size); 0 where that may be noise."""
         change = self.next_achieved_goal - self.achieved_goal
-        return np.asarray(np.where(np.abs(change) <= NOISE_RANGE * self.noise, 0.0, change))
-
-    @cached_property
-    def noise(self) -> Array:
-        """Standard deviation of the sensor noise in the displacement of the achieved goal, (goal size,); 0 for none.
-
-        Most displacements are noise if they go back and forth, as readings of what rests do, and no action explains them.
-        """
-        change = self.next_achieved_goal - self.achieved_goal
-        usual = np.median(np.abs(change), axis=0) / NormalDist().inv_cdf(0.75)
-        inside = np.where(np.abs(change) <= USUAL_NOISE * usual, change, 0.0)
-        before = self.of_step_before(inside)
-        scale = np.square(np.where(before != 0, inside, 0.0)).sum(0)
-        is_noise = (inside * before).sum(0) < BACK_AND_FORTH * scale
-        if is_noise.any():  # what follows the action at once also goes back and forth
-            both = np.column_stack([self.action, self.previous_action])
-            r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, self.is_held_out)
-            is_noise &= r2 < CONTROLLED_R2
-        return np.asarray(np.where(is_noise, usual, 0.0))
+        return change if self.noise is None else np.where(np.abs(change) <= NOISE_RANGE * self.noise, 0.0, change)
 
     @property
     def move(self) -> Array:
@@ -153,6 +141,25 @@ class Steps:
     def starts_episode(self) -> Array:
         """Whether each transition is the first of its episode, (N,) bool."""
         return np.append(True, np.diff(self.episode) != 0)
+
+
+def measure_noise(steps: Steps) -> Array | None:
+    """Return the standard deviation of the sensor noise in displacements of the achieved goal, (goal size,); None for none.
+
+    Most displacements are noise if they go back and forth, as readings of what rests do, and no action explains them.
+    steps: with random actions, in which objects mostly rest.
+    """
+    change = steps.next_achieved_goal - steps.achieved_goal
+    usual = np.median(np.abs(change), axis=0) / NormalDist().inv_cdf(0.75)
+    inside = np.where(np.abs(change) <= USUAL_NOISE * usual, change, 0.0)
+    before = steps.of_step_before(inside)
+    scale = np.square(np.where(before != 0, inside, 0.0)).sum(0)
+    is_noise = (inside * before).sum(0) < BACK_AND_FORTH * scale
+    if is_noise.any():  # what follows the action at once also goes back and forth
+        both = np.column_stack([steps.action, steps.previous_action])
+        r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, steps.is_held_out)
+        is_noise &= r2 < CONTROLLED_R2
+    return np.where(is_noise, usual, 0.0) if is_noise.any() else None
 
 
 def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Array:

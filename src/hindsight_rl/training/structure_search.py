@@ -275,7 +275,8 @@ class StructureSearch:
             if found.contact is not None and self._may_replace_agent(run):
                 self._probe(run, episodes, found, found.contact)
                 return
-            self._take_mirrors(found)
+            if is_poor or before.flat().get("symmetries"):  # what is found late does not change an agent that improves
+                self._take_mirrors(found)
         self._adopt(run, self.state.found)
         # the next waypoint or tolerance is soon learned; paths are missing, or exactness, which exploration spoils
         is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
