@@ -51,13 +51,3 @@ def test_goals_that_no_column_shows_leave_no_tool_to_guess():
     assert found.parts.has_object
     assert not found.copies.is_complete
     assert plan_guesses(found) == ()
-
-
-def test_columns_that_were_nearest_in_one_contact_are_steered():
-    order = [6, 0, 8, 2, 7, 1, 9, 3, 4, 5]  # the tool is in columns 1 and 5; no column holds the gap
-    world = FarPusher(0, order, np.array([1.0, 1, 1, 1, 0, 0, 1, 1, 1, 1]))
-    episodes = play(world, 10, repeated_random_actions(1, longest=2))
-    touching = play(world, 1, lambda observation, is_first: 5 * (world.thing - world.tool))
-    found = infer_structure([*episodes, *touching], SPEC)
-    assert (found.contact, found.n_onsets) == (None, 1)
-    assert found.guesses[0] == (1, 5)

@@ -76,8 +76,10 @@ class Difference:
     right: int
 
 
-def find_goal_copies(steps: Steps) -> GoalCopies:
+def find_goal_copies(steps: Steps, largest_noise: float = NOISY) -> GoalCopies:
     """Find the columns that equal a number of the achieved goal before and after every step, or differ by little noise.
+
+    largest_noise: fraction of the variance of a number of the goal; 0 for exact copies only.
 
     A column that never varies is a copy only if some other number of the goal has a copy that varies: two constants may be
     equal by accident.
@@ -92,7 +94,7 @@ def find_goal_copies(steps: Steps) -> GoalCopies:
         equal, nearest = np.flatnonzero(np.abs(gap).max(0) <= rounding), int(error.argmin())
         if len(equal):
             columns.append(int(equal[0]))
-        elif error[nearest] <= NOISY * values.var():
+        elif error[nearest] < largest_noise * values.var():
             columns.append(nearest)
             noise = max(noise, float(np.sqrt(error[nearest])))
         else:

@@ -36,8 +36,8 @@ class Contact:
     tool: for each dimension of the goal, the observation column that meets it; repeated for each object.
     thing: the columns that are copies of the achieved goal, the position of the object.
     n_onsets: how often the object moved from rest, counted once per episode. distances: its 10, 50 and 90 %
-    quantiles. in_reach: fraction of the desired goals that the object has when the tool is
-    where it was in some step: a low object is touched from above.
+    quantiles. in_reach: fraction of the desired goals that lie within the range of positions where the tool was, or as
+    far from it as contact reaches: a tool that touches low objects from above never is as low.
     """
 
     tool: tuple[int, ...]
@@ -96,15 +96,13 @@ def guess_tools(
     """Return columns that may be the tool where no contact was seen yet, the likely ones first.
 
     They are positions that follow the action. Likely are those whose gap to the object is a column of the observation; next
-    come those nearest to it when it began to move, and neighbouring columns, in their order. thing: the columns of the
-    object. None for one column: it is no position.
+    come neighbouring columns, in their order. thing: the columns of the object. None for one column: it is no position.
     """
     size = len(thing)
     positions = find_places(steps, [c for c in controlled.columns if units.is_known[c] and c not in thing])
     differences = find_differences(steps)
     beside = [[c for c in positions if _third((c, column), differences) is not None] for column in thing]
     tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
-    tools += [tool for _, tool in _by_distance(steps, find_onsets(steps), positions)[:MOST_GUESSES] if tool not in tools]
     runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
     tools += [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
     return tuple(tools[:MOST_GUESSES]) if size > 1 else ()
@@ -188,28 +186,20 @@ def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | No
 def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tuple[int, ...] | None:
     """Return one column for each number of the goal: together they are nearest to it at onsets, relative to other steps.
 
-    None unless they are near, and stand out from others.
-    """
-    ranked = _by_distance(steps, onsets, places)
-    if not ranked or ranked[0][0] > NEAR or (len(ranked) > 1 and ranked[1][0] < RUNNER_UP * ranked[0][0]):
-        return None
-    return ranked[0][1]
-
-
-def _by_distance(steps: Steps, onsets: Array, places: Sequence[int]) -> list[tuple[float, tuple[int, ...]]]:
-    """Return columns that may meet the goal, one for each of its numbers, with their distance at onsets, nearest first.
-
-    Distances are root mean squares, relative to those of all steps: they must be near at all onsets.
+    None unless they are near, and stand out from others. Distances are root mean squares: they must be near at all onsets.
     """
     gap = np.square(steps.next_observation[:, list(places), None] - steps.next_achieved_goal[:, None])  # (N, places, size)
-    numbers = [n for n in range(2, CANDIDATES + 1) if n ** gap.shape[2] <= MOST_COMBINATIONS]
-    if not numbers or not len(onsets):
-        return []
-    near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0).T[:, : numbers[-1]]
+    near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0).T
+    numbers = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_COMBINATIONS]
+    if not numbers:
+        return None
+    near = near[:, : numbers[-1]]
     ratios = []
     for chosen in product(*near.tolist()):
         if len(set(chosen)) == len(chosen):
             square = gap[:, chosen, range(len(chosen))].sum(1)
-            ratio = float(np.sqrt(square[onsets].mean() / max(square.mean(), 1e-24)))
-            ratios.append((ratio, tuple(places[i] for i in chosen)))
-    return sorted(ratios)
+            ratios.append((float(np.sqrt(square[onsets].mean() / max(square.mean(), 1e-24))), chosen))
+    ratios.sort()
+    if not ratios or ratios[0][0] > NEAR or (len(ratios) > 1 and ratios[1][0] < RUNNER_UP * ratios[0][0]):
+        return None
+    return tuple(places[i] for i in ratios[0][1])

@@ -24,7 +24,6 @@ from .contact import (
     Contact,
     find_contact,
     find_onsets,
-    find_tool,
     gap_columns,
     guess_tools,
     measure_contact,
@@ -120,9 +119,8 @@ def _with_probing(
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
-    if chain is None:  # more contacts may tell the tool from columns that move with it
-        tool = find_tool(everything, found.controlled, found.units) or contact.tool
-        return _with_contact(found, measure_contact(everything, tool, contact.thing), everything, shown, hidden)
+    if chain is None:
+        return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown, hidden)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, chain.numbers)
     chain = measure_chain(everything, chain, distance)
     found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown, hidden)

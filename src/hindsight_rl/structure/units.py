@@ -60,7 +60,7 @@ def find_units(steps: Steps) -> Units:
     instead, the units are known of these, and of pairs of columns whose weighted sum is exactly a number of the goal: the
     place of a tool, and the gap between tool and object.
     """
-    same, copies = Units.same(steps.n_columns), find_goal_copies(steps).columns
+    same, copies = Units.same(steps.n_columns), find_goal_copies(steps, 0.0).columns
     if None not in copies:
         return same
     units = replace(same, is_known=np.zeros(steps.n_columns, bool))
