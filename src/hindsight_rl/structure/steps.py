@@ -82,8 +82,8 @@ class Steps:
             for name in cls.__dataclass_fields__
             if name != "noise" and getattr(parts[0], name) is not None
         }
-        if parts[0].noise is not None:
-            values["noise"] = np.max([part.noise for part in parts], axis=0)
+        noises = [part.noise for part in parts if part.noise is not None]
+        values["noise"] = np.max(noises, axis=0) if noises else None
         first = np.cumsum([0, *(part.episode[-1] + 1 for part in parts[:-1])])
         values["episode"] = np.concatenate([part.episode + start for part, start in zip(parts, first, strict=True)])
         return cls(**values)
