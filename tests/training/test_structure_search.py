@@ -506,7 +506,8 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
     search = inferred.trainer.search
     before = found_by_steps(noise=0.2, **({"symmetries": known} if known else {}))
     monkeypatch.setattr(search, "state", replace(search.state, found=before))
-    monkeypatch.setattr(structure_search, "explain_missing", lambda found: [])
+    for name in ("explain_missing", "explain_findings"):
+        monkeypatch.setattr(structure_search, name, lambda found: [])
     search._take_mirrors(sliding(found))
     assert search.state.found.value("noise") == 0.2
     assert search.state.found.value("symmetries") == used

@@ -16,13 +16,14 @@ from .steps import Steps, standardize
 from .units import Units
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
+MIN_ONSETS_IN_NOISE = 4  # which shows motion late, when other columns have come near
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
 NEAR = 0.5  # at onsets what touches the object is at most this fraction of its usual distance away
 CANDIDATES = 3  # columns per number of the goal: a place in three dimensions may be taken in any order; of longer goals 2
 MOST_COMBINATIONS = 1024  # of candidates, which are all compared
 STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
-RUNNER_UP = 1.25  # the next best columns must be farther away by this factor
+LEAD = 0.5  # by 1 + LEAD / (onsets - 1) the next best columns must be farther away: 1.5 times with two, 1.25 with three
 MOST_GOALS = 0.6  # a few random episodes do not visit all positions that the tool can reach
 MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
 FINEST = 0.05  # of the standard deviation of the goals: contact at no distance at all, as on a grid, needs a tolerance too
@@ -84,7 +85,7 @@ def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns
 def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[int, ...] | None:
     """Return the column that meets each number of the goal, as `find_contact` finds them."""
     onsets = find_onsets(steps)
-    if len(onsets) < MIN_ONSETS:
+    if len(onsets) < (MIN_ONSETS if steps.noise is None else MIN_ONSETS_IN_NOISE):
         return None
     places = find_places(steps, [column for column in controlled.columns if units.is_known[column]])
     return _nearest_columns(steps, onsets, places)
@@ -186,7 +187,8 @@ def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | No
 def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tuple[int, ...] | None:
     """Return one column for each number of the goal: together they are nearest to it at onsets, relative to other steps.
 
-    None unless they are near, and stand out from others. Distances are root mean squares: they must be near at all onsets.
+    None unless they are near, stand out from others, and no others are so seldom as near while the object rests. Distances
+    are root mean squares: they must be near at all onsets.
     """
     gap = np.square(steps.next_observation[:, list(places), None] - steps.next_achieved_goal[:, None])  # (N, places, size)
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0).T
@@ -194,12 +196,16 @@ def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tupl
     if not numbers:
         return None
     near = near[:, : numbers[-1]]
-    ratios = []
+    at_rest = np.flatnonzero(steps.move < AT_REST * steps.goal_std)
+    ranked = []
     for chosen in product(*near.tolist()):
         if len(set(chosen)) == len(chosen):
             square = gap[:, chosen, range(len(chosen))].sum(1)
-            ratios.append((float(np.sqrt(square[onsets].mean() / max(square.mean(), 1e-24))), chosen))
-    ratios.sort()
-    if not ratios or ratios[0][0] > NEAR or (len(ratios) > 1 and ratios[1][0] < RUNNER_UP * ratios[0][0]):
+            ratio = float(np.sqrt(square[onsets].mean() / max(square.mean(), 1e-24)))
+            ranked.append((ratio, float((square[at_rest, None] < square[onsets]).mean()), chosen))
+    ranked.sort()
+    lead = 1 + LEAD / (len(onsets) - 1)
+    if not ranked or ranked[0][0] > NEAR or (len(ranked) > 1 and ranked[1][0] < lead * ranked[0][0]):
         return None
-    return tuple(places[i] for i in ratios[0][1])
+    is_seldom_near = ranked[0][1] <= min(nearer_at_rest for _, nearer_at_rest, _ in ranked)
+    return tuple(places[i] for i in ranked[0][2]) if is_seldom_near else None

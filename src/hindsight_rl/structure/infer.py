@@ -145,12 +145,13 @@ def _with_contact(
     always = {*gaps, *controlled.columns, *shown, *contact.thing}
     relevance = find_relevance(steps, contact, live, [c for c in live if c not in always])
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
-    finder = SymmetryFinder(steps, visible, contact, controlled, found.units)
-    symmetries = tuple(finder.find())
+    is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
+    finder = SymmetryFinder(steps, visible, contact, controlled, found.units) if is_whole else None
+    symmetries = tuple(finder.find()) if finder else ()
     may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.thing}]
     needless = _hidden_columns(may_hide, visible, contact, symmetries)
     found = replace(found, contact=contact, relevance=relevance, hidden=needless)
-    return replace(found, symmetries=symmetries, unclear=finder.unclear)
+    return replace(found, symmetries=symmetries, unclear=finder.unclear if finder else ())
 
 
 def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:

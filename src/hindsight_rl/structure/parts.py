@@ -97,10 +97,9 @@ def find_parts(steps: Steps) -> Parts:
     height of a cube changes only while something moves it. What never moved is a part as large as the others if its
     neighbouring dimensions suffice for that, and otherwise belongs to a part beside it.
     """
-    move: Array = np.abs(steps.displacement)
-    is_moving: Array = move > AT_REST * np.maximum(_size(steps), 1e-300)
-    moved, is_body = is_moving.any(0), ~_waits(steps, is_moving)
-    is_body |= ~_waits(steps, is_moving[:, ~is_body].any(1, keepdims=True))  # each rests, but one of them always moves
+    is_moving = np.abs(steps.displacement) > AT_REST * np.maximum(_size(steps), 1e-300)
+    moved, is_body = np.any(is_moving, axis=0), ~_waits(steps, is_moving)
+    is_body |= ~_waits(steps, np.any(is_moving[:, ~is_body], axis=1, keepdims=True))  # each rests, but one of them always moves
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = np.array([is_moving[steps.episode == k].any(0) for k in np.unique(steps.episode)])
