@@ -99,7 +99,9 @@ def find_parts(steps: Steps) -> Parts:
     """
     is_moving = np.abs(steps.displacement) > AT_REST * np.maximum(_size(steps), 1e-300)
     moved, is_body = np.any(is_moving, axis=0), ~_waits(steps, is_moving)
-    is_body |= ~_waits(steps, np.any(is_moving[:, ~is_body], axis=1, keepdims=True))  # each rests, but one of them always moves
+    is_body |= ~_waits(
+        steps, np.any(is_moving[:, ~is_body], axis=1, keepdims=True)
+    )  # each rests, but one of them always moves
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = np.array([is_moving[steps.episode == k].any(0) for k in np.unique(steps.episode)])
