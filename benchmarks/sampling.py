@@ -35,7 +35,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 import hindsight_rl
 from hindsight_rl import Episode, HindsightBuffer
-from hindsight_rl.replay.kernels import AHEAD, copy_bytes, prefetch_bytes
+from hindsight_rl.replay.kernels import PREFETCH_DISTANCE, copy_bytes, prefetch_bytes
 
 OBSERVATION, GOAL, ACTION, LENGTH, BATCH, MANY = 25, 3, 4, 50, 256, 8
 ACHIEVED = slice(3, 6)  # where FetchPush's observation holds the object's position
@@ -153,10 +153,10 @@ def bare_gather(
     ring: np.ndarray, row_bytes: int, row: np.ndarray, goal_at: np.ndarray, size: int, into: np.ndarray
 ) -> None:
     start, place = ring.ctypes.data, into.ctypes.data
-    for i in range(-AHEAD, len(row)):
-        if i + AHEAD < len(row):
-            prefetch_bytes(start + row[i + AHEAD] * row_bytes, 2 * row_bytes)
-            prefetch_bytes(start + goal_at[i + AHEAD], size)
+    for i in range(-PREFETCH_DISTANCE, len(row)):
+        if i + PREFETCH_DISTANCE < len(row):
+            prefetch_bytes(start + row[i + PREFETCH_DISTANCE] * row_bytes, 2 * row_bytes)
+            prefetch_bytes(start + goal_at[i + PREFETCH_DISTANCE], size)
         if i >= 0:
             copy_bytes(place, start + row[i] * row_bytes, 2 * row_bytes)
             copy_bytes(place + 2 * row_bytes, start + goal_at[i], size)

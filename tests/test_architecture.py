@@ -184,6 +184,23 @@ def is_setter(node):
     return any(isinstance(d, ast.Attribute) and d.attr == "setter" for d in node.decorator_list)
 
 
+def assigned_names(tree):
+    """Yield the names that a module assigns at its top level: constants, type variables and names of types."""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        for target in targets:
+            yield from (name.id for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def test_a_constant_is_defined_once_in_the_package():
+    """Neither has a name two values, nor are there two definitions with one value: one module has it, others import it."""
+    homes = {}
+    for module, tree in modules().items():
+        for name in set(assigned_names(tree)) - {"__all__"}:
+            homes.setdefault(name, []).append(module)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
 def test_public_definitions_have_docstrings():
     bare = [
         full_name

@@ -31,6 +31,7 @@ from .errors import FileError, OptionError
 from .records import Array
 
 FORMAT = 1
+VIDEO_SUFFIXES = (".mp4", ".webp", ".gif")  # the report of a run shows the first that it finds
 _MEMORY = "/proc/meminfo"
 _CGROUPS = (  # versions 2 and 1: files of the limit and of the statistics, and the name of what cannot be given back there
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.stat", "anon "),

@@ -4,7 +4,7 @@ import pytest
 
 from hindsight_rl.cli import command_parser, main
 from hindsight_rl.commands import arguments
-from hindsight_rl.commands.arguments import FIRST, given_options, take_environment, train_help
+from hindsight_rl.commands.arguments import SHOWN_BY_HELP, given_options, take_environment, train_help
 from hindsight_rl.errors import OptionError
 from hindsight_rl.options import AGENT_OPTIONS, run_options
 
@@ -65,7 +65,7 @@ def test_the_help_names_options_with_the_values_of_the_recipe(line, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
     text = train_help(parse(line))
     words = set(text.replace(",", " ").split())
-    names = FIRST if line.endswith("--help") else run_options("td3")
+    names = SHOWN_BY_HELP if line.endswith("--help") else run_options("td3")
     assert all(f"--{name.replace('_', '-')}" in words for name in names)
     assert {"--agent", "--recipe", "--folder", "--resume"} <= words
     assert ("--random-steps" in words) == line.endswith("all")

@@ -518,13 +518,13 @@ def test_a_damaged_file_is_named(tmp_path):
     ],
 )
 def test_a_file_with_hostile_arguments_is_refused_before_memory_is_allocated(tmp_path, change):
-    from hindsight_rl.replay.buffer import KIND
+    from hindsight_rl.replay.buffer import BUFFER_KIND
     from hindsight_rl.storage import save_arrays
 
     arrays, data = filled().state_dict()
     options = {name: value for name, value in change.items() if name in data["options"]}
     rest = {name: value for name, value in change.items() if name not in options}
-    save_arrays(tmp_path / "buffer", KIND, arrays, data | rest | {"options": data["options"] | options})
+    save_arrays(tmp_path / "buffer", BUFFER_KIND, arrays, data | rest | {"options": data["options"] | options})
     with pytest.raises(FileError, match="cannot be loaded"):
         HindsightBuffer.load(tmp_path / "buffer", compute_reward)
 

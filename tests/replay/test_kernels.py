@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hindsight_rl import GoalSpec
-from hindsight_rl.options.replay import SOURCES, STRATEGIES, Relabel
+from hindsight_rl.options.replay import GOAL_SOURCES, STRATEGIES, Relabel
 from hindsight_rl.records import OBSERVATION_KEYS, ArraySpec
 from hindsight_rl.replay import kernels
 from hindsight_rl.replay.rows import row_dtype
@@ -103,7 +103,7 @@ def test_choose_goals(ring, size, probability, strategy):
 @given(st.lists(st.floats(0, 1), min_size=5, max_size=5), st.floats(0, 1, exclude_max=True), st.integers(1, 50))
 def test_no_mixture_leaves_the_episode_by_rounding(parts, u, steps):
     total = max(sum(parts), 1.0)
-    relabel = Relabel(**{name: part / total for name, part in zip(SOURCES, parts, strict=True)})
+    relabel = Relabel(**{name: part / total for name, part in zip(GOAL_SOURCES, parts, strict=True)})
     ends = np.cumsum(list(relabel.fractions().values()))
     u = np.clip([u, *np.nextafter(ends, 0), *ends], 0, np.nextafter(1.0, 0.0))
     part = ArraySpec((1,), "uint8")
@@ -309,4 +309,4 @@ def test_the_step_after_an_end_is_skipped_if_it_is_a_reset():
 
 def test_strategies_have_their_codes():
     codes = (kernels.FUTURE, kernels.FINAL, kernels.EPISODE, kernels.RANDOM, kernels.DESIRED)
-    assert [SOURCES[code] for code in codes] == ["future", "final", "episode", "random", "desired"]
+    assert [GOAL_SOURCES[code] for code in codes] == ["future", "final", "episode", "random", "desired"]

@@ -14,7 +14,7 @@ from distributions import RARE
 from hindsight_rl import Episode, HindsightBuffer
 from hindsight_rl.errors import FileError, InputError, OptionError
 from hindsight_rl.replay import priorities
-from hindsight_rl.replay.priorities import LARGEST, LEAST_FRACTION, SMALLEST_ERROR, Priorities
+from hindsight_rl.replay.priorities import LARGEST_PRIORITY, LEAST_FRACTION, SMALLEST_ERROR, Priorities
 
 values = st.sampled_from([0.0, 0.0, 1e-6, 0.1, 1.0, 3.7, 1e12])
 
@@ -153,7 +153,7 @@ def test_the_last_of_repeated_rows_counts():
     [
         ([0, 1], [1.0, np.nan], "nan"),
         ([0, 1], np.float32([1.0, np.inf]), "inf"),
-        ([0, 1], [1.0, 2 * LARGEST], "2e"),
+        ([0, 1], [1.0, 2 * LARGEST_PRIORITY], "2e"),
         ([0, 1], [1.0, -1e-9], "-1e-09"),
         ([0, 1], [1.0], r"\(2,\).*\(1,\)"),
         ([0, 1], 1.0, r"\(2,\).*\(\)"),

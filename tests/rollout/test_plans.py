@@ -3,7 +3,7 @@
 import numpy as np
 
 from hindsight_rl.records import ArraySpec, Episode
-from hindsight_rl.rollout.plans import BEYOND, STILL, ExploringActor, OptimisticActor, SeekingActor
+from hindsight_rl.rollout.plans import LARGEST_OFFSET, STILL, ExploringActor, OptimisticActor, SeekingActor
 from hindsight_rl.task_structure.rules import Rules
 from hindsight_rl.task_structure.state_planner import StatePlanner
 from hindsight_rl.task_structure.tabular_model import TabularModel
@@ -22,8 +22,8 @@ def sought(achieved_goal, steps=2_000, waypoints=WAYPOINTS):
 def test_places_are_sought_near_those_that_a_known_path_leads_to():
     places = sought(0.1)
     near = places[places != PLACES[2]]
-    assert -BEYOND <= near.min() < -1
-    assert 2 < near.max() <= 1 + BEYOND
+    assert -LARGEST_OFFSET <= near.min() < -1
+    assert 2 < near.max() <= 1 + LARGEST_OFFSET
 
 
 def test_places_that_are_cut_off_are_sought_the_nearest_more_often():

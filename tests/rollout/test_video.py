@@ -62,7 +62,7 @@ def test_the_caption_shows_success_by_word_and_colour():
 
 
 def test_other_suffixes_are_an_error(tmp_path):
-    with pytest.raises(OptionError, match=r"must end in .gif, .webp, .mp4, got film.avi"):
+    with pytest.raises(OptionError, match=r"must end in .mp4, .webp, .gif, got film.avi"):
         record(tmp_path / "film.avi")
 
 

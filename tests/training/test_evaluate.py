@@ -3,7 +3,7 @@ import pytest
 
 from hindsight_rl.errors import CollectError, MissingKeyError
 from hindsight_rl.records import Episode
-from hindsight_rl.training.evaluate import ATTEMPTS, Evaluation, evaluate, outcome_of
+from hindsight_rl.training.evaluate import JOB_ATTEMPTS, Evaluation, evaluate, outcome_of
 
 
 def episode(success, rewards=(-1.0, 0.0), number=0):
@@ -63,12 +63,12 @@ class Failing:
 
 
 def test_an_evaluation_job_that_fails_runs_again():
-    outcomes = list(evaluate(Failing(ATTEMPTS - 1), None, 0, range(2)))
+    outcomes = list(evaluate(Failing(JOB_ATTEMPTS - 1), None, 0, range(2)))
     assert [outcome.episode for outcome in outcomes] == [0, 1]
 
 
 def test_an_evaluation_job_that_always_fails_raises_its_error_and_drops_the_jobs():
-    source = Failing(ATTEMPTS)
+    source = Failing(JOB_ATTEMPTS)
     with pytest.raises(CollectError, match="cable"):
         list(evaluate(source, None, 0, range(2)))
     assert source.dropped == [0, 1]

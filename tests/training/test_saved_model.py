@@ -11,7 +11,7 @@ from hindsight_rl.commands.export import export_torchscript
 from hindsight_rl.errors import FileError, OptionError
 from hindsight_rl.storage import load_arrays, save_arrays
 from hindsight_rl.training.run_folder import RunFolder
-from hindsight_rl.training.saved_model import KIND, SavedModel, refuse_other_settings
+from hindsight_rl.training.saved_model import POLICY_KIND, SavedModel, refuse_other_settings
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +21,11 @@ def content():
     with her() as model:
         model.save(file)
     file.seek(0)
-    return load_arrays(file, KIND)
+    return load_arrays(file, POLICY_KIND)
 
 
 def write(path, arrays, data):
-    save_arrays(path, KIND, arrays, data)
+    save_arrays(path, POLICY_KIND, arrays, data)
     return path
 
 

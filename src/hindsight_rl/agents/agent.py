@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import FileError, InputError
 from ..options import ActorCriticOptions
-from ..records import OBSERVATION_KEYS
+from ..records import OBSERVATION_KEYS, Array
 from ..records.exploration import Exploration
 from ..records.reward_scale import RewardScale, scale_as_array, scale_from_array
 from ..task_structure.state_planner import StatePlanner
@@ -26,8 +25,6 @@ if TYPE_CHECKING:  # only the algorithms load torch
     from .preprocessor import Transitions
     from .sac import SAC
     from .td3 import TD3
-
-Array = npt.NDArray[Any]
 
 
 class Agent:

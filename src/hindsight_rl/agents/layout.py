@@ -12,18 +12,16 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import GoalEnvError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
 from ..options.agent import InputOptions
-from ..records import OBSERVATION_KEYS, ArraySpec, GoalSpec
+from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
 from ..task_structure.categories import LARGEST_DISCRETE, Categories, one_hot_inputs
 from .forward import ImageEncoding
 
-Array = npt.NDArray[Any]
 Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement"]
 Source = Literal["observation", "goal"]
-Columns = tuple[int, ...]
+ColumnTuple = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Block:
     feature: Feature
     source: Source
     size: int
-    columns: Columns | Literal["all", "visible"] = "all"
+    columns: ColumnTuple | Literal["all", "visible"] = "all"
 
 
 def feature_of(array: ArraySpec) -> Feature:
@@ -105,7 +103,7 @@ class Layout:
         return tuple(block for block in blocks if block.size)
 
     @cached_property
-    def differences(self) -> tuple[Columns, Columns]:
+    def differences(self) -> tuple[ColumnTuple, ColumnTuple]:
         """Return the first and the second columns of `column_differences`."""
         found = [re.fullmatch(r"(\d+)-(\d+)", text) for text in self.options.column_differences]
         pairs = [(int(each[1]), int(each[2])) for each in found if each]
@@ -124,11 +122,11 @@ class Layout:
         return declared.without(self._hidden["observation"], self._hidden["goal"])
 
     @cached_property
-    def _one_hot_observation(self) -> tuple[Columns, Array]:
+    def _one_hot_observation(self) -> tuple[ColumnTuple, Array]:
         return one_hot_inputs(self.categories.observation)
 
     @cached_property
-    def _one_hot_goal(self) -> tuple[Columns, Array]:
+    def _one_hot_goal(self) -> tuple[ColumnTuple, Array]:
         return one_hot_inputs(self.categories.goal)
 
     @cached_property
@@ -140,7 +138,7 @@ class Layout:
         }
 
     @property
-    def _hidden(self) -> dict[str, Columns]:
+    def _hidden(self) -> dict[str, ColumnTuple]:
         is_relative = self.options.goal_features == "relative"
         hidden = {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
         return {name: columns if is_relative else () for name, columns in hidden.items()}
@@ -170,7 +168,7 @@ class Layout:
 
     def assemble(
         self,
-        leading: Columns,
+        leading: ColumnTuple,
         observation: Any,
         achieved_goal: Any,
         goal: Any,
@@ -217,7 +215,7 @@ class Layout:
             found.append(xp.take(observation, seen, -1) == xp.take(desired, wanted, -1))
         return found
 
-    def _is_subgoal(self, leading: Columns, subgoal: Any, xp: Any) -> Any:
+    def _is_subgoal(self, leading: ColumnTuple, subgoal: Any, xp: Any) -> Any:
         """Return the subgoals one-hot, (*leading, n_subgoals); zeros for the task's goal."""
         if isinstance(subgoal, int) and not leading:  # for each step of an episode, where calls count
             return self._subgoal_rows[subgoal]
@@ -263,12 +261,12 @@ def _check_arrays(observation: ArraySpec, goal: ArraySpec) -> None:
         raise GoalEnvError(f"Observation and goal must be images of the same size, got {both}. Resize them in a wrapper.")
 
 
-def _check_hidden(name: str, hidden: Columns, array: ArraySpec) -> None:
+def _check_hidden(name: str, hidden: ColumnTuple, array: ArraySpec) -> None:
     if hidden and (feature_of(array) != "number" or max(hidden) >= array.size):
         raise OptionError(f"hidden_{name} is {hidden}. Expected numeric columns of the {name}, below {array.size}.")
 
 
-def _block(array: ArraySpec, source: Source, hidden: Columns) -> Block:
+def _block(array: ArraySpec, source: Source, hidden: ColumnTuple) -> Block:
     if not hidden:
         return Block(feature_of(array), source, array.n_values or array.size)
     return Block(feature_of(array), source, array.size - len(set(hidden)), "visible")

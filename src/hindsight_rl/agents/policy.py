@@ -7,11 +7,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import GoalEnvError, InputError, OptionError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
-from ..records import ArraySpec, GoalSpec
+from ..records import Array, ArraySpec, GoalSpec
 from ..records.exploration import GREEDY, Exploration
 from ..task_structure.state_planner import StatePlanner
 from ..task_structure.subgoals import TASK, Subgoals
@@ -20,7 +19,6 @@ from ..task_structure.waypoints import GOAL, Waypoints
 from .forward import ImageEncoding, convolution_views, count_weights, encode, layer_norm, layer_views
 from .layout import Layout
 
-Array = npt.NDArray[Any]
 PolicyKind = Literal["deterministic", "squashed_gaussian", "discrete"]
 Observed = tuple[Array, Array, Array]  # observation, achieved goal, desired goal
 

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from ..errors import ShapeError
-from ..records import Batch, Episode
+from ..records import Array, Batch, Episode
 from ..task_structure.subgoals import Subgoal
 from .layout import Block, Feature, Layout, feature_of
 from .policy import PolicySpec
 
-Array = npt.NDArray[Any]
 GOAL_FRACTION = 0.1  # of the spread of the goals: columns that vary less may be noise
-ROUNDING = 1e-6  # relative to the mean of a column: float32 rounds to about 1e-7
+MEAN_ROUNDING = 1e-6  # relative to the mean of a column: float32 rounds to about 1e-7
 FIXED_MEAN_AND_SCALE: dict[Feature, tuple[float, float]] = {  # these features are not normalized by statistics
     "bit": (0.5, 2.0),  # 0 and 1 become -1 and 1
     "one_hot": (0.0, 1.0),
@@ -259,8 +257,8 @@ class Normalizer:
         """Return the least number that each column is divided by, (size,)."""
         goals, eps = self.moments["goal"], self.layout.options.normalizer_eps
         spread, size = (float(np.linalg.norm(values)) for values in (goals.standard_deviation(), goals.mean))
-        least = min(eps, GOAL_FRACTION * spread) if spread > ROUNDING * size else eps
-        return np.maximum(least, ROUNDING * np.abs(moments.mean))
+        least = min(eps, GOAL_FRACTION * spread) if spread > MEAN_ROUNDING * size else eps
+        return np.maximum(least, MEAN_ROUNDING * np.abs(moments.mean))
 
     def _arrays(self) -> dict[str, Array]:
         return {

@@ -15,7 +15,7 @@ from ..recipes.fit import FITTED
 from ..training.resolve import resolve_settings
 
 DEFAULT_ENVIRONMENT = "FetchReach-v4"
-FIRST = ("steps", "seed", "workers", "eval_every", "max_episode_steps", "env_options")  # shown by --help
+SHOWN_BY_HELP = ("steps", "seed", "workers", "eval_every", "max_episode_steps", "env_options")  # shown by --help
 COMMAND_DEFAULTS = {"workers": "auto"}  # of the command line; in Python others hold
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
@@ -61,9 +61,9 @@ def train_help(arguments: Namespace) -> str:
     parser.epilog = "--no-NAME empties a list, removes a limit, or switches an option off."
     _add_own(parser, f" ({settings.agent})", f" ({recipe.name})")
     first = parser.add_argument_group("options that most people use first")
-    for name in FIRST:
+    for name in SHOWN_BY_HELP:
         _add_option(first, options[name], _help(options[name], values))
-    others = [option for option in options.values() if option.name not in FIRST]
+    others = [option for option in options.values() if option.name not in SHOWN_BY_HELP]
     if arguments.help_all:
         _add_own_others(first)
         groups = {title: parser.add_argument_group(title) for title in dict.fromkeys(o.group for o in others)}

@@ -37,15 +37,15 @@ PURPOSES = {  # of the extras
     "wandb": "train --wandb",
     "onnx": "export --onnx",
 }
-Level = Literal["good", "note", "missing"]
-SIGNS: dict[Level, str] = {"good": "ok", "note": "note", "missing": "MISSING"}
+CheckLevel = Literal["good", "note", "missing"]
+SIGNS: dict[CheckLevel, str] = {"good": "ok", "note": "note", "missing": "MISSING"}
 
 
 @dataclass(frozen=True)
 class Finding:
     """One line of the answer. fix: a line to run, or "". level: "missing" if a required part does not work."""
 
-    level: Level
+    level: CheckLevel
     name: str
     text: str
     fix: str = ""

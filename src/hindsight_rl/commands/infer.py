@@ -17,7 +17,7 @@ from ..report.verdict import by_reason, format_value
 from .tasks import find_modules_here
 from .terminal import say, say_command
 
-TITLES = {
+FINDING_TITLES = {
     "part": "parts of the goal",
     "group": "columns of the observation",
     "column": "columns that may be hidden: error of networks that predict the next displacements (1: nothing is explained)",
@@ -101,7 +101,7 @@ def infer_task(environment: EnvSource, random_steps: int, seed: int) -> Inferred
 def _print(found: Inferred) -> None:
     played = found.env_steps + found.check_steps
     say(f"played {played:,} environment steps, {found.check_steps:,} of them by the check")
-    for kind, title in TITLES.items():
+    for kind, title in FINDING_TITLES.items():
         lines = [str(finding) for finding in found.findings if finding.kind == kind]
         for line in [f"\n{title}"] * bool(lines) + [f"  {line}" for line in lines]:
             say(line)
@@ -111,7 +111,7 @@ def _print(found: Inferred) -> None:
     texts = []
     for choice in found.choices:
         kind = EXPLAINED_BY.get(choice.option, "")
-        reason = f"see {TITLES[kind].split(':')[0]}, above" if kind in kinds else choice.reason
+        reason = f"see {FINDING_TITLES[kind].split(':')[0]}, above" if kind in kinds else choice.reason
         texts.append((f"{choice.option} = {format_value(choice.value)}", reason))
     for text, reason in by_reason(texts):
         say(f"  {text}\n      {reason}")

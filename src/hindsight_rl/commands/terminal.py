@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # rich is an extra that `check` does not need; the trainer im
 
 INDENT = 4  # of the lines that go on with a wrapped line
 Clock = Callable[[], float]
-T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 def say(line: str, file: IO[str] | None = None) -> None:
@@ -176,7 +176,7 @@ class TrainDisplay:
         return f"{left} at this speed{', if it is not solved before' if can_be_solved else ''}" if left else ""
 
 
-def progress(items: Iterable[T], total: int, unit: str, clock: Clock = time.monotonic) -> Iterator[T]:
+def progress(items: Iterable[Item], total: int, unit: str, clock: Clock = time.monotonic) -> Iterator[Item]:
     """Yield the items, and show on stderr how many are done and the time left. unit: what they are, as "episodes"."""
     with Display(total, console_of(sys.stderr), clock) as display:
         for done, item in enumerate(items, 1):

@@ -36,15 +36,15 @@ from .cpprb_episode import (
     EpisodeRelabelling,
     GoalFunction,
     MissingFieldError,
-    RewardFunction,
+    RewardFunc,
     as_count,
     as_shape,
     as_steps,
     step_fields,
 )
 
-KIND = "cpprb buffer"
-MOST_STEPS = 2**62  # in all episodes so far: their numbers are int64
+CPPRB_BUFFER_KIND = "cpprb buffer"
+MOST_STORED_STEPS = 2**62  # in all episodes so far: their numbers are int64
 NEARLY_EQUAL = 1.01  # more than rounding makes of a priority
 SHORT_EPISODE = 5  # steps; with shorter episodes on average, fewer than `size` transitions are stored
 
@@ -73,7 +73,7 @@ class HindsightReplayBuffer:
         size: float,
         env_dict: Mapping[str, Mapping[str, Any]],
         max_episode_len: float,
-        reward_func: RewardFunction,
+        reward_func: RewardFunc,
         *,
         goal_func: GoalFunction | None = None,
         goal_shape: int | Iterable[int] | None = None,
@@ -261,14 +261,14 @@ class HindsightReplayBuffer:
         arrays["open_fields"] = self._open[: self._open_steps].view(np.uint8)
         arrays["steps"] = self._steps[: self._n_steps].view(np.uint8)
         data = {"buffer": data, "n_steps": self._n_steps, "random_state": self._rng.bit_generator.state}
-        save_arrays(file, KIND, arrays, data | {"settings": self._settings()})
+        save_arrays(file, CPPRB_BUFFER_KIND, arrays, data | {"settings": self._settings()})
 
     def load_transitions(self, file: str | Path | BinaryIO) -> None:
         """Replace the contents by those of a saved buffer with the same settings. Reading runs no code.
 
         Raises FileError, which names what differs or is damaged. The buffer is unchanged then.
         """
-        arrays, data = load_arrays(file, KIND)
+        arrays, data = load_arrays(file, CPPRB_BUFFER_KIND)
         rng, expected = np.random.default_rng(0), self._settings()
         try:
             if data["settings"] != expected:
@@ -276,8 +276,8 @@ class HindsightReplayBuffer:
             rng.bit_generator.state = data["random_state"]
             opened = _filled(self._open, arrays["open_fields"])
             steps, n_steps = _filled(self._steps, arrays["steps"]), whole_number("n_steps", data["n_steps"], 0)
-            if n_steps > MOST_STEPS:
-                raise FileError(f"n_steps must be at most {MOST_STEPS}, got {n_steps}")
+            if n_steps > MOST_STORED_STEPS:
+                raise FileError(f"n_steps must be at most {MOST_STORED_STEPS}, got {n_steps}")
             self._buffer.load_state_dict(arrays, data["buffer"])
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise FileError(f"The file does not fit this buffer, or is damaged: {problem}") from None

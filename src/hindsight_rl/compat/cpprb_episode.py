@@ -15,7 +15,7 @@ from ..records import Array
 from ..replay.rows import Fields, as_array, whole_number
 from ..replay.strategies import goal_rows
 
-RewardFunction = Callable[[Array, Array, Array], Any]
+RewardFunc = Callable[[Array, Array, Array], Any]
 GoalFunction = Callable[[Array], Any]
 RESERVED = ("rew", "goal", "weights", "indexes")  # keys of a sample that env_dict may not define
 NUMERIC_KINDS = "biuf"
@@ -117,7 +117,7 @@ class EpisodeRelabelling:
     """
 
     fields: StepFields
-    reward_func: RewardFunction
+    reward_func: RewardFunc
     goal_func: GoalFunction | None
     goal_shape: tuple[int, ...]
     strategy: str

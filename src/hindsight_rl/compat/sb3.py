@@ -68,7 +68,7 @@ __all__ = [
     "GoalVecNormalize",
     "HerReplayBuffer",
 ]
-KIND = "replay buffer of stable-baselines3"
+SB3_BUFFER_KIND = "replay buffer of stable-baselines3"
 
 
 def _array(name: str) -> Any:
@@ -284,7 +284,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
         """
         if self.copy_info_dict:
             raise InputError("copy_info_dict=True keeps Python objects. Only save_replay_buffer (pickle) can save them.")
-        save_arrays(Path(path), KIND, *self._contents())
+        save_arrays(Path(path), SB3_BUFFER_KIND, *self._contents())
 
     def _contents(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return arrays and JSON. Batches drawn ahead are forgotten: this buffer and its copy continue alike."""
@@ -297,7 +297,7 @@ class HerReplayBuffer(SB3HerReplayBuffer):
 
         Sizes, spaces and dtype must be equal. Raises FileError. Reading runs no code.
         """
-        arrays, data = load_arrays(Path(path), KIND)
+        arrays, data = load_arrays(Path(path), SB3_BUFFER_KIND)
         try:
             self._load(arrays, data)
         except (KeyError, TypeError, AttributeError, ValueError) as problem:

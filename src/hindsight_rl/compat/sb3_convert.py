@@ -22,7 +22,7 @@ from ..replay.buffer import HindsightBuffer
 MOST_AHEAD = 8  # more batches at once save little time
 STEP_NUMBER = "number"  # the info key under which a step's number is stored, if infos are kept
 # Array: its values for an episode with T + 1 rows, of length 0 while open.
-VALUES: dict[str, Callable[[Array, int], Any]] = {
+STORED_VALUES: dict[str, Callable[[Array, int], Any]] = {
     "observations": lambda rows, length: rows[:-1],
     "next_observations": lambda rows, length: rows[1:],
     "actions": lambda rows, length: rows["action"][:-1],
@@ -275,12 +275,12 @@ class StorageArrays:
         return self._lay_out(name, name)
 
     def _lay_out(self, name: str, key: str) -> Array:
-        """Return (size, n_envs, ...). name: of VALUES. key: of an observation, else as name."""
+        """Return (size, n_envs, ...). name: of STORED_VALUES. key: of an observation, else as name."""
         shape, dtype = self._types.get(key, ((), np.float32))
         out = np.zeros((self._size, self._n_envs, *shape), dtype)
         for numbers, rows, length in self._stored_episodes():
             call, env = np.divmod(numbers, self._n_envs)
-            is_shown, values = call >= max(0, self.n_added - self._size), VALUES[name](rows, length)
+            is_shown, values = call >= max(0, self.n_added - self._size), STORED_VALUES[name](rows, length)
             values = np.broadcast_to(values[key] if key in OBSERVATION_KEYS else values, (len(call), *shape))
             out[call[is_shown] % self._size, env[is_shown]] = values[is_shown]
         out.flags.writeable = False

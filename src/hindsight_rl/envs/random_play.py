@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import GoalEnvError, line_of_user
 from ..records import OBSERVATION_KEYS, Array
 
-ATTEMPTS = 3  # at an episode, before the error of the environment is raised
+EPISODE_ATTEMPTS = 3  # at an episode, before the error of the environment is raised
 
 Environment = gymnasium.Env[Any, Any]
 
@@ -73,10 +73,10 @@ def play_actions(
     """Play the actions until they or the episode end. If the environment fails, warn and play again: it may fail rarely.
 
     start: starts the episode and returns the first observation; None: a reset.
-    Raises GoalEnvError, with the number of the step, if it fails ATTEMPTS times.
+    Raises GoalEnvError, with the number of the step, if it fails EPISODE_ATTEMPTS times.
     """
     actions = list(actions)
-    for _ in range(ATTEMPTS - 1):
+    for _ in range(EPISODE_ATTEMPTS - 1):
         try:
             return _play_once(env, seed, actions, start)
         except GoalEnvError as problem:

@@ -15,7 +15,7 @@ from ..records import OBSERVATION_KEYS, Array
 from .goal_functions import CallForm, Function, GoalFunction, find_reward, own_function, sample_goals
 from .random_play import Environment, name_of, numeric_info
 
-MOST_COMBINATIONS = 4_096  # of actions, each of which is an output of the network
+MOST_ACTIONS = 4_096  # combinations, each of which is an output of the network
 PLAIN = (spaces.Box, spaces.Discrete, spaces.MultiBinary)  # spaces that need no flattening
 
 
@@ -97,7 +97,7 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
     """Number the combinations of MultiDiscrete or MultiBinary actions, so that DQN can choose one.
 
     With MultiDiscrete([2, 3]), actions 0 to 5 are (0, 0), (0, 1), (0, 2), (1, 0), (1, 1) and (1, 2).
-    env: its actions have at most MOST_COMBINATIONS combinations.
+    env: its actions have at most MOST_ACTIONS combinations.
     Raises GoalEnvError for other action spaces, and for more combinations.
     """
 
@@ -112,9 +112,9 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
         if isinstance(space, spaces.MultiDiscrete):
             self._sizes, self._start = space.nvec, space.start
         n_combinations = math.prod(self._sizes.ravel().tolist())
-        if n_combinations > MOST_COMBINATIONS:
+        if n_combinations > MOST_ACTIONS:
             raise GoalEnvError(
-                f"{name_of(env)} has more than {MOST_COMBINATIONS:,} combinations of actions: {space}. Use fewer values."
+                f"{name_of(env)} has more than {MOST_ACTIONS:,} combinations of actions: {space}. Use fewer values."
             )
         self.action_space = spaces.Discrete(n_combinations)
 

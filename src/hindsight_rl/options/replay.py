@@ -12,10 +12,10 @@ from ..errors import OptionError
 from ..records import Array
 from .record import FUNCTION, Fraction, OptionRecord, Texts, named_values
 
-Strategy = Literal["future", "final", "episode", "random"]
-STRATEGIES: tuple[str, ...] = get_args(Strategy)
+StrategyName = Literal["future", "final", "episode", "random"]
+STRATEGIES: tuple[str, ...] = get_args(StrategyName)
 DEFAULT_N_SAMPLED_GOAL = 4
-_TOLERANCE = 1e-9  # decimal fractions such as 0.7 + 0.2 + 0.1 may sum to a little more than 1
+SUM_TOLERANCE = 1e-9  # decimal fractions such as 0.7 + 0.2 + 0.1 may sum to a little more than 1
 RelabelAt = Literal["sample", "episode_end"]
 RelabelTerminated = Literal["success", "keep", "never"]
 RewardSource = Literal["step", "recompute"]
@@ -40,7 +40,7 @@ class Relabel(OptionRecord, title="Relabelling"):
     @model_validator(mode="after")
     def _at_most_all(self) -> Self:
         total = sum(self.fractions().values())
-        if total > 1 + _TOLERANCE:
+        if total > 1 + SUM_TOLERANCE:
             raise OptionError(f"The fractions of a Relabel must sum to at most 1, got {total:g} ({self}).")
         return self
 
@@ -54,7 +54,7 @@ class Relabel(OptionRecord, title="Relabelling"):
 
     def fractions(self) -> dict[str, float]:
         """Return the fraction of each source by its name."""
-        return {name: getattr(self, name) for name in SOURCES}
+        return {name: getattr(self, name) for name in GOAL_SOURCES}
 
     @property
     def fraction(self) -> float:
@@ -97,13 +97,13 @@ def her_probability(strategy: Any, n_sampled_goal: int | None) -> float:
     return k / (k + 1)
 
 
-SOURCES = tuple(Relabel.model_fields)
+GOAL_SOURCES = tuple(Relabel.model_fields)
 
 
 class RelabelOptions(OptionRecord, title="Relabelling"):
     """Where relabelled goals come from."""
 
-    strategy: Strategy | Relabel | StrategyFunction = Field(
+    strategy: StrategyName | Relabel | StrategyFunction = Field(
         "future", description="source of relabelled goals: future, final, episode or random"
     )
     n_sampled_goal: int | None = Field(  # k / (k + 1) is 1 in 32 bits for the largest; stored goals have a lower limit

@@ -12,7 +12,7 @@ from ..errors import FileError, OptionError
 from ..options import OptionRecord, RolloutOptions
 from .files import RECIPES, names_in, read_toml
 
-_KEYS = (
+RECIPE_KEYS = (
     "environments",
     "agent",
     "discrete_agent",
@@ -104,7 +104,7 @@ def load_recipe(name_or_path: str) -> Recipe:
     Raises UnknownNameError and FileError.
     """
     name, data = read_toml("recipe", name_or_path, RECIPES)
-    known = {key: data.pop(key) for key in _KEYS if key in data}
+    known = {key: data.pop(key) for key in RECIPE_KEYS if key in data}
     if name_or_path.endswith(".toml") and known.get("automatic") is not False:
         base = load_recipe("default")
         agents = {} if "agent" in known else {"agent": base.agent, "discrete_agent": base.discrete_agent}

@@ -17,7 +17,7 @@ from ..storage import read_bytes, save_bytes
 
 RECIPES = resources.files(__package__)
 SUITES = RECIPES / "suites"
-LARGEST = 1 << 20  # bytes of a recipe or a suite; the built-in ones have at most 4,000
+MOST_RECIPE_BYTES = 1 << 20  # bytes of a recipe or a suite; the built-in ones have at most 4,000
 _OF_ONE_RUN = ("seed", "workers", "engine", "ray_address", "env_module")
 
 
@@ -91,6 +91,6 @@ def _read(kind: str, path: Path) -> str:
     if not path.is_file():
         raise FileError(f"There is no {kind} file {path}.")
     try:
-        return read_bytes(path, LARGEST).decode("utf-8")
+        return read_bytes(path, MOST_RECIPE_BYTES).decode("utf-8")
     except UnicodeDecodeError as problem:
         raise FileError(f"{path} is not UTF-8 text: {problem}") from None

@@ -8,7 +8,7 @@ from ..options import Choice
 from ..records import ArraySpec, GoalSpec
 from ..task_structure.categories import is_choice
 
-SMALL, MEDIUM = 20, 100  # largest number of inputs and outputs for 4 updates per step, and for networks of 2x128
+SMALL_TASK, MEDIUM_TASK = 20, 100  # largest number of inputs and outputs for 4 updates per step, and for networks of 2x128
 MOST_DISCRETE_UPDATES = 2  # per step, for Discrete actions: with 4, a 6x6 push-the-box grid is learned more slowly
 WARM_UP_EPISODES = 5  # random episodes at the start, from which the normalizer is estimated
 EXPLORATION_EPISODES = 250  # over which the probability of random Discrete actions decreases
@@ -26,7 +26,7 @@ FITTED = (
 )
 EVALUATE_AFTER = 50  # episodes
 OTHER_GOALS = "future=0.4,random=0.4"  # goals of which there are few: those of other episodes are as useful as its own
-FEWEST_STEPS, MOST_STEPS = 250, 5_000  # between evaluations
+FEWEST_EVAL_STEPS, MOST_EVAL_STEPS = 250, 5_000  # between evaluations
 LARGEST_DISCOUNT = 0.99  # beyond it, values are too large to be learned from few samples
 
 
@@ -65,8 +65,8 @@ def _networks(spec: GoalSpec) -> Iterator[Choice]:
     """
     observation, goal, action = (part.n_values or part.size for part in (spec.observation, spec.goal, spec.action))
     size = observation + 2 * goal + action
-    hidden = (128, 128) if size <= MEDIUM else (256, 256)
-    updates = 4 if size <= SMALL else 2 if size <= MEDIUM else 1
+    hidden = (128, 128) if size <= MEDIUM_TASK else (256, 256)
+    updates = 4 if size <= SMALL_TASK else 2 if size <= MEDIUM_TASK else 1
     if spec.action.n_values:
         updates = min(updates, MOST_DISCRETE_UPDATES)
     sizes = f"observation {observation}, goal {goal}, action {action}"
@@ -86,7 +86,7 @@ def _random_steps(spec: GoalSpec) -> Choice:
 
 
 def _eval_every(spec: GoalSpec) -> Choice:
-    steps = min(max(_steps_of(EVALUATE_AFTER, spec), FEWEST_STEPS), MOST_STEPS)
+    steps = min(max(_steps_of(EVALUATE_AFTER, spec), FEWEST_EVAL_STEPS), MOST_EVAL_STEPS)
     return Choice("eval_every", steps, f"about {EVALUATE_AFTER} episodes")
 
 

@@ -11,7 +11,7 @@ from ..errors import FileError, OptionError
 from ..options import OptionRecord
 from .files import SUITES, read_toml
 
-_KEYS = ("environment", "agent", "recipe", "name")  # of an entry; all others are options
+ENTRY_KEYS = ("environment", "agent", "recipe", "name")  # of an entry; all others are options
 
 
 class Entry(OptionRecord):
@@ -55,8 +55,8 @@ def _included(name: str, other: str) -> tuple[Entry, ...]:
 
 
 def _entry(suite: str, number: int, table: Mapping[str, Any]) -> Entry:
-    known = {key: table[key] for key in _KEYS if key in table}
+    known = {key: table[key] for key in ENTRY_KEYS if key in table}
     try:
-        return Entry(**known, options={name: value for name, value in table.items() if name not in _KEYS})
+        return Entry(**known, options={name: value for name, value in table.items() if name not in ENTRY_KEYS})
     except OptionError as problem:
         raise FileError(f"Entry {number} of suite {suite!r} is not valid. {problem}") from None

@@ -16,6 +16,7 @@ from pydantic import FailFast, TypeAdapter
 from ..errors import FileError, GoalEnvError, InputError
 
 Array = npt.NDArray[Any]
+GOAL_DIMENSIONS = 3  # of each goal, the first ones, are kept in the files of a run: enough for a map
 Record = TypeVar("Record")
 Bounds = Annotated[tuple[float, ...], FailFast()]  # a malformed file may have many
 OBSERVATION_KEYS = ("observation", "achieved_goal", "desired_goal")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["part", "group", "column", "contact", "symmetry"]
+FindingKind = Literal["part", "group", "column", "contact", "symmetry"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Finding:
     value: the figure that decides, low and high: its interval; None without one. limit: the largest value that is accepted.
     """
 
-    kind: Kind
+    kind: FindingKind
     name: str
     verdict: str
     reason: str

@@ -24,7 +24,7 @@ from . import Array, Episode, GoalSpec
 
 RewardOf = Callable[[Array, Array, Any], Any]
 UNIT_RANGE = (-1.0, 0.0)  # of the rewards of failure and success, converted
-FAR = 0.9  # quantile: as far as 90 % of the first steps fall short of a success counts as a failure, rare penalties do not
+FAILURE_QUANTILE = 0.9  # how far 90 % of the first steps fall short of a success counts as a failure
 SAME = 1e-5  # relative to the size of the rewards: smaller differences are rounding
 
 
@@ -66,8 +66,8 @@ class RewardScale:
         missed, success = gap[gap > rounding], float(np.median(at_goal))
         if len(missed) and np.ptp(missed) <= rounding and len(missed) + (np.abs(gap) <= rounding).sum() == len(gap):
             return cls(success, success - float(np.median(missed)))
-        low, high = np.quantile(rewards, [1 - FAR, FAR]).tolist()
-        size = next((size for size in (float(np.quantile(gap, FAR)), high - low) if size > rounding), 1.0)
+        low, high = np.quantile(rewards, [1 - FAILURE_QUANTILE, FAILURE_QUANTILE]).tolist()
+        size = next((size for size in (float(np.quantile(gap, FAILURE_QUANTILE)), high - low) if size > rounding), 1.0)
         return cls(success, success - size, is_sparse=False)
 
     @property

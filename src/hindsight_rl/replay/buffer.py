@@ -26,7 +26,7 @@ from .strategies import RewardFunction, Strategy, check_strategy
 from .timeline import Timeline
 from .transforms import WeightTransform, achieved_fraction, make_pipeline
 
-KIND = "hindsight-rl buffer"
+BUFFER_KIND = "hindsight-rl buffer"
 
 
 class HindsightBuffer:
@@ -247,7 +247,7 @@ class HindsightBuffer:
     def save(self, path: str | Path) -> None:
         """Write everything except the functions to the file `path`, atomically."""
         with self._lock:
-            save_arrays(as_path("path", path), KIND, *self.state_dict())
+            save_arrays(as_path("path", path), BUFFER_KIND, *self.state_dict())
 
     @classmethod
     def load(
@@ -264,7 +264,7 @@ class HindsightBuffer:
         The functions are not in the file: pass again those that the saved buffer had. strategy: if it was a function.
         Raises FileError for a file that is missing, damaged, foreign or of another version, and for a missing function.
         """
-        arrays, data = load_arrays(as_path("path", path), KIND)
+        arrays, data = load_arrays(as_path("path", path), BUFFER_KIND)
         try:
             return _restore(_by_name(compute_reward, compute_terminated, compute_success), strategy, arrays, data)
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError) as problem:

@@ -17,16 +17,16 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ..options.replay import SOURCES
+from ..options.replay import GOAL_SOURCES
 from ..records import OBSERVATION_KEYS, Array
 
-FUTURE, FINAL, EPISODE, RANDOM, DESIRED, STORED = range(len(SOURCES) + 1)  # STORED: a goal that is stored in the row
+FUTURE, FINAL, EPISODE, RANDOM, DESIRED, STORED = range(len(GOAL_SOURCES) + 1)  # STORED: a goal that is stored in the row
 LARGEST_U = math.nextafter(1.0, 0.0)
 FRESH, OPEN, ENDED = range(3)  # phases of an environment: no open episode; inside an episode; an episode has just ended
 REFUSED, NEEDS_CARE = -1, -2  # codes of `add_steps`
 MAGNITUDE = 0x7FFFFFFF  # the bits of an int32 without its sign
 EVERY_FLOAT = (np.array([-np.inf]), np.array([np.inf]))
-AHEAD = 32  # samples between a prefetch and its use
+PREFETCH_DISTANCE = 32  # samples between a prefetch and its use
 CACHE_LINE = 64  # bytes
 GOLDEN, MIXERS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -160,7 +160,7 @@ def choose_goals(
 
     u: (B,) in [0, 1). It chooses the source. Its place in the part of the source is uniform in [0, 1) again and chooses the
         goal. A number behind all parts keeps the desired goal.
-    sources: (S, 3): an index of SOURCES, or STORED; the start and the size of its part of [0, 1). The parts are adjacent.
+    sources: (S, 3): an index of GOAL_SOURCES, or STORED; the start and the size of its part of [0, 1), without gaps.
     row, other_row: (B,) live rows. Only RANDOM and DESIRED read `other_row`.
     """
     row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored, _ = layout
@@ -201,10 +201,10 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array)
         goal, which is read from goal_at.
     """
     start, into, stop = ring.ctypes.data, row.ctypes.data, (plan[1:, 0] + plan[1:, 1]).max()
-    for i in range(-AHEAD, len(row)):
-        if i + AHEAD < len(row):
-            prefetch_bytes(start + row[i + AHEAD] * row_bytes, stop)
-            prefetch_bytes(start + goal_at[i + AHEAD], plan[0, 1])
+    for i in range(-PREFETCH_DISTANCE, len(row)):
+        if i + PREFETCH_DISTANCE < len(row):
+            prefetch_bytes(start + row[i + PREFETCH_DISTANCE] * row_bytes, stop)
+            prefetch_bytes(start + goal_at[i + PREFETCH_DISTANCE], plan[0, 1])
         if i >= 0:
             for f in range(len(plan)):
                 place = row[i] * row_bytes + plan[f, 0] if f else goal_at[i]
@@ -218,9 +218,9 @@ def copy_records(records: Array, size: int, row: Array, taken: Array) -> None:
     `take` of NumPy does not prefetch: with it, `sample` of `compat.cpprb` takes up to 8 % longer.
     """
     start, into = records.ctypes.data, taken.ctypes.data
-    for i in range(-AHEAD, len(row)):
-        if i + AHEAD < len(row):
-            prefetch_bytes(start + row[i + AHEAD] * size, size)
+    for i in range(-PREFETCH_DISTANCE, len(row)):
+        if i + PREFETCH_DISTANCE < len(row):
+            prefetch_bytes(start + row[i + PREFETCH_DISTANCE] * size, size)
         if i >= 0:
             copy_bytes(into + i * size, start + row[i] * size, size)
 

@@ -15,9 +15,9 @@ from .rows import check_stored
 
 SMALLEST_ERROR = 1e-6  # added to every TD error, so that every transition can be sampled again
 FAN = 16  # children of a node of the sum tree: two cache lines
-LARGEST = 1e100  # error or distance: the sum over any ring remains finite
+LARGEST_PRIORITY = 1e100  # error or distance: the sum over any ring remains finite
 LEAST_FRACTION = 0.005  # of the way from start to goal, added to every path, so that episodes without movement are sampled
-SMALLEST = 1e-150  # what is added where an episode starts at its goal
+SMALLEST_ENERGY = 1e-150  # what is added where an episode starts at its goal
 BASE_FRACTION = 0.1  # with `remaining`: fraction of the whole distance that counts for every row of the episode
 
 
@@ -117,7 +117,7 @@ class ErrorPriorities(Priorities):
             raise InputError(f"row and priority must be integers and numbers of one shape, got {got}.")
         position, errors = position.astype(np.int64, copy=False).ravel(), errors.astype(np.float64, copy=False).ravel()
         rows = np.empty(len(position), np.int64)
-        if not find_rows(self.leaves, position, errors, first, stop, LARGEST, rows):
+        if not find_rows(self.leaves, position, errors, first, stop, LARGEST_PRIORITY, rows):
             is_held = self._check(position, errors, rows, first, stop)
             rows, errors = rows[is_held], errors[is_held]
         self.set(rows, (errors + SMALLEST_ERROR) ** self.alpha)
@@ -126,12 +126,12 @@ class ErrorPriorities(Priorities):
     def _check(self, position: Array, errors: Array, rows: Array, first: int, stop: int) -> Array:
         """Raise InputError for invalid values. Return which of the rows are still stored."""
         is_good, is_known, is_held = (
-            (errors >= 0) & (errors <= LARGEST),
+            (errors >= 0) & (errors <= LARGEST_PRIORITY),
             (position >= 0) & (position < stop),
             position >= first,
         )
         if not is_good.all():
-            raise InputError(f"A priority must be between 0 and {LARGEST:g}, got {errors[~is_good][0]}.")
+            raise InputError(f"A priority must be between 0 and {LARGEST_PRIORITY:g}, got {errors[~is_good][0]}.")
         is_known &= ~is_held | (self.values(rows) > 0)
         if not is_known.all():
             raise InputError(f"row {position[~is_known][0]} starts no transition. Pass batch.row of a sample.")
@@ -165,7 +165,7 @@ class EnergyPriorities(Priorities):
 
     def __init__(self, n_rows: int, cap: float | None = None, remaining: bool = False) -> None:
         super().__init__(n_rows)
-        self.cap, self.remaining = LARGEST if cap is None else min(cap, LARGEST), remaining
+        self.cap, self.remaining = LARGEST_PRIORITY if cap is None else min(cap, LARGEST_PRIORITY), remaining
 
     def enter(self, first: int, rows: Array) -> None:
         """As `Priorities.enter`."""
@@ -175,7 +175,7 @@ class EnergyPriorities(Priorities):
         counts = paths + BASE_FRACTION * paths[0] if self.remaining else np.full(steps, paths[0])
         start = rows[:1]
         way = np.linalg.norm(start["desired_goal"].astype(np.float64) - start["achieved_goal"].astype(np.float64))
-        least = min(max(LEAST_FRACTION * float(way), SMALLEST), LARGEST)
+        least = min(max(LEAST_FRACTION * float(way), SMALLEST_ENERGY), LARGEST_PRIORITY)
         self.set(np.arange(first, first + steps), counts + least)
 
 

@@ -25,10 +25,10 @@ BYTE = np.dtype(np.uint8)
 Limits = Mapping[str, tuple[Array, Array]]  # lowest and highest value by field
 NO_LIMITS: Limits = {}
 NO_INFO: dict[str, Array] = {}
-ROUNDING = 1e-5  # relative, by which a float may exceed the bounds of its space
+BOUNDS_ROUNDING = 1e-5  # relative, by which a float may exceed the bounds of its space
 ALIGNMENT = 64  # bytes
 MAX_BATCH_BYTES = 2**31  # limit of NumPy for a record
-SOURCES = {
+FIELD_SOURCES = {
     "goal": ("desired_goal", 0),
     "observation": ("observation", 0),
     "achieved_goal": ("achieved_goal", 0),
@@ -91,7 +91,7 @@ def limits_of(spec: ArraySpec) -> tuple[Array, Array]:
     """Return the lowest and the highest value of a space, one number or one per element. Floats get a small margin."""
     low, high = (np.asarray(bound or (np.nan,), np.float64) for bound in (spec.low, spec.high))
     if np.dtype(spec.dtype).kind == "f":
-        low, high = low - ROUNDING * np.maximum(1, np.abs(low)), high + ROUNDING * np.maximum(1, np.abs(high))
+        low, high = low - BOUNDS_ROUNDING * np.maximum(1, np.abs(low)), high + BOUNDS_ROUNDING * np.maximum(1, np.abs(high))
     return low, high
 
 
@@ -271,7 +271,7 @@ class BatchMemory:
         self.shape, self.size, self.extras = shape, math.prod(shape), extras
         places = {name: place for name, (_, place, *_) in (row.fields or {}).items()}
         self.info_keys = [name.removeprefix(INFO_PREFIX) for name in places if name.startswith(INFO_PREFIX)]
-        sources = {**SOURCES, **{INFO_PREFIX + key: (INFO_PREFIX + key, 0) for key in self.info_keys}}
+        sources = {**FIELD_SOURCES, **{INFO_PREFIX + key: (INFO_PREFIX + key, 0) for key in self.info_keys}}
         parts = {name: row[field] for name, (field, _) in sources.items()}
         parts |= {"row": np.dtype(np.int64), "is_relabelled": np.dtype(np.bool_), **dict.fromkeys(extras, row["reward"])}
         sizes = (-(-self.size * part.itemsize // ALIGNMENT) * ALIGNMENT for part in parts.values())

@@ -18,12 +18,12 @@ import numpy as np
 
 from ..errors import NothingToSampleError
 from ..options import ReplayOptions
-from ..options.replay import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, her_probability
+from ..options.replay import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, StrategyFunction, her_probability
 from ..records import Array, Batch
 from .kernels import DESIRED, FUTURE, RANDOM, STORED, choose_goals, draw_rows, fill_uniform, gather, sample
 from .priorities import Priorities
 from .rows import BatchMemory, Draw, as_bytes
-from .strategies import Strategy, StrategyFunction, check_strategy, custom_rows, refuse_goal_rows
+from .strategies import Strategy, check_strategy, custom_rows, refuse_goal_rows
 from .timeline import Timeline
 
 MIN_FRACTION_FOR_REJECTION = 1 / 64  # of live rows; below it, rows are drawn from the list of live rows

@@ -22,11 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InputError, OptionError, UnknownNameError, nearest
-from ..options.replay import STRATEGIES, Relabel, UnavailableFunction
+from ..options.replay import STRATEGIES, Relabel, StrategyFunction, UnavailableFunction
 from ..records import Array
 
 RewardFunction = Callable[[Array, Array, dict[str, Array]], Any]
-StrategyFunction = Callable[[Array, Array, Array, Array], Array]
 Strategy = str | Relabel | StrategyFunction
 
 

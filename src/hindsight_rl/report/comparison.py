@@ -12,7 +12,7 @@ import numpy as np
 
 from ..records import Array
 from ..records.statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
-from .figures import COLOURS, X_NAMES, Dash, LegendEntry, Plot, Scale, X
+from .figures import CURVE_COLOURS, X_NAMES, Dash, LegendEntry, Plot, Scale, X
 from .page import Page, RunItem, Section, Table, link
 from .run import Run, readable_path
 from .verdict import Level, Verdict, best_evaluation, duration, format_value, solved_at_step, warnings_of
@@ -22,14 +22,14 @@ NOT_GROUPED_BY = FREE | {"engine", "ray_address", "job_timeout", "threads", "log
 MIN_MEDIAN = 3  # runs of a group: fewer are listed one by one, without a median
 BOOTSTRAP_SEED = 0
 MISSING = object()
-TITLES = {"test/success_rate": "Success rate", "test/return_mean": "Return", "train/q_mean": "Mean Q"}
+METRIC_TITLES = {"test/success_rate": "Success rate", "test/return_mean": "Return", "train/q_mean": "Mean Q"}
 EXPLANATION = (
     "Success is that of the last evaluation of a run. With three seeds or more, numbers are the median (lowest to "
     "highest). Mean and IQM (interquartile mean) are followed by their [95 % interval] from a stratified bootstrap over "
     "seeds (Agarwal et al. 2021). Times are of collecting and updating. Steps to solve are environment steps: those of "
     "training and of the check before it. Those of the check are left out if they are unknown (older versions)."
 )
-DASHES: tuple[Dash, ...] = ("solid", "dash", "dot")  # of the first six groups, of the next, and so on
+GROUP_DASHES: tuple[Dash, ...] = ("solid", "dash", "dot")  # of the first six groups, of the next, and so on
 SUCCESS = ("seeds", "success", "mean success", "IQM of success", "best", "return")  # columns of the first table
 COST = ("solved", "steps to solve", "updates to solve", "time to solve", "time")  # and of the second
 CURVES = "Thin: each run. Thick: median of three seeds or more, with their range. Time depends on the load of the machine."
@@ -176,7 +176,7 @@ def comparison_page(runs: Sequence[Run], folder: Path) -> Page:
     sections = [Section("table", "Table", text, tables=_tables(groups, rng))]
     for number, environment in enumerate(dict.fromkeys(run.environment for run in runs), 1):
         key, chosen = f"curves-{number}", [group for group in groups if group.environment == environment]
-        plots = [_plot(chosen, metric, x, key) for metric in TITLES for x in X_NAMES]
+        plots = [_plot(chosen, metric, x, key) for metric in METRIC_TITLES for x in X_NAMES]
         sections.append(
             Section(key, environment, CURVES, [plot for plot in plots if plot.curves], tables=_differences(chosen))
         )
@@ -218,10 +218,14 @@ def ranking(groups: Sequence[Group]) -> Verdict:
 
 def _plot(groups: Sequence[Group], metric: str, x: X, key: str) -> Plot:
     scale: Scale = "fraction" if metric.endswith("rate") else "linear"
-    title, subject = f"{TITLES[metric]} against {X_NAMES[x]}", groups[0].environment
+    title, subject = f"{METRIC_TITLES[metric]} against {X_NAMES[x]}", groups[0].environment
     plot = Plot(f"{key}-{metric.replace('/', '-')}-{x}", title, "", x, scale, subject=subject)
     for number, group in enumerate(groups):
-        style = LegendEntry(group.curve_name, COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)])
+        style = LegendEntry(
+            group.curve_name,
+            CURVE_COLOURS[number % len(CURVE_COLOURS)],
+            GROUP_DASHES[number // len(CURVE_COLOURS) % len(GROUP_DASHES)],
+        )
         _draw_group(plot, group, metric, style)
     return plot
 

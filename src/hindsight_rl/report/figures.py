@@ -12,7 +12,7 @@ from ..records.statistics import MAX_POINTS, finite_points, mean_interval, mean_
 from .run import Run
 from .verdict import possible_returns, solved_at_step
 
-COLOURS = ("blue", "orange", "green", "pink", "sky", "red")  # Okabe and Ito 2008
+CURVE_COLOURS = ("blue", "orange", "green", "pink", "sky", "red")  # Okabe and Ito 2008
 X = Literal["env_steps", "seconds"]  # metric on the x axis
 Scale = Literal["linear", "log", "fraction"]  # of the y axis; "fraction" is in percent
 Dash = Literal["solid", "dash", "dot"]
@@ -24,8 +24,8 @@ RETURN = (
     "Undiscounted sum of rewards, with the 95 % interval of the mean. Training episodes are not drawn: one that is cut "
     "short adds up fewer rewards, which is no success."
 )
-VALUES = "Discounted return that the critics predict."
-ENTROPY_VALUES = f"{VALUES} The entropy bonus is included, so that values may exceed the highest possible return."
+VALUE_CAPTION = "Discounted return that the critics predict."
+ENTROPY_CAPTION = f"{VALUE_CAPTION} The entropy bonus is included, so that values may exceed the highest possible return."
 HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale, colour, caption
     ("critic_loss", "Critic loss", "log", "orange", "Error of the critics against their targets."),
     ("actor_loss", "Actor loss", "linear", "green", "Minus the value of the actor's actions, plus regularization."),
@@ -219,7 +219,7 @@ def _return(run: Run, x: X) -> Plot:
 
 def _values(run: Run) -> Plot:
     """Return the plot of the predicted returns, with the bounds of possible returns that lie near the curves."""
-    plot = Plot("q", "Mean Q", ENTROPY_VALUES if "train/entropy_coefficient" in run.metrics else VALUES)
+    plot = Plot("q", "Mean Q", ENTROPY_CAPTION if "train/entropy_coefficient" in run.metrics else VALUE_CAPTION)
     for metric, name, colour in (
         ("train/q_mean", "training batches", "blue"),
         ("test/mean_q", "evaluation episodes", "orange"),

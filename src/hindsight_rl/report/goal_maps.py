@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array
+from ..records import GOAL_DIMENSIONS, Array
 from .figures import Plot, rounded
-from .run import GOAL_DIMENSIONS, EpisodeFacts, Run
+from .run import EpisodeFacts, Run
 
 MAX_EPISODES = 4000  # of evaluation, and of training, on a map
 MIN_SHOWN = 50  # evaluation episodes, the latest ones

@@ -23,7 +23,7 @@ from .run import Run, readable_path
 from .verdict import Verdict, by_reason, duration, format_value, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
-SOURCES = {
+SOURCE_NAMES = {
     "given": "you",
     "task": "task",
     "recipe": "recipe",
@@ -238,7 +238,9 @@ def _is_changed(value: Any, facts: Mapping[str, Any]) -> bool:
 def _option_row(name: str, value: Any, facts: Mapping[str, Any], reason: str) -> tuple[str, str, str, str]:
     """Return name, value, source and meaning. The source names the default and the recipe's value if they differ."""
     others = [f"{key} {format_value(facts[key])}" for key in ("default", "recipe") if facts.get(key, value) != value]
-    source = " ".join(filter(None, (SOURCES.get(str(facts.get("source")), ""), f"({', '.join(others)})" if others else "")))
+    source = " ".join(
+        filter(None, (SOURCE_NAMES.get(str(facts.get("source")), ""), f"({', '.join(others)})" if others else ""))
+    )
     return name, format_value(value), f"{source}: {reason}" if reason else source, str(facts.get("meaning", ""))
 
 

@@ -31,7 +31,7 @@ STYLE: Any = {  # rcParams, of which matplotlib's types list every name
     "axes.spines.top": False,
     "axes.spines.right": False,
 }
-COLOURS = {  # those of the page, on white
+HEX_COLOURS = {  # those of the page, on white
     "blue": "#0072b2",
     "orange": "#c26100",
     "green": "#00795a",
@@ -40,7 +40,7 @@ COLOURS = {  # those of the page, on white
     "red": "#c1440e",
     "muted": "#5f6b7a",
 }
-DASHES = {"solid": "-", "dash": "--", "dot": ":"}
+LINE_STYLES = {"solid": "-", "dash": "--", "dot": ":"}
 
 
 def write_pictures(plots: Sequence[Plot], folder: Path) -> None:
@@ -66,7 +66,7 @@ def pictures_of(plot: Plot) -> dict[str, bytes]:
         axes = figure.add_subplot()
         _draw(axes, plot)
         axes.set(xlabel=plot.unit.title, ylabel=re.sub(" against .*", "", plot.title), title=plot.subject)
-        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=DASHES[entry.dash]) for entry in legend]
+        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=LINE_STYLES[entry.dash]) for entry in legend]
         figure.legend(lines, [entry.name for entry in legend], loc="outside lower left", frameon=False, fontsize=8)
         return {kind: _saved(figure, kind) for kind in FORMATS}
 
@@ -94,7 +94,7 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
         axes.plot([row["low"], row["high"]], [y, y], color=_colour(row["colour"]), lw=1.4)
         axes.plot([row["value"]], [y], "o", color=_colour(row["colour"]), ms=4)
     for mark in plot.marks:
-        axes.axvline(mark["x"], color=_colour(mark["colour"]), ls=DASHES[mark["dash"]], lw=1)
+        axes.axvline(mark["x"], color=_colour(mark["colour"]), ls=LINE_STYLES[mark["dash"]], lw=1)
     axes.set_yticks(range(len(labels)), [textwrap.shorten(label, LONGEST_LABEL, placeholder=" ...") for label in labels])
     axes.set(ylim=(len(labels) - 0.4, -0.6), xlabel=plot.x_title)
     axes.set_title(plot.title, loc="left", fontsize=9, fontweight="bold")
@@ -103,7 +103,7 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
     if plot.scale == "fraction":
         axes.xaxis.set_major_formatter(PercentFormatter(1))
     if plot.legend:
-        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=DASHES[entry.dash]) for entry in plot.legend]
+        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=LINE_STYLES[entry.dash]) for entry in plot.legend]
         names = [entry.name for entry in plot.legend]
         axes.legend(lines, names, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(names), frameon=False, fontsize=7)
 
@@ -114,13 +114,13 @@ def _draw(axes: Axes, plot: Plot) -> None:
         axes.fill([x / size for x in band["x"]], band["y"], color=_colour(band["colour"]), lw=0)
     for curve in plot.curves:
         marker = "" if len(curve["x"]) > 1 else "o"
-        style = {"color": _colour(curve["colour"]), "ls": DASHES[curve["dash"]], "lw": 0.7 * curve["width"]}
+        style = {"color": _colour(curve["colour"]), "ls": LINE_STYLES[curve["dash"]], "lw": 0.7 * curve["width"]}
         axes.plot([x / size for x in curve["x"]], curve["y"], marker=marker, **style)
     for level in plot.levels:
         axes.axhline(level["y"], color=_colour("muted"), ls=":", lw=0.8)
         axes.annotate(level["text"], (0.01, level["y"]), xycoords=("axes fraction", "data"), va="top", fontsize=7)
     for mark in plot.marks:
-        axes.axvline(mark["x"] / size, color=_colour(mark["colour"]), ls=DASHES[mark["dash"]], lw=1)
+        axes.axvline(mark["x"] / size, color=_colour(mark["colour"]), ls=LINE_STYLES[mark["dash"]], lw=1)
     _scale(axes, plot)
 
 
@@ -140,7 +140,7 @@ def _scale(axes: Axes, plot: Plot) -> None:
 def _colour(text: str) -> tuple[float, float, float, float]:
     """Return "blue" or "blue@0.35", a colour with an opacity, for matplotlib."""
     name, _, opacity = text.partition("@")
-    return mpl.colors.to_rgba(COLOURS[name], float(opacity or 1))
+    return mpl.colors.to_rgba(HEX_COLOURS[name], float(opacity or 1))
 
 
 def _saved(figure: Figure, kind: str) -> bytes:

@@ -15,18 +15,17 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
-from ..records import Array
+from ..records import GOAL_DIMENSIONS, Array
 from ..records.findings import Finding
 from ..records.statistics import finite_points
 from ..storage import read_json, read_lines
 
 NOT_OURS = "The file is damaged, or `hindsight-rl train` did not write it."
-GOAL_DIMENSIONS = 3  # of each goal, the first ones, are kept: episodes.jsonl has no more
 MOST_NAMES = 10_000  # in a line
 MOST_EPISODES = 100_000  # that are kept of evaluation, and of training: the maps of goals have 4,000
 MOST_CHANGES = 100_000  # of options
 MOST_NUMBERS = 100_000_000  # of metrics, 8 bytes each; with 50 metrics, records of 2 * 10^9 steps
-T = TypeVar("T")
+Line = TypeVar("Line")
 
 
 class _Parsed(BaseModel):
@@ -243,7 +242,7 @@ def read_run(path: Path) -> Run:
     return Run(path, settings, metrics, evaluated, trained, n_evaluated, changes, ended, damaged)
 
 
-def _validated(data: Any, form: TypeAdapter[T], file: Path | str) -> T:
+def _validated(data: Any, form: TypeAdapter[Line], file: Path | str) -> Line:
     """Return data in the given form. Raises FileError that names the file and the field."""
     try:
         return form.validate_python(data)
@@ -253,7 +252,7 @@ def _validated(data: Any, form: TypeAdapter[T], file: Path | str) -> T:
         raise FileError(f"{file}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
 
 
-def _records(file: Path, form: TypeAdapter[T], damaged: dict[str, int]) -> Iterator[T]:
+def _records(file: Path, form: TypeAdapter[Line], damaged: dict[str, int]) -> Iterator[Line]:
     """Yield the records of a file of JSON lines in the given form. Lines that cannot be read are counted in `damaged`."""
     for number, (_, record) in enumerate(read_lines(file), 1):
         if record is None:

@@ -17,7 +17,7 @@ from .run import Run
 
 Level = Literal["good", "partly", "bad", "unknown"]
 LARGE_FALL = 0.3  # of the success rate below its best: the verdict is "bad"
-GROWTH = 10.0  # times the median of a metric: a warning
+GROWTH_WARNING = 10.0  # times the median of a metric: a warning
 MIN_RECORDS = 20  # before the growth of a metric is checked
 MANY_ALREADY_ACHIEVED = 0.7  # fraction of relabelled goals: a warning
 VALUE_TOLERANCE = 0.1  # of the range of possible returns, by which values may leave it
@@ -137,7 +137,7 @@ def _check_metrics(run: Run) -> Iterator[str]:
             yield f"{name} became infinite."
     for name in ("train/critic_loss", "train/entropy_coefficient"):
         values = _smoothed(run, name)
-        if len(values) >= MIN_RECORDS and values[-1] > GROWTH * np.median(values) > 0:
+        if len(values) >= MIN_RECORDS and values[-1] > GROWTH_WARNING * np.median(values) > 0:
             yield f"{name} is {values[-1] / np.median(values):.0f} times its median."
     fraction = _smoothed(run, "train/goals_already_achieved")
     if len(fraction) and fraction[-1] > MANY_ALREADY_ACHIEVED:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import RunFolderError, needs_extra
 from ..records.findings import Finding
-from ..storage import save_bytes, write_csv
+from ..storage import VIDEO_SUFFIXES, save_bytes, write_csv
 from .comparison import comparison_page, comparison_text
 from .findings import finding_plots
 from .page import Page, findings_page, link, run_page
@@ -22,7 +22,6 @@ from .run import Run, find_runs, read_run, readable_path
 from .verdict import best_evaluation, solved_at_step
 
 RUN_PAGE, COMPARISON_PAGE, SCRIPT_NAME = "report.html", "comparison.html", "plotly.min.js"
-VIDEO_SUFFIXES = (".mp4", ".webp", ".gif")  # the first suffix that is found decides
 LARGEST_VIDEO = 64 << 20  # bytes of one that is put into a page; a larger one is linked
 MIN_INTERVAL = 10.0  # seconds between two pages of a run that is training
 MAX_TIME_FRACTION = 0.02  # of the time of a run that its pages may take

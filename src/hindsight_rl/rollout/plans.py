@@ -18,9 +18,9 @@ OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offse
 ANOTHER_OBJECT = 0.2  # probability that another object is sought when a target is met
 
 ANOTHER_POSITION = 0.005  # probability of each step that another position is sought
-BEYOND = 3.0  # distances between neighbouring waypoints: largest offset of a sought position from one, in each dimension
+LARGEST_OFFSET = 3.0  # of a sought position from a waypoint in each dimension, in distances between neighbouring waypoints
 STILL = 30  # steps near one waypoint: the sought position is reached, or the path to it is closed
-FIRST = 2.0  # exponent: a third of the sought positions is among the first tenth in their order
+ORDER_EXPONENT = 2.0  # a third of the sought positions is among the first tenth in their order
 CUT_OFF = 0.5  # fraction of the sought positions that no known path leads to, if there are such positions
 
 RANDOM = 0.1  # probability of a random action of an episode that explores by a plan over states
@@ -78,7 +78,7 @@ class ExploringActor:
         self, act: Callable[[Mapping[str, Array]], Array], waypoints: Waypoints, rng: np.random.Generator, explores: bool
     ) -> None:
         self._act, self._waypoints, self._rng, self.explores = act, waypoints, rng, explores
-        self._beyond = BEYOND * waypoints.spacing()
+        self._beyond = LARGEST_OFFSET * waypoints.spacing()
         self._sought: Array | None = None
         self._near, self._steps_near = -1, 0
 
@@ -105,7 +105,7 @@ class ExploringActor:
 
     def _one_of(self, positions: Array) -> Array:
         """Return one of these positions, (g,), the first ones more often."""
-        return np.asarray(positions[int(self._rng.random() ** FIRST * len(positions))])
+        return np.asarray(positions[int(self._rng.random() ** ORDER_EXPONENT * len(positions))])
 
 
 class OptimisticActor:

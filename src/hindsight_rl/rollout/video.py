@@ -15,9 +15,9 @@ from ..envs.random_play import Environment
 from ..errors import GoalEnvError, OptionError, needs_extra
 from ..records import Array, Episode
 from ..seeds import EVALUATION, environment_seed
+from ..storage import VIDEO_SUFFIXES
 from .collect import PolicyActor, play_episode
 
-VIDEO_SUFFIXES = (".gif", ".webp", ".mp4")
 LAST_FRAME_SECONDS = 0.6  # for which the last frame of an episode is shown
 TEXT_COLOUR, STRIP_COLOUR = (255, 255, 255), (20, 24, 28)
 SUCCESS_TEXT = {True: ("success", (86, 220, 170)), False: ("not yet", (190, 198, 206)), None: ("", TEXT_COLOUR)}

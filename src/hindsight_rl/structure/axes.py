@@ -14,7 +14,7 @@ ASSOCIATED = 0.3  # correlation with signals of an axis from which on a column b
 OFF_CENTRE = 0.5  # a column whose mean is so many standard deviations from 0 changes no sign under a mirror
 MOVES_TOOL = 0.2  # of the largest effect of an action on the tool
 BY_ACTION = 0.2  # smallest correlation with an action without an axis at which a column has no axis either
-CLEARLY = 0.6  # largest correlation with another axis, as a fraction of that with its own axis
+OTHER_AXIS = 0.6  # largest correlation with another axis, as a fraction of that with its own axis
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _assign(values: Array, signals: Array, is_scalar: Array) -> AxisTable:
         if row[best] < ASSOCIATED:
             axes.append(SCALAR if without_axis else UNKNOWN)
         else:
-            axes.append(best if others <= CLEARLY * row[best] else UNKNOWN)
+            axes.append(best if others <= OTHER_AXIS * row[best] else UNKNOWN)
         profiles.append(by_axis[best])
     return AxisTable(tuple(axes), np.array(profiles))
 

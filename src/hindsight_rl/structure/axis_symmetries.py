@@ -20,7 +20,7 @@ from .relevance import inputs_of
 from .steps import Steps
 from .units import Units
 
-MARGIN = 0.35  # of the held-out loss: true symmetries add up to 0.1, those with one wrong sign 0.27 to 6, for certain
+SYMMETRY_MARGIN = 0.35  # of the held-out loss: true symmetries add up to 0.1, those with one wrong sign 0.27 to 6
 MIRRORED = ("in transformed steps", "in the steps themselves")
 MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
 
@@ -41,7 +41,7 @@ class SymmetryVerdict:
     @property
     def holds(self) -> bool:
         """Whether transformed steps are predicted about as well as the steps themselves, for certain."""
-        return self.loss.is_below(MARGIN, self.n_tested)
+        return self.loss.is_below(SYMMETRY_MARGIN, self.n_tested)
 
     @property
     def name(self) -> str:
@@ -56,12 +56,14 @@ class SymmetryVerdict:
     @property
     def verdict(self) -> str:
         """In a few words. What is uncertain is not used."""
-        refuted = "does not hold" if self.loss.is_above(MARGIN, self.n_tested) else "is uncertain, so it is not used"
+        refuted = (
+            "does not hold" if self.loss.is_above(SYMMETRY_MARGIN, self.n_tested) else "is uncertain, so it is not used"
+        )
         return "holds" if self.holds else refuted
 
     def reason(self) -> str:
         """Return the figures that decide."""
-        return self.loss.explain(*MIRRORED, MARGIN, self.n_tested)
+        return self.loss.explain(*MIRRORED, SYMMETRY_MARGIN, self.n_tested)
 
 
 class SymmetryFinder:

@@ -14,9 +14,9 @@ from .steps import Steps
 from .units import Units
 
 MIN_MOVED = 2  # probing episodes in which each object must begin to move
-MARGIN = 0.1  # of the standard deviation of the goals: positions that are nearer to each other count as one
+REST_MARGIN = 0.1  # of the standard deviation of the goals: positions that are nearer to each other count as one
 LEAST_DISCOUNT = 0.9
-CLEARLY = 0.5  # the order of the goal is changed only if the fractions of goals at places of rest differ by so much
+REST_DIFFERENCE = 0.5  # the order of the goal is changed only if the fractions of goals at places of rest differ by so much
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Chain:
     @property
     def order(self) -> tuple[int, ...]:
         """Return the objects in the order in which they are placed: first those whose goals lie where they rest."""
-        if max(self.at_rest) - min(self.at_rest) < CLEARLY:
+        if max(self.at_rest) - min(self.at_rest) < REST_DIFFERENCE:
             return tuple(range(len(self.numbers)))
-        return tuple(sorted(range(len(self.numbers)), key=lambda k: self.at_rest[k] < max(self.at_rest) - CLEARLY))
+        return tuple(sorted(range(len(self.numbers)), key=lambda k: self.at_rest[k] < max(self.at_rest) - REST_DIFFERENCE))
 
     @property
     def joint(self) -> Contact:
@@ -142,6 +142,6 @@ def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, 
         places = one.achieved_goal[one.move < AT_REST * one.goal_std]
         goals = one.desired_goal[one.starts_episode]
         low, high = np.quantile(places, [0.02, 0.98], axis=0) if len(places) else (np.inf, -np.inf)
-        margin = MARGIN * one.goal_std
+        margin = REST_MARGIN * one.goal_std
         fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
     return tuple(fractions)

@@ -20,11 +20,11 @@ MIN_ONSETS_IN_NOISE = 4  # which shows motion late, when other columns have come
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
 NEAR = 0.5  # at onsets what touches the object is at most this fraction of its usual distance away
 CANDIDATES = 3  # columns per number of the goal: a place in three dimensions may be taken in any order; of longer goals 2
-MOST_COMBINATIONS = 1024  # of candidates, which are all compared
+MOST_TOOLS = 1024  # combinations of candidates, which are all compared
 STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
 SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
 LEAD = 0.5  # by 1 + LEAD / (onsets - 1) the next best columns must be farther away: 1.5 times with two, 1.25 with three
-MOST_GOALS = 0.6  # a few random episodes do not visit all positions that the tool can reach
+LEAST_IN_REACH = 0.6  # a few random episodes do not visit all positions that the tool can reach
 MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
 FINEST = 0.05  # of the standard deviation of the goals: contact at no distance at all, as on a grid, needs a tolerance too
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
@@ -55,7 +55,7 @@ class Contact:
     @property
     def leads_to_goals(self) -> bool:
         """Whether the tool can bring the object to its goals; where it cannot, the object must leave the tool."""
-        return self.in_reach >= MOST_GOALS
+        return self.in_reach >= LEAST_IN_REACH
 
     def subgoal(self, units: Units) -> Subgoal:
         """Return the subgoal that asks the tool to the object."""
@@ -192,7 +192,7 @@ def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tupl
     """
     gap = np.square(steps.next_observation[:, list(places), None] - steps.next_achieved_goal[:, None])  # (N, places, size)
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0).T
-    numbers = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_COMBINATIONS]
+    numbers = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_TOOLS]
     if not numbers:
         return None
     near = near[:, : numbers[-1]]

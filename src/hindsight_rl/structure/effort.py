@@ -15,9 +15,9 @@ import numpy as np
 from ..records import Array, ArraySpec, Episode
 from .inertia import HELD_ACTIONS
 
-SMALL = 0.125  # fraction of the action range
+SMALL_ACTIONS = 0.125  # fraction of the action range
 AS_FAR = 0.3  # of the displacement under the full action range; 0.125 if displacements are proportional to actions
-WINDOW = 10  # steps, in which the moves of single steps add up or cancel out
+WINDOW_STEPS = 10  # steps, in which the moves of single steps add up or cancel out
 
 
 @dataclass(frozen=True)
@@ -33,33 +33,33 @@ class Effort:
 
     def options(self) -> dict[str, Any]:
         """Return the part of the action range that suffices, if it does, and how to explore such tasks."""
-        return HELD_ACTIONS | {"action_scale": SMALL} if self.small_suffices else {}
+        return HELD_ACTIONS | {"action_scale": SMALL_ACTIONS} if self.small_suffices else {}
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"repeated random actions of {SMALL:g} of the range move the achieved goal {self.ratio:.2f} times as far as "
-            f"whole ones"
+            f"repeated random actions of {SMALL_ACTIONS:g} of the range move the achieved goal {self.ratio:.2f} times as "
+            f"far as those of the full range"
         )
 
 
 def split_by_scale(episodes: Sequence[Episode], action: ArraySpec) -> tuple[list[Episode], list[Episode]]:
-    """Return the episodes whose actions are all in the middle `SMALL` of the range, and the others.
+    """Return the episodes whose actions are all in the middle `SMALL_ACTIONS` of the range, and the others.
 
-    Episodes of at most `WINDOW` steps are left out.
+    Episodes of at most `WINDOW_STEPS` steps are left out.
     """
     small: list[Episode] = []
     whole: list[Episode] = []
     low, high = action.bounds()
     for episode in episodes:
-        if len(episode.action) > WINDOW:
+        if len(episode.action) > WINDOW_STEPS:
             unit_action = np.abs(episode.action - (low + high) / 2) / ((high - low) / 2)
-            (small if unit_action.max() <= SMALL * (1 + 1e-5) else whole).append(episode)
+            (small if unit_action.max() <= SMALL_ACTIONS * (1 + 1e-5) else whole).append(episode)
     return small, whole
 
 
 def measure_effort(small: Sequence[Episode], whole: Sequence[Episode]) -> Effort:
-    """Compare how far the achieved goal moves in `WINDOW` steps of episodes with small and with whole actions.
+    """Compare how far the achieved goal moves in `WINDOW_STEPS` steps of episodes with small and with whole actions.
 
     What moves it all the time, as wind does, is left out: the mean of each episode.
     """
@@ -68,5 +68,5 @@ def measure_effort(small: Sequence[Episode], whole: Sequence[Episode]) -> Effort
 
 
 def _way(episode: Episode) -> Array:
-    moves = episode.achieved_goal[WINDOW:] - episode.achieved_goal[:-WINDOW]
+    moves = episode.achieved_goal[WINDOW_STEPS:] - episode.achieved_goal[:-WINDOW_STEPS]
     return np.asarray(np.abs(moves - moves.mean(0)).mean(0))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..records.findings import Finding, Kind
-from .axis_symmetries import MARGIN as SYMMETRY_MARGIN
+from ..records.findings import Finding, FindingKind
+from .axis_symmetries import SYMMETRY_MARGIN
 from .contact import TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .model import Difference
-from .relevance import MARGIN, Relevance
+from .relevance import COLUMN_MARGIN, Relevance
 
 
 def explain_findings(found: Structure) -> list[Finding]:
@@ -61,11 +61,11 @@ def _columns(found: Structure) -> Iterator[Finding]:
             yield Finding("column", f"column {column}", verdict, _why_untested(column, found, contact))
         else:
             reason = _why_uncertain(column, found, relevance) + _figures(loss)
-            yield _tested("column", f"column {column}", verdict, reason, loss, 1, MARGIN)
+            yield _tested("column", f"column {column}", verdict, reason, loss, 1, COLUMN_MARGIN)
     if relevance.together is not None:
         name, loss = f"these {len(relevance.needless)} columns together", relevance.together
         reason = f"columns {_listed(relevance.needless)}, {_figures(loss)}"
-        yield _tested("column", name, "are not needed", reason, loss, 1, MARGIN)
+        yield _tested("column", name, "are not needed", reason, loss, 1, COLUMN_MARGIN)
 
 
 def _why_untested(column: int, found: Structure, contact: Contact) -> str:
@@ -79,7 +79,7 @@ def _why_untested(column: int, found: Structure, contact: Contact) -> str:
 def _why_uncertain(column: int, found: Structure, relevance: Relevance) -> str:
     """Return why a column is shown whose own figure does not say it."""
     loss = relevance.without[column]
-    if column in found.hidden or not loss.is_below(MARGIN, 1):
+    if column in found.hidden or not loss.is_below(COLUMN_MARGIN, 1):
         is_uncertain = column in relevance.uncertain and column not in found.hidden
         return "it is uncertain whether it matters, " if is_uncertain else ""
     if not relevance.needless:
@@ -88,7 +88,7 @@ def _why_uncertain(column: int, found: Structure, relevance: Relevance) -> str:
 
 
 def _figures(loss: Difference) -> str:
-    return loss.explain("without", "with", MARGIN, 1)
+    return loss.explain("without", "with", COLUMN_MARGIN, 1)
 
 
 def _contacts(found: Structure) -> Iterator[Finding]:
@@ -113,7 +113,9 @@ def _symmetries(found: Structure) -> Iterator[Finding]:
         yield _tested("symmetry", name, "holds", mirror.evidence(), mirror.loss, 1, SYMMETRY_MARGIN)
 
 
-def _tested(kind: Kind, name: str, verdict: str, reason: str, loss: Difference, n_tested: int, limit: float) -> Finding:
+def _tested(
+    kind: FindingKind, name: str, verdict: str, reason: str, loss: Difference, n_tested: int, limit: float
+) -> Finding:
     low, high = loss.interval(n_tested)
     return Finding(kind, name, verdict, reason, (), loss.mean, low, high, limit)
 

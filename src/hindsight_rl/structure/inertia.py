@@ -11,15 +11,15 @@ from ..records import Array
 from .steps import Steps
 
 KEEPS_SPEED = 0.9  # correlation of the displacements of successive steps under independent random actions
-FAR = 40  # steps to a goal at the speed of random actions
-LONGEST_REPEAT = 20  # steps: half of FAR
+FAR_STEPS = 40  # steps to a goal at the speed of random actions
+FAR_REPEAT = 20  # steps: half of FAR_STEPS
 DETOUR = 6  # times the steps to a goal: a policy that has learned needs no more
 SHORTEST_EPISODE = 50  # steps
 FEWER = 0.5  # of the time limit: training episodes are shortened if the steps that they need are at most this fraction
 DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the way show the way
 DISCOUNTS = 0.95, 0.99
 HELD_ACTIONS = {
-    "random_action_repeat": LONGEST_REPEAT,
+    "random_action_repeat": FAR_REPEAT,
     "random_eps": 0.3,
     "noise": 0.2,
     "relabel": "future=0.6,desired=0.2",
@@ -47,7 +47,7 @@ class Inertia:
 
         Single random actions cancel out there before they get anywhere.
         """
-        return {} if self.correlation < KEEPS_SPEED or self.steps_to_goal < FAR else HELD_ACTIONS
+        return {} if self.correlation < KEEPS_SPEED or self.steps_to_goal < FAR_STEPS else HELD_ACTIONS
 
     def horizon(self, limit: int | None, is_dense: bool) -> dict[str, Any]:
         """Return the discount, and the length of training episodes if the time limit is far longer than goals need.
@@ -67,7 +67,7 @@ class Inertia:
         LayerNorm keeps the values of far goals finite, which few episodes reach. limit: as in `horizon`. Training episodes
         are shorter then, if they start everywhere.
         """
-        if self.steps_to_goal < FAR or goal_size > MOST_DIMENSIONS:
+        if self.steps_to_goal < FAR_STEPS or goal_size > MOST_DIMENSIONS:
             return {}
         found = {"n_waypoints": PLACES, "critic_layer_norm": True}
         if limit is None or self.starts_apart < STARTS_APART:

@@ -13,8 +13,8 @@ import numpy as np
 from ..records import Array
 from ..task_structure.symmetries import Symmetry
 from .axes import correlations
-from .axis_symmetries import MARGIN, MIRRORED
-from .model import MOST_STEPS, Difference, DisplacementModel
+from .axis_symmetries import MIRRORED, SYMMETRY_MARGIN
+from .model import MOST_MODEL_STEPS, Difference, DisplacementModel
 from .steps import Steps, at_equal_intervals
 from .units import Units
 
@@ -45,7 +45,7 @@ class Mirror:
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"{self.loss.explain(*MIRRORED, MARGIN, 1)}; "
+            f"{self.loss.explain(*MIRRORED, SYMMETRY_MARGIN, 1)}; "
             f"mirrored places are {self.distance:.2f} times as far from visited places as those are from each other"
         )
 
@@ -88,13 +88,17 @@ class MirrorFinder:
         flips = _products(groups)
         before = _products([flipped for flipped in flips if self._text(flipped) in known])
         losses = {flipped: self._loss(model, flipped) for flipped in flips}
-        likely = {flipped for flipped, loss in losses.items() if loss.mean < MARGIN or flipped in before}
+        likely = {flipped for flipped, loss in losses.items() if loss.mean < SYMMETRY_MARGIN or flipped in before}
         distance = {flipped: self._distance(flipped, places) / usual for flipped in likely}
         holding = {
             flipped
             for flipped in likely
-            if (losses[flipped].is_below(MARGIN, len(likely)) and distance[flipped] <= UNVISITED)
-            or (flipped in before and not losses[flipped].is_above(MARGIN, 1) and distance[flipped] <= REFUTED * UNVISITED)
+            if (losses[flipped].is_below(SYMMETRY_MARGIN, len(likely)) and distance[flipped] <= UNVISITED)
+            or (
+                flipped in before
+                and not losses[flipped].is_above(SYMMETRY_MARGIN, 1)
+                and distance[flipped] <= REFUTED * UNVISITED
+            )
         }
         found = _generators(holding, {flipped: loss.mean for flipped, loss in losses.items()})
         return tuple(Mirror(self._text(flipped), losses[flipped], distance[flipped]) for flipped in found)
@@ -111,7 +115,7 @@ class MirrorFinder:
         return sorted((group for group in groups if self._can_flip[list(group)].all()), key=min)
 
     def _model(self) -> DisplacementModel:
-        picked = at_equal_intervals(len(self._values), MOST_STEPS)
+        picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS)
         change = self._steps.change[:, self._columns]
         return DisplacementModel(self._values[picked], change[picked], self._steps.episode[picked])
 

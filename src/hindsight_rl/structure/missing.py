@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .chain import MIN_MOVED
-from .contact import MIN_ONSETS, MIN_PROBES, MOST_GOALS
+from .contact import LEAST_IN_REACH, MIN_ONSETS, MIN_PROBES
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _why_no_contact(found: Structure) -> str:
 def _with_contact(found: Structure) -> Iterator[str]:
     if found.contact is not None and not found.contact.leads_to_goals:
         reach = f"{found.contact.in_reach:.0%} of the goals lie within the reach of the tool"
-        yield f"no subgoal: {reach}, and {MOST_GOALS:.0%} are needed"
+        yield f"no subgoal: {reach}, and {LEAST_IN_REACH:.0%} are needed"
     if found.relevance is not None and found.relevance.uncertain:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)

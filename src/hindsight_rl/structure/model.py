@@ -14,8 +14,8 @@ from .steps import Steps, at_equal_intervals
 FOLDS = 3  # of whole episodes; each is predicted by networks that did not see it
 WIDTH, BATCH, UPDATES, LEARNING_RATE, WEIGHT_DECAY = 64, 256, 800, 2e-3, 0.1  # about a second; more change no verdict
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
-LARGEST = 6.0  # standard deviations of a displacement: rare jumps, as from a wall, must not outweigh all other steps
-MOST_STEPS = 3_000  # of which half are those in which the goal moves most
+MOST_DEVIATIONS = 6.0  # of a displacement: rare jumps, as from a wall, must not outweigh all other steps
+MOST_MODEL_STEPS = 3_000  # of which half are those in which the goal moves most
 ORDERS = 4  # in which values of other steps are taken: with one alone, chance widens the intervals
 ERROR_RATE = 0.05  # of all hypotheses that are tested together
 
@@ -109,11 +109,11 @@ class DisplacementModel:
         return np.bincount(self._episode, np.square(own - goal).mean(1))
 
     def _scaled(self, inputs: Array) -> Array:
-        scaled: Array = np.clip((inputs - self._mean) / self._deviation, -LARGEST, LARGEST)
+        scaled: Array = np.clip((inputs - self._mean) / self._deviation, -MOST_DEVIATIONS, MOST_DEVIATIONS)
         return scaled.astype(np.float32)
 
     def _clipped(self, targets: Array) -> Array:
-        clipped: Array = np.clip(targets / self._usual, -LARGEST, LARGEST)
+        clipped: Array = np.clip(targets / self._usual, -MOST_DEVIATIONS, MOST_DEVIATIONS)
         return clipped.astype(np.float32)
 
     def _fit(self, x: Array, y: Array) -> list[Array]:
@@ -171,6 +171,6 @@ def _forward(layers: list[Array], x: Array) -> Array:
 
 def informative_steps(steps: Steps) -> Array:
     """Return the steps in which the goal moves most, and as many at equal intervals, in order, (M,)."""
-    by_move = np.argsort(-steps.move, kind="stable")[: MOST_STEPS // 2]
-    regular = at_equal_intervals(len(steps), MOST_STEPS // 2)
+    by_move = np.argsort(-steps.move, kind="stable")[: MOST_MODEL_STEPS // 2]
+    regular = at_equal_intervals(len(steps), MOST_MODEL_STEPS // 2)
     return np.unique(np.concatenate([by_move, regular]))

@@ -18,7 +18,7 @@ BY_ITSELF = 2  # steps: what moves before the second step of most episodes is mo
 ENERGY_CAP = 0.4  # of the standard deviation of the goals: an object that moved so far was touched, and not only shaken
 
 Dimensions = tuple[int, ...]  # of the goal
-Kind = Literal["body", "object", "unmoved"]
+PartKind = Literal["body", "object", "unmoved"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Part:
     """
 
     dimensions: Dimensions
-    kind: Kind
+    kind: PartKind
     rest: float
 
     @property
@@ -165,7 +165,7 @@ def _runs(dimensions: Sequence[int]) -> list[list[int]]:
     return runs
 
 
-def _kind(group: Sequence[int], is_body: Array, moved: Array) -> Kind:
+def _kind(group: Sequence[int], is_body: Array, moved: Array) -> PartKind:
     if is_body[list(group)].any():
         return "body"
     return "object" if moved[list(group)].any() else "unmoved"

@@ -12,7 +12,7 @@ from .contact import Contact
 from .model import Difference, DisplacementModel, informative_steps
 from .steps import Steps
 
-MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
+COLUMN_MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
 EXPLAINED = 0.3  # of the variance: networks that leave more unexplained may not know yet what a column is for
 
 
@@ -21,7 +21,7 @@ class Relevance:
     """How much the held-out loss grows without each column that may be hidden.
 
     without: each column, in networks that expect it.
-    needless: columns without which it grows by less than MARGIN for certain.
+    needless: columns without which it grows by less than COLUMN_MARGIN for certain.
     together: how much it grows in networks that see none of them.
     """
 
@@ -66,12 +66,12 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
     at = {column: position for position, column in enumerate(columns)}
     without = {column: model.without([at[column]]) for column in candidates}
-    needless = [c for c, each in without.items() if model.unexplained <= EXPLAINED and each.is_below(MARGIN, 1)]
+    needless = [c for c, each in without.items() if model.unexplained <= EXPLAINED and each.is_below(COLUMN_MARGIN, 1)]
     order = sorted(needless, key=lambda column: without[column].mean)
     together: dict[int, Difference] = {}  # by how many of the columns are left out
     fewest, most = 0, len(order)
     while fewest < most:
         n = (fewest + most + 1) // 2 if together else most  # often all of them can be left out, and one fit shows it
         together[n] = model.fitted_without([at[column] for column in order[:n]])
-        fewest, most = (n, most) if together[n].is_below(MARGIN, 1) else (fewest, n - 1)
+        fewest, most = (n, most) if together[n].is_below(COLUMN_MARGIN, 1) else (fewest, n - 1)
     return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))

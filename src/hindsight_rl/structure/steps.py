@@ -13,7 +13,7 @@ import numpy as np
 from ..records import Array, Episode
 
 CLIP = 5.0  # standard deviations
-ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
+FLOAT32_ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
 CONTROLLED_R2 = 0.2  # held-out R2 of a change, given the action, from which on the action controls it
 BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
 USUAL_NOISE = 3.0  # standard deviations, which few readings of noise alone exceed
@@ -176,7 +176,7 @@ def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Arr
 
 def standardize(values: Array) -> Array:
     """Return the columns with mean 0 and standard deviation 1, clipped to CLIP. Constant ones, up to rounding, become 0."""
-    deviation = values.std(0) + ROUNDING * np.abs(values).max(0, initial=0.0)
+    deviation = values.std(0) + FLOAT32_ROUNDING * np.abs(values).max(0, initial=0.0)
     centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
     return np.asarray(np.clip(centred, -CLIP, CLIP))
 

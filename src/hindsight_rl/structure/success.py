@@ -9,7 +9,7 @@ import numpy as np
 from ..records import Array, Episode
 from ..records.reward_scale import GuardedReward, RewardOf
 
-MOST_GOALS = 32
+MOST_EPISODES_COMPARED = 32
 FARTHEST = 8.0  # in standard deviations of the goals
 HALVINGS = 16  # of the interval that the distance lies in
 MOST_STARTS = 0.5  # fraction of the starts that counts as most
@@ -54,7 +54,7 @@ def _goals(episode: Episode) -> tuple[Array, Array]:
 
 
 def _last_goals(episodes: Sequence[Episode]) -> tuple[Array, dict[str, Array]]:
-    last = episodes[:MOST_GOALS]
+    last = episodes[:MOST_EPISODES_COMPARED]
     goal = np.stack([np.asarray(each.desired_goal[-1]) for each in last])
     return goal, {key: np.stack([each.info[key][-1] for each in last]) for key in last[0].info}
 

@@ -13,7 +13,7 @@ from ..records import Array
 from .parts import Dimensions
 from .steps import Steps
 
-MARGIN = 0.25  # of the diagonal of the range
+WORKSPACE_MARGIN = 0.25  # of the diagonal of the range
 LOST = 0.1  # fraction of the episodes that seek contact in which the object must leave
 COMES_BACK = 0.2  # fraction of these from which on an object that left is not lost
 
@@ -40,8 +40,8 @@ class Workspace:
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"the object left the range of goals and starts, widened by {MARGIN:.0%} of its diagonal, in {self.n_left} of "
-            f"{self.n_episodes} episodes that sought contact, and came back in {self.n_back}"
+            f"the object left the range of goals and starts, widened by {WORKSPACE_MARGIN:.0%} of its diagonal, in "
+            f"{self.n_left} of {self.n_episodes} episodes that sought contact, and came back in {self.n_back}"
         )
 
 
@@ -64,6 +64,6 @@ def _widened_range(steps: Steps) -> tuple[Array, Array]:
     start = steps.starts_episode
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     low, high = ends.min(0), ends.max(0)
-    margin = MARGIN * float(np.linalg.norm(high - low))
+    margin = WORKSPACE_MARGIN * float(np.linalg.norm(high - low))
     decimals = 3 - math.floor(math.log10(max(margin, 1e-300)))
     return (low - margin).round(decimals), (high + margin).round(decimals)

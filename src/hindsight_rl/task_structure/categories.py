@@ -20,8 +20,8 @@ from ..records import Array, ArraySpec, GoalSpec
 
 LARGEST_DISCRETE = 4096  # values of all columns of an observation or a goal: each one is an input
 MOST_FOUND = 1_000  # values of an array whose columns nobody declared: with more, as a map of bytes, numbers are left
-_TEXT = re.compile(r"([og])(\d{1,9})(?:-(\d{1,9}))?=(-?\d{1,9})\.\.(-?\d{1,9})")
-PARTS = {"o": "observation", "g": "goal"}
+CATEGORY_TEXT = re.compile(r"([og])(\d{1,9})(?:-(\d{1,9}))?=(-?\d{1,9})\.\.(-?\d{1,9})")
+CATEGORY_PARTS = {"o": "observation", "g": "goal"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Categories:
         found: dict[str, dict[int, Column]] = {"o": {}, "g": {}}
         sizes = {"o": observation.size, "g": goal.size}
         for text in texts:
-            match = _TEXT.fullmatch(text)
+            match = CATEGORY_TEXT.fullmatch(text)
             if match is None:
                 raise OptionError(
                     f"categories has {text!r}. Expected columns and their values, as in o0-3=0..5 or g1=-1..1."
@@ -66,14 +66,16 @@ class Categories:
             part, first, low, high = match[1], int(match[2]), int(match[4]), int(match[5])
             last = int(match[3] or first)
             if last >= sizes[part]:
-                raise OptionError(f"categories has {text!r}, but the {PARTS[part]} has {sizes[part]} columns, from 0.")
+                raise OptionError(f"categories has {text!r}, but {CATEGORY_PARTS[part]} has {sizes[part]} columns, from 0.")
             for index in range(first, last + 1):
                 if index in found[part]:
                     raise OptionError(f"categories names {part}{index} twice. Name each column once.")
                 found[part][index] = Column(index, low, high)
         for part, columns in found.items():
             if sum(column.n_values for column in columns.values()) > LARGEST_DISCRETE:
-                raise OptionError(f"categories of the {PARTS[part]} must have at most {LARGEST_DISCRETE} values in all.")
+                raise OptionError(
+                    f"categories of the {CATEGORY_PARTS[part]} must have at most {LARGEST_DISCRETE} values in all."
+                )
         return cls(*(tuple(columns[index] for index in sorted(columns)) for columns in found.values()))
 
     @classmethod

@@ -35,7 +35,7 @@ from .affine import AffineColumns
 MOST_SUBGOALS = 100  # each is an input of the networks, and is looked at in each step
 TASK = 0  # the index that stands for the task's own goal; subgoals count from 1
 _EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
-_TEXT = re.compile(
+SUBGOAL_TEXT = re.compile(
     r"(\w+) achieved=(\S+) goal=(\S+) tolerance=([\d.e-]+) switch_distance=([\d.e-]+)"
     r"(?: dimensions=(\d+(?:,\d+)*) placed=([\d.e-]+))?"
 )
@@ -64,7 +64,7 @@ class Subgoal:
     @classmethod
     def parse(cls, text: str) -> Subgoal:
         """Return the subgoal that a text declares, as the module shows it. Raises OptionError."""
-        found = _TEXT.fullmatch(text)
+        found = SUBGOAL_TEXT.fullmatch(text)
         try:
             name, achieved, goal, tolerance, switch_distance, dimensions, placed = found.groups() if found else ()
             columns = AffineColumns.parse(achieved), AffineColumns.parse(goal)

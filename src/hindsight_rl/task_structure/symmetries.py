@@ -21,10 +21,12 @@ from .affine import NUMBER, AffineMap
 from .subgoals import Subgoal
 
 LARGEST_ORDER = 64  # elements of a group; generators that exceed it never return to the identity
-PARTS = {"o": "observation", "g": "goal", "a": "action"}
+ARRAY_NAMES = {"o": "observation", "g": "goal", "a": "action"}
 _PART_OF_ARRAY = {"observation": "observation", "achieved_goal": "goal", "desired_goal": "goal", "action": "action"}
 _ENTRY = re.compile(rf"([oga])(\d+)=(?:([+-]?{NUMBER})(?=[+-]))?([+-]?)(?:({NUMBER})\*)?\1(\d+)")
-_TOLERANCE = 1e-6  # largest difference between equal numbers, offsets relative to the largest one: texts have few digits
+TEXT_TOLERANCE = (
+    1e-6  # largest difference between equal numbers, offsets relative to the largest one: texts have few digits
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +59,9 @@ class Symmetry:
                 )
             letter, constant, minus, scale = found.group(1, 3, 4, 5)
             to, taken = int(found[2]), int(found[6])
-            part: AffineMap = getattr(symmetry, PARTS[letter])
+            part: AffineMap = getattr(symmetry, ARRAY_NAMES[letter])
             if max(to, taken) >= len(part.source):
-                columns = f"the {PARTS[letter]} has {len(part.source)} columns, from 0"
+                columns = f"the {ARRAY_NAMES[letter]} has {len(part.source)} columns, from 0"
                 raise OptionError(f"The symmetry {text!r} has {entry!r}, but {columns}.")
             if (letter, to) in named:
                 raise OptionError(f"The symmetry {text!r} maps {letter}{to} twice. Name each column once on the left.")
@@ -82,7 +84,9 @@ class Symmetry:
 
     def text(self) -> str:
         """Return the text that `parse` reads."""
-        return " ".join(entry for letter, part in zip(PARTS, self.parts, strict=True) for entry in part.entries(letter))
+        return " ".join(
+            entry for letter, part in zip(ARRAY_NAMES, self.parts, strict=True) for entry in part.entries(letter)
+        )
 
     def after(self, first: Symmetry) -> Symmetry:
         """Return the composition: `first`, then this symmetry."""
@@ -92,8 +96,8 @@ class Symmetry:
         """Return whether two symmetries are equal, up to rounding. largest_offset: of those that they are products of."""
         return all(
             np.array_equal(mine.source, theirs.source)
-            and np.abs(mine.factor - theirs.factor).max(initial=0.0) <= _TOLERANCE
-            and np.abs(mine.offset - theirs.offset).max(initial=0.0) <= _TOLERANCE * largest_offset
+            and np.abs(mine.factor - theirs.factor).max(initial=0.0) <= TEXT_TOLERANCE
+            and np.abs(mine.offset - theirs.offset).max(initial=0.0) <= TEXT_TOLERANCE * largest_offset
             for mine, theirs in zip(self.parts, other.parts, strict=True)
         )
 
@@ -102,7 +106,7 @@ class SymmetryGroup:
     """The group that symmetries generate. Element 0 is the identity, the only element without generators.
 
     generators: texts, as the module describes them.
-    elements: the symmetries of the group. maps: the same as arrays, one AffineMap of shape (G, n) for each of PARTS.
+    elements: the symmetries of the group. maps: the same as arrays, one AffineMap of shape (G, n) for each of ARRAY_NAMES.
 
     Raises OptionError if a text is wrong (see `Symmetry.parse`), if the group has more than LARGEST_ORDER elements, or if
     the arrays of the task are not flat floats.
@@ -117,7 +121,9 @@ class SymmetryGroup:
             _require_flat_floats(spec)
         sizes = spec.observation.size, spec.goal.size, spec.action.size
         self.elements = _generate([Symmetry.parse(text, spec) for text in generators], Symmetry.identity(*sizes))
-        self.maps = {name: AffineMap.stack([getattr(each, name) for each in self.elements]) for name in PARTS.values()}
+        self.maps = {
+            name: AffineMap.stack([getattr(each, name) for each in self.elements]) for name in ARRAY_NAMES.values()
+        }
 
     def __len__(self) -> int:
         """Return the number of elements, the identity included."""
@@ -155,7 +161,7 @@ class SymmetryGroup:
 
 
 def _require_flat_floats(spec: GoalSpec) -> None:
-    for name in PARTS.values():
+    for name in ARRAY_NAMES.values():
         array = getattr(spec, name)
         if len(array.shape) != 1 or np.dtype(array.dtype).kind != "f":
             given = f"shape {array.shape} and dtype {array.dtype} for the {name}"

@@ -18,8 +18,8 @@ from ..records import Array, Episode
 NAMES = ("visited_states", "transitions", "state_counts")
 MOST_STATES = 100_000  # a few MB
 OFTEN = 0.5  # fraction of the steps that led to a known state, from which on the model is used
-LARGEST = 2**31 - 1  # of a state's whole numbers
-MOST_GOALS = 100  # whose values are kept
+LARGEST_STATE = 2**31 - 1  # of a state's whole numbers
+MOST_PLANNED_GOALS = 100  # whose values are kept
 UNKNOWN = -1  # no known path leads to the goal
 NO_COUNTS = np.zeros(3, np.int64)
 CONVERGED = 1e-3  # change of a sweep, where a failed step costs 1
@@ -123,7 +123,7 @@ class TabularModel:
         """Return the states of an episode, (T+1, n_columns) int32, None if their numbers are not whole."""
         rows = [part.reshape(len(part), -1) for part in (episode.observation, episode.achieved_goal)]
         states = np.concatenate(rows, 1).astype(np.float64)
-        is_whole = (states == np.round(states)).all() and np.abs(states).max(initial=0) <= LARGEST
+        is_whole = (states == np.round(states)).all() and np.abs(states).max(initial=0) <= LARGEST_STATE
         return states.astype(np.int32) if is_whole else None
 
     def give_up(self) -> None:
@@ -171,7 +171,7 @@ class TabularModel:
         """
         key = np.ravel(goal).tobytes(), is_optimistic
         if key not in self._values:
-            if len(self._values) == MOST_GOALS:
+            if len(self._values) == MOST_PLANNED_GOALS:
                 self._values.clear()
             self._values[key] = self.values_toward(self.meets(goal), discount, is_optimistic)
         return self._values[key]
@@ -212,6 +212,6 @@ def check_model(states: Array, transitions: Array, n_columns: int, n_actions: in
     for name, array, size in (("visited_states", states, n_columns), ("transitions", transitions, 4)):
         if array.ndim != 2 or array.shape[1] != size or array.dtype != np.int32:
             raise InputError(f"Expected shape (N, {size}) and int32 for `{name}`, got {array.shape} {array.dtype}.")
-    limits = [len(states), n_actions, len(states), LARGEST]
+    limits = [len(states), n_actions, len(states), LARGEST_STATE]
     if (transitions < [0, 0, 0, 1]).any() or (transitions >= limits).any():
         raise InputError("Expected transitions between the visited states, each made at least once.")

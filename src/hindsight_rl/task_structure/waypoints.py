@@ -19,10 +19,10 @@ import numpy as np
 from ..records import Array
 
 GOAL = -1  # in the table: no path is known, act for the goal itself
-GROWTH = 1.1  # factor on the environment steps of a run from one plan to the next
+PLAN_GROWTH = 1.1  # factor on the environment steps of a run from one plan to the next
 MOST_CANDIDATES = 10_000  # achieved goals from which the waypoints are chosen
-AHEAD = 2.0  # distances between neighbours: the policy acts for the first waypoint on the path that is so far away
-BEYOND = 1.4  # times the distance of a success: nearer waypoints count as reached, and the policy would stop
+GAPS_AHEAD = 2.0  # distances between neighbours: the policy acts for the first waypoint on the path that is so far away
+SUCCESSES_AHEAD = 1.4  # times the distance of a success: nearer waypoints count as reached, and the policy would stop
 FINE = 0.6  # of the distance of a success: waypoints are not nearer to each other
 BACK = 3.0  # factor on the length of a displacement that was made in the other direction only: it may be impossible
 BLOCK = 4_096  # achieved goals whose nearest waypoints are sought at once
@@ -61,7 +61,7 @@ class Waypoints:
         positions, visited = positions[order], [rank[each] for each in visited]
         straight = np.sqrt(np.square(positions[:, None] - positions).sum(-1))
         following = shortest_paths(_edges(visited, straight))
-        is_ahead = straight >= max(AHEAD * _median_gap(straight), BEYOND * success_distance)
+        is_ahead = straight >= max(GAPS_AHEAD * _median_gap(straight), SUCCESSES_AHEAD * success_distance)
         table = np.full((n_waypoints, n_waypoints), GOAL, np.int16)
         table[: len(positions), : len(positions)] = _next_waypoints(following, is_ahead, straight)
         padding = np.repeat(positions[:1], n_waypoints - len(positions), axis=0)  # the first of equal ones is the nearest
@@ -94,9 +94,11 @@ class Waypoints:
 
 
 def is_planning_due(env_steps: int, new_steps: int) -> bool:
-    """Whether the last `new_steps` of the environment steps so far crossed a power of GROWTH: new episodes, new paths."""
+    """Whether the last `new_steps` of the environment steps so far crossed a power of PLAN_GROWTH."""
     before = env_steps - new_steps
-    return new_steps > 0 and (before == 0 or math.floor(math.log(env_steps, GROWTH)) > math.floor(math.log(before, GROWTH)))
+    return new_steps > 0 and (
+        before == 0 or math.floor(math.log(env_steps, PLAN_GROWTH)) > math.floor(math.log(before, PLAN_GROWTH))
+    )
 
 
 def _median_gap(distance: Array) -> float:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
     from .structure_search import StructureSearch
     from .trainer import Trainer
 
-T = TypeVar("T")
+Reading = TypeVar("Reading")
 
 
 class Assembly:
@@ -171,13 +171,13 @@ class Assembly:
             subgoals=policy.subgoals,
         )
 
-    def _find(self, find: Callable[[Environment], T]) -> T:
+    def _find(self, find: Callable[[Environment], Reading]) -> Reading:
         """Return what a function finds by playing the environment. It plays once, and its steps are counted."""
         if find not in self._found:
             counter = StepCounter(self.environment)
             self._found[find] = find(counter)
             self.check_steps += counter.n_steps
-        found: T = self._found[find]
+        found: Reading = self._found[find]
         return found
 
     def trainer(self, agent: Agent, source: Source, counts: Counts) -> Trainer:

@@ -25,7 +25,7 @@ from .structure_search import MOST_CATCHING_UP
 from .trainer import Trainer
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
-KIND = "checkpoint"
+CHECKPOINT_KIND = "checkpoint"
 State = tuple[dict[str, Array], dict[str, Any]]
 
 
@@ -197,7 +197,7 @@ class CheckpointFiles:
         """Write everything from which the run goes on to the same bytes. Raises OSError if the disk fails."""
         arrays, state = trainer_state(trainer)
         data = {"trainer": state, **files._asdict()}
-        storage.save_arrays(self._folder / CHECKPOINT, KIND, arrays, data, previous=self._folder / PREVIOUS)
+        storage.save_arrays(self._folder / CHECKPOINT, CHECKPOINT_KIND, arrays, data, previous=self._folder / PREVIOUS)
         self.saved_at = trainer.counts.env_steps
 
     def load(self, trainer: Trainer) -> tuple[FileState, list[str]]:
@@ -208,7 +208,7 @@ class CheckpointFiles:
         problems: list[str] = []
         for name in (CHECKPOINT, PREVIOUS):
             try:
-                arrays, data = storage.load_arrays(self._folder / name, KIND)
+                arrays, data = storage.load_arrays(self._folder / name, CHECKPOINT_KIND)
                 restore_trainer(trainer, arrays, data.get("trainer", {}))
                 files = FileState.from_json(data)
             except (FileError, KeyError, TypeError, ValueError, AttributeError) as problem:

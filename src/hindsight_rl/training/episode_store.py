@@ -11,11 +11,11 @@ from ..agents.policy import PolicySpec
 from ..errors import HindsightError, InputError
 from ..records import Array, Episode
 from ..replay.buffer import HindsightBuffer
-from ..structure.success import MOST_GOALS, find_success_distance
+from ..structure.success import MOST_EPISODES_COMPARED, find_success_distance
 from ..task_structure.waypoints import Waypoints
 from .run_state import RunState
 
-ROUNDING = 1e-5  # relative, by which a stored action may exceed the range
+ACTION_ROUNDING = 1e-5  # relative, by which a stored action may exceed the range
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
 
 
@@ -86,7 +86,7 @@ def plan_waypoints(agent: Agent, buffer: HindsightBuffer) -> None:
     """Give the agent waypoints over the stored episodes, if it has the option."""
     n_waypoints, timeline = agent.policy_spec.options.n_waypoints, buffer.timeline
     if n_waypoints and timeline.num_episodes:
-        distance = find_success_distance(buffer.compute_reward, timeline.episodes(MOST_GOALS)) or 0.0
+        distance = find_success_distance(buffer.compute_reward, timeline.episodes(MOST_EPISODES_COMPARED)) or 0.0
         agent.waypoints = Waypoints.plan(timeline.paths(), n_waypoints, distance)
 
 
@@ -96,4 +96,4 @@ def can_take(policy: PolicySpec, action: Array) -> bool:
         return True
     middle, half_width = policy.action_range
     distance = np.abs(action.reshape(len(action), -1) - middle)
-    return bool((distance <= half_width * (1 + ROUNDING)).all())
+    return bool((distance <= half_width * (1 + ACTION_ROUNDING)).all())

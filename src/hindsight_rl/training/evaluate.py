@@ -18,7 +18,7 @@ from ..rollout.workers import Ticket
 from ..seeds import EVALUATION, environment_seed
 from .run_state import Counts
 
-ATTEMPTS = 3  # at a job, before the error of the environment is raised
+JOB_ATTEMPTS = 3  # at a job, before the error of the environment is raised
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,11 +105,11 @@ class Evaluation:
 
 
 def result_with_retries(source: Source, ticket: Ticket, counts: Counts) -> list[Episode]:
-    """Return the episodes of a job. If the environment fails, run the job again, ATTEMPTS times in all.
+    """Return the episodes of a job. If the environment fails, run the job again, JOB_ATTEMPTS times in all.
 
     Raises JobLostError at once: the source has run such a job several times.
     """
-    for _ in range(ATTEMPTS - 1):
+    for _ in range(JOB_ATTEMPTS - 1):
         try:
             return source.result(ticket)
         except JobLostError:

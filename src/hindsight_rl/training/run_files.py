@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import storage
 from ..errors import FileError
-from ..records import Episode
+from ..records import GOAL_DIMENSIONS, Episode
 from ..rollout.workers import FAULTS
 from .evaluate import Evaluation
 from .events import OptionsChanged
@@ -25,7 +25,6 @@ METRICS, EVALUATIONS, EPISODES, CHANGES = "metrics.jsonl", "evaluations.jsonl", 
 GROWING = (METRICS, EVALUATIONS, EPISODES, CHANGES)
 FAULT_METRICS = ("refused_episodes", "failed_jobs", "stale_episodes", *FAULTS)
 SECONDS = ("start_seconds", "collect_seconds", "update_seconds", "evaluate_seconds", "write_seconds")
-GOAL_DIMENSIONS = 3  # of each goal, as many are written per training episode: enough for a map
 MOST_CELLS = 100_000_000  # of the table; with 50 metrics, records of 2 * 10^9 steps
 RECENT_EVALUATIONS = 10  # eval/mean_success_rate is their mean
 

@@ -18,7 +18,7 @@ from ..records import Array, GoalSpec
 from ..storage import load_arrays, save_arrays
 from .run_state import Counts
 
-KIND = "policy"
+POLICY_KIND = "policy"
 BEST_FIRST = ("best", "latest")  # names of policies in a run folder
 
 
@@ -60,7 +60,7 @@ class SavedModel:
             "spec": self.spec.to_json(),
             "facts": dict(self.facts),
         }
-        save_arrays(path_or_file, KIND, arrays, data)
+        save_arrays(path_or_file, POLICY_KIND, arrays, data)
 
     @classmethod
     def read(cls, path_or_file: str | Path | BinaryIO) -> SavedModel:
@@ -70,7 +70,7 @@ class SavedModel:
         """
         if isinstance(path_or_file, str | Path):
             path_or_file = _find(Path(path_or_file))
-        arrays, data = load_arrays(path_or_file, KIND)
+        arrays, data = load_arrays(path_or_file, POLICY_KIND)
         try:
             saved = cls(
                 Settings.from_json(data["settings"]),

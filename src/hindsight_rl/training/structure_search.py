@@ -32,14 +32,14 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
-from ..structure.effort import SMALL
-from ..structure.inertia import LONGEST_REPEAT as FAR_REPEAT
+from ..structure.effort import SMALL_ACTIONS
+from ..structure.inertia import FAR_REPEAT
 from ..structure.steps import HELD_OUT
 from .demonstrations import Demonstrations
 from .resolve import Found
 from .run_state import RunState
 
-LONGEST_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
+SHORT_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
 MORE_RANDOM_STEPS = 250  # until the next look
 PROBING_STEPS = 1_000
@@ -139,13 +139,13 @@ class StructureSearch:
             return replace(exploration, probing=self.state.probing)
         if self.state.phase == "scaling":
             held = replace(exploration, random_action_repeat=FAR_REPEAT, episode_steps=SCALING_EPISODE_STEPS)
-            return replace(held, random_scale=SMALL) if episode % 2 else held
+            return replace(held, random_scale=SMALL_ACTIONS) if episode % 2 else held
         # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
         exploration = replace(exploration, episode_steps=max(self._random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
         if self.state.guesses and episode % 4 == 1:  # the others stay random: they say how the world moves by itself
             return replace(exploration, probing=self.state.guesses[episode // 4 % len(self.state.guesses)])
         is_repeated = episode % 2 and self.state.next_at != self._random_steps
-        return replace(exploration, random_action_repeat=LONGEST_REPEAT) if is_repeated else exploration
+        return replace(exploration, random_action_repeat=SHORT_REPEAT) if is_repeated else exploration
 
     def observe(self, episodes: Sequence[Episode]) -> None:
         """Take note of how the episodes of a job ended."""
