@@ -6,7 +6,7 @@ import pytest
 from hindsight_rl.errors import InputError
 from hindsight_rl.records import Episode
 from hindsight_rl.task_structure.state_planner import LEAST_STEPS, StatePlanner
-from hindsight_rl.task_structure.tabular_model import UNKNOWN
+from hindsight_rl.task_structure.tabular_model import NO_PATH
 
 SIZES, DISCOUNT = (3, 1, 2), 0.98  # room and cell, the cell as achieved goal, to the left and to the right
 CELLS = 9
@@ -43,7 +43,7 @@ def test_rules_lead_to_goals_through_rooms_where_nobody_was(walked):
     assert action(walked, 50, 2, 8) == 1
     assert action(walked, 50, 2, 0) == 0
     assert action(walked, 50, 8, 8) == 1  # against the wall: it stays
-    assert action(walked, 50, 2, CELLS) == UNKNOWN
+    assert action(walked, 50, 2, CELLS) == NO_PATH
 
 
 def test_a_planner_goes_on_from_its_arrays_to_the_same_bytes(walked):

@@ -5,7 +5,7 @@ import pytest
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.records import Episode
-from hindsight_rl.task_structure.tabular_model import UNKNOWN, TabularModel
+from hindsight_rl.task_structure.tabular_model import NO_PATH, TabularModel
 
 SIZES = (2, 1, 2)  # the cell as observation and as achieved goal, and two actions
 SLOW, FAST = [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3]
@@ -44,7 +44,7 @@ def test_the_known_action_is_unknown_without_a_known_path():
     assert (value > -1000, action) == (True, 1)
     for cell, goal in [(3, 2), (4, 2), (0, 4)]:
         value, action = model.known_action([cell], [cell], np.array([goal]), DISCOUNT)
-        assert (value, action) == (pytest.approx(-1000), UNKNOWN)
+        assert (value, action) == (pytest.approx(-1000), NO_PATH)
 
 
 def test_it_is_used_once_half_of_the_steps_lead_to_states_of_earlier_episodes():

@@ -14,7 +14,7 @@ from ..records import Array, ArraySpec, GoalSpec
 from ..records.exploration import GREEDY, Exploration
 from ..task_structure.state_planner import StatePlanner
 from ..task_structure.subgoals import TASK, Subgoals
-from ..task_structure.tabular_model import UNKNOWN
+from ..task_structure.tabular_model import NO_PATH
 from ..task_structure.waypoints import GOAL, Waypoints
 from .forward import ImageEncoding, convolution_views, count_weights, encode, layer_norm, layer_views
 from .layout import Layout
@@ -322,7 +322,7 @@ class Policy:
         rows = zip(*observed, strict=True) if leading else [observed]
         planned = np.array([planner.action(seen, achieved, goal, discount) for seen, achieved, goal in rows])
         planned = planned.reshape(leading)
-        return np.where(planned == UNKNOWN, best, planned)
+        return np.where(planned == NO_PATH, best, planned)
 
     def _continuous_action(self, leading: tuple[int, ...], observed: Observed, exploration: Exploration, rng: Any) -> Array:
         """Return the action in [-1, 1], (*leading, action size)."""

@@ -17,7 +17,7 @@ from .goal_functions import read_success
 from .probe import MAX_STEPS, SEEDS, Probe, is_close
 from .random_play import play
 
-BATCH, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
+TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
 Answer = tuple[str, str]  # a level, and a sentence that names its evidence
@@ -97,14 +97,14 @@ def check_batches(probe: Probe) -> Answer:
 def check_reward_speed(probe: Probe, clock: Callable[[], float] = time.process_time) -> Answer:
     """compute_reward is called for every batch of an update. The fastest of three counts, in time of the processor."""
     achieved, desired, info = probe.random[0].goals()
-    rows = np.arange(BATCH) % len(achieved)
+    rows = np.arange(TIMED_GOALS) % len(achieved)
     arguments = achieved[rows], desired[rows], {key: values[rows] for key, values in info.items()}
     seconds = []
     for _ in range(3):
         began = clock()
         probe.reward(*arguments)
         seconds.append(clock() - began)
-    sentence = f"compute_reward takes {1000 * min(seconds):.2g} ms for a batch of {BATCH} goals"
+    sentence = f"compute_reward takes {1000 * min(seconds):.2g} ms for a batch of {TIMED_GOALS} goals"
     if min(seconds) < SLOW_REWARD:
         return "ok", sentence
     return "warning", f"{sentence}, longer than an update of a small network. Vectorize it with NumPy"

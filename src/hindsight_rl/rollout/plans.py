@@ -23,7 +23,7 @@ STILL = 30  # steps near one waypoint: the sought position is reached, or the pa
 ORDER_EXPONENT = 2.0  # a third of the sought positions is among the first tenth in their order
 CUT_OFF = 0.5  # fraction of the sought positions that no known path leads to, if there are such positions
 
-RANDOM = 0.1  # probability of a random action of an episode that explores by a plan over states
+RANDOM_ACTIONS = 0.1  # probability of a random action of an episode that explores by a plan over states
 ANY_STATE = 0.5  # probability that any state is sought, if no path to the goal is known, and not the nearest to it
 
 
@@ -122,7 +122,7 @@ class OptimisticActor:
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
         state = self._model.find(observation["observation"], observation["achieved_goal"])
-        if state is None or self._rng.random() < RANDOM:
+        if state is None or self._rng.random() < RANDOM_ACTIONS:
             action = self._rng.integers(self._model.n_actions)
         else:
             values = self._model.action_values(observation["desired_goal"], self._discount, is_optimistic=True)[state]
@@ -147,7 +147,7 @@ class SeekingActor:
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
-        if self._has_arrived or self._rng.random() < RANDOM:
+        if self._has_arrived or self._rng.random() < RANDOM_ACTIONS:
             action = int(self._rng.integers(self._planner.sizes[2]))
         else:
             action = self._planned(observation)

@@ -19,7 +19,7 @@ OTHER_AXIS = 0.6  # largest correlation with another axis, as a fraction of that
 
 @dataclass(frozen=True)
 class AxisTable:
-    """of[i]: the axis of the goal that column (or action) i belongs to, SCALAR for none, UNKNOWN if that is not clear.
+    """of[i]: the axis of the goal that column (or action) i belongs to, SCALAR for none, UNCLEAR_AXIS if that is not clear.
 
     profile[i]: its correlations with the signals of its axis, (signals,), which distinguish columns of one axis.
     """
@@ -32,7 +32,7 @@ class AxisTable:
         return [i for i, found in enumerate(self.of) if found == axis]
 
 
-SCALAR, UNKNOWN = -1, -2
+SCALAR, UNCLEAR_AXIS = -1, -2
 
 
 def axis_signals(steps: Steps, tool: Sequence[int]) -> Array:
@@ -66,7 +66,7 @@ def find_column_axes(steps: Steps, columns: Sequence[int], signals: Array, actio
     """Assign each column to the axis with whose signals or actions it correlates.
 
     A column that correlates with no axis is SCALAR if its values lie on one side of 0, or if an action without an axis
-    moves it. Otherwise, or if it correlates with several axes, it is UNKNOWN.
+    moves it. Otherwise, or if it correlates with several axes, it is UNCLEAR_AXIS.
     """
     values = steps.observation[:, list(columns)]
     is_scalar = np.abs(values.mean(0)) >= OFF_CENTRE * values.std(0)
@@ -86,9 +86,9 @@ def _assign(values: Array, signals: Array, is_scalar: Array) -> AxisTable:
         best = int(row.argmax())
         others = np.delete(row, best).max(initial=0.0)
         if row[best] < ASSOCIATED:
-            axes.append(SCALAR if without_axis else UNKNOWN)
+            axes.append(SCALAR if without_axis else UNCLEAR_AXIS)
         else:
-            axes.append(best if others <= OTHER_AXIS * row[best] else UNKNOWN)
+            axes.append(best if others <= OTHER_AXIS * row[best] else UNCLEAR_AXIS)
         profiles.append(by_axis[best])
     return AxisTable(tuple(axes), np.array(profiles))
 

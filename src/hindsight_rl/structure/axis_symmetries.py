@@ -11,7 +11,7 @@ import numpy as np
 
 from ..task_structure.affine import AffineMap
 from ..task_structure.symmetries import Symmetry
-from .axes import SCALAR, UNKNOWN, axis_signals, find_action_axes, find_column_axes
+from .axes import SCALAR, UNCLEAR_AXIS, axis_signals, find_action_axes, find_column_axes
 from .columns import ControlledColumns
 from .contact import Contact, is_at_task
 from .exchange import pair_axes, pair_columns
@@ -98,7 +98,7 @@ class SymmetryFinder:
     @property
     def unclear(self) -> tuple[int, ...]:
         """Visible columns of which signals do not show to which axis they belong."""
-        return tuple(c for c, axis in zip(self._others, self._columns.of, strict=True) if axis == UNKNOWN)
+        return tuple(c for c, axis in zip(self._others, self._columns.of, strict=True) if axis == UNCLEAR_AXIS)
 
     @property
     def has_hand(self) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError
 from ..records import Array
 
-MOST_NODES, MOST_CHANGES = 2_000, 100  # of all trees; with more, noise is learned, and this takes long
+MOST_NODES, MOST_STATE_CHANGES = 2_000, 100  # of all trees; with more, noise is learned, and this takes long
 MOST_TRANSITIONS = 24_000  # of a search: a box, an agent and a fetched key on a grid of 7x7 cells have 19,208
 LEAF = -1  # as the feature of a node
 MANY_COLUMNS = 40  # with more, differences are too many
@@ -55,7 +55,7 @@ class Rules:
         made = np.concatenate([np.zeros_like(states[:1]), states[following] - states[state]])
         changes, number = np.unique(made, axis=0, return_inverse=True)
         none, number = int(number.ravel()[0]), number.ravel()[1:]
-        if len(changes) > MOST_CHANGES:
+        if len(changes) > MOST_STATE_CHANGES:
             return cls.none(states.shape[1])
         rules = cls(np.zeros((0, 5), np.int32), changes, states.min(0), states.max(0))
         nodes = [[LEAF, 0, 0, 0, none] for _ in range(n_actions)]  # of an action that was never tried, no change

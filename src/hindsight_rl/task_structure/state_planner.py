@@ -18,7 +18,11 @@ COUNTS = "prediction_counts"
 MOST_PLANNED = 20_000  # visited states; with more, value iteration takes longer than the updates of an episode
 LEAST_STEPS, RARELY = 2_000, 0.2  # after so many steps, with fewer known states than this fraction, and no rules: give up
 FIRST_RULES = 250  # steps
-LEAST_PREDICTED, ACCURATE, POOR = 20, 0.85, 0.5  # rules are used if they predicted this fraction of at least so many steps
+LEAST_PREDICTED, ACCURATE, INACCURATE = (
+    20,
+    0.85,
+    0.5,
+)  # rules are used if they predicted this fraction of at least so many steps
 BITS = 1  # largest range of a column: the networks compare bits, and search would reach too many states
 
 
@@ -90,7 +94,7 @@ class StatePlanner:
         if steps >= FIRST_RULES and is_planning_due(steps, len(episode)):
             self._learn_rules()
         is_rare = steps >= LEAST_STEPS and self.visited.known_fraction < RARELY
-        if self.visited.is_given_up or (is_rare and self._right <= POOR * self._predicted):
+        if self.visited.is_given_up or (is_rare and self._right <= INACCURATE * self._predicted):
             self.visited.give_up()
             self.rules = Rules.none(self.sizes[0])
 

@@ -20,7 +20,7 @@ MOST_STATES = 100_000  # a few MB
 OFTEN = 0.5  # fraction of the steps that led to a known state, from which on the model is used
 LARGEST_STATE = 2**31 - 1  # of a state's whole numbers
 MOST_PLANNED_GOALS = 100  # whose values are kept
-UNKNOWN = -1  # no known path leads to the goal
+NO_PATH = -1  # no known path leads to the goal
 NO_COUNTS = np.zeros(3, np.int64)
 CONVERGED = 1e-3  # change of a sweep, where a failed step costs 1
 HORIZONS = 2  # sweeps of value iteration, in effective horizons 1 / (1 - discount)
@@ -154,14 +154,14 @@ class TabularModel:
     def known_action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> tuple[float, int]:
         """Return the value of the best action for a goal among those that were tried, and the action.
 
-        It is UNKNOWN, with the lowest value, if no known path leads to the goal.
+        It is NO_PATH, with the lowest value, if no known path leads to the goal.
         """
         state, lowest = self.find(observation, achieved_goal), -1 / (1 - discount)
         if state is None:
-            return lowest, UNKNOWN
+            return lowest, NO_PATH
         values = self.action_values(goal, discount, is_optimistic=False)[state]
         best = int(values.argmax())
-        return float(values[best]), best if values[best] > lowest else UNKNOWN
+        return float(values[best]), best if values[best] > lowest else NO_PATH
 
     def action_values(self, goal: Array, discount: float, is_optimistic: bool) -> Array:
         """Return the expected return of each action in each state, (N, n_actions), if the best actions follow.
