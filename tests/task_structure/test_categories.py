@@ -36,7 +36,7 @@ def test_texts_are_read_and_written():
     [
         (("o0",), "Expected columns and their values, as in o0-3=0..5"),
         (("o0-4=0..5",), "observation has 4 columns, from 0"),
-        (("g2=0..5",), "the goal has 2 columns"),
+        (("g2=0..5",), "goal has 2 columns"),
         (("o0-2=0..5", "o2=0..1"), "names o2 twice"),
         (("o0=3..3",), "at least two values"),
         (("o0=0..999999999",), "at most 4096 values"),

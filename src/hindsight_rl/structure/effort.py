@@ -15,7 +15,7 @@ import numpy as np
 from ..records import Array, ArraySpec, Episode
 from .inertia import HELD_ACTIONS
 
-SMALL_ACTIONS = 0.125  # fraction of the action range
+SMALL_FRACTION = 0.125  # fraction of the action range
 AS_FAR = 0.3  # of the displacement under the full action range; 0.125 if displacements are proportional to actions
 WINDOW_STEPS = 10  # steps, in which the moves of single steps add up or cancel out
 
@@ -33,18 +33,18 @@ class Effort:
 
     def options(self) -> dict[str, Any]:
         """Return the part of the action range that suffices, if it does, and how to explore such tasks."""
-        return HELD_ACTIONS | {"action_scale": SMALL_ACTIONS} if self.small_suffices else {}
+        return HELD_ACTIONS | {"action_scale": SMALL_FRACTION} if self.small_suffices else {}
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"repeated random actions of {SMALL_ACTIONS:g} of the range move the achieved goal {self.ratio:.2f} times as "
+            f"repeated random actions of {SMALL_FRACTION:g} of the range move the achieved goal {self.ratio:.2f} times as "
             f"far as those of the full range"
         )
 
 
 def split_by_scale(episodes: Sequence[Episode], action: ArraySpec) -> tuple[list[Episode], list[Episode]]:
-    """Return the episodes whose actions are all in the middle `SMALL_ACTIONS` of the range, and the others.
+    """Return the episodes whose actions are all in the middle `SMALL_FRACTION` of the range, and the others.
 
     Episodes of at most `WINDOW_STEPS` steps are left out.
     """
@@ -54,7 +54,7 @@ def split_by_scale(episodes: Sequence[Episode], action: ArraySpec) -> tuple[list
     for episode in episodes:
         if len(episode.action) > WINDOW_STEPS:
             unit_action = np.abs(episode.action - (low + high) / 2) / ((high - low) / 2)
-            (small if unit_action.max() <= SMALL_ACTIONS * (1 + 1e-5) else whole).append(episode)
+            (small if unit_action.max() <= SMALL_FRACTION * (1 + 1e-5) else whole).append(episode)
     return small, whole
 
 

@@ -115,7 +115,7 @@ class StatePlanner:
             self._right, self._predicted = self._right // 2, self._predicted // 2
 
     def action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> int:
-        """Return the best action for a goal, UNKNOWN if no path leads there. The shortest counts, visited or predicted."""
+        """Return the best action for a goal, NO_PATH if no path leads there. The shortest counts, visited or predicted."""
         value, action = self.visited.known_action(observation, achieved_goal, goal, discount)
         if len(self.rules.nodes):
             reachable = self.reachable(observation, achieved_goal, discount)

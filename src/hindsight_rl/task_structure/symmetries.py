@@ -24,9 +24,8 @@ LARGEST_ORDER = 64  # elements of a group; generators that exceed it never retur
 ARRAY_NAMES = {"o": "observation", "g": "goal", "a": "action"}
 _PART_OF_ARRAY = {"observation": "observation", "achieved_goal": "goal", "desired_goal": "goal", "action": "action"}
 _ENTRY = re.compile(rf"([oga])(\d+)=(?:([+-]?{NUMBER})(?=[+-]))?([+-]?)(?:({NUMBER})\*)?\1(\d+)")
-TEXT_TOLERANCE = (
-    1e-6  # largest difference between equal numbers, offsets relative to the largest one: texts have few digits
-)
+# largest difference between equal numbers, offsets relative to the largest one: texts have few digits
+TEXT_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
-from ..structure.effort import SMALL_ACTIONS
+from ..structure.effort import SMALL_FRACTION
 from ..structure.inertia import FAR_REPEAT
 from ..structure.steps import HELD_OUT
 from .demonstrations import Demonstrations
@@ -139,7 +139,7 @@ class StructureSearch:
             return replace(exploration, probing=self.state.probing)
         if self.state.phase == "scaling":
             held = replace(exploration, random_action_repeat=FAR_REPEAT, episode_steps=SCALING_EPISODE_STEPS)
-            return replace(held, random_scale=SMALL_ACTIONS) if episode % 2 else held
+            return replace(held, random_scale=SMALL_FRACTION) if episode % 2 else held
         # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
         exploration = replace(exploration, episode_steps=max(self._random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
         if self.state.guesses and episode % 4 == 1:  # the others stay random: they say how the world moves by itself
