@@ -18,7 +18,7 @@ from gymnasium import spaces
 
 from hindsight_rl import HER, HindsightBuffer
 from hindsight_rl.recipes import load_recipe
-from hindsight_rl.recipes.suite import load_suite
+from hindsight_rl.recipes.files import load_suite
 from hindsight_rl.report.run import read_run
 from hindsight_rl.storage import load_arrays, save_arrays
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state

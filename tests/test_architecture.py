@@ -171,6 +171,15 @@ def test_files_are_short():
     assert {path.name: lines for path, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 
+def test_no_two_folders_have_a_file_of_the_same_name():
+    """A command or an option record may be named after what it serves."""
+    folders = {}
+    for path in ROOT.rglob("*.py"):
+        if path.name != "__init__.py" and path.parent.name not in ("commands", "options"):
+            folders.setdefault(path.name, []).append(path.parent.name)
+    assert {name: found for name, found in folders.items() if len(found) > 1} == {}
+
+
 def public_definitions(body, prefix):
     """Yield public functions and classes, and the public methods of these classes but setters, by their full names."""
     for node in body:

@@ -19,7 +19,7 @@ from hindsight_rl.cli import command_parser, main
 from hindsight_rl.commands.benchmark import Benchmark
 from hindsight_rl.envs.goal_env import make_goal_env, read_spec
 from hindsight_rl.recipes import load_recipe
-from hindsight_rl.recipes.suite import load_suite
+from hindsight_rl.recipes.files import load_suite
 from hindsight_rl.training.resolve import resolve_settings
 
 ROOT = Path(__file__).parents[1]

@@ -305,7 +305,7 @@ COMMANDS = {
     "export": Command("RUN", "write a policy as ONNX or TorchScript", _add_export, "export"),
     "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, "doctor"),
     "new": Command("NAME", "write a small goal environment with its test, to start from", _add_new, "tasks"),
-    "infer": Command("ENV", "find the structure of a task in its steps, and write it as a recipe", _add_infer, "infer"),
-    "record": Command("RUN", "record episodes of a policy or a function as a Minari data set", _add_record, "record"),
+    "infer": Command("ENV", "find the structure of a task in its steps, and write it as a recipe", _add_infer, "tasks"),
+    "record": Command("RUN", "record episodes of a policy or a function as a Minari data set", _add_record, "policies"),
     "check": Command("ENV", "check that an environment follows the goal interface", _add_check, "tasks"),
 }

@@ -12,7 +12,7 @@ from hindsight_rl.cli import main
 from hindsight_rl.commands import benchmark
 from hindsight_rl.commands.benchmark import Benchmark, parse_seeds
 from hindsight_rl.errors import MissingExtraError, OptionError, UnknownNameError
-from hindsight_rl.recipes.suite import Entry, Suite
+from hindsight_rl.recipes.files import Entry, Suite
 from hindsight_rl.training.run_folder import Ending, read_ending
 
 POINT = Entry(environment="PointReach-v0", recipe="default")

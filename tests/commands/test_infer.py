@@ -6,10 +6,10 @@ import pytest
 
 from hindsight_rl import HER
 from hindsight_rl.cli import main
-from hindsight_rl.commands.infer import infer_task, save_choices
+from hindsight_rl.commands.tasks import infer_task, save_choices
 from hindsight_rl.errors import FileError
 from hindsight_rl.options import Choice
-from hindsight_rl.records.findings import Finding
+from hindsight_rl.records import Finding
 from hindsight_rl.report.write import write_findings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))

@@ -12,9 +12,9 @@ from push_box_env import PushBox
 
 from hindsight_rl import HER, make_buffer
 from hindsight_rl.envs.check import check_goal_env
+from hindsight_rl.envs.check_rules import check_reward_speed
 from hindsight_rl.envs.goal_env import read_spec
 from hindsight_rl.envs.probe import Probe
-from hindsight_rl.envs.rules import check_reward_speed
 from hindsight_rl.errors import UnknownNameError
 
 

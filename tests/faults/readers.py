@@ -17,7 +17,7 @@ from hindsight_rl.compat.cpprb import HindsightReplayBuffer
 from hindsight_rl.envs.goal_env import make_goal_env, read_spec
 from hindsight_rl.envs.minari_data import read_episodes, write_episodes
 from hindsight_rl.recipes import load_recipe
-from hindsight_rl.recipes.suite import load_suite
+from hindsight_rl.recipes.files import load_suite
 from hindsight_rl.records import Episode
 from hindsight_rl.report.comparison import comparison_text
 from hindsight_rl.report.page import run_page

@@ -1,8 +1,13 @@
 import numpy as np
 from run_files import change_settings, write_changes, write_run
 
-from hindsight_rl.report.figures import Plot, health, learning, rounded
+from hindsight_rl.records import Finding
+from hindsight_rl.report.figures import Plot, finding_plots, health, learning, rounded
+from hindsight_rl.report.page import findings_section
 from hindsight_rl.report.run import read_run
+
+HIDDEN = Finding("column", "column 4", "is hidden", "it adds little", (), 0.01, -0.02, 0.04, 0.1)
+SHOWN = Finding("column", "column 5", "is shown", "it adds much", (), 0.6, 0.4, 0.8, 0.1)
 
 
 def test_numbers_are_short_and_json():
@@ -97,3 +102,28 @@ def test_the_unit_of_time_suits_the_longest_curve():
         plot.curve(np.array([1.0, longest]), np.array([0.0, 1.0]), "loss", "blue")
         names.append((plot.unit.size, plot.unit.title.split()[0]))
     assert names == [(1, "seconds"), (60, "minutes"), (3600, "hours")]
+
+
+def test_columns_are_drawn_with_their_intervals_and_the_limit():
+    (plot,) = finding_plots([HIDDEN, SHOWN])
+    assert [(row["label"], row["low"], row["value"], row["high"], row["colour"]) for row in plot.rows] == [
+        ("column 4", -0.02, 0.01, 0.04, "blue"),
+        ("column 5", 0.4, 0.6, 0.8, "orange"),
+    ]
+    assert [mark["x"] for mark in plot.marks] == [0.1]
+
+
+def test_each_column_stands_in_the_row_of_its_role():
+    agent, other = (
+        Finding("group", "agent columns", "are 0, 2", "", (0, 2)),
+        Finding("group", "gap columns", "are 1", "", (1,)),
+    )
+    (plot,) = finding_plots([agent, other])
+    assert [(row["label"], row["value"]) for row in plot.rows] == [("agent", 0), ("agent", 2), ("gap", 1)]
+
+
+def test_a_column_without_a_figure_is_in_the_table_and_not_in_the_plot():
+    constant = Finding("column", "column 3", "is hidden", "it never changes")
+    section = findings_section([constant], finding_plots([constant]))
+    assert section.plots == []
+    assert section.tables[0].rows == [("column", "column 3 is hidden", "it never changes")]

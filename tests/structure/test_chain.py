@@ -12,9 +12,9 @@ from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.chain import Chain, count_moved
 from hindsight_rl.structure.contact import find_onsets
+from hindsight_rl.structure.parts import find_workspace
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.success import find_success_distance, ignores_exchange
-from hindsight_rl.structure.workspace import find_workspace
 from hindsight_rl.task_structure.subgoals import Subgoals
 from hindsight_rl.task_structure.symmetries import SymmetryGroup
 

@@ -2,9 +2,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from hindsight_rl.structure.columns import Units
 from hindsight_rl.structure.contact import _nearest_columns, measure_contact
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.units import Units
 
 
 def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order():

@@ -11,10 +11,10 @@ from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.contact import is_at_task
-from hindsight_rl.structure.inertia import Inertia
 from hindsight_rl.structure.infer import _hidden_columns
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.parts import Part, Parts
+from hindsight_rl.structure.random_actions import Inertia
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.task_structure.subgoals import Subgoals
 from hindsight_rl.task_structure.symmetries import SymmetryGroup

@@ -5,10 +5,9 @@ import pytest
 
 from hindsight_rl.records import Episode
 from hindsight_rl.structure import mirrors
-from hindsight_rl.structure.columns import find_goal_copies
+from hindsight_rl.structure.columns import find_goal_copies, find_units
 from hindsight_rl.structure.mirrors import MirrorFinder
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.units import find_units
 
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 

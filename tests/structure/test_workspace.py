@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from hindsight_rl.records import Episode
+from hindsight_rl.structure.parts import find_workspace
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.workspace import find_workspace
 
 
 def steps_of(*paths, goals=((-3.0,), (5.0,))):

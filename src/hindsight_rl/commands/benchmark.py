@@ -20,7 +20,7 @@ from ..envs.goal_env import make_goal_env, read_spec
 from ..errors import GoalEnvError, HindsightError, MissingExtraError, OptionError, RunFolderError
 from ..options import Settings, named_values
 from ..recipes import Recipe, choose_recipe
-from ..recipes.suite import Entry, Suite, load_suite
+from ..recipes.files import Entry, Suite, load_suite
 from ..records import GoalSpec
 from ..report.run import environment_name, find_runs, read_run
 from ..report.verdict import duration, environment_steps, solved_at_step

@@ -1,4 +1,4 @@
-"""Commands about a task: `check` and `new`; and where commands find the module of an environment."""
+"""Commands about a task: `check`, `new` and `infer`; and where commands find the module of an environment."""
 
 from __future__ import annotations
 
@@ -7,16 +7,37 @@ import keyword
 import re
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from ..envs.check import check_goal_env
-from ..errors import OptionError, RunFolderError
+from ..envs.goal_env import EnvSource
+from ..errors import FileError, OptionError, RunFolderError
+from ..options import STRUCTURE, Choice
 from ..recipes import choose_recipe
-from .terminal import say
+from ..recipes.files import require_toml, write_recipe
+from ..records import Finding
+from ..report.verdict import by_reason, format_value
+from .terminal import say, say_command
 
 _TEMPLATES = resources.files(__package__) / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+FINDING_TITLES = {
+    "part": "parts of the goal",
+    "group": "columns of the observation",
+    "column": "columns that may be hidden: error of networks that predict the next displacements (1: nothing is explained)",
+    "contact": "contact",
+    "symmetry": "symmetries: the same error in transformed steps",
+}
+EXPLAINED_BY = {"hidden_observation": "column", "symmetries": "symmetry", "subgoals": "contact"}  # option: kind of finding
+PLOT_SUFFIXES = (".html", ".svg", ".png")
+NOT_FLAT = (
+    "parts, contact, hidden columns and symmetries, which need flat arrays of floats: observations, goals and actions. "
+    "`train` learns with the options above, and without these"
+)
 
 
 def find_modules_here(name: str | None) -> None:
@@ -76,3 +97,103 @@ def new_task(name: str, folder: Path) -> list[Path]:
 def _class_name(name: str) -> str:
     """Return MyTask for my_task."""
     return "".join(part.capitalize() for part in name.split("_"))
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What the first steps of a run show. choices: the options that `train` uses because of it."""
+
+    env_steps: int
+    check_steps: int
+    findings: Sequence[Finding]
+    choices: Sequence[Choice]
+    not_found: Sequence[str]
+    not_used: Sequence[str]
+
+
+def infer(arguments: Namespace) -> None:
+    """Find the structure of a task in its first steps, print it with its figures, draw it, and write it as a recipe."""
+    env, output, plot = arguments.env, arguments.output, arguments.plot
+    if output is not None:
+        require_toml(output)  # now, not after the steps
+    if plot is not None and plot.suffix not in PLOT_SUFFIXES:
+        raise FileError(f"The name of a plot must end in {', '.join(PLOT_SUFFIXES)}, got {plot}.")
+    find_modules_here(env)
+    found = infer_task(env, arguments.steps, arguments.seed)
+    _print(found)
+    if plot is not None:
+        from ..report.write import write_findings
+
+        write_findings(found.findings, env, plot)
+        say(f"plot: {plot}")
+    if output is not None:
+        save_choices(env, found.choices, output)
+        say(f"recipe: {output}")
+        say_command(f"train {env} --recipe {output}")
+
+
+def infer_task(environment: EnvSource, random_steps: int, seed: int) -> Inferred:
+    """Play the first steps of a run, until it learns, and return what they show.
+
+    random_steps: at least; 0: as many as `train` plays, which then finds the same.
+    Raises what making and playing the environment raises.
+    """
+    from ..her import HER
+    from ..training.resolve import latest
+
+    options: dict[str, Any] = {"random_steps": random_steps} if random_steps else {}
+    options["updates_per_step"] = 1e-6  # they would take time, and change nothing that is found
+    with HER(environment, recipe="default", structure="inferred", seed=seed, **options) as model:
+        trainer, search = model.trainer, model.trainer.search
+        while search is not None and search.is_warm_up:
+            trainer.learn_from_next_job()
+        settings, found = trainer.settings, latest(search.state.found.choices() if search else ())
+        values = settings.flat()
+        used = {
+            name: reason
+            for name, reason in settings.reasons.items()
+            if values[name] not in (None, (), [])
+            and (name in STRUCTURE or (name in found and found[name].reason == reason))
+        }
+        return Inferred(
+            trainer.counts.env_steps,
+            trainer.counts.check_steps,
+            trainer.findings,
+            [Choice(name, found[name].value if name in found else values[name], reason) for name, reason in used.items()],
+            trainer.not_found if search else (NOT_FLAT,),
+            settings.not_used,
+        )
+
+
+def _print(found: Inferred) -> None:
+    played = found.env_steps + found.check_steps
+    say(f"played {played:,} environment steps, {found.check_steps:,} of them by the check")
+    for kind, title in FINDING_TITLES.items():
+        lines = [str(finding) for finding in found.findings if finding.kind == kind]
+        for line in [f"\n{title}"] * bool(lines) + [f"  {line}" for line in lines]:
+            say(line)
+    if found.choices:
+        say("\noptions that follow")
+    kinds = {finding.kind for finding in found.findings}
+    texts = []
+    for choice in found.choices:
+        kind = EXPLAINED_BY.get(choice.option, "")
+        reason = f"see {FINDING_TITLES[kind].split(':')[0]}, above" if kind in kinds else choice.reason
+        texts.append((f"{choice.option} = {format_value(choice.value)}", reason))
+    for text, reason in by_reason(texts):
+        say(f"  {text}\n      {reason}")
+    said = {str(finding) for finding in found.findings}
+    not_found = [sentence for sentence in found.not_found if sentence not in said]
+    if not_found or found.not_used:
+        say("\nwhat is left out")
+    for sentence in not_found:
+        say(f"  not found: {sentence}")
+    for sentence in found.not_used:
+        say(f"  not used: {sentence}")
+
+
+def save_choices(environment: str, choices: Sequence[Choice], path: Path) -> None:
+    """Write the options that were found as a recipe, each with its evidence. Raises FileError."""
+    title = f"Inferred from random and probing steps of {environment}."
+    options = {choice.option: choice.value for choice in choices}
+    write_recipe(path, title, {"automatic": True}, options, {choice.option: choice.reason for choice in choices})

@@ -14,10 +14,10 @@ from gymnasium.wrappers import TimeLimit
 from ..errors import GoalEnvError, MissingExtraError, OptionError
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
+from .check_rules import CHECKS, Answer, check_info_keys, check_symmetries
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .probe import EnvironmentFacts, Probe
 from .random_play import name_of, random_state_kept
-from .rules import CHECKS, Answer, check_info_keys, check_symmetries
 from .wrappers import StepCounter
 
 

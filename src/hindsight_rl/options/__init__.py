@@ -24,12 +24,12 @@ from .replay import Relabel as Relabel
 from .replay import RelabelTerminated as RelabelTerminated
 from .replay import ReplayOptions as ReplayOptions
 from .replay import StrategyFunction as StrategyFunction
-from .run import RolloutOptions as RolloutOptions
-from .run import StructureSource as StructureSource
-from .run import TrainingOptions as TrainingOptions
 from .settings import STRUCTURE as STRUCTURE
 from .settings import Choice as Choice
+from .settings import RolloutOptions as RolloutOptions
 from .settings import Settings as Settings
+from .settings import StructureSource as StructureSource
+from .settings import TrainingOptions as TrainingOptions
 from .settings import build_settings as build_settings
 from .settings import refuse_unknown as refuse_unknown
 from .settings import run_options as run_options

@@ -1,4 +1,4 @@
-"""Plain data that crosses folders: GoalSpec (a task), Episode (one rollout), Batch (sampled transitions)."""
+"""Plain data that crosses folders: GoalSpec (a task), Episode (one rollout), Batch (samples), Finding (what steps show)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ LARGEST_ARRAY = 2**31  # elements: NumPy's limit for the record of a step, in by
 MOST_AXES = 32
 LONGEST_NAME = 1_000  # characters of the id of an environment
 LONGEST_RECORD = 1_000_000  # characters of a record in a file
+FindingKind = Literal["part", "group", "column", "contact", "symmetry"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -289,3 +290,28 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [to_plain(each) for each in value]
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A part, role, verdict or contact that the steps of a task show.
+
+    kind: "part" of the goal, "group" of columns with one role, "column" that was tested, "contact" or "symmetry".
+    name: as "column 10". verdict: in a few words, as "hidden". reason: with its figures.
+    members: dimensions of the goal of a part, or columns of the observation of a group.
+    value: the figure that decides, low and high: its interval; None without one. limit: the largest value that is accepted.
+    """
+
+    kind: FindingKind
+    name: str
+    verdict: str
+    reason: str
+    members: tuple[int, ...] = ()
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    limit: float | None = None
+
+    def __str__(self) -> str:
+        """Return it as one sentence."""
+        return " ".join(filter(None, (self.name, self.verdict))) + (f": {self.reason}" if self.reason else "")

@@ -14,10 +14,9 @@ from urllib.parse import quote
 import numpy as np
 from jinja2 import Template
 
-from ..records.findings import Finding
+from ..records import Finding
 from ..storage import json_text
-from .figures import Plot, health, learning
-from .findings import finding_plots
+from .figures import Plot, finding_plots, health, learning
 from .goal_maps import MAX_EPISODES, MIN_SHOWN, constant_dimensions, goal_maps
 from .run import Run, readable_path
 from .verdict import Verdict, by_reason, duration, format_value, verdict, warnings_of

@@ -15,8 +15,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from ..errors import FileError, RunFolderError
-from ..records import GOAL_DIMENSIONS, Array
-from ..records.findings import Finding
+from ..records import GOAL_DIMENSIONS, Array, Finding
 from ..records.statistics import finite_points
 from ..storage import read_json, read_lines
 

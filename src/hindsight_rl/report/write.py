@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RunFolderError, needs_extra
-from ..records.findings import Finding
+from ..records import Finding
 from ..storage import VIDEO_SUFFIXES, save_bytes, write_csv
 from .comparison import comparison_page, comparison_text
-from .findings import finding_plots
+from .figures import finding_plots
 from .page import Page, findings_page, link, run_page
 from .run import Run, find_runs, read_run, readable_path
 from .verdict import best_evaluation, solved_at_step

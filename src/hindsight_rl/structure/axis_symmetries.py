@@ -11,14 +11,12 @@ import numpy as np
 
 from ..task_structure.affine import AffineMap
 from ..task_structure.symmetries import Symmetry
-from .axes import SCALAR, UNCLEAR_AXIS, axis_signals, find_action_axes, find_column_axes
-from .columns import ControlledColumns
+from .axes import SCALAR, UNCLEAR_AXIS, axis_signals, find_action_axes, find_column_axes, pair_axes, pair_columns
+from .columns import ControlledColumns, Units
 from .contact import Contact, is_at_task
-from .exchange import pair_axes, pair_columns
 from .model import Difference, DisplacementModel, informative_steps
 from .relevance import inputs_of
 from .steps import Steps
-from .units import Units
 
 SYMMETRY_MARGIN = 0.35  # of the held-out loss: true symmetries add up to 0.1, those with one wrong sign 0.27 to 6
 MIRRORED = ("in transformed steps", "in the steps themselves")

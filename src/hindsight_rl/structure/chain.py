@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .columns import ControlledColumns, GoalCopies
+from .columns import ControlledColumns, GoalCopies, Units
 from .contact import Contact, find_onsets, find_tool, measure_contact
 from .parts import AT_REST, Dimensions, Parts
 from .steps import Steps
-from .units import Units
 
 MIN_MOVED = 2  # probing episodes in which each object must begin to move
 REST_MARGIN = 0.1  # of the standard deviation of the goals: positions that are nearer to each other count as one

@@ -10,10 +10,9 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
-from .columns import ControlledColumns, Difference, GoalCopies, find_differences
+from .columns import ControlledColumns, Difference, GoalCopies, Units, find_differences
 from .parts import AT_REST, MOVING
 from .steps import Steps, standardize
-from .units import Units
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_ONSETS_IN_NOISE = 4  # which shows motion late, when other columns have come near

@@ -1,23 +1,23 @@
-"""What the steps of a task show, and the options that follow from it, each with its evidence."""
+"""What the steps of a task show, the options that follow, each with its evidence, and the plans that seek contact."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..options import Choice
+from ..records.exploration import Probing
 from .axis_symmetries import SymmetryVerdict
 from .chain import Chain
-from .columns import ControlledColumns, Difference, GoalCopies
+from .columns import ControlledColumns, Difference, GoalCopies, Units
 from .contact import Contact, missing_differences
-from .effort import Effort
-from .inertia import Inertia
 from .mirrors import Mirror
-from .parts import Parts
+from .parts import Parts, Workspace
+from .random_actions import Effort, Inertia
 from .relevance import Relevance
-from .units import Units
-from .workspace import Workspace
 
 ACTION_L2 = 0.1
 HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
@@ -29,6 +29,7 @@ USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 LOWEST_DISCOUNT = 0.9
 MANY_HALVINGS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower
 GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
+GUESSED_REACH = 0.25  # of the standard deviation of the goals: objects are smaller than the space in which they are moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,3 +166,29 @@ class Structure:
     @property
     def _whole_goal(self) -> tuple[int, ...]:
         return tuple(range(len(self.copies.columns)))
+
+
+def plan_probing(found: Structure, contact: Contact) -> Probing:
+    """Return how to bring the tool to its objects. contact: what was found; of several objects the joint one."""
+    contacts = found.chain.contacts if found.chain else (contact,)
+    return _steer(found, contacts[0].tool, [each.thing for each in contacts], contacts[0].distances[1])
+
+
+def plan_guesses(found: Structure) -> tuple[Probing, ...]:
+    """Return how to bring each possible tool to the objects, where no contact was seen yet."""
+    if not found.guesses:
+        return ()
+    sizes = [len(dimensions) for dimensions in found.parts.objects]
+    things = [
+        tuple(found.copies.complete[k] for k in dimensions)
+        for dimensions in found.parts.objects
+        if len(dimensions) == sizes[0]
+    ]
+    return tuple(_steer(found, tool, things, GUESSED_REACH * found.parts.goal_std) for tool in found.guesses)
+
+
+def _steer(found: Structure, tool: Sequence[int], things: Sequence[Sequence[int]], reach: float) -> Probing:
+    """The change of the tool's columns is linear in the action, by regression: the pseudo-inverse of that effect steers."""
+    steer = np.linalg.pinv(found.controlled.effect_on(tool).T)  # (action size, goal size)
+    objects = tuple(found.units.of(thing) for thing in things)
+    return Probing(found.units.of(tool), objects, tuple(map(tuple, steer.tolist())), reach)

@@ -14,10 +14,12 @@ from .axis_symmetries import SymmetryFinder, SymmetryVerdict
 from .chain import MIN_MOVED, count_moved, find_chain, measure_chain
 from .columns import (
     GoalCopies,
+    Units,
     find_constant_columns,
     find_controlled_columns,
     find_differences,
     find_goal_copies,
+    find_units,
 )
 from .contact import (
     MIN_PROBES,
@@ -29,15 +31,12 @@ from .contact import (
     measure_contact,
 )
 from .findings import Structure
-from .inertia import measure_inertia
 from .mirrors import Mirror, MirrorFinder
-from .parts import find_parts
+from .parts import find_parts, find_workspace
+from .random_actions import measure_inertia
 from .relevance import find_relevance
-from .rewards import has_dense_rewards
 from .steps import HELD_OUT, Steps, measure_noise
-from .success import count_halvings, find_success_distance, ignores_exchange
-from .units import Units, find_units
-from .workspace import find_workspace
+from .success import count_halvings, find_success_distance, has_dense_rewards, ignores_exchange
 
 
 def infer_structure(

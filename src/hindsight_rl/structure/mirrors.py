@@ -14,9 +14,9 @@ from ..records import Array
 from ..task_structure.symmetries import Symmetry
 from .axes import correlations
 from .axis_symmetries import MIRRORED, SYMMETRY_MARGIN
+from .columns import Units
 from .model import MOST_MODEL_STEPS, Difference, DisplacementModel
 from .steps import Steps, at_equal_intervals
-from .units import Units
 
 FEWEST_EPISODES = 10
 MOST_GROUPS = 8  # of numbers that change their signs together: all 2^8 changes of sign are compared

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple, Self
 from .. import storage
 from ..errors import FileError, RunFolderError
 from ..options import Settings
-from ..records import GoalSpec
-from ..records.findings import Finding
+from ..records import Finding, GoalSpec
 from .checkpoint import CHECKPOINT, PREVIOUS, CheckpointFiles, FileState
 from .demonstrations import Demonstrations
 from .evaluate import Evaluation

@@ -14,10 +14,9 @@ from typing import Any, Literal
 from ..agents import Agent
 from ..errors import FileError
 from ..options import Settings
-from ..options.run import DemonstrationOptions, EnvironmentOptions, FileOptions, WorkerOptions
-from ..records import Array, Episode, GoalSpec, read_record
+from ..options.settings import DemonstrationOptions, EnvironmentOptions, FileOptions, WorkerOptions
+from ..records import Array, Episode, Finding, GoalSpec, read_record
 from ..records.exploration import Exploration, Probing
-from ..records.findings import Finding
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
 from ..structure import (
@@ -32,8 +31,7 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
-from ..structure.effort import SMALL_FRACTION
-from ..structure.inertia import FAR_REPEAT
+from ..structure.random_actions import FAR_REPEAT, SMALL_FRACTION
 from ..structure.steps import HELD_OUT
 from .demonstrations import Demonstrations
 from .resolve import Found

@@ -8,8 +8,7 @@ from contextlib import closing
 
 from ..agents import Agent
 from ..options import Settings
-from ..records import Episode
-from ..records.findings import Finding
+from ..records import Episode, Finding
 from ..replay.buffer import HindsightBuffer
 from ..rollout.episode_sources import Source
 from ..task_structure.waypoints import is_planning_due

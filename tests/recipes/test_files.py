@@ -5,8 +5,7 @@ import pytest
 from hindsight_rl.cli import command_parser
 from hindsight_rl.errors import FileError, UnknownNameError
 from hindsight_rl.recipes import choose_recipe, find_recipe
-from hindsight_rl.recipes.files import SUITES, names_in
-from hindsight_rl.recipes.suite import load_suite
+from hindsight_rl.recipes.files import SUITES, load_suite, names_in
 from hindsight_rl.training.resolve import resolve_settings
 
 

@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.columns import find_differences, find_goal_copies
+from hindsight_rl.structure.columns import find_differences, find_goal_copies, find_units
 from hindsight_rl.structure.steps import Steps, standardize
-from hindsight_rl.structure.units import find_units
 
 
 def steps_of(make_columns):
