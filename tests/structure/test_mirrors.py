@@ -77,10 +77,10 @@ def test_too_few_visits_are_no_evidence(n_episodes):
 def test_what_held_before_stays_unless_it_is_clearly_refuted(monkeypatch):
     """The margin is made too strict for the mirror that holds with wind."""
     loss = find_mirrors(wind=0.004)[0].loss
-    monkeypatch.setattr(mirrors, "MARGIN", loss.mean)
+    monkeypatch.setattr(mirrors, "SYMMETRY_MARGIN", loss.mean)
     assert find(wind=0.004) == set()
     assert find(wind=0.004, known=[ALONG_X]) == {ALONG_X}
-    monkeypatch.setattr(mirrors, "MARGIN", loss.mean - 3 * loss.error)
+    monkeypatch.setattr(mirrors, "SYMMETRY_MARGIN", loss.mean - 3 * loss.error)
     assert find(wind=0.004, known=[ALONG_X]) == set()
 
 

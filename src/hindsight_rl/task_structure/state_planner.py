@@ -18,11 +18,8 @@ COUNTS = "prediction_counts"
 MOST_PLANNED = 20_000  # visited states; with more, value iteration takes longer than the updates of an episode
 LEAST_STEPS, RARELY = 2_000, 0.2  # after so many steps, with fewer known states than this fraction, and no rules: give up
 FIRST_RULES = 250  # steps
-LEAST_PREDICTED, ACCURATE, INACCURATE = (
-    20,
-    0.85,
-    0.5,
-)  # rules are used if they predicted this fraction of at least so many steps
+LEAST_PREDICTED = 20  # steps, before rules are used or given up
+ACCURATE, INACCURATE = 0.85, 0.5  # of the predicted steps: rules are used, and given up
 BITS = 1  # largest range of a column: the networks compare bits, and search would reach too many states
 
 
