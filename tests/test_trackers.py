@@ -7,10 +7,10 @@ from contextlib import closing
 
 import pytest
 
-from hindsight_rl import trackers
+from hindsight_rl import callbacks
+from hindsight_rl.callbacks import Trackers, refuse_missing
 from hindsight_rl.cli import main
 from hindsight_rl.errors import MissingExtraError
-from hindsight_rl.trackers import Trackers, refuse_missing
 
 RUN = ["train", "PointReach-v0", "--steps", "200", "--random-steps", "100", "--log-every", "100", "--hidden", "8"]
 RUN += ["--updates-per-step", "0.1", "--eval-every", "100", "--eval-episodes", "2"]
@@ -34,7 +34,7 @@ class Notebook:
 
 def test_records_go_to_all_and_only_finite_numbers(monkeypatch, tmp_path):
     one, other = Notebook(), Notebook()
-    monkeypatch.setattr(trackers, "TRACKERS", {"one": lambda *_: one, "other": lambda *_: other})
+    monkeypatch.setattr(callbacks, "TRACKERS", {"one": lambda *_: one, "other": lambda *_: other})
     with closing(Trackers(["one", "other"], tmp_path, {})) as both:
         both.log({"env_steps": 10, "train/return": -3.0, "train/critic_loss": float("nan")})
     assert one.records == other.records == [(10, {"env_steps": 10, "train/return": -3.0})]
@@ -47,7 +47,7 @@ def test_a_tracker_that_fails_is_reported_once_and_left_out(monkeypatch, tmp_pat
     def refuse(*_):
         raise OSError("no route")
 
-    monkeypatch.setattr(trackers, "TRACKERS", {"good": lambda *_: good, "bad": lambda *_: bad, "never": refuse})
+    monkeypatch.setattr(callbacks, "TRACKERS", {"good": lambda *_: good, "bad": lambda *_: bad, "never": refuse})
     with closing(Trackers(["good", "bad", "never"], tmp_path, {})) as all_three:
         for step in (10, 20, 30):
             all_three.log({"env_steps": step})
@@ -78,7 +78,7 @@ def test_weights_and_biases_gets_steps_that_never_decrease(monkeypatch, tmp_path
 
 
 def test_a_missing_package_is_named_before_a_run_begins(monkeypatch):
-    monkeypatch.setattr(trackers, "find_spec", lambda name: None)
+    monkeypatch.setattr(callbacks, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install .*\[wandb\]"):
         refuse_missing(["wandb"])
 
@@ -102,7 +102,7 @@ def test_weights_and_biases_offline_keeps_a_run(tmp_path):
     pytest.importorskip("wandb")
     record = {"env_steps": 100, "test/success_rate": 0.5, "eval/mean_success_rate": 0.5}
     program = (
-        "from pathlib import Path; from hindsight_rl.trackers import Trackers\n"
+        "from pathlib import Path; from hindsight_rl.callbacks import Trackers\n"
         f"trackers = Trackers(['wandb'], Path.cwd(), {{}}); trackers.log({record}); trackers.close()"
     )
     variables = os.environ | {"WANDB_MODE": "offline", "WANDB_SILENT": "true"}

@@ -131,10 +131,10 @@ def _overview() -> str:
 def _train(arguments: Namespace) -> int:
     """Train a policy."""
     started = time.perf_counter()
+    from .callbacks import refuse_missing
     from .commands.arguments import COMMAND_DEFAULTS, given_options, take_environment
     from .commands.tasks import find_modules_here
     from .recipes.files import require_toml, save_recipe
-    from .trackers import refuse_missing
     from .training.machine import loops_compiling
 
     environment, given = take_environment(arguments), given_options(arguments)

@@ -10,7 +10,7 @@ import pytest
 from recorded import episode
 
 from hindsight_rl import PointReach
-from hindsight_rl.envs import minari_data, minari_files
+from hindsight_rl.envs import minari_data
 from hindsight_rl.envs.goal_env import read_spec
 from hindsight_rl.envs.minari_data import read_episodes, write_episodes
 from hindsight_rl.errors import FileError, OptionError
@@ -161,7 +161,7 @@ def test_a_forged_file_is_refused_before_it_is_read(written, edit, message):
 def test_more_than_the_free_memory_is_refused(written, monkeypatch):
     folder, read = written
     change(folder, long_texts)
-    monkeypatch.setattr(minari_files, "free_memory", lambda: 5_000_000)
+    monkeypatch.setattr(minari_data, "free_memory", lambda: 5_000_000)
     with pytest.raises(FileError, match="GB of memory are free"):
         read()
 

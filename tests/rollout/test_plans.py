@@ -5,8 +5,7 @@ import numpy as np
 from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.rollout.plans import LARGEST_OFFSET, STILL, ExploringActor, OptimisticActor, SeekingActor
 from hindsight_rl.task_structure.rules import Rules
-from hindsight_rl.task_structure.state_planner import StatePlanner
-from hindsight_rl.task_structure.tabular_model import TabularModel
+from hindsight_rl.task_structure.state_planner import StatePlanner, TabularModel
 from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
 
 PLACES = np.array([[0.0], [1.0], [10.0]], np.float32)

@@ -5,8 +5,7 @@ import pytest
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.records import Episode
-from hindsight_rl.task_structure.state_planner import LEAST_STEPS, StatePlanner
-from hindsight_rl.task_structure.tabular_model import NO_PATH
+from hindsight_rl.task_structure.state_planner import LEAST_STEPS, NO_PATH, StatePlanner
 
 SIZES, DISCOUNT = (3, 1, 2), 0.98  # room and cell, the cell as achieved goal, to the left and to the right
 CELLS = 9

@@ -5,7 +5,7 @@ import pytest
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.records import Episode
-from hindsight_rl.task_structure.tabular_model import NO_PATH, TabularModel
+from hindsight_rl.task_structure.state_planner import NO_PATH, TabularModel
 
 SIZES = (2, 1, 2)  # the cell as observation and as achieved goal, and two actions
 SLOW, FAST = [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3]

@@ -12,9 +12,8 @@ from ..errors import GoalEnvError, InputError, OptionError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
 from ..records import Array, ArraySpec, GoalSpec
 from ..records.exploration import GREEDY, Exploration
-from ..task_structure.state_planner import StatePlanner
+from ..task_structure.state_planner import NO_PATH, StatePlanner
 from ..task_structure.subgoals import TASK, Subgoals
-from ..task_structure.tabular_model import NO_PATH
 from ..task_structure.waypoints import GOAL, Waypoints
 from .forward import ImageEncoding, convolution_views, count_weights, encode, layer_norm, layer_views
 from .layout import Layout

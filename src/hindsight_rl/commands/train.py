@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from ..callbacks import Trackers
 from ..errors import HindsightError
 from ..her import HER
 from ..options import STRUCTURE, Settings
@@ -22,7 +23,6 @@ from ..report.run import environment_name, read_run
 from ..report.verdict import environment_steps, warnings_of
 from ..report.write import LiveReport
 from ..storage import usable_cores
-from ..trackers import Trackers
 from ..training.interruptions import STOPPING, finished, held_back, print_error
 from ..training.run_folder import RunFolder
 from .terminal import Display, TrainDisplay, chosen_lines, console_of, not_used_lines, say, say_command

@@ -9,8 +9,7 @@ import numpy as np
 from ..records import Array, ArraySpec
 from ..records.exploration import Probing
 from ..task_structure.affine import AffineColumns
-from ..task_structure.state_planner import StatePlanner
-from ..task_structure.tabular_model import TabularModel
+from ..task_structure.state_planner import StatePlanner, TabularModel
 from ..task_structure.waypoints import Waypoints
 
 NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range

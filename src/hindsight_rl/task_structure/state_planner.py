@@ -1,15 +1,21 @@
-"""Planning over states: those that were visited, and where rules predict what an action does, those that can be reached."""
+"""Planning over states: those that were visited, and where rules predict what an action does, those that can be reached.
+
+Grids and puzzles return to the same states. There the observed transitions are a Markov decision process, and value
+iteration finds the action with the highest expected return for any visited goal. An action that was never tried in a
+state can count as a success, which leads an episode to what is not known yet (R-max, Brafman and Tennenholtz 2002), or as
+a failure, which leaves only paths that were made. Frequencies serve noisy tasks too, where no action has a certain result.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
 from ..errors import InputError
 from ..records import Array, Episode
 from .rules import Rules
-from .tabular_model import CONVERGED, TabularModel
 from .waypoints import is_planning_due
 
 VISITED = ("visited_states", "transitions", "state_counts")
@@ -21,6 +27,14 @@ FIRST_RULES = 250  # steps
 LEAST_PREDICTED = 20  # steps, before rules are used or given up
 ACCURATE, INACCURATE = 0.85, 0.5  # of the predicted steps: rules are used, and given up
 BITS = 1  # largest range of a column: the networks compare bits, and search would reach too many states
+MOST_STATES = 100_000  # a few MB
+OFTEN = 0.5  # fraction of the steps that led to a known state, from which on the model is used
+LARGEST_STATE = 2**31 - 1  # of a state's whole numbers
+MOST_PLANNED_GOALS = 100  # whose values are kept
+NO_PATH = -1  # no known path leads to the goal
+NO_COUNTS = np.zeros(3, np.int64)
+CONVERGED = 1e-3  # change of a sweep, where a failed step costs 1
+HORIZONS = 2  # sweeps of value iteration, in effective horizons 1 / (1 - discount)
 
 
 class StatePlanner:
@@ -127,3 +141,194 @@ class StatePlanner:
             states, transitions = self.rules.reach(state, self.sizes[2], round(1 / (1 - discount)))
             self._reachable = TabularModel.restore(states, transitions, self.sizes)
         return self._reachable
+
+
+class TabularModel:
+    """Visited states, and the counts of observed transitions between them.
+
+    n_columns: columns of a state: those of the observation, then those of the achieved goal, whole numbers.
+    n_goal_columns: how many of them are the achieved goal. n_actions: actions are 0 to n_actions - 1.
+
+    The model is given up if there are more than MOST_STATES states, or numbers that are not whole. It is empty then.
+    """
+
+    def __init__(self, n_columns: int, n_goal_columns: int, n_actions: int) -> None:
+        self.n_actions, self._n_goal_columns = n_actions, n_goal_columns
+        self._states = np.zeros((64, n_columns), np.int32)
+        self._transitions = np.zeros((64, 4), np.int32)
+        self.steps = self._known_steps = 0
+        self.is_given_up = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self._index: dict[bytes, int] = {}
+        self._n_transitions = 0
+        self._values: dict[tuple[bytes, bool], Array] = {}
+        self.__dict__.pop("_edges", None)
+
+    @cached_property
+    def _edges(self) -> dict[tuple[int, int, int], int]:
+        """The row of each transition. Only adding needs it."""
+        return {(i, a, j): k for k, (i, a, j, _) in enumerate(self._transitions[: self._n_transitions].tolist())}
+
+    @classmethod
+    def restore(
+        cls, states: Array, transitions: Array, sizes: tuple[int, int, int], counts: Array = NO_COUNTS
+    ) -> TabularModel:
+        """Return the model whose `arrays` these are. Raises InputError if they are not those of such a model.
+
+        sizes: n_columns, n_goal_columns and n_actions. counts: not needed to plan.
+        """
+        model = cls(*sizes)
+        check_model(states, transitions, sizes[0], sizes[2])
+        if counts.shape != (3,) or counts.dtype != np.int64 or counts.min() < 0:
+            raise InputError(f"Expected 3 counts, int64, for `state_counts`, got {counts}.")
+        model._index = {row.tobytes(): index for index, row in enumerate(states)}
+        model._n_transitions = len(transitions)
+        # of an empty array, no array twice as long can be made
+        model._states = np.concatenate([states, model._states])
+        model._transitions = np.concatenate([transitions, model._transitions])
+        model.steps, model._known_steps = int(counts[0]), int(counts[1])
+        model.is_given_up = bool(counts[2])
+        return model
+
+    def arrays(self) -> dict[str, Array]:
+        """Return copies of what the model holds.
+
+        visited_states: (N, n_columns) int32. transitions: (E, 4) int32, state, action, next state and how often.
+        state_counts: (3,) int64, steps, those to known states, and 1 if the model is given up.
+        """
+        counts = np.array([self.steps, self._known_steps, self.is_given_up], np.int64)
+        states, transitions = self._states[: len(self._index)], self._transitions[: self._n_transitions]
+        return dict(zip(VISITED, (states.copy(), transitions.copy(), counts), strict=True))
+
+    @property
+    def n_states(self) -> int:
+        """Return the number of visited states."""
+        return len(self._index)
+
+    @property
+    def known_fraction(self) -> float:
+        """Return the fraction of the steps that led to a state of an earlier episode, 0 without steps."""
+        return self._known_steps / max(1, self.steps)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether states are visited again often enough to plan over them."""
+        return self._n_transitions > 0 and self.known_fraction >= OFTEN
+
+    def add(self, episode: Episode, first_action: int) -> None:
+        """Add the steps of an episode. first_action: the environment's number of action 0."""
+        if self.is_given_up:
+            return
+        states = self.states_of(episode)
+        if states is None:
+            self.give_up()
+            return
+        n_known = len(self._index)
+        visited = [self._add_state(row) for row in states]
+        for state, action, following in zip(visited, episode.action.ravel().tolist(), visited[1:], strict=False):
+            self._add_transition((state, int(action) - first_action, following))
+        self.steps += len(episode)
+        self._known_steps += sum(state < n_known for state in visited[1:])
+        self._values.clear()
+        if len(self._index) > MOST_STATES:
+            self.give_up()
+
+    @staticmethod
+    def states_of(episode: Episode) -> Array | None:
+        """Return the states of an episode, (T+1, n_columns) int32, None if their numbers are not whole."""
+        rows = [part.reshape(len(part), -1) for part in (episode.observation, episode.achieved_goal)]
+        states = np.concatenate(rows, 1).astype(np.float64)
+        is_whole = (states == np.round(states)).all() and np.abs(states).max(initial=0) <= LARGEST_STATE
+        return states.astype(np.int32) if is_whole else None
+
+    def give_up(self) -> None:
+        """Forget all states, and learn no more."""
+        self._clear()
+        self.is_given_up = True
+
+    def _add_state(self, row: Array) -> int:
+        index = self._index.setdefault(row.tobytes(), len(self._index))
+        if index == len(self._states):
+            self._states = np.concatenate([self._states, np.zeros_like(self._states)])
+        self._states[index] = row
+        return index
+
+    def _add_transition(self, edge: tuple[int, int, int]) -> None:
+        index = self._edges.setdefault(edge, self._n_transitions)
+        if index == len(self._transitions):
+            self._transitions = np.concatenate([self._transitions, np.zeros_like(self._transitions)])
+        self._transitions[index, :3] = edge
+        self._transitions[index, 3] += 1
+        self._n_transitions = len(self._edges)
+
+    def find(self, observation: Array, achieved_goal: Array) -> int | None:
+        """Return the number of a state, None if it was never visited."""
+        row = np.concatenate([np.ravel(observation), np.ravel(achieved_goal)])
+        return self._index.get(row.astype(np.int32).tobytes())
+
+    def known_action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> tuple[float, int]:
+        """Return the value of the best action for a goal among those that were tried, and the action.
+
+        It is NO_PATH, with the lowest value, if no known path leads to the goal.
+        """
+        state, lowest = self.find(observation, achieved_goal), -1 / (1 - discount)
+        if state is None:
+            return lowest, NO_PATH
+        values = self.action_values(goal, discount, is_optimistic=False)[state]
+        best = int(values.argmax())
+        return float(values[best]), best if values[best] > lowest else NO_PATH
+
+    def action_values(self, goal: Array, discount: float, is_optimistic: bool) -> Array:
+        """Return the expected return of each action in each state, (N, n_actions), if the best actions follow.
+
+        A step costs 1 unless it leads to a state whose achieved goal equals `goal`, as rewards -1 and 0 say.
+        is_optimistic: whether an action that was never tried counts as a success that lasts, or else as a failure.
+        """
+        key = np.ravel(goal).tobytes(), is_optimistic
+        if key not in self._values:
+            if len(self._values) == MOST_PLANNED_GOALS:
+                self._values.clear()
+            self._values[key] = self.values_toward(self.meets(goal), discount, is_optimistic)
+        return self._values[key]
+
+    def achieved_goals(self) -> Array:
+        """Return the achieved goal of each state, (N, n_goal_columns)."""
+        return self._states[: len(self._index), -self._n_goal_columns :]
+
+    def meets(self, goal: Array) -> Array:
+        """Return which states meet a goal, (N,)."""
+        return np.asarray((self.achieved_goals() == np.ravel(goal)).all(1))
+
+    def values_toward(self, meets: Array, discount: float, is_optimistic: bool) -> Array:
+        """Return what `action_values` returns if the goal is to be in one of the states `meets`, (N,) bool."""
+        n_states, size = len(self._index), len(self._index) * self.n_actions
+        state, action, following, count = self._transitions[: self._n_transitions].T
+        pair = state * self.n_actions + action
+        total = np.bincount(pair, count, size)
+        probability, was_tried = count / total[pair], total > 0
+        untried = np.zeros(size)
+        if not is_optimistic:  # where an episode ended with a success, no action was tried
+            ended = meets & ~was_tried.reshape(n_states, -1).any(1)
+            untried[~ended.repeat(self.n_actions)] = -1 / (1 - discount)
+        reward, values, failure = meets[following] - 1.0, np.where(was_tried, 0.0, untried), 0.0
+        for _ in range(round(HORIZONS / (1 - discount))):
+            best = values.reshape(n_states, -1).max(1)
+            new = np.bincount(pair, probability * (reward + discount * best[following]), size)
+            new = np.where(was_tried, new, untried)
+            change, values, failure = np.abs(new - values).max(initial=0), new, discount * failure - 1.0
+            if change < CONVERGED:
+                break
+        values[values < failure + CONVERGED] = -1 / (1 - discount)  # as if no path leads to the goal: none of this length
+        return values.reshape(n_states, self.n_actions)
+
+
+def check_model(states: Array, transitions: Array, n_columns: int, n_actions: int) -> None:
+    """Raise InputError if these are not the visited states and transitions of a model."""
+    for name, array, size in (("visited_states", states, n_columns), ("transitions", transitions, 4)):
+        if array.ndim != 2 or array.shape[1] != size or array.dtype != np.int32:
+            raise InputError(f"Expected shape (N, {size}) and int32 for `{name}`, got {array.shape} {array.dtype}.")
+    limits = [len(states), n_actions, len(states), LARGEST_STATE]
+    if (transitions < [0, 0, 0, 1]).any() or (transitions >= limits).any():
+        raise InputError("Expected transitions between the visited states, each made at least once.")
