@@ -5,15 +5,12 @@ python benchmarks/scoreboard.py RUNS...
 RUNS: run folders, or folders that contain run folders, as `hindsight-rl train` and `hindsight-rl benchmark` write them.
 The results are added to benchmarks/results/runs.csv, and the evaluations to benchmarks/results/curves.csv. A new line
 replaces the old one of the same task, learner and seed. The lines of other libraries are read from
-benchmarks/results/peers.csv, which benchmarks/peers.py writes. The pictures are written to docs/_static/results, with one
-table for each family of tasks, which docs/results.md includes.
+benchmarks/results/peers.csv, which benchmarks/peers.py writes. The pictures are written to docs/_static/results. Then
+`python docs/make_tables.py` writes the tables of the page.
 """
 
 import argparse
-import csv
-import fnmatch
 import re
-import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,113 +18,31 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from hindsight_rl.records.statistics import first_solved
 from hindsight_rl.report.run import Run, find_runs, read_run
 from hindsight_rl.report.write import result_of
 from hindsight_rl.storage import csv_text
+from result_tables import RESULTS, Line, read
 
 mpl.use("svg")
 mpl.rcParams |= {"svg.hashsalt": "hindsight-rl", "svg.fonttype": "none", "font.family": "sans-serif"}
 import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
 from matplotlib.ticker import MaxNLocator  # noqa: E402
 
-RESULTS, PICTURES = Path("benchmarks/results"), Path("docs/_static/results")
-Line = dict[str, Any]  # of a CSV file: column -> value
-FAMILIES = {  # tasks in the order of their rows
-    "reach": ("FetchReach-*", "PandaReach-*", "PointReach-*"),
-    "fetch": ("FetchPush-*", "FetchPickAndPlace-*", "FetchSlide-*"),
-    "panda": ("PandaPush-*", "PandaPickAndPlace-*", "PandaSlide-*", "PandaStack-*"),
-    "mazes": ("PointMaze_UMaze-*", "PointMaze_Medium-*", "PointMaze_Large-*", "AntMaze_*"),
-    "hand": ("HandReach-*", "HandManipulate*"),
-    "parking": ("parking-*",),
-    "bits": ("BitFlipping-*",),
-}
-VARIANTS = ("inferred", "none", "declared", "subgoals", "symmetric", "relative", "plain")  # in the order of the rows
-HEADER = (
-    "| task | learner | seeds | solved at steps | of these, by the check | last success in % | seconds |\n"
-    "|---|---|---|---|---|---|---|\n"
-)
+PICTURES = Path("docs/_static/results")
 
 
 def main() -> None:
-    """Write the tables and draw the pictures."""
+    """Add the runs and draw the pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path, nargs="*")
     folders = parser.parse_args().runs
     runs = [read_run(path) for folder in folders for path in find_runs(folder)]
     results = [result_of(run) | {"folder": run.path.name} for run in runs]
-    finished = merge(RESULTS / "runs.csv", ("environment", "agent", "variant", "seed"), results)
+    merge(RESULTS / "runs.csv", ("environment", "agent", "variant", "seed"), results)
     points = [point for run in runs for point in curve_of(run)] + peer_curves(RESULTS / "peers.csv")
     lines = merge(RESULTS / "curves.csv", ("environment", "learner", "seed"), points)
     for environment in dict.fromkeys(line["environment"] for line in lines):
         draw(environment, [line for line in lines if line["environment"] == environment])
-    for family, patterns in FAMILIES.items():
-        rows = [row for pattern in patterns for row in rows_of(pattern, finished, read(RESULTS / "peers.csv"))]
-        (PICTURES / f"{family}.md").write_text(HEADER + "\n".join(rows) + "\n", encoding="utf-8")
-
-
-def rows_of(pattern: str, runs: Sequence[Line], peers: Sequence[Line]) -> Iterable[str]:
-    """Yield the rows of a table for the tasks that match a pattern: our runs by variant, then other libraries."""
-    ours = [line for line in runs if fnmatch.fnmatchcase(line["environment"], pattern)]
-    for task in dict.fromkeys(line["environment"] for line in ours):
-        for variant in VARIANTS:
-            lines = [line for line in ours if (line["environment"], line["variant"]) == (task, variant)]
-            if lines:
-                yield row_of(task, f"{variant}, {lines[0]['agent'].upper()}", lines)
-        others = [line for line in peers if line["environment"] == task]
-        for agent in dict.fromkeys(line["agent"] for line in others):
-            curves = [line for line in others if line["agent"] == agent]
-            yield row_of(task, f"SB3, {agent.upper()}", [result_of_peer(curves, seed) for seed in seeds_of(curves)])
-
-
-def seeds_of(lines: Sequence[Line]) -> list[str]:
-    """Return the seeds in their order."""
-    return sorted({line["seed"] for line in lines}, key=int)
-
-
-def result_of_peer(curves: Sequence[Line], seed: str) -> Line:
-    """Return what a row needs of a run of another library."""
-    curve = [line for line in curves if line["seed"] == seed]
-    solved = first_solved([float(line["success_rate"]) for line in curve], 0.95, 2)
-    end = curve[-1]
-    times = (
-        {}
-        if solved is None
-        else {"steps_to_solve": curve[solved]["env_steps"], "seconds_to_solve": curve[solved]["seconds"]}
-    )
-    whole = {"final_success": end["success_rate"], "eval_episodes": end["episodes"], "env_steps": end["env_steps"]}
-    whole["check_steps"] = "0"
-    return {"seed": seed, "seconds": end["seconds"]} | whole | times
-
-
-def row_of(task: str, learner: str, runs: Sequence[Line]) -> str:
-    """Return a row of a table: medians, with the lowest and the highest value in brackets."""
-    solved = [run for run in runs if run.get("steps_to_solve")]
-    last = summary([100 * float(run["final_success"]) for run in runs])
-    if len({run["eval_episodes"] for run in runs}) == 1 and int(runs[0]["eval_episodes"]) < 50:
-        last += f" of {runs[0]['eval_episodes']}"
-    steps, seconds = "-", summary([float(run["seconds"]) for run in runs]) + ", whole run"
-    if len(solved) == len(runs):
-        steps = summary([total(run, "steps_to_solve") for run in solved])
-        seconds = summary([float(run["seconds_to_solve"]) for run in solved])
-    elif solved:
-        steps = f"{len(solved)} of {len(runs)}: " + summary([total(run, "steps_to_solve") for run in solved])
-    else:
-        steps = f"not in {summary([total(run, 'env_steps') for run in runs])}"
-    checks = [run.get("check_steps", "") for run in runs]
-    check = summary([float(number) for number in checks]) if all(checks) else "unknown"
-    return f"| {task} | {learner} | {', '.join(seeds_of(runs))} | {steps} | {check} | {last} | {seconds} |"
-
-
-def total(run: Line, column: str) -> float:
-    """Return steps of training and those of the check before it, which old lines do not have."""
-    return float(run[column]) + float(run.get("check_steps") or 0)
-
-
-def summary(values: Sequence[float]) -> str:
-    """Return the median, with the range if the values differ, with at most three digits after large numbers."""
-    median, low, high = (f"{value:,.0f}" for value in (statistics.median(values), min(values), max(values)))
-    return median if low == high else f"{median} ({low}-{high})"
 
 
 def curve_of(run: Run) -> Iterable[Line]:
@@ -163,12 +78,6 @@ def merge(path: Path, key: Sequence[str], new: Sequence[Line]) -> list[Line]:
     lines = [line for line in read(path) if tuple(line[column] for column in key) not in replaced] + lines
     path.write_text(csv_text(lines), encoding="utf-8")
     return lines
-
-
-def read(path: Path) -> list[Line]:
-    """Return the lines of a CSV file."""
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def draw(environment: str, lines: Sequence[Line]) -> None:

@@ -1,28 +1,17 @@
 """Configuration of the documentation: `sphinx-build -W docs build/docs` writes build/docs/index.html."""
 
-import sys
-from pathlib import Path
+from typing import Any
 
 import hindsight_rl
-
-sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "hindsight-rl"
 copyright = "The hindsight-rl authors, MIT licence"
 author = "The hindsight-rl authors"
 release = hindsight_rl.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "drawings", "generated", "docstrings"]
-exclude_patterns = ["_extensions"]
+extensions = ["myst_parser"]
+exclude_patterns = ["_tables"]
 myst_heading_anchors = 3
-
-autodoc_member_order = "bysource"
-autodoc_typehints_format = "short"
-autodoc_type_aliases = {
-    name: name for name in ("Array", "Callback", "Environment", "EnvSource", "RewardFunction", "Strategy")
-}
-python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 100
 
 html_theme = "furo"
 html_title = f"hindsight-rl {release}"
@@ -31,3 +20,49 @@ html_css_files = ["style.css"]
 html_copy_source = False
 html_show_sphinx = False
 pygments_style, pygments_dark_style = "friendly", "native"
+
+NAVIGATION = {  # page -> caption -> pages below it; here, since GitHub would show a directive as text
+    "index": {
+        "Begin": ["tutorial", "relabelling", "task-structure", "glossary"],
+        "How to": [
+            "how-to/own-environment",
+            "how-to/grid-or-puzzle",
+            "how-to/describe-your-task",
+            "how-to/read-what-was-found",
+            "how-to/demonstrations",
+            "how-to/own-learner",
+            "how-to/pytorch-learner",
+            "how-to/jax-learner",
+            "how-to/own-strategy",
+            "how-to/callbacks",
+            "how-to/resume",
+            "how-to/benchmark",
+            "cluster",
+            "migrating",
+        ],
+        "Look up": [
+            "agents/index",
+            "options",
+            "recipes",
+            "commands",
+            "metrics",
+            "files",
+            "reference",
+            "results",
+            "performance",
+        ],
+        "Develop": ["source-layout", "testing", "reliability", "notebook"],
+    },
+    "agents/index": {"Agents": ["dqn", "qrdqn", "ddpg", "td3", "sac", "tqc"]},
+}
+
+
+def add_navigation(app: Any, page: str, source: list[str]) -> None:
+    """Add the table of contents to the pages that have pages below them."""
+    for caption, pages in NAVIGATION.get(page, {}).items():
+        source[0] += "\n".join(("\n```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```\n"))
+
+
+def setup(app: Any) -> None:
+    """Connect to Sphinx."""
+    app.connect("source-read", add_navigation)

@@ -24,6 +24,7 @@ from hindsight_rl.training.resolve import resolve_settings
 
 ROOT = Path(__file__).parents[1]
 NOT_RUN = "not run by the tests: "
+MADE = re.compile(r"<!-- made by .*?<!-- end -->", re.DOTALL)  # by docs/make_tables.py
 LANGUAGES = {"python", "sh", "json", "toml", "text"}  # text is output or a drawing
 SMALLER = [  # replacements that make the numbers of a snippet small enough for a test
     (r"(\.learn\(\s*)[\d_]+", r"\g<1>220"),
@@ -87,13 +88,13 @@ def is_simulated(text_or_words):
 
 
 def blocks_of(path):
-    """Return the fenced blocks of a page, without the directives of Sphinx."""
+    """Return the fenced blocks that were written for a page: without those of the parts that are made."""
     text, place = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+    text = MADE.sub(lambda part: "\n" * part[0].count("\n"), text)
     found = []
     for match in re.finditer(r"^```(\S*) ?(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
         line = text[: match.start(3)].count("\n") + 1
-        if not match[1].startswith("{"):
-            found.append(Block(place, line, *match.groups()))
+        found.append(Block(place, line, *match.groups()))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The Sphinx extensions: tables from the option records, drawings from the strategies, docstrings as lists."""
+"""The parts of the pages that are made: they are up to date, and each shows what the package has."""
 
 import argparse
 from fractions import Fraction
@@ -6,20 +6,47 @@ from pathlib import Path
 
 import pytest
 
+import hindsight_rl
 from hindsight_rl.cli import COMMANDS
 from hindsight_rl.options import AGENT_OPTIONS, option_fields
 from hindsight_rl.recipes import recipe_names
 
-pytest.importorskip("sphinx")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
-def extensions(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "_extensions")
+def paths(monkeypatch):
+    for folder in ("benchmarks", "docs/_tables", "docs"):
+        monkeypatch.syspath_prepend(ROOT / folder)
+
+
+def test_tables_and_drawings_are_up_to_date():
+    from make_tables import made_files
+
+    stale = [path for path, text in made_files().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    assert [str(path.relative_to(ROOT)) for path in stale] == [], "write them: python docs/make_tables.py"
+
+
+def test_no_page_has_a_directive_that_is_empty_unless_it_is_built():
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    assert [str(path) for path in pages if "```{" in path.read_text(encoding="utf-8")] == []
+
+
+def test_every_page_is_in_the_navigation():
+    from conf import NAVIGATION
+
+    named = {
+        str(Path(page).parent / name) if page != "index" else name
+        for page, parts in NAVIGATION.items()
+        for names in parts.values()
+        for name in names
+    }
+    pages = {path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert named == pages - {"index"}
 
 
 def test_options_are_in_groups_and_those_of_the_record_come_first():
-    from generated import options_text
+    from tables import options_text
 
     text = options_text("tqc")
     titles = [line.strip("*") for line in text.splitlines() if line.startswith("**")]
@@ -30,7 +57,7 @@ def test_options_are_in_groups_and_those_of_the_record_come_first():
 
 @pytest.mark.parametrize("name", ["replay", "rollout", "training", *AGENT_OPTIONS])
 def test_every_option_has_one_line_with_a_meaning(name):
-    from generated import RECORDS, options_text
+    from tables import RECORDS, options_text
 
     rows = [line for line in options_text(name).splitlines() if line.startswith("| `")]
     cells = [row.replace(r"\|", "").split("|") for row in rows]
@@ -39,7 +66,7 @@ def test_every_option_has_one_line_with_a_meaning(name):
 
 
 def test_an_option_shows_the_default_of_its_agent():
-    from generated import options_text
+    from tables import options_text
 
     assert "| `noise` | `0.0` | standard deviation" in options_text("tqc")
     assert "| `noise` | `0.1` | standard deviation" in options_text("ddpg")
@@ -47,7 +74,7 @@ def test_an_option_shows_the_default_of_its_agent():
 
 
 def test_every_command_has_a_section_and_every_argument_a_meaning():
-    from generated import commands_text
+    from tables import commands_text
 
     text = commands_text()
     assert text.count("## hindsight-rl ") == len(COMMANDS)
@@ -55,7 +82,7 @@ def test_every_command_has_a_section_and_every_argument_a_meaning():
 
 
 def test_arguments_show_name_and_meaning():
-    from generated import arguments_table
+    from tables import arguments_table
 
     parser = argparse.ArgumentParser()
     parser.add_argument("run", metavar="RUN", help="a run folder")
@@ -70,7 +97,7 @@ def test_arguments_show_name_and_meaning():
 
 
 def test_every_recipe_is_shown():
-    from generated import recipes_text
+    from tables import recipes_text
 
     assert [line[3:] for line in recipes_text().splitlines() if line.startswith("## ")] == recipe_names()
 
@@ -94,24 +121,42 @@ def test_a_drawing_shows_the_probabilities_of_the_strategy(strategy, probabiliti
 
 
 def test_a_docstring_becomes_a_list_of_its_arguments():
-    from docstrings import as_restructured_text
+    from reference import as_markdown
 
-    docstring = [
+    docstring = """Sample rows.
+
+    row, u: (B,) integers
+        in [0, 1).
+    out: `memory` to reuse.
+    What follows without indentation is of no argument. Raises InputError.
+    """
+    assert as_markdown(docstring).split("\n\n") == [
         "Sample rows.",
-        "",
-        "row, u: (B,) integers",
-        "    in [0, 1).",
-        "out: `memory` to reuse.",
-        "Raises InputError.",
-    ]
-    assert as_restructured_text(docstring) == [
-        "Sample rows.",
-        "",
         "- **row, u**: (B,) integers in [0, 1).",
-        "",
-        "- **out**: ``memory`` to reuse.",
-        "",
+        "- **out**: `memory` to reuse.",
+        "What follows without indentation is of no argument.",
         "Raises InputError.",
-        "",
     ]
-    assert as_restructured_text(["discount**steps, a|b, name_"]) == [r"discount\*\*steps, a\|b, name\_", ""]
+    assert as_markdown("discount**steps, a|b, name_") == r"discount\*\*steps, a|b, name\_"
+
+
+def test_a_signature_has_no_quotes_around_annotations():
+    from reference import reference_text
+
+    text = reference_text("hindsight_rl.make_goal_env")
+    assert "make_goal_env(" in text
+    assert "'EnvSource'" not in text
+    assert "env: EnvSource" in text
+
+
+def test_members_of_a_class_have_sections_of_their_own():
+    from reference import reference_text
+
+    text = reference_text("hindsight_rl.HER", "*")
+    assert {line for line in text.splitlines() if line.startswith("#### ")} >= {
+        "#### HER.learn",
+        "#### HER.load",
+        "#### HER.policy",
+    }
+    assert "def " not in text
+    assert hindsight_rl.HER.evaluate.__doc__.splitlines()[0][:40] in text

@@ -1,15 +1,11 @@
-"""Drawings of the timeline as SVG, in the colours of the page. Probabilities come from the functions of the package."""
+"""Drawings of the timeline as SVG. Probabilities come from the functions of the package."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from docutils import nodes
-from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from hindsight_rl.options import DEFAULT_N_SAMPLED_GOAL
 from hindsight_rl.options.replay import STRATEGIES
@@ -19,6 +15,18 @@ EPISODE_STEPS = (4, 7)  # of the two episodes in the drawing, one after the othe
 SAMPLED_ROW = 5 + 2  # the row that is relabelled: the second episode begins at row 5
 WIDTH, LEFT, PITCH = 800, 96, 54  # width of the drawing, left margin, distance from row to row
 BOX, BAR = 36, 96  # side of a row, height of a bar of probability 1
+STYLE = """
+text { font-family: system-ui, sans-serif; }
+.ink { fill: #1f2328; }
+.faint { fill: #59636e; }
+.line, .last-row { stroke: #59636e; fill: none; }
+.last-row { stroke-dasharray: 3 3; }
+.row { fill: #f0f2f5; stroke: #59636e; }
+.own { fill: #0a4bff; stroke: none; }
+.own-line { stroke: #0a4bff; fill: none; }
+.goal { fill: #b8620a; stroke: none; }
+.on-colour { fill: #ffffff; }
+"""
 
 
 def step_counts() -> tuple[np.ndarray, np.ndarray]:
@@ -90,26 +98,9 @@ def draw_fractions() -> str:
     return _svg(38, parts, f"{k}/{k + 1} of a batch is relabelled, and 1/{k + 1} keeps its original goal.")
 
 
-class Drawing(SphinxDirective):
-    """```{drawing} NAME, with a caption as content. NAME: timeline, fractions, or a strategy."""
-
-    required_arguments = 1
-    has_content = True
-
-    def run(self) -> list[nodes.Node]:
-        """Return the drawing in a figure."""
-        name = self.arguments[0]
-        drawings = {"timeline": draw_timeline, "fractions": draw_fractions}
-        svg = draw_strategy(name) if name in STRATEGIES else drawings[name]()
-        before = nodes.raw("", f'<figure class="drawing">{svg}<figcaption>', format="html")
-        caption = self.parse_content_to_nodes()
-        return [before, *caption, nodes.raw("", "</figcaption></figure>", format="html")]
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the directive with Sphinx."""
-    app.add_directive("drawing", Drawing)
-    return {"parallel_read_safe": True}
+def drawings() -> dict[str, str]:
+    """Return the SVG text of every drawing by its name."""
+    return {"timeline": draw_timeline(), "fractions": draw_fractions()} | {name: draw_strategy(name) for name in STRATEGIES}
 
 
 def _rows(y: float) -> list[str]:
@@ -138,4 +129,7 @@ def _text(x: float, y: float, text: str, style: str = "ink", anchor: str = "midd
 
 
 def _svg(height: float, parts: Sequence[str], title: str) -> str:
-    return f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img"><title>{title}</title>{"".join(parts)}</svg>'
+    size = f'viewBox="-12 -12 {WIDTH + 24} {height + 24:.0f}" width="{WIDTH + 24}" height="{height + 24:.0f}"'
+    paper = f'<rect x="-12" y="-12" width="{WIDTH + 24}" height="{height + 24:.0f}" rx="8" fill="#ffffff"/>'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img"><title>{title}</title><style>{STYLE}</style>'
+    return "\n".join((head, paper, *parts, "</svg>\n"))

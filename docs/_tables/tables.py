@@ -1,4 +1,4 @@
-"""Directives that read options, commands and recipes from the package, so that no page repeats them."""
+"""Markdown of the options, commands and recipes of the package."""
 
 from __future__ import annotations
 
@@ -6,10 +6,6 @@ import argparse
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
-
-from docutils import nodes
-from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from hindsight_rl import cli, recipes
 from hindsight_rl.options import (
@@ -77,39 +73,6 @@ def recipe_text(name: str) -> str:
     patterns = ", ".join(f"`{pattern}`" for pattern in recipes.load_recipe(name).environments)
     text = (resources.files(recipes) / f"{name}.toml").read_text(encoding="utf-8")
     return f"## {name}\n\nFor {patterns or 'environments that no other recipe names'}.\n\n```toml\n{text}```\n"
-
-
-class Options(SphinxDirective):
-    """```{options} NAME: the options of an agent, or of replay, rollout or training."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        """Return the tables."""
-        return self.parse_text_to_nodes(options_text(self.arguments[0]))
-
-
-class Commands(SphinxDirective):
-    """```{commands}: every command with its arguments."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the sections."""
-        return self.parse_text_to_nodes(commands_text(), allow_section_headings=True)
-
-
-class Recipes(SphinxDirective):
-    """```{recipes}: every built-in recipe."""
-
-    def run(self) -> list[nodes.Node]:
-        """Return the sections."""
-        return self.parse_text_to_nodes(recipes_text(), allow_section_headings=True)
-
-
-def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the directives with Sphinx."""
-    for name, directive in (("options", Options), ("commands", Commands), ("recipes", Recipes)):
-        app.add_directive(name, directive)
-    return {"parallel_read_safe": True}
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
