@@ -8,8 +8,6 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 SEARCHED = ("src", "docs", "examples", "tests", "README.md")
 SUFFIXES = {".py", ".md", ".toml", ".txt", ".html", ".js", ".sh", ".yaml"}
 EXEMPT = (
-    "src/hindsight_rl/structure/",  # it is being rewritten: its docstrings and messages follow the glossary then
-    "tests/structure/",
     "tests/docs/test_pages.py",  # has names of options of older versions
     "docs/_build/",
 )

@@ -21,7 +21,7 @@ class Push(gymnasium.Env):
         super().reset(seed=seed)
         self.tool = self.np_random.normal(size=2) * 0.02
         direction = self.np_random.uniform(0, 2 * np.pi)
-        self.thing = self.np_random.uniform(0.2, 0.4) * np.array([np.cos(direction), np.sin(direction)])
+        self.puck = self.np_random.uniform(0.2, 0.4) * np.array([np.cos(direction), np.sin(direction)])
         self.goal = self.np_random.uniform(-0.6, 0.6, size=2)
         self.steps = 0
         self.begin()
@@ -31,17 +31,17 @@ class Push(gymnasium.Env):
         action = np.clip(np.asarray(action, np.float64), -1, 1)
         self.steps += 1
         self.move(action)
-        gap = self.thing - self.tool
+        gap = self.puck - self.tool
         distance = np.linalg.norm(gap)
         if distance < RADIUS:
-            self.thing = self.thing + self.push(gap / max(distance, 1e-9) * (RADIUS - distance))
+            self.puck = self.puck + self.push(gap / max(distance, 1e-9) * (RADIUS - distance))
         seen = self.see()
         reward = float(self.compute_reward(seen["achieved_goal"], seen["desired_goal"], {}))
         return seen, reward, False, self.steps >= MAX_STEPS, {"is_success": reward == 0}
 
     def see(self):
-        seen = np.concatenate([self.tool, self.thing, self.thing - self.tool, self.extra()])
-        return {"observation": seen, "achieved_goal": self.thing.copy(), "desired_goal": self.goal.copy()}
+        seen = np.concatenate([self.tool, self.puck, self.puck - self.tool, self.extra()])
+        return {"observation": seen, "achieved_goal": self.puck.copy(), "desired_goal": self.goal.copy()}
 
     def compute_reward(self, achieved_goal, desired_goal, info):
         return (np.linalg.norm(achieved_goal - desired_goal, axis=-1) < THRESHOLD).astype(np.float64) - 1
@@ -163,19 +163,19 @@ class PushBoth(Push):
 
     def begin(self):
         angles = self.np_random.uniform(0, 2 * np.pi) + np.array([0, np.pi])
-        self.things = 0.3 * np.stack([np.cos(angles), np.sin(angles)], 1)
-        self.thing, self.goal = np.full(2, 9.0), self.np_random.uniform(-0.6, 0.6, size=4)
+        self.objects = 0.3 * np.stack([np.cos(angles), np.sin(angles)], 1)
+        self.puck, self.goal = np.full(2, 9.0), self.np_random.uniform(-0.6, 0.6, size=4)
 
     def move(self, action):
         super().move(action)
-        gaps = self.things - self.tool
+        gaps = self.objects - self.tool
         distances = np.linalg.norm(gaps, axis=1, keepdims=True)
-        self.things = self.things + gaps / np.maximum(distances, 1e-9) * np.maximum(RADIUS - distances, 0)
+        self.objects = self.objects + gaps / np.maximum(distances, 1e-9) * np.maximum(RADIUS - distances, 0)
 
     def see(self):
-        places = self.things.ravel()
+        positions = self.objects.ravel()
         return {
-            "observation": np.concatenate([self.tool, places]),
-            "achieved_goal": places.copy(),
+            "observation": np.concatenate([self.tool, positions]),
+            "achieved_goal": positions.copy(),
             "desired_goal": self.goal.copy(),
         }

@@ -27,22 +27,20 @@ class Pusher:
     def reset(self):
         self.tool = self.rng.normal(size=2) * 0.02
         direction = self.rng.uniform(0, 2 * np.pi)
-        self.thing = self.rng.uniform(0.3, 0.6) * np.array([np.cos(direction), np.sin(direction)])
+        self.puck = self.rng.uniform(0.3, 0.6) * np.array([np.cos(direction), np.sin(direction)])
         self.velocity = np.zeros(2)
         self.goal = self.rng.uniform(-0.8, 0.8, size=2)
 
     def step(self, action):
         before = self.tool
         self.tool = self.tool + 0.1 * action + self.rng.normal(size=2) * 1e-3
-        gap = self.thing - self.tool
+        gap = self.puck - self.tool
         distance = np.linalg.norm(gap)
         moved = gap / distance * (RADIUS - distance) if distance < RADIUS else np.zeros(2)
-        self.thing, self.velocity = self.thing + moved, self.tool - before
+        self.puck, self.velocity = self.puck + moved, self.tool - before
 
     def see(self):
-        seen = np.concatenate(
-            [self.tool, self.thing, self.thing - self.tool, self.velocity, self.rng.normal(size=1), [3.0]]
-        )
+        seen = np.concatenate([self.tool, self.puck, self.puck - self.tool, self.velocity, self.rng.normal(size=1), [3.0]])
         return (seen * self.scale)[self.order]
 
 
@@ -51,12 +49,12 @@ def play(world, n_episodes, choose, steps=50):
     episodes = []
     for _ in range(n_episodes):
         world.reset()
-        seen, achieved, actions = [world.see()], [world.thing.copy()], []
+        seen, achieved, actions = [world.see()], [world.puck.copy()], []
         for step in range(steps):
             action = np.clip(choose({"observation": seen[-1]}, step == 0), -1, 1)
             world.step(action)
             seen.append(world.see())
-            achieved.append(world.thing.copy())
+            achieved.append(world.puck.copy())
             actions.append(action)
         goal = np.tile(world.goal, (steps + 1, 1))
         episodes.append(Episode(np.array(seen), np.array(achieved), goal, np.array(actions), np.zeros(steps)))

@@ -12,21 +12,21 @@ from hindsight_rl.structure.steps import Steps, standardize
 def steps_of(make_columns):
     """Steps with an object and a tool along one axis; make_columns(object, tool, rng) -> columns of the observation."""
     rng = np.random.default_rng(0)
-    thing, tool = rng.uniform(-1, 1, (2, 41))
-    seen, goal = np.stack(make_columns(thing, tool, rng), 1), thing[:, None]
+    puck, tool = rng.uniform(-1, 1, (2, 41))
+    seen, goal = np.stack(make_columns(puck, tool, rng), 1), puck[:, None]
     episode = np.repeat(np.arange(4), 10)
     return Steps(seen[:-1], np.zeros((40, 1)), seen[1:], goal[:-1], goal[1:], goal[:-1], episode)
 
 
 def test_a_column_that_is_the_goal_gives_its_units_to_all():
-    units = find_units(steps_of(lambda thing, tool, rng: (3 * tool, thing)))
+    units = find_units(steps_of(lambda puck, tool, rng: (3 * tool, puck)))
     assert units.is_known.all()
     assert units.of((0, 1)).factor == (1.0, 1.0)
     assert units.evidence() == ""
 
 
 def test_scaled_and_flipped_columns():
-    steps = steps_of(lambda thing, tool, rng: (-2 * tool, rng.normal(size=41), 4 * thing + 1, 5 * (thing - tool)))
+    steps = steps_of(lambda puck, tool, rng: (-2 * tool, rng.normal(size=41), 4 * puck + 1, 5 * (puck - tool)))
     units = find_units(steps)
     assert units.is_known.tolist() == [True, False, True, True]
     assert units.of((0, 2, 3)).factor == pytest.approx((-0.5, 0.25, 0.2))
@@ -35,12 +35,12 @@ def test_scaled_and_flipped_columns():
 
 
 def test_a_relation_that_is_not_exact_is_none():
-    units = find_units(steps_of(lambda thing, tool, rng: (tool, 4 * thing + 1e-4 * rng.normal(size=41))))
+    units = find_units(steps_of(lambda puck, tool, rng: (tool, 4 * puck + 1e-4 * rng.normal(size=41))))
     assert units.is_known.all()  # nothing is known of the goal, so there is nothing to compare with
 
 
 def test_few_values_of_the_goal_are_no_evidence():
-    steps = steps_of(lambda thing, tool, rng: (np.where(thing > 0, 2.0, 5.0), tool))
+    steps = steps_of(lambda puck, tool, rng: (np.where(puck > 0, 2.0, 5.0), tool))
     goal = np.where(steps.observation[:, :1] == 2.0, 0.0, 1.0)
     after = np.where(steps.next_observation[:, :1] == 2.0, 0.0, 1.0)
     steps = dataclasses.replace(steps, achieved_goal=goal, next_achieved_goal=after)
@@ -51,8 +51,8 @@ def test_few_values_of_the_goal_are_no_evidence():
 def test_columns_are_compared_beside_the_size_of_their_numbers(unit):
     """Columns: nearly the goal, the goal as float32, the tool, and the gap between goal and tool."""
 
-    def make_columns(thing, tool, rng):
-        return thing + 1e-4, thing.astype(np.float32), tool, (thing.astype(np.float32) - tool.astype(np.float32))
+    def make_columns(puck, tool, rng):
+        return puck + 1e-4, puck.astype(np.float32), tool, (puck.astype(np.float32) - tool.astype(np.float32))
 
     steps = steps_of(make_columns)
     arrays = ("observation", "next_observation", "achieved_goal", "next_achieved_goal", "desired_goal")

@@ -9,14 +9,17 @@ from hindsight_rl.structure.steps import Steps
 
 def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order():
     rng = np.random.default_rng(0)
-    thing = rng.uniform(-0.1, 0.1, (400, 3)) * (1, 1, 0)
+    puck = rng.uniform(-0.1, 0.1, (400, 3)) * (1, 1, 0)
     tool = rng.uniform(-0.5, 0.5, (400, 3)) * (1, 1, 0) + (0, 0, 0.05)
     onsets = np.arange(0, 400, 40)
-    tool[onsets] = thing[onsets] + (0, 0, 0.04)
+    tool[onsets] = puck[onsets] + (0, 0, 0.04)
     steps = SimpleNamespace(
-        next_observation=tool, next_achieved_goal=thing, move=np.isin(np.arange(400), onsets).astype(float), goal_std=0.1
+        next_observation=tool,
+        next_achieved_goal=puck,
+        moved=np.isin(np.arange(400), onsets).astype(float),
+        goal_std=0.1,
     )
-    heights = np.abs(tool[:, None, :] - thing[:, 2:, None])[:, 0]
+    heights = np.abs(tool[:, None, :] - puck[:, 2:, None])[:, 0]
     nearer = np.median(heights[onsets], 0) / np.median(heights, 0)
     assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
     assert _nearest_columns(steps, onsets, [0, 1, 2]) == (0, 1, 2)
@@ -24,10 +27,10 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
 
 def test_contact_at_no_distance_has_a_tolerance():
     tool = np.tile([0.0, 1.0, 2.0, 3.0], 3)[:, None]  # a cursor that takes the object at 2 along, to 4
-    thing = np.tile([2.0, 2.0, 2.0, 3.0], 3)[:, None]
-    seen, then = np.column_stack([tool, thing]), np.column_stack([tool + 1, np.tile([2.0, 2.0, 3.0, 4.0], 3)])
+    puck = np.tile([2.0, 2.0, 2.0, 3.0], 3)[:, None]
+    seen, then = np.column_stack([tool, puck]), np.column_stack([tool + 1, np.tile([2.0, 2.0, 3.0, 4.0], 3)])
     then[:, 0] = then[:, 1]
     goal, episode = np.repeat([3.0, 4.0, 5.0], 4)[:, None], np.repeat([0, 1, 2], 4)
-    steps = Steps(seen, np.ones((12, 1)), then, thing, then[:, 1:], goal, episode)
+    steps = Steps(seen, np.ones((12, 1)), then, puck, then[:, 1:], goal, episode)
     subgoal = measure_contact(steps, (0,), (1,)).subgoal(Units.same(2))
     assert 0 < subgoal.tolerance <= subgoal.switch_distance

@@ -13,7 +13,7 @@ class FarPusher(Pusher):
 
     def reset(self):
         super().reset()
-        self.thing = self.thing * 2 / np.linalg.norm(self.thing)
+        self.puck = self.puck * 2 / np.linalg.norm(self.puck)
 
 
 def steered(plan, n_episodes):
@@ -33,7 +33,7 @@ def test_the_tool_with_a_gap_to_the_object_is_steered_to_it(episodes):
     assert "began to move in 0 episodes" in explain_missing(found)[0]
     (plan,) = plan_guesses(found)
     found = infer_structure([*episodes, *steered(plan, 5)], SPEC)
-    assert (found.contact.tool, found.contact.thing) == (COLUMNS["tool"], COLUMNS["object"])
+    assert (found.contact.tool, found.contact.object_columns) == (COLUMNS["tool"], COLUMNS["object"])
     assert found.guesses == ()
 
 

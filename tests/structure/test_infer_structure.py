@@ -139,10 +139,10 @@ def test_a_false_mirror_does_not_hold():
 
 
 def test_steps_at_the_task_are_those_where_goals_and_starts_lie_and_within_contact():
-    contact = Contact(tool=(0,), thing=(1,), n_onsets=2, distances=(0.1, 0.1, 0.1), in_reach=1.0)
+    contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.1, 0.1), in_reach=1.0)
     tool = np.array([0.0, 0.5, 1.05, 1.2, 0.5])
-    thing = np.array([0.5, 0.5, 0.5, 0.5, -0.2])  # starts at 0.5, the tool at 0, and the goal is 1
-    seen, goal = np.column_stack([tool, thing]), np.full((6, 1), 1.0)
+    puck = np.array([0.5, 0.5, 0.5, 0.5, -0.2])  # starts at 0.5, the tool at 0, and the goal is 1
+    seen, goal = np.column_stack([tool, puck]), np.full((6, 1), 1.0)
     seen = np.concatenate([seen, seen[-1:]])
     episode = Episode(seen, seen[:, 1:], goal, np.zeros((5, 1)), np.zeros(5))
     assert is_at_task(Steps.from_episodes([episode]), contact).tolist() == [True, True, True, False, False]
@@ -172,14 +172,14 @@ def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(in
     assert not {"discount", "exploration_decay", "relabel_schedule"} & options_of(reached).keys()
 
 
-def test_near_misses_count_where_many_numbers_must_be_right(inferred):
-    reached = replace(inferred[0], halvings=3)
+def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
+    reached = replace(inferred[0], tolerance_levels=3)
     assert "tolerance_levels" not in options_of(reached)
     near = replace(reached, parts=Parts((Part((0, 1), "body", 0.0),), 1.0), contact=None, inertia=Inertia(0.5, 5.0))
     assert "tolerance_levels" not in options_of(near)  # two numbers
     many = replace(near, copies=replace(near.copies, columns=tuple(range(10))))
     assert (options_of(many)["tolerance_levels"], options_of(many)["action_l2"]) == (3, 0.025)  # 0.1 / 4
-    assert "tolerance_levels" not in options_of(replace(many, halvings=2))  # 20 of all together
+    assert "tolerance_levels" not in options_of(replace(many, tolerance_levels=2))  # 20 of all together
 
 
 def test_what_waypoints_bring_needs_them(inferred):
@@ -199,10 +199,10 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     rng, plain = np.random.default_rng(4), inferred[0]
     scale = np.exp(rng.uniform(-2, 2, 10)) * rng.choice([-1, 1], 10)
     order = rng.permutation(10)
-    place = np.argsort(order)  # where each column stands now
+    position = np.argsort(order)  # where each column stands now
     structure = structure_of(order, scale)[0]
-    assert structure.contact.tool == tuple(place[list(plain.contact.tool)])
-    assert structure.hidden == tuple(sorted(place[list(plain.hidden)]))
+    assert structure.contact.tool == tuple(position[list(plain.contact.tool)])
+    assert structure.hidden == tuple(sorted(position[list(plain.hidden)]))
     seen = rng.uniform(-1, 1, (5, 10))
     shown = (seen * scale)[:, order]
     (subgoal,), (expected,) = (Subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
@@ -211,7 +211,7 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     group, plain_group = (SymmetryGroup(options_of(each)["symmetries"], SPEC) for each in (structure, plain))
     assert len(group) == len(plain_group) == 8
     for element in range(8):
-        transformed = group.transformed("observation", shown, element)[:, place] / scale
+        transformed = group.transformed("observation", shown, element)[:, position] / scale
         assert transformed == pytest.approx(plain_group.transformed("observation", seen, element), abs=0.05)
 
 
@@ -240,7 +240,7 @@ def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred
     assert structure.contact is None
     assert not options_of(structure).keys() & set(STRUCTURE)
     (sentence,) = explain_missing(structure)
-    assert "uncertain in which units columns 0, 1, 6, 7 show places" in sentence
+    assert "uncertain in which units columns 0, 1, 6, 7 show positions" in sentence
 
 
 def test_an_object_that_no_action_touches_gives_no_subgoal():

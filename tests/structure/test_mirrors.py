@@ -15,17 +15,17 @@ ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0):
     """Slide with random pushes in a room from `low` to 1, with elastic walls. wind: its force along y.
 
-    Starts and goals lie around 0, as far as `low`. Columns: place (in other units if `scale` is not 1), velocity.
+    Starts and goals lie around 0, as far as `low`. Columns: position (in other units if `scale` is not 1), velocity.
     """
-    place, speed = rng.uniform(low, np.negative(low)), rng.uniform(-0.03, 0.03, 2)
+    position, speed = rng.uniform(low, np.negative(low)), rng.uniform(-0.03, 0.03, 2)
     goal, actions = rng.uniform(low, np.negative(low)), np.repeat(rng.uniform(-1, 1, (length // 10, 2)), 10, axis=0)
-    rows = [np.append(place, speed)]
+    rows = [np.append(position, speed)]
     for action in actions:
         speed = 0.95 * speed + 0.01 * action + [0.0, wind]
-        place = place + speed
-        outside = (place < low) | (place > 1)
-        speed, place = np.where(outside, -speed, speed), np.clip(place, low, 1)
-        rows.append(np.append(place, speed))
+        position = position + speed
+        outside = (position < low) | (position > 1)
+        speed, position = np.where(outside, -speed, speed), np.clip(position, low, 1)
+        rows.append(np.append(position, speed))
     rows = np.array(rows)
     observation = rows * [scale, scale, 1, 1]
     actions = np.column_stack([actions, rng.uniform(-1, 1, (length, n_useless))])

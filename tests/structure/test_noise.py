@@ -35,7 +35,7 @@ def test_noise_of_an_object_at_rest_is_no_displacement():
     starts[:, 40:] += 0.5  # pushed once
     steps = steps_of(starts + noise(rng), rng.uniform(-1, 1, (EPISODES, STEPS)))
     assert abs(steps.noise[0] - 0.01 * np.sqrt(2)) < 0.002
-    assert np.flatnonzero(steps.move).tolist() == [STEPS * k + 39 for k in range(EPISODES)]
+    assert np.flatnonzero(steps.moved).tolist() == [STEPS * k + 39 for k in range(EPISODES)]
 
 
 def test_exact_readings_have_no_noise():

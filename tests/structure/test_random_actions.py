@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hindsight_rl.records import ArraySpec, Episode
-from hindsight_rl.structure import measure_effort, split_by_scale
-from hindsight_rl.structure.random_actions import Effort, Inertia, measure_inertia
+from hindsight_rl.structure import compare_ranges, split_by_scale
+from hindsight_rl.structure.random_actions import ActionRange, Inertia, measure_inertia
 from hindsight_rl.structure.steps import Steps
 
-PLACES = {"n_waypoints": 400, "critic_layer_norm": True}
+N_WAYPOINTS = {"n_waypoints": 400, "critic_layer_norm": True}
 
 ACTION = ArraySpec((3,), "float64", (-1.0, -1.0, 0.0), (1.0, 1.0, 4.0))  # the middle eighth of the last: 1.75 to 2.25
 
@@ -16,13 +16,13 @@ ACTION = ArraySpec((3,), "float64", (-1.0, -1.0, 0.0), (1.0, 1.0, 4.0))  # the m
 def steps_of(kept, distance):
     """Steps along a line with random pushes; `kept` of the speed remains after a step. Goals lie at `distance`."""
     rng = np.random.default_rng(0)
-    speed, places = 0.0, [0.0]
+    speed, positions = 0.0, [0.0]
     for push in rng.uniform(-1, 1, 2_000):
         speed = kept * speed + push
-        places.append(places[-1] + speed)
-    place = np.array(places)[:, None]
-    goal = place[:1] + np.full((2_000, 1), distance)
-    return Steps(place[:-1], np.zeros((2_000, 1)), place[1:], place[:-1], place[1:], goal, np.zeros(2_000, int))
+        positions.append(positions[-1] + speed)
+    position = np.array(positions)[:, None]
+    goal = position[:1] + np.full((2_000, 1), distance)
+    return Steps(position[:-1], np.zeros((2_000, 1)), position[1:], position[:-1], position[1:], goal, np.zeros(2_000, int))
 
 
 def test_what_keeps_its_speed_on_a_long_way_gets_repeated_actions():
@@ -38,34 +38,34 @@ def test_a_wind_that_differs_between_episodes_is_no_inertia():
     rng = np.random.default_rng(0)
     episode = np.repeat(np.arange(10), 100)
     moves = (np.linspace(-10, 10, 10)[episode] + rng.uniform(-1, 1, 1_000))[:, None]
-    place = moves.cumsum(0) - moves
-    steps = Steps(place, moves, place + moves, place, place + moves, place + 1_000, episode)
+    position = moves.cumsum(0) - moves
+    steps = Steps(position, moves, position + moves, position, position + moves, position + 1_000, episode)
     assert measure_inertia(steps).correlation == pytest.approx(0, abs=0.1)
 
 
 def test_the_correlation_is_at_most_1():
     """In each episode the speed grows: the last displacement of an episode is the largest."""
     moves, episode = np.tile([[1.0], [2.0], [3.0], [10.0]], (5, 1)), np.repeat(np.arange(5), 4)
-    place = moves.cumsum(0) - moves
-    steps = Steps(place, moves, place + moves, place, place + moves, place + 100, episode)
+    position = moves.cumsum(0) - moves
+    steps = Steps(position, moves, position + moves, position, position + moves, position + 100, episode)
     now, before = np.array([-2.0, -1, 6]), np.array([-3.0, -2, -1])  # without the mean, 4
     expected = now @ before / np.sqrt((now @ now) * (before @ before))
     assert measure_inertia(steps).correlation == pytest.approx(expected)
-    still = Steps(place, moves, place, place, place, place + 100, episode)
+    still = Steps(position, moves, position, position, position, position + 100, episode)
     assert measure_inertia(still).correlation == 0
 
 
 @pytest.mark.parametrize(("kept", "distance"), [(0.97, 20.0), (0.5, 400.0)])
-def test_a_short_way_or_little_inertia_changes_nothing(kept, distance):
+def test_a_short_path_or_little_inertia_changes_nothing(kept, distance):
     assert measure_inertia(steps_of(kept, distance)).options() == {}
 
 
-def test_the_slowest_number_of_the_goal_counts():
+def test_the_slowest_dimension_of_the_goal_counts():
     """Moves are 0.1 along the first axis, where goals are 2 away, and 1 along the second, where they are 3 away."""
     moves = np.tile([[0.1, 1.0], [-0.1, -1.0]], (50, 1))
-    place = np.concatenate([[[0.0, 0.0]], moves.cumsum(0)])
+    position = np.concatenate([[[0.0, 0.0]], moves.cumsum(0)])
     goal = np.tile([2.0, 3.0], (100, 1))
-    steps = Steps(place[:-1], moves, place[1:], place[:-1], place[1:], goal, np.zeros(100, int))
+    steps = Steps(position[:-1], moves, position[1:], position[:-1], position[1:], goal, np.zeros(100, int))
     assert measure_inertia(steps).steps_to_goal == pytest.approx(20)
 
 
@@ -89,10 +89,10 @@ def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, is_de
 @pytest.mark.parametrize(
     ("apart", "limit", "goal_size", "options"),
     [
-        (0.9, 400, 2, PLACES | {"training_episode_steps": 120}),
-        (0.9, 300, 2, PLACES | {"training_episode_steps": 100}),
-        (0.1, 300, 2, PLACES),  # all episodes start at one place
-        (0.9, None, 2, PLACES),
+        (0.9, 400, 2, N_WAYPOINTS | {"training_episode_steps": 120}),
+        (0.9, 300, 2, N_WAYPOINTS | {"training_episode_steps": 100}),
+        (0.1, 300, 2, N_WAYPOINTS),  # all episodes start at one position
+        (0.9, None, 2, N_WAYPOINTS),
         (0.9, 300, 4, {}),
     ],
 )
@@ -103,8 +103,8 @@ def test_far_goals_get_waypoints_and_starts_everywhere_short_episodes(apart, lim
 
 def test_how_far_starts_are_apart():
     """Two episodes of one step start at 0 and at 6, with goals 4 and 2 away."""
-    place, goal = np.array([[0.0], [6.0]]), np.array([[4.0], [8.0]])
-    steps = Steps(place, np.ones((2, 1)), place + 1, place, place + 1, goal, np.array([0, 1]))
+    position, goal = np.array([[0.0], [6.0]]), np.array([[4.0], [8.0]])
+    steps = Steps(position, np.ones((2, 1)), position + 1, position, position + 1, goal, np.array([0, 1]))
     assert measure_inertia(steps).starts_apart == pytest.approx(2.0)
 
 
@@ -112,37 +112,37 @@ def walk(scale, strength, seed=0, steps=40):
     """An episode of random actions of this part of the range. Moves are proportional to the action, up to a limit of 1."""
     unit_action = np.random.default_rng(seed).uniform(-scale, scale, (steps, 3))
     moves = np.clip(strength * unit_action[:, :2], -1, 1)
-    places = np.concatenate([np.zeros((1, 2)), moves.cumsum(0)])
+    positions = np.concatenate([np.zeros((1, 2)), moves.cumsum(0)])
     action = unit_action * [1, 1, 2] + [0, 0, 2]
-    return Episode(places, places, np.tile([9.0, 9.0], (steps + 1, 1)), action, np.zeros(steps))
+    return Episode(positions, positions, np.tile([9.0, 9.0], (steps + 1, 1)), action, np.zeros(steps))
 
 
 @pytest.mark.parametrize("wind", [0.0, 5.0])
 def test_the_ratio_of_two_ways_by_hand_whatever_moves_the_goal_all_the_time(wind):
     def back_and_forth(*speed):
         steps = np.arange(81)
-        places = np.outer(np.abs(steps % 40 - 20), speed) + wind * steps[:, None]
-        return Episode(places, places, places, np.zeros((80, 3)), np.zeros(80))
+        positions = np.outer(np.abs(steps % 40 - 20), speed) + wind * steps[:, None]
+        return Episode(positions, positions, positions, np.zeros((80, 3)), np.zeros(80))
 
-    effort = measure_effort([back_and_forth(1.0, 2.0)], [back_and_forth(4.0, 4.0), back_and_forth(2.0, 4.0)])
+    effort = compare_ranges([back_and_forth(1.0, 2.0)], [back_and_forth(4.0, 4.0), back_and_forth(2.0, 4.0)])
     assert effort.ratio == pytest.approx(1 / 3)  # the first number: 1 against 3; the second: 2 against 4
 
 
 @pytest.mark.parametrize(("strength", "low", "high"), [(1.0, 0.1, 0.16), (20.0, 0.5, 1.0)])
 def test_action_range_suffice_where_larger_ones_only_meet_a_limit(strength, low, high):
     small, whole = ([walk(scale, strength, seed) for seed in range(20)] for scale in (0.125, 1.0))
-    effort = measure_effort(small, whole)
+    effort = compare_ranges(small, whole)
     assert low < effort.ratio < high
     assert effort.small_suffices == (strength > 1)
 
 
-def test_episodes_are_told_apart_by_their_actions_and_short_ones_are_left_out():
+def test_episodes_are_distinguished_by_their_actions_and_short_ones_are_left_out():
     small, whole = walk(0.125, 1.0), walk(1.0, 1.0)
     assert split_by_scale([whole, small, walk(1.0, 1.0, steps=10)], ACTION) == ([small], [whole])
 
 
 def test_the_options_of_a_body_that_is_too_strong():
-    assert Effort(0.2).options() == {}
-    options = Effort(0.5).options()
+    assert ActionRange(0.2).options() == {}
+    options = ActionRange(0.5).options()
     assert (options["action_scale"], options["random_action_repeat"]) == (0.125, 20)
-    assert "0.125 of the range move the achieved goal 0.50 times as far" in Effort(0.5).evidence()
+    assert "0.125 of the range move the achieved goal 0.50 times as far" in ActionRange(0.5).evidence()

@@ -6,7 +6,7 @@ import pytest
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.structure.success import (
     Endings,
-    count_halvings,
+    count_tolerance_levels,
     find_success_distance,
     has_dense_rewards,
     ignores_exchange,
@@ -15,9 +15,11 @@ from hindsight_rl.structure.success import (
 NUMBER = ArraySpec((1,), "float32", (-1.0,), (1.0,))
 
 
-def start(place, goal):
-    places = np.array([[place], [place + 9]])
-    return Episode(places, places, np.array([[goal], [goal]]), np.zeros((1, 1)), np.zeros(1), info={"radius": np.ones(1)})
+def start(position, goal):
+    positions = np.array([[position], [position + 9]])
+    return Episode(
+        positions, positions, np.array([[goal], [goal]]), np.zeros((1, 1)), np.zeros(1), info={"radius": np.ones(1)}
+    )
 
 
 def near(achieved_goal, goal, info):
@@ -25,7 +27,7 @@ def near(achieved_goal, goal, info):
 
 
 @pytest.mark.parametrize(
-    ("distances", "halvings"),
+    ("distances", "levels"),
     [
         ((0.5, 0.5, 9.0), 0),  # most starts are successes
         ((3.9, 3.9, 9.0), 2),  # a quarter is nearer than 1
@@ -33,12 +35,12 @@ def near(achieved_goal, goal, info):
         ((1e4, 1e4, 1e4), 0),  # too far
     ],
 )
-def test_halvings_until_most_starts_are_successes(distances, halvings):
-    assert count_halvings(near, [start(1.0, 1.0 + distance) for distance in distances]) == halvings
+def test_tolerance_levels_until_most_starts_are_successes(distances, levels):
+    assert count_tolerance_levels(near, [start(1.0, 1.0 + distance) for distance in distances]) == levels
 
 
 def test_dense_rewards_need_none():
-    assert count_halvings(lambda achieved, goal, info: -np.abs(achieved - goal)[:, 0], [start(0.0, 4.0)] * 3) == 0
+    assert count_tolerance_levels(lambda achieved, goal, info: -np.abs(achieved - goal)[:, 0], [start(0.0, 4.0)] * 3) == 0
 
 
 TASKS = {0.0: 0, 4.0: 1}  # the only goals that there are
@@ -50,7 +52,7 @@ def by_table(achieved_goal, goal, info):
 
 def test_rewards_that_cannot_answer_for_made_up_goals_are_not_graded():
     episodes = [start(0.0, 4.0), start(4.0, 0.0), start(0.0, 4.0)]
-    assert count_halvings(by_table, episodes) == 0
+    assert count_tolerance_levels(by_table, episodes) == 0
     assert find_success_distance(by_table, episodes) is None
     pairs = (np.array([goal, goal]) for goal in ([0.0, 4.0], [4.0, 0.0]))
     two = [Episode(pair, pair, pair, np.zeros((1, 1)), np.zeros(1)) for pair in pairs]
@@ -62,8 +64,8 @@ def spec(low, high):
 
 
 def episode(rewards, terminated=False, success=False):
-    places = np.zeros((len(rewards) + 1, 1))
-    return Episode(places, places, places, places[1:], np.array(rewards, float), terminated, success)
+    positions = np.zeros((len(rewards) + 1, 1))
+    return Episode(positions, positions, positions, positions[1:], np.array(rewards, float), terminated, success)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +78,9 @@ def episode(rewards, terminated=False, success=False):
     ],
     ids=["two values", "not known", "distance", "two values minus a cost"],
 )
-def test_rewards_are_dense_if_they_lead_the_way_to_a_goal(low, high, compute_reward, is_dense):
-    places, info = np.arange(5.0)[:, None], {"cost": np.array([0.1, 0.5, 0.2, 0.3])}
-    walk = Episode(places, places, np.full((5, 1), 2.0), places[1:], np.zeros(4), info=info)
+def test_rewards_are_dense_if_they_lead_the_path_to_a_goal(low, high, compute_reward, is_dense):
+    positions, info = np.arange(5.0)[:, None], {"cost": np.array([0.1, 0.5, 0.2, 0.3])}
+    walk = Episode(positions, positions, np.full((5, 1), 2.0), positions[1:], np.zeros(4), info=info)
     assert has_dense_rewards([walk], spec(low, high), compute_reward) == is_dense
 
 

@@ -10,9 +10,9 @@ def steps_of(*paths, goals=((-3.0,), (5.0,))):
     """Steps of episodes along one axis, with goals in turn."""
     episodes = []
     for k, path in enumerate(paths):
-        places, steps = np.array(path, float)[:, None], len(path) - 1
+        positions, steps = np.array(path, float)[:, None], len(path) - 1
         goal = np.tile(goals[k % len(goals)], (steps + 1, 1))
-        episodes.append(Episode(places, places, goal, np.zeros((steps, 1)), np.zeros(steps)))
+        episodes.append(Episode(positions, positions, goal, np.zeros((steps, 1)), np.zeros(steps)))
     return Steps.from_episodes(episodes)
 
 
@@ -36,7 +36,7 @@ def test_the_range_is_rounded_relative_to_its_size():
         ([[0, 1], [0, -20]], 1, 0, True),
     ],
 )
-def test_an_object_is_lost_if_it_leaves_and_does_not_come_back(paths, left, back, is_left):
+def test_an_object_leaves_if_it_leaves_and_does_not_come_back(paths, left, back, is_left):
     steps = steps_of(*paths)
     workspace = find_workspace(steps, steps)
     assert (workspace.n_left, workspace.n_back, workspace.is_left) == (left, back, is_left)

@@ -230,7 +230,7 @@ def test_a_contact_that_a_later_look_finds_is_probed_if_the_agent_is_poor(inferr
 
 
 class DenseReach(gymnasium.Env):
-    """A point must come within 0.3 of a place. Rewards are minus the distance. No function says what ends an episode."""
+    """A point must come within 0.3 of a position. Rewards are minus the distance. No function says what ends an episode."""
 
     def __init__(self):
         box = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float64)
@@ -239,17 +239,21 @@ class DenseReach(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        self.place, self.steps = np.zeros(1), 0
+        self.position, self.steps = np.zeros(1), 0
         self.goal = self.np_random.uniform(-1, 1, 1)
         return self.see(), {"is_success": False}
 
     def step(self, action):
-        self.place, self.steps = self.place + 0.2 * np.asarray(action, np.float64), self.steps + 1
-        reward = float(self.compute_reward(self.place, self.goal, {}))
+        self.position, self.steps = self.position + 0.2 * np.asarray(action, np.float64), self.steps + 1
+        reward = float(self.compute_reward(self.position, self.goal, {}))
         return self.see(), reward, reward > -0.3, self.steps >= 20, {"is_success": reward > -0.3}
 
     def see(self):
-        return {"observation": self.place.copy(), "achieved_goal": self.place.copy(), "desired_goal": self.goal.copy()}
+        return {
+            "observation": self.position.copy(),
+            "achieved_goal": self.position.copy(),
+            "desired_goal": self.goal.copy(),
+        }
 
     def compute_reward(self, achieved_goal, desired_goal, info):
         return -np.abs(achieved_goal - desired_goal)[..., 0]
@@ -428,14 +432,14 @@ def test_the_folder_of_a_run_has_what_was_not_found_or_is_not_used(tmp_path):
         search = model.trainer.search
         assert model.settings.not_used == ("noise = 0.2, since you set noise = 0.1",)
         assert written() == (list(model.trainer.not_found), list(model.settings.not_used))
-        search.state.missing = ("no mirrors: places differ",)  # as after an inference that changes no option
+        search.state.missing = ("no mirrors: positions differ",)  # as after an inference that changes no option
         model.learn(20, folder=tmp_path)
-        assert written()[0] == ["no mirrors: places differ"]
+        assert written()[0] == ["no mirrors: positions differ"]
     with HER(Push, check=False, **FAST, noise=0.1) as other:
         with RunFolder(tmp_path, other.settings, other.spec) as folder:
             folder.resume(other.trainer)
-        assert other.trainer.not_found == ("no mirrors: places differ",)
-        assert written() == (["no mirrors: places differ"], list(model.settings.not_used))
+        assert other.trainer.not_found == ("no mirrors: positions differ",)
+        assert written() == (["no mirrors: positions differ"], list(model.settings.not_used))
 
 
 def test_a_run_that_ends_in_the_search_says_so_and_its_policy_goes_on_without(tmp_path, capsys):

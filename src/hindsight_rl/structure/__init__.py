@@ -4,18 +4,18 @@ from .contact import Contact
 from .explain import explain_findings, explain_missing
 from .findings import Structure, plan_guesses, plan_probing
 from .infer import infer_structure, is_flat
-from .random_actions import measure_effort, split_by_scale
+from .random_actions import compare_ranges, split_by_scale
 from .success import Endings
 
 __all__ = [
     "Contact",
     "Endings",
     "Structure",
+    "compare_ranges",
     "explain_findings",
     "explain_missing",
     "infer_structure",
     "is_flat",
-    "measure_effort",
     "plan_guesses",
     "plan_probing",
     "split_by_scale",

@@ -49,17 +49,17 @@ def object_signals(steps: Steps, tool: Sequence[int]) -> Array:
 
     tool: for each dimension of the goal the column that the action moves along its axis, the same for all objects.
     """
-    place, object_place = steps.observation[:, list(tool)], steps.achieved_goal
-    moves = steps.change[:, list(tool)], steps.displacement
-    signals = [object_place - place, *moves, *(steps.of_step_before(move) for move in moves)]
-    by_number = np.stack(signals).transpose(2, 0, 1)
-    return by_number.reshape(-1, len(set(tool)), *by_number.shape[1:])
+    position, object_position = steps.observation[:, list(tool)], steps.achieved_goal
+    displacements = steps.change[:, list(tool)], steps.displacement
+    signals = [object_position - position, *displacements, *map(steps.of_step_before, displacements)]
+    by_dimension = np.stack(signals).transpose(2, 0, 1)
+    return by_dimension.reshape(-1, len(set(tool)), *by_dimension.shape[1:])
 
 
 def find_action_axes(effect: Array) -> AxisTable:
     """Assign each entry of the action to the axis along which it moves the tool most; SCALAR if it hardly moves it.
 
-    effect: (action size, axes), change of the tool's place per unit of action.
+    effect: (action size, axes), change of the tool's position per unit of action.
     """
     size = np.abs(effect)
     axes = tuple(SCALAR if row.max() < MOVES_TOOL * size.max() else int(row.argmax()) for row in size)

@@ -67,7 +67,7 @@ class SymmetryVerdict:
 class SymmetryFinder:
     """Tries mirrors of each axis and quarter turns of each pair of axes on the steps of a task, in the units of the goal.
 
-    visible: observation columns that the networks see. contact: the columns that are places, one of each axis.
+    visible: observation columns that the networks see. contact: the columns that are positions, one of each axis.
     controlled: what the action moves. units: how the observation holds the columns.
     """
 
@@ -78,8 +78,8 @@ class SymmetryFinder:
         start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
         digits = 4 - math.ceil(math.log10(steps.goal_std + 1e-12))  # of the size of the task, wherever it lies
         self._centre = start.round(digits)  # where the tool starts; rounded, so that the symmetries form a finite group
-        places = {*contact.tool, *contact.thing}
-        self._others = [column for column in self._visible if column not in places]
+        positions = {*contact.tool, *contact.object_columns}
+        self._others = [column for column in self._visible if column not in positions]
         self._signals = axis_signals(steps, contact.tool)
         self._n_axes = len(contact.axes)
         self._actions = find_action_axes(controlled.effect_on(contact.axes))
@@ -88,10 +88,9 @@ class SymmetryFinder:
         picked = informative_steps(steps)
         picked = picked[is_at_task(steps, contact)[picked]]
         self._seen, self._action = steps.observation[picked], steps.action[picked]
-        move = steps.displacement
-        self._moves = [each[picked] for each in (move, steps.change[:, list(contact.tool)])]
+        self._displacements = [each[picked] for each in (steps.displacement, steps.change[:, list(contact.tool)])]
         inputs = inputs_of(self._seen, self._action, self._visible, contact)
-        self._model = DisplacementModel(inputs, np.column_stack(self._moves), steps.episode[picked])
+        self._model = DisplacementModel(inputs, np.column_stack(self._displacements), steps.episode[picked])
 
     @property
     def unclear(self) -> tuple[int, ...]:
@@ -107,8 +106,7 @@ class SymmetryFinder:
 
     def find(self) -> list[SymmetryVerdict]:
         """Return the symmetries that could be tested, whether they hold or not."""
-        moves = np.abs(self._steps.displacement).mean(0)
-        moved = moves.reshape(-1, self._n_axes).mean(0)
+        moved = np.abs(self._steps.displacement).mean(0).reshape(-1, self._n_axes).mean(0)
         axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
         tested = [self._test((k,), self._mirror(k)) for k in axes]
         for k, other in combinations(axes, 2) if not self.has_hand and not self.unclear else ():
@@ -124,9 +122,9 @@ class SymmetryFinder:
         if pairs is None:
             return None
         goal = AffineMap.identity(len(self._centre))
-        numbers = goal.source.reshape(-1, self._n_axes)
-        numbers[[one, other]] = numbers[[other, one]]
-        observation = self._identity_with_places(goal)
+        dimensions = goal.source.reshape(-1, self._n_axes)
+        dimensions[[one, other]] = dimensions[[other, one]]
+        observation = self._identity_with_positions(goal)
         for column, source in pairs:
             same_units = source == column or self._units.is_known[[column, source]].all()
             observation.source[column] = source
@@ -135,13 +133,13 @@ class SymmetryFinder:
 
     def _goals_lie_around(self, axis: int) -> bool:
         """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""
-        ways = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis :: self._n_axes]
-        return bool((np.abs(ways.mean(0)) <= ways.std(0)).all())
+        gaps = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis :: self._n_axes]
+        return bool((np.abs(gaps.mean(0)) <= gaps.std(0)).all())
 
     def _mirror(self, axis: int) -> Symmetry:
         goal = AffineMap.identity(len(self._centre))
         goal.factor[axis :: self._n_axes], goal.offset[axis :: self._n_axes] = -1.0, 2 * self._centre[axis]
-        observation, action = self._identity_with_places(goal), AffineMap.identity(len(self._actions.of))
+        observation, action = self._identity_with_positions(goal), AffineMap.identity(len(self._actions.of))
         observation.factor[[self._others[i] for i in self._columns.members(axis)]] = -1.0
         action.factor[self._actions.members(axis)] = -1.0
         mirror = Symmetry(observation, goal, action)
@@ -161,7 +159,7 @@ class SymmetryFinder:
             _exchange(goal, first + axis, first + other, 1.0)
         goal.offset[axis :: self._n_axes] = self._centre[axis] + self._centre[other]
         goal.offset[other :: self._n_axes] = self._centre[other] - self._centre[axis]
-        observation, action = self._identity_with_places(goal), AffineMap.identity(len(self._actions.of))
+        observation, action = self._identity_with_positions(goal), AffineMap.identity(len(self._actions.of))
         for i, j, factor in pairs:
             _exchange(observation, self._others[i], self._others[j], factor * self._ratio(i, j))
         for i, j, factor in action_pairs:
@@ -182,10 +180,10 @@ class SymmetryFinder:
             size.append(float(np.linalg.norm(weights * self._signals.std((0, 2)))))
         return size[0] / size[1]
 
-    def _identity_with_places(self, goal: AffineMap) -> AffineMap:
-        """Places are transformed as goals are, hidden or not: subgoals and differences are made of them."""
+    def _identity_with_positions(self, goal: AffineMap) -> AffineMap:
+        """Positions are transformed as goals are, hidden or not: subgoals and differences are made of them."""
         observation = AffineMap.identity(self._steps.n_columns)
-        for columns in (self._contact.tool, self._contact.thing):
+        for columns in (self._contact.tool, self._contact.object_columns):
             for k, column in enumerate(columns):
                 observation.source[column] = columns[goal.source[k]]
                 observation.factor[column], observation.offset[column] = goal.factor[k], goal.offset[k]
@@ -194,8 +192,8 @@ class SymmetryFinder:
     def _loss(self, symmetry: Symmetry) -> Difference:
         """Return how much worse transformed steps are predicted than the steps themselves."""
         seen, action = symmetry.observation.apply(self._seen), symmetry.action.apply(self._action)
-        moves = [symmetry.goal.apply_to_displacements(move) for move in self._moves]
-        return self._model.compare(inputs_of(seen, action, self._visible, self._contact), np.column_stack(moves))
+        displacements = [symmetry.goal.apply_to_displacements(each) for each in self._displacements]
+        return self._model.compare(inputs_of(seen, action, self._visible, self._contact), np.column_stack(displacements))
 
     def _test(self, axes: tuple[int, ...], symmetry: Symmetry, objects: tuple[int, ...] = ()) -> SymmetryVerdict:
         in_observation = symmetry.observation.from_units(self._units.factor, self._units.offset)

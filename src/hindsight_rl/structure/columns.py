@@ -14,7 +14,7 @@ from .steps import CONTROLLED_R2, Steps, explained_variance
 EXACT = 1e-6  # relative to the size of the numbers: float32 observations agree to about 1e-7
 NOISY = 0.01  # of the variance of the goal: a column whose error is smaller shows it with noise of its own
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
-MIN_VALUES = 5  # different values that a number of the goal must have: few values agree with a line by accident
+MIN_VALUES = 5  # different values that a dimension of the goal must have: few values agree with a line by accident
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class GoalCopies:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every number of the achieved goal has a copy."""
+        """Whether every dimension of the achieved goal has a copy."""
         return None not in self.columns
 
     @property
@@ -42,7 +42,7 @@ class GoalCopies:
         """Return the evidence in one sentence."""
         found = {k: column for k, column in enumerate(self.columns) if column is not None}
         if not found:
-            return f"no column equals a number of achieved_goal in {self.n_steps:,} steps"
+            return f"no column equals a dimension of achieved_goal in {self.n_steps:,} steps"
         pairs = ", ".join(f"column {column} = achieved_goal[{k}]" for k, column in found.items())
         noise = f", up to noise of {self.noise:.2g}" if self.noise else ""
         return f"{pairs} in {self.n_steps:,} of {self.n_steps:,} steps{noise}"
@@ -80,12 +80,12 @@ class Difference:
 
 
 def find_goal_copies(steps: Steps, largest_noise: float = NOISY) -> GoalCopies:
-    """Find the columns that equal a number of the achieved goal before and after every step, or differ by little noise.
+    """Find the columns that equal a dimension of the achieved goal before and after every step, or differ by little noise.
 
-    largest_noise: fraction of the variance of a number of the goal; 0 for exact copies only.
+    largest_noise: fraction of the variance of a dimension of the goal; 0 for exact copies only.
 
-    A column that never varies is a copy only if some other number of the goal has a copy that varies: two constants may be
-    equal by accident.
+    A column that never varies is a copy only if some other dimension of the goal has a copy that varies: two constants
+    may be equal by accident.
     """
     seen = np.concatenate([steps.observation, steps.next_observation])
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
@@ -185,8 +185,8 @@ def find_units(steps: Steps) -> Units:
     """Find the units of columns.
 
     If columns equal the achieved goal, all columns are taken to have its units. If columns are exact linear functions of it
-    instead, the units are known of these, and of pairs of columns whose weighted sum is exactly a number of the goal: the
-    place of a tool, and the gap between tool and object.
+    instead, the units are known of these, and of pairs of columns whose weighted sum is exactly a dimension of the
+    goal: the position of a tool, and the gap between tool and object.
     """
     same, copies = Units.same(steps.n_columns), find_goal_copies(steps, 0.0).columns
     if None not in copies:
@@ -235,7 +235,7 @@ def _exact_fit(values: Array, columns: Array) -> Array | None:
 
 
 def _set_pair(units: Units, steps: Steps, k: int, pair: Array, weights: Array) -> None:
-    """Note the units of a place and a gap. The gap starts with the object; the place does not, and has the offset."""
+    """Note the units of a position and a gap. The gap starts with the object; the position does not, and has the offset."""
     starts = steps.observation[steps.starts_episode][:, pair]
     alike = np.abs(_unit(starts).T @ _unit(steps.achieved_goal[steps.starts_episode, k]))
     for i, column in enumerate(pair.tolist()):

@@ -18,10 +18,10 @@ MIN_ONSETS = 2  # each in another episode: steps of one contact are not independ
 MIN_ONSETS_IN_NOISE = 4  # which shows motion late, when other columns have come near
 MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
 NEAR = 0.5  # at onsets what touches the object is at most this fraction of its usual distance away
-CANDIDATES = 3  # columns per number of the goal: a place in three dimensions may be taken in any order; of longer goals 2
+CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
 MOST_TOOLS = 1024  # combinations of candidates, which are all compared
 STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
-SLOW = 0.5  # standard deviation of a place's change in a step, relative to that of the place
+SLOW = 0.5  # standard deviation of a position's change in a step, relative to that of the position
 LEAD = 0.5  # by 1 + LEAD / (onsets - 1) the next best columns must be farther away: 1.5 times with two, 1.25 with three
 LEAST_IN_REACH = 0.6  # a few random episodes do not visit all positions that the tool can reach
 MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
@@ -34,21 +34,21 @@ class Contact:
     """The columns that are near the object whenever it begins to move.
 
     tool: for each dimension of the goal, the observation column that meets it; repeated for each object.
-    thing: the columns that are copies of the achieved goal, the position of the object.
+    object_columns: the columns that are copies of the achieved goal, the position of the object.
     n_onsets: how often the object moved from rest, counted once per episode. distances: its 10, 50 and 90 %
     quantiles. in_reach: fraction of the desired goals that lie within the range of positions where the tool was, or as
     far from it as contact reaches: a tool that touches low objects from above never is as low.
     """
 
     tool: tuple[int, ...]
-    thing: tuple[int, ...]
+    object_columns: tuple[int, ...]
     n_onsets: int
     distances: tuple[float, float, float]
     in_reach: float
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """Return the tool's columns, each once: one for each axis of a place."""
+        """Return the tool's columns, each once: one for each axis of a position."""
         return tuple(dict.fromkeys(self.tool))
 
     @property
@@ -57,15 +57,15 @@ class Contact:
         return self.in_reach >= LEAST_IN_REACH
 
     def subgoal(self, units: Units) -> Subgoal:
-        """Return the subgoal that asks the tool to the object."""
+        """Return the subgoal that brings the tool to the object."""
         tolerance, switch = TOLERANCE * self.distances[0], SWITCH * self.distances[1]
-        return Subgoal("reach", units.of(self.tool), units.of(self.thing), tolerance, max(switch, tolerance))
+        return Subgoal("reach", units.of(self.tool), units.of(self.object_columns), tolerance, max(switch, tolerance))
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         low, middle, high = self.distances
         return (
-            f"columns {', '.join(map(str, self.tool))} were near columns {', '.join(map(str, self.thing))} in all "
+            f"columns {', '.join(map(str, self.tool))} were near columns {', '.join(map(str, self.object_columns))} in all "
             f"{self.n_onsets} episodes where the goal moved from rest (distance {low:.3f}, {middle:.3f}, {high:.3f} at the "
             f"10, 50 and 90 % quantiles); {self.in_reach:.0%} of the goals lie within the reach of these columns"
         )
@@ -74,42 +74,41 @@ class Contact:
 def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns, units: Units) -> Contact | None:
     """Find what touches the object; None if there is too little evidence. steps: in the units of the goal.
 
-    Only columns whose units are known can be compared with the place of the object.
+    Only columns whose units are known can be compared with the position of the object.
     """
-    thing = copies.complete
     tool = find_tool(steps, controlled, units)
-    return None if tool is None else measure_contact(steps, tool, thing)
+    return None if tool is None else measure_contact(steps, tool, copies.complete)
 
 
 def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[int, ...] | None:
-    """Return the column that meets each number of the goal, as `find_contact` finds them."""
+    """Return the column that meets each dimension of the goal, as `find_contact` finds them."""
     onsets = find_onsets(steps)
     if len(onsets) < (MIN_ONSETS if steps.noise is None else MIN_ONSETS_IN_NOISE):
         return None
-    places = find_places(steps, [column for column in controlled.columns if units.is_known[column]])
-    return _nearest_columns(steps, onsets, places)
+    positions = find_positions(steps, [column for column in controlled.columns if units.is_known[column]])
+    return _nearest_columns(steps, onsets, positions)
 
 
 def guess_tools(
-    steps: Steps, thing: tuple[int, ...], controlled: ControlledColumns, units: Units
+    steps: Steps, object_columns: tuple[int, ...], controlled: ControlledColumns, units: Units
 ) -> tuple[tuple[int, ...], ...]:
     """Return columns that may be the tool where no contact was seen yet, the likely ones first.
 
     They are positions that follow the action. Likely are those whose gap to the object is a column of the observation; next
-    come neighbouring columns, in their order. thing: the columns of the object. None for one column: it is no position.
+    come neighbouring columns, in their order. None for an object with one column, which is no position.
     """
-    size = len(thing)
-    positions = find_places(steps, [c for c in controlled.columns if units.is_known[c] and c not in thing])
+    size = len(object_columns)
+    positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in object_columns])
     differences = find_differences(steps)
-    beside = [[c for c in positions if _third((c, column), differences) is not None] for column in thing]
+    beside = [[c for c in positions if _third((c, column), differences) is not None] for column in object_columns]
     tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
     runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
     tools += [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
     return tuple(tools[:MOST_GUESSES]) if size > 1 else ()
 
 
-def find_places(steps: Steps, columns: Sequence[int]) -> list[int]:
-    """Return the columns that are places of their own.
+def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
+    """Return the columns that are positions of their own.
 
     They change little in a step, where velocities may change to any other. They do not start with the object, as the gap
     between tool and object does.
@@ -121,16 +120,16 @@ def find_places(steps: Steps, columns: Sequence[int]) -> list[int]:
     return [c for c, ratio, same in zip(at, change, correlation, strict=True) if ratio <= SLOW and same <= STARTS_ALIKE]
 
 
-def measure_contact(steps: Steps, tool: tuple[int, ...], thing: tuple[int, ...]) -> Contact:
-    """Measure at which distance between the columns `tool` and `thing` the achieved goal begins to move."""
+def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[int, ...]) -> Contact:
+    """Measure at which distance between the columns `tool` and `object_columns` the achieved goal begins to move."""
     onsets = find_onsets(steps)
-    gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, thing]
+    gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, object_columns]
     distances = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9])
     low, middle, high = np.maximum(distances, FINEST * steps.goal_std).tolist()
-    low_place, high_place = np.quantile(steps.observation[:, tool], [0.005, 0.995], axis=0)
+    low_position, high_position = np.quantile(steps.observation[:, tool], [0.005, 0.995], axis=0)
     goals = steps.desired_goal[steps.starts_episode]
-    in_reach = ((goals >= low_place - middle) & (goals <= high_place + middle)).all(1).mean()
-    return Contact(tool, thing, len(onsets), (low, middle, high), float(in_reach))
+    in_reach = ((goals >= low_position - middle) & (goals <= high_position + middle)).all(1).mean()
+    return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach))
 
 
 def is_at_task(steps: Steps, contact: Contact) -> Array:
@@ -141,8 +140,8 @@ def is_at_task(steps: Steps, contact: Contact) -> Array:
     start, tool = steps.starts_episode, steps.observation[:, contact.tool]
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start], tool[start]])
     low, high = ends.min(0) - contact.distances[1], ends.max(0) + contact.distances[1]
-    places = np.stack([tool, steps.achieved_goal])
-    return np.asarray(((places >= low) & (places <= high)).all((0, 2)))
+    positions = np.stack([tool, steps.achieved_goal])
+    return np.asarray(((positions >= low) & (positions <= high)).all((0, 2)))
 
 
 def find_onsets(steps: Steps) -> Array:
@@ -150,11 +149,11 @@ def find_onsets(steps: Steps) -> Array:
 
     While another object moves, that may be the cause.
     """
-    move, goal_std = steps.move, steps.goal_std
-    rested = np.roll(move < AT_REST * goal_std, 1) & ~steps.starts_episode
-    if steps.others_move is not None:
-        rested &= steps.others_move < AT_REST
-    onsets = np.flatnonzero((move > MOVING * goal_std) & rested)
+    moved, goal_std = steps.moved, steps.goal_std
+    rested = np.roll(moved < AT_REST * goal_std, 1) & ~steps.starts_episode
+    if steps.others_moved is not None:
+        rested &= steps.others_moved < AT_REST
+    onsets = np.flatnonzero((moved > MOVING * goal_std) & rested)
     first = np.unique(steps.episode[onsets], return_index=True)[1]
     return onsets[first]
 
@@ -167,12 +166,12 @@ def gap_columns(contact: Contact, differences: Sequence[Difference]) -> list[int
 def missing_differences(contact: Contact, differences: Sequence[Difference]) -> tuple[str, ...]:
     """Return the gaps between tool and object that no column holds, as the option `column_differences` writes them."""
     pairs = _pairs(contact)
-    return tuple(f"{thing}-{tool}" for tool, thing in pairs if _third((tool, thing), differences) is None)
+    return tuple(f"{column}-{tool}" for tool, column in pairs if _third((tool, column), differences) is None)
 
 
 def _pairs(contact: Contact) -> list[tuple[int, int]]:
-    """Return tool and thing of each dimension, unless a dimension of the goal is that of the tool itself."""
-    return [pair for pair in zip(contact.tool, contact.thing, strict=True) if pair[0] != pair[1]]
+    """Return the columns of tool and object in each dimension, unless that of the goal is that of the tool itself."""
+    return [pair for pair in zip(contact.tool, contact.object_columns, strict=True) if pair[0] != pair[1]]
 
 
 def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | None:
@@ -183,19 +182,20 @@ def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | No
     return None
 
 
-def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tuple[int, ...] | None:
-    """Return one column for each number of the goal: together they are nearest to it at onsets, relative to other steps.
+def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> tuple[int, ...] | None:
+    """Return one column for each dimension of the goal: together they are nearest to it at onsets, relative to other steps.
 
     None unless they are near, stand out from others, and no others are so seldom as near while the object rests. Distances
     are root mean squares: they must be near at all onsets.
     """
-    gap = np.square(steps.next_observation[:, list(places), None] - steps.next_achieved_goal[:, None])  # (N, places, size)
+    seen = steps.next_observation[:, list(positions), None]
+    gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0).T
-    numbers = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_TOOLS]
-    if not numbers:
+    counts = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_TOOLS]
+    if not counts:
         return None
-    near = near[:, : numbers[-1]]
-    at_rest = np.flatnonzero(steps.move < AT_REST * steps.goal_std)
+    near = near[:, : counts[-1]]
+    at_rest = np.flatnonzero(steps.moved < AT_REST * steps.goal_std)
     ranked = []
     for chosen in product(*near.tolist()):
         if len(set(chosen)) == len(chosen):
@@ -207,4 +207,4 @@ def _nearest_columns(steps: Steps, onsets: Array, places: Sequence[int]) -> tupl
     if not ranked or ranked[0][0] > NEAR or (len(ranked) > 1 and ranked[1][0] < lead * ranked[0][0]):
         return None
     is_seldom_near = ranked[0][1] <= min(nearer_at_rest for _, nearer_at_rest, _ in ranked)
-    return tuple(places[i] for i in ranked[0][2]) if is_seldom_near else None
+    return tuple(positions[i] for i in ranked[0][2]) if is_seldom_near else None

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from ..records import Finding, FindingKind
 from .axis_symmetries import SYMMETRY_MARGIN
-from .chain import MIN_MOVED
 from .contact import LEAST_IN_REACH, MIN_ONSETS, MIN_PROBES, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 from .model import Difference
+from .object_sequence import MIN_MOVED
 from .relevance import COLUMN_MARGIN, Relevance
 
 
@@ -73,7 +73,7 @@ def _columns(found: Structure) -> Iterator[Finding]:
 def _why_untested(column: int, found: Structure, contact: Contact) -> str:
     if column in found.constant:
         return "it never changes"
-    if column in (*contact.tool, *contact.thing):
+    if column in (*contact.tool, *contact.object_columns):
         return "it is a position along an axis of which a mirror holds, so differences of positions suffice"
     return "an option hides it"
 
@@ -94,7 +94,7 @@ def _figures(loss: Difference) -> str:
 
 
 def _contacts(found: Structure) -> Iterator[Finding]:
-    contacts = found.chain.contacts if found.chain else () if found.contact is None else (found.contact,)
+    contacts = found.sequence.contacts if found.sequence else () if found.contact is None else (found.contact,)
     for contact in contacts:
         low, middle, high = contact.distances
         reason = (
@@ -102,7 +102,7 @@ def _contacts(found: Structure) -> Iterator[Finding]:
             f"{middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); {contact.in_reach:.0%} of the goals lie within "
             "reach"
         )
-        name, verdict = f"columns {_listed(contact.tool)}", f"move columns {_listed(contact.thing)} by touch"
+        name, verdict = f"columns {_listed(contact.tool)}", f"move columns {_listed(contact.object_columns)} by touch"
         yield Finding("contact", name, verdict, reason, contact.tool, middle, low, high, TOLERANCE * low)
 
 
@@ -133,14 +133,14 @@ def explain_missing(found: Structure) -> list[str]:
 
 def _mirrors(found: Structure) -> Iterator[str]:
     if found.parts.has_object or not found.copies.is_complete:
-        yield "no symmetries: they are looked for where columns show all numbers of the goal, and these rarely rest"
+        yield "no symmetries: they are looked for where columns show all dimensions of the goal, and these rarely rest"
     elif found.mirrors is None:
         yield (
-            f"no mirrors yet: {FEWEST_EPISODES} episodes that visit each place more than once are needed, and at most "
-            f"{MOST_GROUPS} groups of numbers that change their signs together"
+            f"no mirrors yet: {FEWEST_EPISODES} episodes that visit each position more than once are needed, and at most "
+            f"{MOST_GROUPS} groups of columns and actions that change their signs together"
         )
     elif not found.mirrors:
-        yield "no mirrors: with each change of signs moves are predicted worse, or places lie where none was visited"
+        yield "no mirrors: with each change of signs displacements are predicted worse, or positions were not visited"
 
 
 def _why_no_object(found: Structure) -> str:
@@ -150,8 +150,8 @@ def _why_no_object(found: Structure) -> str:
     if not parts.has_object:
         return f"{parts.evidence()}; an object rests in most of them, and at the start of most episodes"
     if not found.copies.is_complete:
-        numbers = _listed([k for k, column in enumerate(copies) if column is None])
-        return f"no column of the observation shows achieved_goal[{numbers}], in any units"
+        missing = _listed([k for k, column in enumerate(copies) if column is None])
+        return f"no column of the observation shows achieved_goal[{missing}], in any units"
     return "the action moves columns that show the achieved goal"
 
 
@@ -172,9 +172,9 @@ def _why_no_contact(found: Structure) -> str:
         return f"the object began to move in {found.n_onsets} episodes, and {MIN_ONSETS} are needed"
     if unknown:
         return (
-            f"it is uncertain in which units columns {_listed(unknown)} show places, since no exact linear relation "
-            "connects them with the achieved goal. Add columns with the gap between tool and object, or show all places in "
-            "the units of the goal"
+            f"it is uncertain in which units columns {_listed(unknown)} show positions, since no exact linear relation "
+            "connects them with the achieved goal. Add columns with the gap between tool and object, or show all "
+            "positions in the units of the goal"
         )
     return f"no columns were clearly nearest to the object in the {found.n_onsets} episodes in which it began to move"
 
@@ -188,11 +188,11 @@ def _with_contact(found: Structure) -> Iterator[str]:
         evidence = found.relevance.evidence(columns)
         yield f"it is uncertain whether columns {_listed(columns)} matter, so they stay: {evidence}"
     if not found.symmetries:
-        yield "no symmetries: along no axis do goals lie on both sides of the place where the tool starts"
+        yield "no symmetries: along no axis do goals lie on both sides of the position where the tool starts"
     for symmetry in found.symmetries:
         if not symmetry.holds:
             yield symmetry.evidence()
 
 
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
+def _listed(columns: Iterable[int]) -> str:
+    return ", ".join(map(str, columns))

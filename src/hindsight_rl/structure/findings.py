@@ -11,12 +11,12 @@ import numpy as np
 from ..options import Choice
 from ..records.exploration import Probing
 from .axis_symmetries import SymmetryVerdict
-from .chain import Chain
 from .columns import ControlledColumns, Difference, GoalCopies, Units
 from .contact import Contact, missing_differences
 from .mirrors import Mirror
+from .object_sequence import ObjectSequence
 from .parts import Parts, Workspace
-from .random_actions import Effort, Inertia
+from .random_actions import ActionRange, Inertia
 from .relevance import Relevance
 
 ACTION_L2 = 0.1
@@ -27,7 +27,7 @@ HIT_EXPLORATION = 0.4  # of what it was, from then on
 HIT_RELABEL = "future=0.35,desired=0.15"  # from then on half of the batch keeps its goal
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 LOWEST_DISCOUNT = 0.9
-MANY_HALVINGS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower
+MANY_LEVELS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower
 GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
 GUESSED_REACH = 0.25  # of the standard deviation of the goals: objects are smaller than the space in which they are moved
 
@@ -36,14 +36,14 @@ GUESSED_REACH = 0.25  # of the standard deviation of the goals: objects are smal
 class Structure:
     """What the steps of a task show.
 
-    is_dense: whether rewards differ on the way to a goal.
+    is_dense: whether rewards differ on the path to a goal.
     parts: of the goal. contact, relevance, workspace: None without an object, or with too little evidence.
     moved: probing episodes in which each object began to move.
-    chain: of several objects, or of one beside a body; `contact` is then its joint one.
+    sequence: of several objects, or of one beside a body; `contact` is then its joint one.
     time_limit: of an episode, in steps.
-    effort: of a task without an object whose goals are far away; None if it was not tested.
+    action_range: of a task without an object whose goals are far away; None if it was not tested.
     mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
-    halvings: of the difference between start and goal, until most starts are successes.
+    tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
     unclear: visible columns of which it is not clear how a mirror changes them.
@@ -60,17 +60,17 @@ class Structure:
     contact: Contact | None
     n_onsets: int
     time_limit: int | None
-    halvings: int = 0
+    tolerance_levels: int = 0
     probes: tuple[int, int] = (0, 0)
     relevance: Relevance | None = None
     workspace: Workspace | None = None
     hidden: tuple[int, ...] = ()
     symmetries: tuple[SymmetryVerdict, ...] = ()
-    effort: Effort | None = None
+    action_range: ActionRange | None = None
     mirrors: tuple[Mirror, ...] | None = None
     unclear: tuple[int, ...] = ()
     moved: tuple[int, ...] = ()
-    chain: Chain | None = None
+    sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
 
     def choices(self) -> list[Choice]:
@@ -87,9 +87,9 @@ class Structure:
     def _hyperparameters(self) -> Iterator[Choice]:
         measured = self.parts if self.parts.has_object else self.inertia
         yield from (Choice(*option, measured.evidence()) for option in measured.options().items())
-        if self.chain is not None and self.time_limit is not None:
-            discount = self.chain.discount(self.time_limit)
-            yield Choice("discount", discount, self.chain.reason(self.time_limit), needs="subgoals")
+        if self.sequence is not None and self.time_limit is not None:
+            discount = self.sequence.discount(self.time_limit)
+            yield Choice("discount", discount, self.sequence.reason(self.time_limit), needs="subgoals")
 
     def _without_object(self) -> Iterator[Choice]:
         if self.parts.has_object:
@@ -100,9 +100,9 @@ class Structure:
         waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
         for option, value in waypoints.items():
             yield Choice(option, value, self.inertia.evidence(), needs="" if option == "n_waypoints" else "n_waypoints")
-        yield from self._near_misses()
-        if self.effort is not None:
-            yield from (Choice(*option, self.effort.evidence()) for option in self.effort.options().items())
+        yield from self._graded_rewards()
+        if self.action_range is not None:
+            yield from (Choice(*option, self.action_range.evidence()) for option in self.action_range.options().items())
         if self.copies.is_complete:
             evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
             yield Choice("hidden_goal", self._whole_goal, evidence)
@@ -114,8 +114,8 @@ class Structure:
         if self.contact is None:
             return
         if self.contact.leads_to_goals:
-            evidence = (self.chain or self.contact).evidence() + self.units.evidence()
-            subgoals = self.chain.subgoals(self.units) if self.chain else (self.contact.subgoal(self.units).text(),)
+            evidence = (self.sequence or self.contact).evidence() + self.units.evidence()
+            subgoals = self.sequence.subgoals(self.units) if self.sequence else (self.contact.subgoal(self.units).text(),)
             yield Choice("subgoals", subgoals, evidence)
             why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
             yield Choice("action_l2", GUIDED_ACTION_L2, why, needs="subgoals")
@@ -126,16 +126,16 @@ class Structure:
         if missing:
             yield Choice("column_differences", missing, "no column holds these gaps between tool and object")
 
-    def _near_misses(self) -> Iterator[Choice]:
-        """Yield the options that reward near misses, if so many numbers must be right at once that few steps succeed.
+    def _graded_rewards(self) -> Iterator[Choice]:
+        """Yield the options of graded rewards, if so many dimensions must be right at once that few steps succeed.
 
-        The rewards of a success and of a near miss differ by less than those of success and failure.
+        Graded rewards differ by less than those of success and failure, so the penalty of actions is smaller.
         """
         n = len(self._whole_goal)
-        if n * self.halvings >= MANY_HALVINGS:
-            why = f"{self.halvings} halvings of each of {n} differences make most starts a success"
-            yield Choice("tolerance_levels", self.halvings, why)
-            action_l2 = float(f"{ACTION_L2 / (1 + self.halvings):.2g}")
+        if n * self.tolerance_levels >= MANY_LEVELS:
+            why = f"with {self.tolerance_levels} tolerance levels in each of {n} dimensions, most starts count as a success"
+            yield Choice("tolerance_levels", self.tolerance_levels, why)
+            action_l2 = float(f"{ACTION_L2 / (1 + self.tolerance_levels):.2g}")
             yield Choice("action_l2", action_l2, why, needs="tolerance_levels")
 
     def _options_of_hits(self) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Structure:
     def _hidden_columns(self) -> Iterator[Choice]:
         if self.relevance is not None and self.hidden:
             yield Choice("hidden_observation", self.hidden, self._why_hidden(self.relevance))
-            why = f"goal - achieved_goal has all {len(self._whole_goal)} numbers, wherever the goal lies"
+            why = f"goal - achieved_goal has all {len(self._whole_goal)} dimensions, wherever the goal lies"
             yield Choice("hidden_goal", self._whole_goal, why)
 
     def _why_hidden(self, relevance: Relevance) -> str:
@@ -170,8 +170,8 @@ class Structure:
 
 def plan_probing(found: Structure, contact: Contact) -> Probing:
     """Return how to bring the tool to its objects. contact: what was found; of several objects the joint one."""
-    contacts = found.chain.contacts if found.chain else (contact,)
-    return _steer(found, contacts[0].tool, [each.thing for each in contacts], contacts[0].distances[1])
+    contacts = found.sequence.contacts if found.sequence else (contact,)
+    return _steer(found, contacts[0].tool, [each.object_columns for each in contacts], contacts[0].distances[1])
 
 
 def plan_guesses(found: Structure) -> tuple[Probing, ...]:
@@ -179,16 +179,16 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
     if not found.guesses:
         return ()
     sizes = [len(dimensions) for dimensions in found.parts.objects]
-    things = [
+    objects = [
         tuple(found.copies.complete[k] for k in dimensions)
         for dimensions in found.parts.objects
         if len(dimensions) == sizes[0]
     ]
-    return tuple(_steer(found, tool, things, GUESSED_REACH * found.parts.goal_std) for tool in found.guesses)
+    return tuple(_steer(found, tool, objects, GUESSED_REACH * found.parts.goal_std) for tool in found.guesses)
 
 
-def _steer(found: Structure, tool: Sequence[int], things: Sequence[Sequence[int]], reach: float) -> Probing:
+def _steer(found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int]], reach: float) -> Probing:
     """The change of the tool's columns is linear in the action, by regression: the pseudo-inverse of that effect steers."""
     steer = np.linalg.pinv(found.controlled.effect_on(tool).T)  # (action size, goal size)
-    objects = tuple(found.units.of(thing) for thing in things)
-    return Probing(found.units.of(tool), objects, tuple(map(tuple, steer.tolist())), reach)
+    columns = tuple(map(found.units.of, objects))
+    return Probing(found.units.of(tool), columns, tuple(map(tuple, steer.tolist())), reach)

@@ -11,7 +11,6 @@ from ..errors import InputError
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..records.reward_scale import RewardOf
 from .axis_symmetries import SymmetryFinder, SymmetryVerdict
-from .chain import MIN_MOVED, count_moved, find_chain, measure_chain
 from .columns import (
     GoalCopies,
     Units,
@@ -32,11 +31,12 @@ from .contact import (
 )
 from .findings import Structure
 from .mirrors import Mirror, MirrorFinder
+from .object_sequence import MIN_MOVED, count_moved, find_sequence, measure_sequence
 from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
 from .relevance import find_relevance
 from .steps import HELD_OUT, Steps, measure_noise
-from .success import count_halvings, find_success_distance, has_dense_rewards, ignores_exchange
+from .success import count_tolerance_levels, find_success_distance, has_dense_rewards, ignores_exchange
 
 
 def infer_structure(
@@ -51,9 +51,9 @@ def infer_structure(
     """Infer the structure of a task from its steps; a pure function of arrays.
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
-    (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are places
-    along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is placed, and
-    how far from a success most starts are.
+    (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are
+    positions along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is
+    placed, and how far from a success most starts are.
     known: mirrors that held before, of a task without an object.
     hidden: columns that the networks do not see, if that is decided. Symmetries must then hold for all others. None: those
         that turn out to be needless.
@@ -66,16 +66,16 @@ def infer_structure(
     steps = units.apply(random_steps)
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
     parts, inertia, constant = find_parts(steps), measure_inertia(steps), find_constant_columns(steps)
-    chain, contact = None, None
+    sequence, contact = None, None
     guesses: tuple[tuple[int, ...], ...] = ()
     if parts.has_object and copies.is_complete:
         if len(parts.objects) > 1 or parts.body:
-            chain = find_chain(steps, parts, copies, controlled, units)
-            contact = chain.joint if chain else None
+            sequence = find_sequence(steps, parts, copies, controlled, units)
+            contact = sequence.joint if sequence else None
         else:
             contact = find_contact(steps, copies, controlled, units)
-        thing = tuple(copies.complete[k] for k in parts.objects[0])
-        guesses = () if contact else guess_tools(steps.of_objects(parts.objects)[0], thing, controlled, units)
+        of_object = tuple(copies.complete[k] for k in parts.objects[0])
+        guesses = () if contact else guess_tools(steps.of_objects(parts.objects)[0], of_object, controlled, units)
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
         units=units,
@@ -89,9 +89,9 @@ def infer_structure(
         contact=contact,
         guesses=guesses,
         n_onsets=max((len(find_onsets(one)) for one in steps.of_objects(parts.objects)), default=0),
-        chain=chain,
+        sequence=sequence,
         time_limit=spec.max_episode_steps,
-        halvings=0 if compute_reward is None else count_halvings(compute_reward, episodes),
+        tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
         mirrors=_find_mirrors(steps, copies, constant, units, spec.action, known) if has_mirrors else None,
     )
     if contact is None or not probing:
@@ -110,20 +110,22 @@ def _with_probing(
     hidden: Sequence[int] | None,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
-    steps, objects, chain = Steps.from_episodes(probing, noise), found.parts.objects, found.chain
+    steps, objects, sequence = Steps.from_episodes(probing, noise), found.parts.objects, found.sequence
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
-    if found.probes[0] < MIN_PROBES * len(probing) or (chain is not None and min(found.moved) < MIN_MOVED):
-        return replace(found, contact=None, chain=None)
+    if found.probes[0] < MIN_PROBES * len(probing) or (sequence is not None and min(found.moved) < MIN_MOVED):
+        return replace(found, contact=None, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
-    if chain is None:
-        return _with_contact(found, measure_contact(everything, contact.tool, contact.thing), everything, shown, hidden)
-    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, chain.numbers)
-    chain = measure_chain(everything, chain, distance)
-    found = _with_contact(replace(found, chain=chain), chain.joint, everything, shown, hidden)
-    if compute_reward is not None and not chain.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
+    if sequence is None:
+        return _with_contact(
+            found, measure_contact(everything, contact.tool, contact.object_columns), everything, shown, hidden
+        )
+    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, sequence.dimensions)
+    sequence = measure_sequence(everything, sequence, distance)
+    found = _with_contact(replace(found, sequence=sequence), sequence.joint, everything, shown, hidden)
+    if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
 
@@ -141,13 +143,13 @@ def _with_contact(
     """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     live = [c for c in range(steps.n_columns) if c not in found.constant]
-    always = {*gaps, *controlled.columns, *shown, *contact.thing}
+    always = {*gaps, *controlled.columns, *shown, *contact.object_columns}
     relevance = find_relevance(steps, contact, live, [c for c in live if c not in always])
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
     finder = SymmetryFinder(steps, visible, contact, controlled, found.units) if is_whole else None
     symmetries = tuple(finder.find()) if finder else ()
-    may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.thing}]
+    may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.object_columns}]
     needless = _hidden_columns(may_hide, visible, contact, symmetries)
     found = replace(found, contact=contact, relevance=relevance, hidden=needless)
     return replace(found, symmetries=symmetries, unclear=finder.unclear if finder else ())
@@ -173,14 +175,16 @@ def _parts(spec: GoalSpec) -> dict[str, ArraySpec]:
 def _hidden_columns(
     columns: Sequence[int], visible: Sequence[int], contact: Contact, symmetries: Sequence[SymmetryVerdict]
 ) -> tuple[int, ...]:
-    """Return which columns to hide: what helps no prediction, and places along axes of which the mirror holds.
+    """Return which columns to hide: what helps no prediction, and positions along axes of which the mirror holds.
 
-    Along the other axes the place may matter (gravity, the edge of the reach), whatever a few steps show. A mirror holds
+    Along the other axes the position may matter (gravity, the edge of the reach), whatever a few steps show. A mirror holds
     if it follows from another one and a quarter turn.
     """
     holding = [set(symmetry.axes) for symmetry in symmetries if symmetry.holds]
     mirrors = [axes for axes in holding if len(axes) == 1]
     mirrored = set().union(*mirrors, *(axes for axes in holding if any(mirror < axes for mirror in mirrors)))
     n_axes = len(contact.axes)
-    places = {column: k % n_axes for columns in (contact.tool, contact.thing) for k, column in enumerate(columns)}
-    return tuple(c for c in columns if (places[c] in mirrored if c in places else c not in visible))
+    positions = {
+        column: k % n_axes for columns in (contact.tool, contact.object_columns) for k, column in enumerate(columns)
+    }
+    return tuple(c for c in columns if (positions[c] in mirrored if c in positions else c not in visible))

@@ -1,4 +1,4 @@
-"""Mirrors of a task without an object: changes of sign under which the world moves alike, at places that are visited."""
+"""Mirrors of a task without an object: changes of sign under which the world moves alike, at positions that are visited."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .model import MOST_MODEL_STEPS, Difference, DisplacementModel
 from .steps import Steps, at_equal_intervals
 
 FEWEST_EPISODES = 10
-MOST_GROUPS = 8  # of numbers that change their signs together: all 2^8 changes of sign are compared
-TIED = 0.3  # squared correlation of a column's change with a number from which on both change their signs together
+MOST_GROUPS = 8  # of columns and actions that change their signs together: all 2^8 changes of sign are compared
+TIED = 0.3  # squared correlation of a column's change with a value from which on both change their signs together
 ELSEWHERE = 3.0  # standard errors: starts and goals so far from 0 are mirrored at their mean instead
-ONE_SIDED = 0.5  # a number whose mean is so many standard deviations from 0 changes no sign
-NOT_NEEDED = 0.1  # growth of the held-out loss without a column, up to which moves do not depend on it
-COVERED = 0.25  # standard deviations: 90 % of the places must have one of another episode so near
-UNVISITED = 1.4  # mirrored places may be farther from visited ones by this factor; farther, there may be a wall
+ONE_SIDED = 0.5  # a column whose mean is so many standard deviations from 0 changes no sign
+NOT_NEEDED = 0.1  # growth of the held-out loss without a column, up to which displacements do not depend on it
+COVERED = 0.25  # standard deviations: 90 % of the positions must have one of another episode so near
+UNVISITED = 1.4  # mirrored positions may be farther from visited ones by this factor; farther, there may be a wall
 REFUTED = 1.2  # times the limit: a mirror that held before is dropped if its error is larger
-MOST_PLACES = 1_500  # of which distances are measured
+MOST_POSITIONS = 1_500  # of which distances are measured
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Mirror:
     """A change of signs. text: as `Symmetry.parse` reads it.
 
     loss: how much worse mirrored steps are predicted, by a model of the steps themselves.
-    distance: of mirrored places to visited ones, relative to that of visited places to those of other episodes.
+    distance: of mirrored positions to visited ones, relative to that of visited positions to those of other episodes.
     """
 
     text: str
@@ -46,15 +46,16 @@ class Mirror:
         """Return the evidence in one sentence."""
         return (
             f"{self.loss.explain(*MIRRORED, SYMMETRY_MARGIN, 1)}; "
-            f"mirrored places are {self.distance:.2f} times as far from visited places as those are from each other"
+            f"mirrored positions are {self.distance:.2f} times as far from visited positions as those are from each other"
         )
 
 
 class MirrorFinder:
-    """Tries changes of sign of columns, with the numbers of the goal that they hold, and of actions.
+    """Tries changes of sign of columns, with the dimensions of the goal that they hold, and of actions.
 
-    steps: in the units of the goal. copies: the column of each number of the goal. constant: columns to leave as they are.
-    units: how the observation holds the columns. is_centred: whether the bounds of each action are symmetric, (actions,).
+    steps: in the units of the goal. copies: the column of each dimension of the goal. constant: columns that
+    stay. units: how the observation holds the columns. is_centred: whether the bounds of each action are symmetric,
+    (actions,).
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class MirrorFinder:
         self._can_flip = np.append(is_two_sided, is_centred)
 
     def find(self, known: Sequence[str] = ()) -> tuple[Mirror, ...] | None:
-        """Return generators of the group of mirrors that hold; None if too little was visited, or for too many numbers.
+        """Return generators of the group of mirrors that hold; None if too little was visited, or for too many columns.
 
         All products of mirrors must hold too: if one does not, one of its factors fits by accident.
         known: texts of mirrors that held before. They stay unless they are clearly refuted.
@@ -79,8 +80,8 @@ class MirrorFinder:
         if self._steps.episode[-1] + 1 < FEWEST_EPISODES or not 0 < len(groups) <= MOST_GROUPS:
             return None
         model = self._model()
-        places = self._places(model)
-        usual = self._distance(frozenset(), places)
+        positions = self._positions(model)
+        usual = self._distance(frozenset(), positions)
         if usual > COVERED:
             return None
         if any(len(group) == 1 and not self._loss(model, group).is_above(0.0, 1) for group in groups):
@@ -89,7 +90,7 @@ class MirrorFinder:
         before = _products([flipped for flipped in flips if self._text(flipped) in known])
         losses = {flipped: self._loss(model, flipped) for flipped in flips}
         likely = {flipped for flipped, loss in losses.items() if loss.mean < SYMMETRY_MARGIN or flipped in before}
-        distance = {flipped: self._distance(flipped, places) / usual for flipped in likely}
+        distance = {flipped: self._distance(flipped, positions) / usual for flipped in likely}
         holding = {
             flipped
             for flipped in likely
@@ -104,7 +105,7 @@ class MirrorFinder:
         return tuple(Mirror(self._text(flipped), losses[flipped], distance[flipped]) for flipped in found)
 
     def _groups(self) -> list[frozenset[int]]:
-        """Return what can change its sign, in groups: if the change of a column follows a number, both change it."""
+        """Return what can change its sign, in groups: if the change of a column follows a value, both change it."""
         n = len(self._columns)
         tied = np.eye(self._values.shape[1], dtype=bool)
         tied[:n] |= np.square(correlations(self._steps.change[:, self._columns], self._values.T[None])[:, 0]) >= TIED
@@ -124,19 +125,19 @@ class MirrorFinder:
         signs = np.where(np.isin(np.arange(self._values.shape[1]), list(flipped)), -1.0, 1.0)
         return model.compare(model.inputs * signs, model.targets * signs[: len(self._columns)])
 
-    def _places(self, model: DisplacementModel) -> Array:
-        """Return which numbers of the goal are places, (g,): moves depend on them at walls alone. All if none is."""
+    def _positions(self, model: DisplacementModel) -> Array:
+        """Return which dimensions of the goal are positions, (g,): displacements depend on them at walls only."""
         at = [self._columns.index(c) if c in self._columns else None for c in self._copies]
-        is_place = np.array([i is not None and model.without([i]).mean <= NOT_NEEDED for i in at])
-        return is_place if is_place.any() else ~is_place
+        is_position = np.array([i is not None and model.without([i]).mean <= NOT_NEEDED for i in at])
+        return is_position if is_position.any() else ~is_position
 
-    def _distance(self, flipped: AbstractSet[int], places: Array) -> float:
+    def _distance(self, flipped: AbstractSet[int], positions: Array) -> float:
         """Return the distance from mirrored to visited positions of other episodes (0.9 quantile, standard deviations)."""
-        picked = at_equal_intervals(len(self._values), MOST_PLACES)
-        centred = (self._steps.observation - self._centre)[:, np.array(self._copies)[places]]
+        picked = at_equal_intervals(len(self._values), MOST_POSITIONS)
+        centred = (self._steps.observation - self._centre)[:, np.array(self._copies)[positions]]
         visited, episode = (centred / np.maximum(centred.std(0), 1e-12))[picked], self._steps.episode[picked]
         columns = [self._columns[i] for i in flipped if i < len(self._columns)]
-        mirrored = np.where(np.isin(self._copies, columns), -1.0, 1.0)[places] * visited
+        mirrored = np.where(np.isin(self._copies, columns), -1.0, 1.0)[positions] * visited
         square = np.zeros((len(picked), len(picked)))
         for one, other in zip(mirrored.T, visited.T, strict=True):
             square += np.square(one[:, None] - other)
@@ -148,9 +149,9 @@ class MirrorFinder:
         symmetry = Symmetry.identity(self._steps.n_columns, len(copies), self._values.shape[1] - n)
         observation, goal, action = symmetry.parts
         columns = [self._columns[i] for i in flipped if i < n]
-        numbers = np.isin(copies, columns)
+        dimensions = np.isin(copies, columns)
         observation.factor[columns], observation.offset[columns] = -1.0, 2 * self._centre[columns]
-        goal.factor[numbers], goal.offset[numbers] = -1.0, 2 * self._centre[copies[numbers]]
+        goal.factor[dimensions], goal.offset[dimensions] = -1.0, 2 * self._centre[copies[dimensions]]
         action.factor[[i - n for i in flipped if i >= n]] = -1.0
         in_observation = observation.from_units(self._units.factor, self._units.offset)
         return replace(symmetry, observation=in_observation).text()

@@ -171,6 +171,6 @@ def _forward(layers: list[Array], x: Array) -> Array:
 
 def informative_steps(steps: Steps) -> Array:
     """Return the steps in which the goal moves most, and as many at equal intervals, in order, (M,)."""
-    by_move = np.argsort(-steps.move, kind="stable")[: MOST_MODEL_STEPS // 2]
+    by_move = np.argsort(-steps.moved, kind="stable")[: MOST_MODEL_STEPS // 2]
     regular = at_equal_intervals(len(steps), MOST_MODEL_STEPS // 2)
     return np.unique(np.concatenate([by_move, regular]))

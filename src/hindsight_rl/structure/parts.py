@@ -14,15 +14,15 @@ from ..records import Array
 from .steps import Steps
 
 AT_REST, MOVING = 1e-3, 1e-2  # displacement in a step, relative to the standard deviation of the goals
-MOSTLY = 0.5  # majority: of the steps, of the episodes, of the moves of a dimension
+MOSTLY = 0.5  # majority: of the steps, of the episodes, of the displacements of a dimension
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 ENERGY_CAP = 0.4  # of the standard deviation of the goals: an object that moved so far was touched, and not only shaken
 
 Dimensions = tuple[int, ...]  # of the goal
 PartKind = Literal["body", "object", "unmoved"]
 WORKSPACE_MARGIN = 0.25  # of the diagonal of the range
-LOST = 0.1  # fraction of the episodes that seek contact in which the object must leave
-COMES_BACK = 0.2  # fraction of these from which on an object that left is not lost
+LEAVES = 0.1  # fraction of the episodes that seek contact in which the object must leave
+COMES_BACK = 0.2  # fraction of these from which on the object is still in reach
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Parts:
 def find_parts(steps: Steps) -> Parts:
     """Find the parts of the goal in steps with random actions.
 
-    Dimensions of one kind belong together if most moves of the one that moves less often are moves of the other too: the
+    Dimensions of one kind belong together if the one that moves less often mostly moves with the other: the
     height of a cube changes only while something moves it. What never moved is a part as large as the others if its
     neighbouring dimensions suffice for that, and otherwise belongs to a part beside it.
     """
@@ -131,15 +131,15 @@ def _waits(steps: Steps, is_moving: Array) -> Array:
     """
     starts = np.flatnonzero(steps.starts_episode)
     ends = np.append(starts[1:], len(steps))
-    moves = [is_moving[start:end] for start, end in zip(starts, ends, strict=True)]
-    first = np.array([np.where(each.any(0), each.argmax(0), BY_ITSELF) for each in moves])
+    motion = [is_moving[start:end] for start, end in zip(starts, ends, strict=True)]
+    first = np.array([np.where(each.any(0), each.argmax(0), BY_ITSELF) for each in motion])
     return np.asarray(((~is_moving).mean(0) > MOSTLY) & ((first >= BY_ITSELF).mean(0) > MOSTLY))
 
 
 def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:
-    """Group dimensions: two belong together if most moves of one of them are moves of the other too."""
-    moves = is_moving[:, dimensions].astype(np.float64)
-    both, each = moves.T @ moves, np.maximum(moves.sum(0), 1.0)
+    """Group dimensions: two belong together if one of them mostly moves with the other."""
+    motion = is_moving[:, dimensions].astype(np.float64)
+    both, each = motion.T @ motion, np.maximum(motion.sum(0), 1.0)
     linked = both > MOSTLY * np.minimum(each[:, None], each)
     for _ in dimensions:
         linked = linked @ linked
@@ -187,11 +187,11 @@ class Workspace:
 
     @property
     def is_left(self) -> bool:
-        """Whether objects leave it, and are lost then."""
-        return self.n_left >= LOST * self.n_episodes and self.n_back <= COMES_BACK * self.n_left
+        """Whether objects leave it, and do not come back."""
+        return self.n_left >= LEAVES * self.n_episodes and self.n_back <= COMES_BACK * self.n_left
 
     def options(self) -> dict[str, Any]:
-        """Return the options that end an episode of training where the object is lost."""
+        """Return the options that end an episode of training where the object leaves it."""
         return {"lowest_achieved": self.low, "highest_achieved": self.high}
 
     def evidence(self) -> str:
@@ -205,7 +205,7 @@ class Workspace:
 def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Dimensions] = ()) -> Workspace:
     """Return the range of goals and starts. steps: all of them. probing: those of episodes that sought contact.
 
-    objects: the numbers of the goal of each object, which together are all of them in their order; empty: one object.
+    objects: the dimensions of the goal of each object, which together are all of them in their order; empty: one object.
     """
     ranges = [_widened_range(one) for one in steps.of_objects(objects or [tuple(range(steps.goal_size))])]
     low, high = np.concatenate(ranges, axis=1)
@@ -217,7 +217,7 @@ def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Dimensions] =
 
 
 def _widened_range(steps: Steps) -> tuple[Array, Array]:
-    """Return the lowest and the highest place of one object."""
+    """Return the lowest and the highest position of one object."""
     start = steps.starts_episode
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     low, high = ends.min(0), ends.max(0)

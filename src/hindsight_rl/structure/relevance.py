@@ -44,7 +44,7 @@ class Relevance:
 
 def inputs_of(observation: Array, action: Array, columns: Sequence[int], contact: Contact) -> Array:
     """Return what models see of steps: columns, the gap between tool and object, and the action, (N, inputs)."""
-    gap = observation[:, list(contact.thing)] - observation[:, list(contact.tool)]
+    gap = observation[:, list(contact.object_columns)] - observation[:, list(contact.tool)]
     return np.column_stack([observation[:, list(columns)], gap, action])
 
 

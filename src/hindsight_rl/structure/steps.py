@@ -26,7 +26,7 @@ class Steps:
     """N transitions, one after another. All arrays are float64 with N rows; `episode` numbers the episodes from 0.
 
     noise: standard deviation of the sensor noise in displacements of the achieved goal, (goal size,); None: there is none.
-    others_move: how far the objects that were left out move, in standard deviations of their goals; None: none was.
+    others_moved: how far the objects that were left out move, in standard deviations of their goals; None: none was.
     """
 
     observation: Array
@@ -37,7 +37,7 @@ class Steps:
     desired_goal: Array
     episode: Array
     noise: Array | None = None
-    others_move: Array | None = None
+    others_moved: Array | None = None
 
     @classmethod
     def from_episodes(cls, episodes: Sequence[Episode], noise: Array | None = None) -> Steps:
@@ -66,7 +66,7 @@ class Steps:
         for dimensions in objects:
             one = self._with_dimensions(dimensions)
             others = self._with_dimensions([k for other in objects if other is not dimensions for k in other])
-            found.append(replace(one, others_move=others.move / max(others.goal_std, 1e-12)) if others.goal_size else one)
+            found.append(replace(one, others_moved=others.moved / max(others.goal_std, 1e-12)) if others.goal_size else one)
         return found
 
     def _with_dimensions(self, dimensions: Sequence[int]) -> Steps:
@@ -99,7 +99,7 @@ class Steps:
 
     @property
     def goal_size(self) -> int:
-        """The number of numbers of a goal."""
+        """The number of dimensions of a goal."""
         return int(self.achieved_goal.shape[1])
 
     @property
@@ -114,7 +114,7 @@ class Steps:
         return change if self.noise is None else np.where(np.abs(change) <= NOISE_RANGE * self.noise, 0.0, change)
 
     @property
-    def move(self) -> Array:
+    def moved(self) -> Array:
         """How far the achieved goal moves in each step, (N,), Euclidean, in the units of the goal."""
         return np.asarray(np.linalg.norm(self.displacement, axis=1))
 

@@ -13,14 +13,14 @@ from ..records.reward_scale import GuardedReward, RewardOf, RewardScale, measure
 
 MOST_EPISODES_COMPARED = 32
 FARTHEST = 8.0  # in standard deviations of the goals
-HALVINGS = 16  # of the interval that the distance lies in
+BISECTIONS = 16  # of the interval that the distance lies in
 MOST_STARTS = 0.5  # fraction of the starts that counts as most
-MOST_NEAR_MISSES = 6  # halvings of the difference between start and goal
+MOST_LEVELS = 6  # at each, the difference between start and goal is half as large
 MIN_SUCCESSES = 3  # that ended an episode
 
 
 def ignores_exchange(compute_reward: RewardOf, episodes: Sequence[Episode], size: int) -> bool:
-    """Return whether rewards stay the same if two objects exchange their places and goals. size: numbers of a place.
+    """Return whether rewards stay the same if two objects exchange their positions and goals. size: of a position.
 
     False if the reward cannot answer for such goals.
     """
@@ -33,7 +33,7 @@ def ignores_exchange(compute_reward: RewardOf, episodes: Sequence[Episode], size
     return before is not None and after is not None and np.allclose(before, after)
 
 
-def count_halvings(compute_reward: RewardOf, episodes: Sequence[Episode]) -> int:
+def count_tolerance_levels(compute_reward: RewardOf, episodes: Sequence[Episode]) -> int:
     """Return how often the difference between start and goal must be halved until most starts are successes.
 
     0 if most starts are successes, or if they never become one, as with dense rewards, and if the reward cannot answer for
@@ -43,7 +43,7 @@ def count_halvings(compute_reward: RewardOf, episodes: Sequence[Episode]) -> int
     info = {key: np.stack([each.info[key][0] for each in episodes]) for key in episodes[0].info}
     ask = GuardedReward(compute_reward)
     success = ask(goal, goal, info)
-    for k in range(MOST_NEAR_MISSES + 1):
+    for k in range(MOST_LEVELS + 1):
         rewards = ask((goal + (achieved - goal) * 0.5**k).astype(goal.dtype), goal, info)
         if success is None or rewards is None:
             return 0
@@ -94,7 +94,7 @@ def find_success_distance(
     success, failure = rewards(low), rewards(high)
     if np.ptp(success) != 0 or np.ptp(failure) != 0 or not success[0, 0] > failure[0, 0]:  # NaN differs from 0
         return None
-    for _ in range(HALVINGS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         found = rewards(middle)
         if not np.isin(found, (success[0, 0], failure[0, 0])).all():
@@ -143,7 +143,7 @@ class Endings:
 
 
 def has_dense_rewards(episodes: Sequence[Episode], spec: GoalSpec, compute_reward: RewardOf | None) -> bool:
-    """Return whether rewards differ on the way to a goal. Without compute_reward, all but two values count as such.
+    """Return whether rewards differ on the path to a goal. Without compute_reward, all but two values count as such.
 
     What info adds to a reward, such as a cost of the action, does not make it dense.
     """

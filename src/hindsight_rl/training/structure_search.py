@@ -23,10 +23,10 @@ from ..structure import (
     Contact,
     Endings,
     Structure,
+    compare_ranges,
     explain_findings,
     explain_missing,
     infer_structure,
-    measure_effort,
     plan_guesses,
     plan_probing,
     split_by_scale,
@@ -227,9 +227,9 @@ class StructureSearch:
         """Infer the structure from the episodes with a fraction of the action range if it suffices, else from the first."""
         first = self.state.first_scaled
         small, whole = split_by_scale(episodes[first:], self._spec.action)
-        effort = measure_effort(small, whole) if min(len(small), len(whole)) >= HELD_OUT else None
+        effort = compare_ranges(small, whole) if min(len(small), len(whole)) >= HELD_OUT else None
         suffices = effort is not None and effort.small_suffices
-        return replace(infer_structure(small if suffices else episodes[:first], self._spec), effort=effort)
+        return replace(infer_structure(small if suffices else episodes[:first], self._spec), action_range=effort)
 
     def _infer(self, episodes: Sequence[Episode], n_seeking: int | None = None, shown: Sequence[int] = ()) -> Structure:
         """Infer the structure from the random episodes, and from those after them as episodes that seek contact."""

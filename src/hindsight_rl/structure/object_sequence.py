@@ -15,20 +15,20 @@ from .steps import Steps
 MIN_MOVED = 2  # probing episodes in which each object must begin to move
 REST_MARGIN = 0.1  # of the standard deviation of the goals: positions that are nearer to each other count as one
 LEAST_DISCOUNT = 0.9
-REST_DIFFERENCE = 0.5  # the order of the goal is changed only if the fractions of goals at places of rest differ by so much
+REST_DIFFERENCE = 0.5  # of the fractions of goals where objects rest: from it on, they are placed in another order
 
 
 @dataclass(frozen=True)
-class Chain:
+class ObjectSequence:
     """The objects of a task, one after another.
 
-    numbers: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
+    dimensions: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
     others: the columns of the other dimensions of the goal, those of bodies; they are placed last.
     at_rest: fraction of each object's goals that lie where this object rests without being placed.
     success_distance: how far each object may be from its goal in a success; None: not known.
     """
 
-    numbers: tuple[Dimensions, ...]
+    dimensions: tuple[Dimensions, ...]
     contacts: tuple[Contact, ...]
     others: tuple[tuple[int, int], ...]
     at_rest: tuple[float, ...]
@@ -38,8 +38,10 @@ class Chain:
     def order(self) -> tuple[int, ...]:
         """Return the objects in the order in which they are placed: first those whose goals lie where they rest."""
         if max(self.at_rest) - min(self.at_rest) < REST_DIFFERENCE:
-            return tuple(range(len(self.numbers)))
-        return tuple(sorted(range(len(self.numbers)), key=lambda k: self.at_rest[k] < max(self.at_rest) - REST_DIFFERENCE))
+            return tuple(range(len(self.dimensions)))
+        return tuple(
+            sorted(range(len(self.dimensions)), key=lambda k: self.at_rest[k] < max(self.at_rest) - REST_DIFFERENCE)
+        )
 
     @property
     def joint(self) -> Contact:
@@ -48,15 +50,15 @@ class Chain:
         A body takes part as an object that the tool meets, dimension by dimension.
         """
         n_axes, columns = len(self.contacts[0].tool), dict[int, tuple[int, int]]()
-        for numbers, each in zip(self.numbers, self.contacts, strict=True):
-            columns |= dict(zip(numbers, zip(each.tool, each.thing, strict=True), strict=True))
+        for dimensions, each in zip(self.dimensions, self.contacts, strict=True):
+            columns |= dict(zip(dimensions, zip(each.tool, each.object_columns, strict=True), strict=True))
         for position, (dimension, column) in enumerate(self.others):
             columns[dimension] = (self.contacts[0].tool[position % n_axes], column)
-        tool, thing = zip(*(columns[k] for k in sorted(columns)), strict=True)
+        tool, object_columns = zip(*(columns[k] for k in sorted(columns)), strict=True)
         low, middle, high = np.max([each.distances for each in self.contacts], axis=0).tolist()
         return Contact(
             tool,
-            thing,
+            object_columns,
             min(each.n_onsets for each in self.contacts),
             (low, middle, high),
             min(each.in_reach for each in self.contacts),
@@ -77,7 +79,7 @@ class Chain:
     def subgoals(self, units: Units) -> tuple[str, ...]:
         """Return a subgoal for each object, as the option `subgoals` writes them."""
         return tuple(
-            replace(self.contacts[k].subgoal(units), dimensions=self.numbers[k], placed=self.placed(k)).text()
+            replace(self.contacts[k].subgoal(units), dimensions=self.dimensions[k], placed=self.placed(k)).text()
             for k in self.order
         )
 
@@ -85,7 +87,7 @@ class Chain:
         """Return the evidence in one sentence."""
         each = "; ".join(f"object {k + 1}: {contact.evidence()}" for k, contact in enumerate(self.contacts))
         at_rest = ", ".join(f"{fraction:.0%}" for fraction in self.at_rest)
-        why = "the order of the goal" if self.order == tuple(range(len(self.numbers))) else "not the order of the goal"
+        why = "the order of the goal" if self.order == tuple(range(len(self.dimensions))) else "not the order of the goal"
         order = f"order {', '.join(str(k + 1) for k in self.order)}, {why}: {at_rest} of their goals lie where they rest"
         if self.success_distance is None:
             placed = (
@@ -93,10 +95,14 @@ class Chain:
             )
         else:
             placed = f"an object counts as placed within {self.placed(0):.3g}, as all of them are in a success"
-        return f"{len(self.contacts)} objects, as their numbers of the goal move one at a time; {each}; {order}; {placed}"
+        return (
+            f"{len(self.contacts)} objects, as their dimensions of the goal change one at a time; {each}; {order}; {placed}"
+        )
 
 
-def find_chain(steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units) -> Chain | None:
+def find_sequence(
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
+) -> ObjectSequence | None:
     """Find what touches the objects; None if no contact with any of them is clear. steps: in the units of the goal.
 
     One tool moves all objects. An object that it did not touch yet is taken to be touched at the distance of another.
@@ -109,24 +115,26 @@ def find_chain(steps: Steps, parts: Parts, copies: GoalCopies, controlled: Contr
     touched = [len(find_onsets(one)) > 0 for one in each]
     if tool is None:
         return None
-    things = [tuple(copies.complete[k] for k in numbers) for numbers in objects]
-    nearest = measure_contact(each[touched.index(True)], tool, things[touched.index(True)])
+    of_objects = [tuple(copies.complete[k] for k in dimensions) for dimensions in objects]
+    nearest = measure_contact(each[touched.index(True)], tool, of_objects[touched.index(True)])
     contacts = [
-        measure_contact(one, tool, thing) if is_touched else replace(nearest, thing=thing, n_onsets=0)
-        for one, thing, is_touched in zip(each, things, touched, strict=True)
+        measure_contact(one, tool, columns) if is_touched else replace(nearest, object_columns=columns, n_onsets=0)
+        for one, columns, is_touched in zip(each, of_objects, touched, strict=True)
     ]
     placed_last = sorted(set(range(steps.goal_size)).difference(*objects))
     others = tuple((k, copies.complete[k]) for k in placed_last)
-    return Chain(tuple(objects), tuple(contacts), others, _goals_at_rest(steps, objects))
+    return ObjectSequence(tuple(objects), tuple(contacts), others, _goals_at_rest(steps, objects))
 
 
-def measure_chain(steps: Steps, chain: Chain, success_distance: float | None) -> Chain:
-    """Measure the contacts of a chain again. steps: all of them, in the units of the goal."""
+def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distance: float | None) -> ObjectSequence:
+    """Measure the contacts of a sequence again. steps: all of them, in the units of the goal."""
     contacts = tuple(
-        measure_contact(one, contact.tool, contact.thing)
-        for one, contact in zip(steps.of_objects(chain.numbers), chain.contacts, strict=True)
+        measure_contact(one, contact.tool, contact.object_columns)
+        for one, contact in zip(steps.of_objects(sequence.dimensions), sequence.contacts, strict=True)
     )
-    return Chain(chain.numbers, contacts, chain.others, _goals_at_rest(steps, chain.numbers), success_distance)
+    return ObjectSequence(
+        sequence.dimensions, contacts, sequence.others, _goals_at_rest(steps, sequence.dimensions), success_distance
+    )
 
 
 def count_moved(probing: Steps, objects: Sequence[Dimensions]) -> tuple[int, ...]:
@@ -135,12 +143,12 @@ def count_moved(probing: Steps, objects: Sequence[Dimensions]) -> tuple[int, ...
 
 
 def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, ...]:
-    """Return which fraction of each object's goals lies within the range of the places where it rests."""
+    """Return which fraction of each object's goals lies within the range of the positions where it rests."""
     fractions = []
     for one in steps.of_objects(objects):
-        places = one.achieved_goal[one.move < AT_REST * one.goal_std]
+        positions = one.achieved_goal[one.moved < AT_REST * one.goal_std]
         goals = one.desired_goal[one.starts_episode]
-        low, high = np.quantile(places, [0.02, 0.98], axis=0) if len(places) else (np.inf, -np.inf)
+        low, high = np.quantile(positions, [0.02, 0.98], axis=0) if len(positions) else (np.inf, -np.inf)
         margin = REST_MARGIN * one.goal_std
         fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
     return tuple(fractions)

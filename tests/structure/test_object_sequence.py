@@ -1,17 +1,17 @@
-"""Several objects: which numbers of the goal are whose, what touches them, in which order, and when one is placed."""
+"""Several objects: which dimensions of the goal are whose, what touches them, in which order, and when one is placed."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from pusher import RADIUS, options_of, play, repeated_random_actions
-from two_things import COLUMNS, SPEC, THRESHOLD, TwoThings, compute_reward
+from two_objects import COLUMNS, SPEC, THRESHOLD, TwoObjects, compute_reward
 
 from hindsight_rl.records import Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
-from hindsight_rl.structure.chain import Chain, count_moved
 from hindsight_rl.structure.contact import find_onsets
+from hindsight_rl.structure.object_sequence import ObjectSequence, count_moved
 from hindsight_rl.structure.parts import find_workspace
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.success import find_success_distance, ignores_exchange
@@ -32,16 +32,18 @@ def structure_of(world):
 
 @pytest.fixture(scope="module")
 def inferred():
-    return structure_of(TwoThings(0))
+    return structure_of(TwoObjects(0))
 
 
 def steps_of(*paths, goals=((0.0,) * 4, (1.0,) * 4)):
     """Steps of episodes whose achieved goals are given, (T + 1, g) each, with goals in turn."""
     episodes = []
     for k, path in enumerate(paths):
-        places = np.array(path, float)
-        goal = np.tile(goals[k % len(goals)], (len(places), 1))
-        episodes.append(Episode(places, places, goal, np.zeros((len(places) - 1, 1)), np.zeros(len(places) - 1)))
+        positions = np.array(path, float)
+        goal = np.tile(goals[k % len(goals)], (len(positions), 1))
+        episodes.append(
+            Episode(positions, positions, goal, np.zeros((len(positions) - 1, 1)), np.zeros(len(positions) - 1))
+        )
     return Steps.from_episodes(episodes)
 
 
@@ -55,8 +57,8 @@ def test_the_tool_and_both_objects_are_found(inferred):
     structure, probing = inferred
     assert structure.parts.objects == ((0, 1), (2, 3))
     assert structure.contact.tool == COLUMNS["tool"] * 2
-    assert structure.contact.thing == COLUMNS["things"]
-    for contact in structure.chain.contacts:
+    assert structure.contact.object_columns == COLUMNS["objects"]
+    for contact in structure.sequence.contacts:
         assert contact.distances[1] == pytest.approx(RADIUS, abs=0.03)
     assert min(count_moved(Steps.from_episodes(probing), structure.parts.objects)) >= 0.4 * len(probing)
 
@@ -97,14 +99,14 @@ def test_objects_are_exchanged_only_if_rewards_ignore_it():
 
 
 def test_the_discount_leaves_each_object_its_time():
-    contact = Contact(tool=(0,), thing=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
-    chain = Chain(((0,), (1,)), (contact, contact), (), (1.0, 1.0))
-    assert [chain.discount(steps) for steps in (100, 10)] == [0.98, 0.9]
+    contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
+    sequence = ObjectSequence(((0,), (1,)), (contact, contact), (), (1.0, 1.0))
+    assert [sequence.discount(steps) for steps in (100, 10)] == [0.98, 0.9]
 
 
 def test_places_are_hidden_and_the_gaps_are_not(inferred):
     hidden = set(options_of(inferred[0])["hidden_observation"])
-    assert hidden >= {*COLUMNS["tool"], *COLUMNS["things"]}
+    assert hidden >= {*COLUMNS["tool"], *COLUMNS["objects"]}
     assert not hidden & set(COLUMNS["gaps"])
 
 
@@ -112,9 +114,9 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     rng, plain = np.random.default_rng(4), inferred[0]
     scale = np.exp(rng.uniform(-2, 2, 12)) * rng.choice([-1, 1], 12)
     order = rng.permutation(12)
-    place = np.argsort(order)  # where each column stands now
-    structure = structure_of(TwoThings(0, order, scale))[0]
-    assert structure.contact.tool == tuple(place[list(plain.contact.tool)])
+    position = np.argsort(order)  # where each column stands now
+    structure = structure_of(TwoObjects(0, order, scale))[0]
+    assert structure.contact.tool == tuple(position[list(plain.contact.tool)])
     seen = rng.uniform(-1, 1, (5, 12))
     found, expected = (Subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
     for one, other in zip(found, expected, strict=True):
@@ -123,34 +125,34 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
 
 
 def test_an_object_whose_goals_lie_where_it_does_not_rest_comes_last():
-    structure = structure_of(TwoThings(0, far=3.0))[0]
-    assert structure.chain.order == (1, 0)
-    assert "order 2, 1, not the order of the goal" in structure.chain.evidence()
+    structure = structure_of(TwoObjects(0, far=3.0))[0]
+    assert structure.sequence.order == (1, 0)
+    assert "order 2, 1, not the order of the goal" in structure.sequence.evidence()
 
 
 def test_without_rewards_an_object_is_placed_within_the_distance_of_contact():
-    contact = Contact(tool=(0,), thing=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
-    chain = Chain(((0,), (1,)), (contact, contact), (), (1.0, 1.0))
-    assert chain.placed(0) == 0.2
-    assert "as rewards show no distance of success" in chain.evidence()
+    contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
+    sequence = ObjectSequence(((0,), (1,)), (contact, contact), (), (1.0, 1.0))
+    assert sequence.placed(0) == 0.2
+    assert "as rewards show no distance of success" in sequence.evidence()
 
 
 def test_an_object_that_is_not_touched_gives_no_subgoal():
-    class Fixed(TwoThings):
+    class Fixed(TwoObjects):
         def step(self, action):
-            other = self.thing[2:].copy()
+            other = self.puck[2:].copy()
             super().step(action)
-            self.thing[2:] = other
+            self.puck[2:] = other
 
     episodes = play(Fixed(0), 40, repeated_random_actions(1))
-    assert infer_structure(episodes, SPEC).chain.contacts[1].n_onsets == 0  # guessed: it may be touched as the other is
+    assert infer_structure(episodes, SPEC).sequence.contacts[1].n_onsets == 0  # guessed: it may be touched as the other is
     structure = structure_of(Fixed(0))[0]
-    assert structure.chain is None
+    assert structure.sequence is None
     assert "subgoals" not in options_of(structure)
 
 
 def test_an_object_that_probing_does_not_move_is_reported():
-    world = TwoThings(0)
+    world = TwoObjects(0)
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
     plan = plan_probing(found, found.contact)
@@ -161,7 +163,7 @@ def test_an_object_that_probing_does_not_move_is_reported():
         probing += play(world, 1, lambda observation, is_first: act(observation), steps=12)
     found = infer_structure(episodes, SPEC, probing)
     assert found.contact is None
-    assert found.chain is None
+    assert found.sequence is None
     assert "moved them in 3, 0 of 3 episodes, 2 needed" in explain_missing(found)[0]
 
 
