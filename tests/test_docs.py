@@ -7,6 +7,7 @@ command, or in the first line of a block.
 
 import json
 import re
+import runpy
 import shlex
 import textwrap
 import tomllib
@@ -25,7 +26,7 @@ from hindsight_rl.training.resolve import resolve_settings
 ROOT = Path(__file__).parents[1]
 NOT_RUN = "not run by the tests: "
 MADE = re.compile(r"<!-- made by .*?<!-- end -->", re.DOTALL)  # by docs/make_tables.py
-LANGUAGES = {"python", "sh", "json", "toml", "text"}  # text is output or a drawing
+LANGUAGES = {"python", "sh", "json", "toml", "yaml", "text"}  # text is output or a drawing
 SMALLER = [  # replacements that make the numbers of a snippet small enough for a test
     (r"(\.learn\(\s*)[\d_]+", r"\g<1>220"),
     (r'(HER\((?:Corner|"PointReach-v0"))', r"\g<1>, updates_per_step=0.1"),
@@ -176,11 +177,16 @@ def test_every_snippet_runs(page, with_simulator, tmp_path, monkeypatch):
         for word in [word for word in setup if word in block.text]:
             exec(textwrap.dedent(setup.pop(word)), namespace)
         if block.name:
+            Path(block.name).parent.mkdir(parents=True, exist_ok=True)
             Path(block.name).write_text(block.text, encoding="utf-8")
         elif block.language == "python" and (with_simulator or not block.needs_simulator):
             run_python(block, namespace)
         elif block.language == "sh":
             run_shell(block, with_simulator)
+    for place in Path().glob("test_*.py"):  # tests that the page shows
+        for name, test in runpy.run_path(str(place)).items():
+            if name.startswith("test_"):
+                test()
     assert not setup, "SETUP has code for a snippet that does not exist"
 
 

@@ -196,6 +196,10 @@ def _add_episodes(parser: Parser, episodes: int, seed: int | None = None) -> Non
 
     parser.number("--episodes", "number of episodes", episodes, lowest=1)
     parser.number("--seed", "seed of the episodes", UNSEEN_SEED if seed is None else seed)
+    _add_env_of_run(parser)
+
+
+def _add_env_of_run(parser: Parser) -> None:
     parser.add_argument("--env", metavar="ENV", help="id of the environment, as in mine:Reach-v0 (the run's own)")
     parser.add_argument("--trust-module", action="store_true", help="import the module that the run names: it is code")
 
@@ -249,6 +253,10 @@ def _add_export(parser: Parser) -> None:
     _add_run(parser)
     parser.add_argument("--onnx", type=Path, metavar="FILE", help="write it for ONNX Runtime")
     parser.add_argument("--torchscript", type=Path, metavar="FILE", help="write it for torch.jit.load")
+    parser.add_argument("--card", type=Path, metavar="FILE", help="write a model card: task, figures, command (.md)")
+    replay_help = "write the episodes of the replay buffer as a Minari data set, as in fetch/replay-v0"
+    parser.add_argument("--replay", metavar="NAME", help=replay_help)
+    _add_env_of_run(parser)
 
 
 def _add_check(parser: Parser) -> None:
@@ -302,7 +310,7 @@ COMMANDS = {
     "report": Command("RUN...", "draw a run, or compare several, as an HTML page, SVG and PNG", _add_report, _report),
     "compare": Command("RUN...", "compare runs over seeds: as text, HTML page, SVG and PNG", _add_compare, _compare),
     "benchmark": Command("SUITE", "train on every task of a suite with several seeds", _add_benchmark, "benchmark"),
-    "export": Command("RUN", "write a policy as ONNX or TorchScript", _add_export, "export"),
+    "export": Command("RUN", "write a policy as ONNX or TorchScript, a model card, or the replay", _add_export, "export"),
     "doctor": Command("", "check what is installed, and say how to install the rest", lambda parser: None, "doctor"),
     "new": Command("NAME", "write a small goal environment with its test, to start from", _add_new, "tasks"),
     "infer": Command("ENV", "find the structure of a task in its steps, and write it as a recipe", _add_infer, "tasks"),

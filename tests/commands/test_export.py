@@ -48,6 +48,12 @@ def trained(name, observation=NUMBERS, goal=GOAL, **options):
     return SavedModel.take(agent, settings, spec, {}), [rows_of(array, rng) for array in (observation, goal, goal)]
 
 
+def written(saved, folder):
+    """The path of the file of a policy."""
+    saved.write(folder / "policy.safetensors")
+    return folder / "policy.safetensors"
+
+
 def wanted(saved, observed):
     policy = Policy(saved.policy)
     policy.load(saved.weights)
@@ -74,7 +80,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "options"), CASES)
 def test_torchscript_equals_the_policy(tmp_path, name, options):
     saved, observed = trained(name, **options)
-    export_torchscript(saved, tmp_path / "policy.pt")
+    export_torchscript(written(saved, tmp_path), tmp_path / "policy.pt")
     policy = torch.jit.load(tmp_path / "policy.pt")
     for rows in (slice(None), slice(0, 1)):
         got = policy(*(torch.from_numpy(values[rows].astype(np.float32)) for values in observed)).numpy()
@@ -88,7 +94,7 @@ def test_onnx_equals_the_policy_and_has_the_names_of_the_observation(tmp_path, n
     pytest.importorskip("onnxscript")
     runtime = pytest.importorskip("onnxruntime")
     saved, observed = trained(name, **options)
-    export_onnx(saved, tmp_path / "policy.onnx")
+    export_onnx(written(saved, tmp_path), tmp_path / "policy.onnx")
     session = runtime.InferenceSession(tmp_path / "policy.onnx")
     names = ("observation", "achieved_goal", "desired_goal")
     assert {i.name for i in session.get_inputs()} == set(names)
@@ -101,5 +107,5 @@ def test_onnx_equals_the_policy_and_has_the_names_of_the_observation(tmp_path, n
 def test_without_onnx_the_error_has_the_install_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(MissingExtraError, match=r"pip install .*\[onnx\]"):
-        export_onnx(trained("td3")[0], tmp_path / "policy.onnx")
+        export_onnx(written(trained("td3")[0], tmp_path), tmp_path / "policy.onnx")
     assert not (tmp_path / "policy.onnx").exists()

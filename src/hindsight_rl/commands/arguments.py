@@ -74,6 +74,16 @@ def train_help(arguments: Namespace) -> str:
     return parser.format_help()
 
 
+def option_words(name: str, value: Any) -> list[str]:
+    """Return an option as on the command line."""
+    flag = name.replace("_", "-")
+    if value is True:
+        return [f"--{flag}"]
+    if value is False or value is None or value in ((), []):
+        return [f"--no-{flag}"]
+    return [f"--{flag}", *map(str, value if isinstance(value, list | tuple) else [value])]
+
+
 def _add_own(parser: ArgumentParser, agent: str = "", recipe: str = "") -> None:
     """Add what `train` takes besides the options of a run. agent, recipe: those that hold, for the help."""
     add = parser.add_argument

@@ -30,6 +30,7 @@ from ..training.interruptions import STOPPING, held_back
 from ..training.resolve import resolve_settings
 from ..training.run_folder import FREE_ON_RESUME, read_ending
 from ..training.saved_model import refuse_other_settings
+from .arguments import option_words
 from .tasks import find_modules_here
 from .terminal import progress, say
 from .train import folder_name
@@ -90,7 +91,7 @@ class PlannedRun:
         words += ["--folder", str(self.folder), "--resume", "--agent", self.task.settings.agent]
         words += [f"--name={entry.name}"] if entry.name else []
         words += ["--recipe", entry.recipe] if entry.recipe else []
-        return words + [word for name, value in self.task.options.items() for word in _words(name, value)]
+        return words + [word for name, value in self.task.options.items() for word in option_words(name, value)]
 
     def __str__(self) -> str:
         entry, settings = self.task.entry, self.task.settings
@@ -216,16 +217,6 @@ def _spec(recipe: Recipe, entry: Entry, options: Mapping[str, Any]) -> GoalSpec 
             return read_spec(env)
     except (MissingExtraError, GoalEnvError):
         return None
-
-
-def _words(name: str, value: Any) -> list[str]:
-    """Return an option as on the command line."""
-    flag = name.replace("_", "-")
-    if value is True:
-        return [f"--{flag}"]
-    if value is False or value is None or value in ((), []):
-        return [f"--no-{flag}"]
-    return [f"--{flag}", *map(str, value if isinstance(value, list | tuple) else [value])]
 
 
 def _run_all(runs: Sequence[PlannedRun], jobs: int, stop: Sequence[object]) -> Iterator[tuple[PlannedRun, int]]:

@@ -1,4 +1,4 @@
-"""Export a policy as one ONNX or TorchScript file that runs without hindsight-rl, input normalization included."""
+"""`hindsight-rl export`: a policy as one ONNX or TorchScript file that runs without hindsight-rl, its card, its replay."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ from torch import Tensor
 
 from ..agents.networks import Network, actor_architecture
 from ..agents.policy import PolicySpec, PolicyWeights
-from ..errors import OptionError, needs_extra
+from ..envs.goal_env import make_goal_env, read_spec
+from ..envs.minari_data import check_new, write_episodes
+from ..errors import FileError, OptionError, needs_extra
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..storage import save_bytes
 from ..task_structure.subgoals import TASK
 from ..task_structure.waypoints import Waypoints
+from ..training.assemble import environment_id
+from ..training.checkpoint import read_replay
 from ..training.saved_model import SavedModel
+from .model_card import write_card
+from .policies import environment_of
 from .terminal import console_of, say
 
 
@@ -90,21 +96,21 @@ class ExportedPolicy(torch.nn.Module):
         return inputs
 
 
-def export_torchscript(saved: SavedModel, path: Path) -> None:
-    """Write the policy for `torch.jit.load`, in Python or C++."""
+def export_torchscript(run: Path, path: Path) -> None:
+    """Write the policy of a run for `torch.jit.load`, in Python or C++."""
     content = io.BytesIO()
     with _silence():  # torch recommends torch.export, but C++ cannot load its files
         trace: Any = torch.jit.trace  # without types
-        torch.jit.save(trace(*_module_and_example(saved)), content)
+        torch.jit.save(trace(*_module_and_example(SavedModel.read(run))), content)
     save_bytes(path, content.getvalue())
 
 
-def export_onnx(saved: SavedModel, path: Path) -> None:
-    """Write the policy for ONNX Runtime. Inputs are named as the observation's keys, the output is `action`.
+def export_onnx(run: Path, path: Path) -> None:
+    """Write the policy of a run for ONNX Runtime. Inputs are named as the observation's keys, the output is `action`.
 
     Raises MissingExtraError without onnx.
     """
-    module, example = _module_and_example(saved)
+    module, example = _module_and_example(SavedModel.read(run))
     n_rows = torch.export.Dim("rows")
     with needs_extra("onnx", "ONNX export needs onnx and onnxscript"):
         import onnxscript  # noqa: F401 - torch needs it, but fails late and with a long message
@@ -121,19 +127,37 @@ def export_onnx(saved: SavedModel, path: Path) -> None:
     save_bytes(path, program.model_proto.SerializeToString())
 
 
-EXPORTS = {"onnx": export_onnx, "torchscript": export_torchscript}
+FILES = {"onnx": export_onnx, "torchscript": export_torchscript, "card": write_card}
 
 
 def export(arguments: Namespace) -> None:
-    """Write a policy as each of the named files. Raises OptionError if none is named."""
-    files = {name: path for name in EXPORTS if (path := getattr(arguments, name)) is not None}
-    if not files:
-        raise OptionError("No file is named. Give --onnx FILE, --torchscript FILE or both.")
-    saved = SavedModel.read(arguments.run)
+    """Write each of the named files, and the replay as a data set. Raises OptionError if none is named."""
+    files = {name: path for name in FILES if (path := getattr(arguments, name)) is not None}
+    if not files and arguments.replay is None:
+        raise OptionError("No file is named. Give --onnx FILE, --torchscript FILE, --card FILE or --replay NAME.")
     for name, path in files.items():
         with console_of(sys.stderr).status(f"writing {path}"):
-            EXPORTS[name](saved, path)
-        say(f"policy: {path}")
+            FILES[name](arguments.run, path)
+        say(f"{'model card' if name == 'card' else 'policy'}: {path}")
+    if arguments.replay is not None:
+        export_replay(arguments.run, arguments.replay, arguments.env, arguments.trust_module)
+
+
+def export_replay(run: Path, name: str, env: str | None, trusts_module: bool) -> None:
+    """Write the episodes of the replay buffer of a run as the data set `name`, and print what it is.
+
+    env, trusts_module: see `environment_of`. Raises FileError without a checkpoint, and what `write_episodes` raises.
+    """
+    env, saved = environment_of(run, env, trusts_module), SavedModel.read(run)
+    rollout = saved.settings.rollout
+    arguments = rollout.env_arguments, rollout.observation_keys
+    with contextlib.closing(make_goal_env(env or environment_id(saved.spec), None, *arguments)) as environment:
+        check_new(name, environment)
+        if difference := saved.spec.difference(read_spec(environment)):
+            raise FileError(f"The replay does not fit the environment: {difference}.")
+        episodes = read_replay(run)
+        write_episodes(name, environment, episodes, f"hindsight-rl {saved.settings.agent}, during training")
+    say(f"data set: {name}, {len(episodes)} episodes of training, {sum(map(len, episodes))} steps")
 
 
 def _module_and_example(saved: SavedModel) -> tuple[ExportedPolicy, tuple[Tensor, ...]]:

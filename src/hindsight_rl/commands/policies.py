@@ -167,7 +167,7 @@ def policy_player(run: Path, env: str | None, trusts_module: bool) -> Player:
     environment = make_goal_env(env or environment_id(saved.spec), None, *arguments)
     if difference := saved.spec.difference(read_spec(environment)):
         raise FileError(f"The policy does not fit the environment: {difference}.")
-    author = f"hindsight-rl-rl {saved.settings.agent}"
+    author = f"hindsight-rl {saved.settings.agent}"
     return Player(environment, PolicyActor(policy), author, rollout.max_episode_steps, saved.settings.replay.info_keys)
 
 

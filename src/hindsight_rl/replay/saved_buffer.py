@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import FileError, OptionError
 from ..options import Relabel, ReplayOptions
-from ..records import Array, GoalSpec, read_record, to_plain
+from ..records import Array, Episode, GoalSpec, read_record, to_plain
 from ..records.reward_scale import RewardScale
 from .open_episodes import OpenEpisodes
 from .rows import check_stored, fraction_of_one, row_dtype
@@ -106,6 +107,33 @@ def saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strate
         raise FileError(f"A row of its task takes {row.itemsize:,} bytes, but its rows are smaller.")
     spaces = {"observation_space": spec, "action_space": None}
     return {name: data[name] for name in SAVED_ARGUMENTS} | spaces | {"options": options}
+
+
+def saved_episodes(arrays: Mapping[str, Array], data: Mapping[str, Any]) -> list[Episode]:
+    """Return the episodes of a saved buffer, the oldest first, in the dtypes of its spaces.
+
+    Their success and number are not stored. Raises FileError for a malformed state.
+    """
+    try:
+        arguments = saved_arguments(arrays, data, "future")
+        spec, options = arguments["observation_space"], arguments["options"]
+        sizes = arguments["capacity"], arguments["episode_length"]
+        timeline = Timeline(spec, *sizes, options.info_keys, data["dtype"], count_stored_goals(options))
+        timeline.check(arrays)
+        timeline.load(arrays)
+    except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError) as problem:
+        raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
+    return [_in_dtypes_of(spec, episode) for episode in timeline.episodes()]
+
+
+def _in_dtypes_of(spec: GoalSpec, episode: Episode) -> Episode:
+    return replace(
+        episode,
+        observation=episode.observation.astype(spec.observation.dtype),
+        achieved_goal=episode.achieved_goal.astype(spec.goal.dtype),
+        desired_goal=episode.desired_goal.astype(spec.goal.dtype),
+        action=episode.action.astype(spec.action.dtype),
+    )
 
 
 def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timeline: Timeline) -> None:

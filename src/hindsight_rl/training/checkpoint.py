@@ -15,8 +15,9 @@ from pydantic import FiniteFloat
 from .. import storage
 from ..agents.policy import PolicyWeights
 from ..errors import FileError
-from ..records import Array, Record, read_record
+from ..records import Array, Episode, Record, read_record
 from ..records.exploration import Exploration
+from ..replay.saved_buffer import saved_episodes
 from ..rollout.collect import Job
 from ..seeds import TRAINING
 from .events import Snapshot
@@ -104,6 +105,15 @@ def restore_trainer(trainer: Trainer, arrays: Mapping[str, Array], data: Mapping
     trainer.evaluator.history, trainer.evaluator.pending = history, pending
     trainer.take_changes()  # the run has reported them before the checkpoint
     trainer.rollouts.resubmit(jobs)
+
+
+def read_replay(folder: Path) -> list[Episode]:
+    """Return the episodes in the replay buffer of the last checkpoint of a run, the oldest first. Raises FileError."""
+    arrays, data = storage.load_arrays(folder / CHECKPOINT, CHECKPOINT_KIND)
+    try:
+        return saved_episodes(_part(arrays, "buffer/"), data["trainer"]["buffer"])
+    except (KeyError, TypeError) as problem:
+        raise FileError(f"The checkpoint is malformed ({problem!r}): it is damaged, or not ours.") from None
 
 
 def _most_due(trainer: Trainer, counts: Counts) -> float:
