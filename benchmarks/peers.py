@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20_000, help="stop after this many environment steps")
     parser.add_argument("--every", type=int, default=1_000, help="steps between evaluations")
     parser.add_argument("--episodes", type=int, default=100, help="per evaluation")
+    parser.add_argument("--updates", type=int, help="updates per environment step (those of the settings: 1)")
     parser.add_argument("--minutes", type=float, default=60.0, help="stop after this time of learning")
     parser.add_argument("--output", type=Path, help="append each line to this file too")
     given = parser.parse_args()
@@ -69,14 +70,15 @@ def main() -> None:
         with make_goal_env(given.environment) as env:
             given.agent = "dqn" if isinstance(env.action_space, gymnasium.spaces.Discrete) else "sac"
     torch.set_num_threads(1)
-    model = make(given.environment, given.agent, given.seed)
+    model = make(given.environment, given.agent, given.seed, given.updates)
     model.learn(given.steps, callback=Scoreboard(given))
 
 
-def make(environment: str, agent: str, seed: int) -> SAC | DQN | TQC:
+def make(environment: str, agent: str, seed: int, updates: int | None = None) -> SAC | DQN | TQC:
     """Return the model with the settings of its library, or of rl-zoo."""
     family = environment.partition("-")[0]
     settings = dict(ZOO[family]) if agent == "tqc" else {"train_freq": 1} if agent == "dqn" else {}
+    settings |= {} if updates is None else {"train_freq": 1, "gradient_steps": updates}
     env = DummyVecEnv([lambda: Monitor(limited(environment))])
     if (time_limit(env.envs[0]) or 0) >= DEFAULT_START:
         settings.setdefault("learning_starts", 1_000)

@@ -20,6 +20,22 @@ FAMILIES = {  # tasks in the order of their rows
     "parking": ("parking-*",),
     "bits": ("BitFlipping-*",),
 }
+HEADLINE = (  # tasks of the README
+    "FetchReach-v4",
+    "FetchPush-v4",
+    "FetchPickAndPlace-v4",
+    "PandaPush-v3",
+    "PandaPickAndPlace-v3",
+    "PointMaze_UMaze-v3",
+    "PointMaze_Large-v3",
+    "FetchSlide-v4",
+    "PandaSlide-v3",
+    "PandaStack-v3",
+    "AntMaze_UMaze-v5",
+    "HandReach-v3",
+    "parking-v0",
+)
+HEADLINE_HEAD = "|task|solved|steps: median (quartiles)|all seeds|time|SB3 + HER|\n|---|---|---|---|---|---|\n"
 VARIANTS = ("inferred", "none", "declared", "subgoals", "symmetric", "relative", "plain")  # in the order of the rows
 HEADER = (
     "| task | learner | seeds | solved at steps | of these, by the check | last success in % | seconds |\n"
@@ -31,6 +47,69 @@ def results_table(family: str) -> str:
     """Return the table of a family of tasks."""
     runs, peers = read(RESULTS / "runs.csv"), read(RESULTS / "peers.csv")
     return HEADER + "\n".join(row for pattern in FAMILIES[family] for row in rows_of(pattern, runs, peers)) + "\n"
+
+
+def headline_table() -> str:
+    """Return the table of the README: runs with nothing declared, and SB3 where it was run. Unsolved tasks come last."""
+    runs, peers = (read(RESULTS / name) for name in ("runs.csv", "peers.csv"))
+    tasks = {
+        task: [line for line in runs if line["environment"] == task and line["variant"] in ("inferred", "none")]
+        for task in HEADLINE
+    }
+    rows = [
+        (task, lines, [line for line in peers if line["environment"] == task]) for task, lines in tasks.items() if lines
+    ]
+    rows.sort(key=lambda row: not all(line["steps_to_solve"] for line in row[1]))
+    return HEADLINE_HEAD + "\n".join(headline_row(*row) for row in rows) + "\n"
+
+
+def headline_row(task: str, runs: Sequence[Line], peers: Sequence[Line]) -> str:
+    """Return steps and time of a task: the median over all seeds, with the quartiles in brackets."""
+    solved = [run for run in runs if run["steps_to_solve"]]
+    is_solved = len(solved) == len(runs)
+    if is_solved:
+        numbers = [total(run, "steps_to_solve") for run in runs]
+        steps, extremes = quartiles(numbers), between(min(numbers), max(numbers))
+        time = duration(statistics.median(float(run["seconds_to_solve"]) for run in runs))
+    else:
+        numbers = [100 * float(run["final_success"]) for run in runs]
+        extremes = between(min(numbers), max(numbers), " %")
+        steps = f"not solved: {quartiles(numbers)} % at {statistics.median(float(run['env_steps']) for run in runs):,.0f}"
+        time = duration(statistics.median(float(run["seconds"]) for run in runs))
+    others = "; ".join(peer_text(agent, peers) for agent in dict.fromkeys(line["agent"] for line in peers))
+    cells = (task, f"{len(solved)}/{len(runs)}", steps, extremes, time, others)
+    return f"|{'|'.join(cells)}|"
+
+
+def peer_text(agent: str, peers: Sequence[Line]) -> str:
+    """Return what a learner of SB3 reached on a task: every seed."""
+    curves = [line for line in peers if line["agent"] == agent]
+    results = [result_of_peer(curves, seed) for seed in seeds_of(curves)]
+    solved = [float(result["steps_to_solve"]) for result in results if "steps_to_solve" in result]
+    seeds = f"{len(results)} seed{'s' if len(results) > 1 else ''}"
+    if len(solved) == len(results):
+        return f"{agent.upper()}: {quartiles(solved)} ({seeds})"
+    success = quartiles([100 * float(result["final_success"]) for result in results])
+    return f"{agent.upper()}: {success} % at {max(int(result['env_steps']) for result in results):,} ({seeds})"
+
+
+def quartiles(values: Sequence[float]) -> str:
+    """Return the median, with the quartiles in brackets if there are at least two values that differ."""
+    median = statistics.median(values)
+    if len(values) < 2 or min(values) == max(values):
+        return f"{median:,.0f}"
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{median:,.0f} ({between(low, high)})"
+
+
+def between(low: float, high: float, unit: str = "") -> str:
+    """Return a range, or one number if both are the same."""
+    return f"{low:,.0f}{unit}" if low == high else f"{low:,.0f}-{high:,.0f}{unit}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds, or minutes from two on."""
+    return f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
 
 
 def rows_of(pattern: str, runs: Sequence[Line], peers: Sequence[Line]) -> Iterable[str]:

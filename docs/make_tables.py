@@ -18,7 +18,7 @@ sys.path[:0] = [str(DOCS / "_tables"), str(DOCS.parent / "benchmarks")]
 
 from drawings import drawings  # noqa: E402  (after the path is set)
 from reference import reference_text  # noqa: E402
-from result_tables import results_table  # noqa: E402
+from result_tables import headline_table, results_table  # noqa: E402
 from tables import commands_text, options_text, recipes_text  # noqa: E402
 
 KINDS: dict[str, Callable[..., str]] = {
@@ -26,6 +26,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "options": options_text,
     "recipes": recipes_text,
     "reference": reference_text,
+    "headline": headline_table,
     "results": results_table,
 }
 PART = re.compile(r"(<!-- made by docs/make_tables\.py: ([^\n]*) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -199,6 +199,32 @@ def test_commands_that_are_not_run_have_valid_arguments():
         command_parser(name).parse_args(words)
 
 
+def test_commands_within_sentences_have_valid_arguments():
+    texts = [MADE.sub("", (ROOT / place).read_text(encoding="utf-8")) for place in PAGES]
+    codes = [code for text in texts for code in re.findall(r"`hindsight-rl ([a-z]+ [^`\n]+)`", text) if "..." not in code]
+    assert len(codes) > 40
+    for name, *words in map(shlex.split, codes):
+        assert set(flags(words)) - {"--help"} <= set(command_parser(name)._option_string_actions), words
+
+
+def flags(words):
+    return [word.partition("=")[0] for word in words if word.startswith("--")]
+
+
+def test_the_code_of_the_notebook_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook = json.loads((ROOT / "docs/how-to/ten-minutes.ipynb").read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    namespace = {"__name__": "notebook"}
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    for number, cell in enumerate(cells, 1):
+        exec(compile(smaller("".join(cell["source"])), f"cell {number}", "exec"), namespace)
+    assert (tmp_path / "runs/puck/report.html").exists()
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1)), "run all cells, in their order"
+
+
 def test_every_block_names_its_language():
     odd = [f"{b.place}:{b.line}: {b.language or 'none'}" for blocks in PAGES.values() for b in blocks]
     assert [place for place in odd if place.split(": ")[1] not in LANGUAGES] == []

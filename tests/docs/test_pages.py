@@ -99,7 +99,7 @@ def test_names_of_other_libraries_and_of_older_versions_lead_to_options_that_exi
 def test_the_readme_is_short():
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 150
-    assert len(text.split()) <= 1_000
+    assert len(text.split()) <= 900
 
 
 def test_install_lines_are_the_same_on_all_pages():
