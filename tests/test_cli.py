@@ -107,6 +107,7 @@ def test_workers_give_the_same_bytes(tmp_path, workers, policy_lag):
     assert_same_run(alone, helped)
 
 
+@pytest.mark.faults
 def test_a_killed_run_continues_to_the_same_bytes(run_folder, tmp_path, hindsight):
     folder = tmp_path / "killed"
     arguments = ["train", "PointReach-v0", "--folder", folder, *SHORT, *SMALL, "--workers", "1"]
@@ -320,6 +321,7 @@ def test_an_environment_of_a_module_beside_you(tmp_path, hindsight):
     assert played.status == 0, played.error
 
 
+@pytest.mark.slow
 def test_training_continues_without_a_reader(tmp_path):
     arguments = ["train", "PointReach-v0", "--folder", tmp_path / "run", *SHORT, *SMALL, "--steps", "300"]
     with subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -48,6 +48,13 @@ NEEDS = {  # a word on a page, and the package that its snippets need
     "--onnx": "onnxscript",
     ".mp4": "imageio_ffmpeg",
 }
+SLOW = {  # pages whose snippets take seconds
+    "docs/migrating.md",
+    "docs/tutorial.md",
+    "docs/how-to/demonstrations.md",
+    "docs/how-to/describe-your-task.md",
+    "docs/how-to/read-what-was-found.md",
+}
 SETUP = {  # code before the first block that contains a word: what the reader has already
     "docs/migrating.md": {
         "import HerReplayBuffer": """
@@ -109,7 +116,7 @@ def pages_with_snippets():
     """Yield every page with snippets: without those that need a simulator and, if it has such, with them."""
     for place, blocks in PAGES.items():
         if any(block.language in ("python", "sh") for block in blocks):
-            yield pytest.param(place, False, id=place)
+            yield pytest.param(place, False, id=place, marks=[pytest.mark.slow] * (place in SLOW))
         if any(block.needs_simulator for block in blocks):
             yield pytest.param(place, True, id=f"{place} with a simulator", marks=pytest.mark.simulator)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.faults
 SCRIPT = Path(__file__).with_name("forged_files.py")
 
 

@@ -98,6 +98,7 @@ def test_tensorboard_holds_the_metrics(tmp_path):
     assert [(event.step, event.value) for event in events] == expected
 
 
+@pytest.mark.slow
 def test_weights_and_biases_offline_keeps_a_run(tmp_path):
     pytest.importorskip("wandb")
     record = {"env_steps": 100, "test/success_rate": 0.5, "eval/mean_success_rate": 0.5}

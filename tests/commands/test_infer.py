@@ -41,6 +41,7 @@ def test_another_suffix_is_refused(tmp_path):
         save_choices("PointReach-v0", [], tmp_path / "point.txt")
 
 
+@pytest.mark.slow
 def test_the_same_episodes_give_the_same_verdicts_in_infer_and_train():
     options = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05}
     with HER(Push, recipe="default", structure="inferred", seed=3, **options) as model:

@@ -95,7 +95,7 @@ return [...document.querySelectorAll('.plot:not(.map)')].map(plot => {
 """
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
 def test_curves_fill_their_cards_and_labels_do_not_overlap(browser, tmp_path, width):
     columns = {"train/actor_loss": [1.0, 2.0, 3.0, 3.9], "train/q_mean": [-1e-3, -1.0, -2.0, -123.0]}
     run = write_run(tmp_path / "a", env_steps=[100, 250_000, 480_000, 1_234_567], **columns)
@@ -108,6 +108,7 @@ def test_curves_fill_their_cards_and_labels_do_not_overlap(browser, tmp_path, wi
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_comparison_are_not_cut(browser, tmp_path):
     runs = []
     for name in ("subgoals-and-symmetries", "plain"):
@@ -121,6 +122,7 @@ def test_the_tables_of_a_comparison_are_not_cut(browser, tmp_path):
     assert browser.find_element("css selector", "figcaption li").text == "subgoals-and-symmetries, td3, declared"
 
 
+@pytest.mark.slow
 def test_options_are_folded(browser, tmp_path):
     visit(browser, write_report([write_run(tmp_path / "a")]))
     shown = "return [...document.querySelectorAll('.options tbody tr')].filter(r => r.checkVisibility()).length"
@@ -129,6 +131,7 @@ def test_options_are_folded(browser, tmp_path):
     assert browser.execute_script(shown) == 2 + 6
 
 
+@pytest.mark.slow
 def test_a_standalone_page_of_several_runs_is_drawn(browser, tmp_path):
     runs = [write_run(tmp_path / agent, agent=agent) for agent in ("td3", "sac")]
     visit(browser, write_report(runs, tmp_path / "alone" / "page.html", standalone=True))

@@ -149,6 +149,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(start, marker
     assert all(same(a, b) for a, b in zip(episodes, expected, strict=True))
 
 
+@pytest.mark.faults
 def test_an_idle_worker_that_dies_is_replaced(start):
     with start(setups.short, 1) as source:
         source.result(source.submit(jobs(1)[0]))
@@ -159,6 +160,7 @@ def test_an_idle_worker_that_dies_is_replaced(start):
         assert source.process_ids != [first]
 
 
+@pytest.mark.faults
 def test_a_job_that_kills_every_worker_fails_and_names_the_signal(start, marker):
     with (
         start(setups.dies_always, 1) as source,
@@ -240,6 +242,7 @@ def results_of(source, jobs):
     return [episode for ticket in tickets for episode in source.result(ticket)]
 
 
+@pytest.mark.faults
 def test_if_no_worker_starts_this_process_does_the_work_and_says_so_once(start):
     expected = [episode for job in jobs(4) for episode in Collector(setups.setup(setups.short)).collect(job)]
 
@@ -351,6 +354,7 @@ def test_an_error_of_the_constructor_has_the_workers_traceback(start):
             source.result(ticket)
 
 
+@pytest.mark.faults
 def test_the_job_timeout_does_not_count_the_start(start):
     with start(setups.slow_to_make, 1, 1.0) as source:
         assert len(source.result(source.submit(jobs(1)[0]))) == 2
@@ -475,6 +479,7 @@ def test_a_job_with_only_damaged_results_fails_and_can_be_run_again():
         assert len(source.result(ticket)) == 2
 
 
+@pytest.mark.faults
 def test_a_source_that_nobody_closes_ends_its_workers():
     source = WorkerSource(ProcessEngine(setups.setup(setups.short)), 1)
     source.result(source.submit(JOB))
@@ -498,6 +503,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.faults
 def test_a_script_ends_though_an_environment_hangs_in_a_worker(marker, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     ended = subprocess.run(

@@ -98,6 +98,7 @@ def shifted(episode, by):
     return replace(episode, observation=observation, **goals)
 
 
+@pytest.mark.slow
 def test_the_centre_of_a_mirror_is_exact_for_the_size_of_the_task_wherever_it_lies(inferred):
     _, episodes, probing = inferred
     by = np.array([1001.34, 0.749])
@@ -110,6 +111,7 @@ def test_the_centre_of_a_mirror_is_exact_for_the_size_of_the_task_wherever_it_li
         assert float(mirrored[3:].removesuffix(f"-g{axis}")) / 2 == pytest.approx(centre, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_columns_of_which_the_axis_is_unclear_get_the_sign_that_fits(inferred):
     _, episodes, probing = inferred
     (noise,) = COLUMNS["noise"]
@@ -120,6 +122,7 @@ def test_columns_of_which_the_axis_is_unclear_get_the_sign_that_fits(inferred):
     assert not any(f"o{column}=" in symmetry.text for symmetry in few.symmetries for column in COLUMNS["velocity"])
 
 
+@pytest.mark.slow
 def test_a_mirror_that_fails_only_beyond_the_goals_holds():
     structure = structure_of(world=Walled(0))[0]
     assert [symmetry.holds for symmetry in structure.symmetries] == [True, True, True]
@@ -195,6 +198,7 @@ def test_every_finding_names_its_evidence(inferred):
         assert any(character.isdigit() for character in choice.reason), choice
 
 
+@pytest.mark.slow
 def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred):
     rng, plain = np.random.default_rng(4), inferred[0]
     scale = np.exp(rng.uniform(-2, 2, 10)) * rng.choice([-1, 1], 10)

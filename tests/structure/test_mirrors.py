@@ -74,6 +74,7 @@ def test_too_few_visits_are_no_evidence(n_episodes):
     assert find(n_episodes) is None
 
 
+@pytest.mark.slow
 def test_what_held_before_stays_unless_it_is_clearly_refuted(monkeypatch):
     """The margin is made too strict for the mirror that holds with wind."""
     loss = find_mirrors(wind=0.004)[0].loss

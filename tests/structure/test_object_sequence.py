@@ -110,6 +110,7 @@ def test_places_are_hidden_and_the_gaps_are_not(inferred):
     assert not hidden & set(COLUMNS["gaps"])
 
 
+@pytest.mark.slow
 def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred):
     rng, plain = np.random.default_rng(4), inferred[0]
     scale = np.exp(rng.uniform(-2, 2, 12)) * rng.choice([-1, 1], 12)
@@ -124,6 +125,7 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
         assert one.dimensions == other.dimensions
 
 
+@pytest.mark.slow
 def test_an_object_whose_goals_lie_where_it_does_not_rest_comes_last():
     structure = structure_of(TwoObjects(0, far=3.0))[0]
     assert structure.sequence.order == (1, 0)

@@ -62,6 +62,7 @@ def test_a_run_looks_for_contact_and_then_learns_with_what_it_found(inferred):
     assert inferred.trainer.counts.updates > 100
 
 
+@pytest.mark.slow
 def test_two_objects_have_a_chain():
     with HER(PushBoth, check=False, **FAST) as model:
         model.learn(5_100)
@@ -188,6 +189,7 @@ def test_later_looks_change_nothing_without_a_contact(inferred, monkeypatch):
     assert rebuilt == []
 
 
+@pytest.mark.slow
 def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypatch):
     search, taken = inferred.trainer.search, []
     monkeypatch.setattr(search, "state", replace(search.state, found=search.state.found.with_option("subgoals", [])))
@@ -198,6 +200,7 @@ def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypat
     assert taken[0].contact.leads_to_goals
 
 
+@pytest.mark.slow
 def test_a_mirror_that_a_later_look_finds_is_used(inferred, monkeypatch):
     search, taken, infer = inferred.trainer.search, [], inferred.trainer.search._infer
     n_seeking = search.state.random_episodes + search.state.probing_episodes
@@ -342,7 +345,7 @@ def test_an_easy_task_does_not_wait():
         assert model.trainer.counts.updates > 0
 
 
-@pytest.mark.parametrize("steps", [200, 1_000, 2_200])
+@pytest.mark.parametrize("steps", [pytest.param(200, marks=pytest.mark.slow), 1_000, 2_200])
 def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
     with train(steps) as model, HER(Push, check=False, **FAST) as other:
         arrays, data = trainer_state(model.trainer)
@@ -381,6 +384,7 @@ def push_data(monkeypatch, tmp_path):
     return "demo/push-v0"
 
 
+@pytest.mark.slow
 def test_a_run_with_demonstrations_keeps_them_with_the_structure_that_it_found(push_data):
     options = {"demonstrations": push_data, "offline_steps": 20}
     with train(2_400, **options) as model, HER(Push, check=False, **FAST, **options) as other:
