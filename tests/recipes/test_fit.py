@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from hindsight_rl.recipes.fit import FITTED, FITTED_DISCRETE, fit
+from hindsight_rl.recipes import FITTED, FITTED_DISCRETE, fit
 from hindsight_rl.records import GoalSpec
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 from run_files import write_run
 
-from hindsight_rl.report.goal_maps import JITTER_STEPS, constant_dimensions, goal_maps, jittered, varying_columns
+from hindsight_rl.report.page import JITTER_STEPS, constant_dimensions, goal_maps, jittered, varying_columns
 from hindsight_rl.report.run import read_run
 
 

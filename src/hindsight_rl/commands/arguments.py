@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from ..errors import OptionError
 from ..options import AGENT_OPTIONS, OptionField, run_options
-from ..recipes import choose_recipe
-from ..recipes.fit import FITTED
+from ..recipes import FITTED, choose_recipe
 from ..training.resolve import resolve_settings
 
 DEFAULT_ENVIRONMENT = "FetchReach-v4"

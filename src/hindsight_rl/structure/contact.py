@@ -1,9 +1,12 @@
-"""What must come near what before the achieved goal begins to move: the subgoal "reach" of tasks with an object."""
+"""What must come near what before the achieved goal begins to move: the subgoal "reach" of tasks with an object.
+
+Of several objects that one tool moves: also which object is placed before which.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +14,7 @@ import numpy as np
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
 from .columns import ControlledColumns, Difference, GoalCopies, Units, find_differences
-from .parts import AT_REST, MOVING
+from .parts import AT_REST, MOVING, Dimensions, Parts
 from .steps import Steps, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
@@ -27,6 +30,10 @@ LEAST_IN_REACH = 0.6  # a few random episodes do not visit all positions that th
 MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
 FINEST = 0.05  # of the standard deviation of the goals: contact at no distance at all, as on a grid, needs a tolerance too
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
+MIN_MOVED = 2  # probing episodes in which each object must begin to move
+REST_MARGIN = 0.1  # of the standard deviation of the goals: positions that are nearer to each other count as one
+LEAST_DISCOUNT = 0.9
+REST_DIFFERENCE = 0.5  # of the fractions of goals where objects rest: from it on, they are placed in another order
 
 
 @dataclass(frozen=True)
@@ -208,3 +215,139 @@ def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> t
         return None
     is_seldom_near = ranked[0][1] <= min(nearer_at_rest for _, nearer_at_rest, _ in ranked)
     return tuple(positions[i] for i in ranked[0][2]) if is_seldom_near else None
+
+
+@dataclass(frozen=True)
+class ObjectSequence:
+    """The objects of a task, one after another.
+
+    dimensions: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
+    others: the columns of the other dimensions of the goal, those of bodies; they are placed last.
+    at_rest: fraction of each object's goals that lie where this object rests without being placed.
+    success_distance: how far each object may be from its goal in a success; None: not known.
+    """
+
+    dimensions: tuple[Dimensions, ...]
+    contacts: tuple[Contact, ...]
+    others: tuple[tuple[int, int], ...]
+    at_rest: tuple[float, ...]
+    success_distance: float | None = None
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the objects in the order in which they are placed: first those whose goals lie where they rest."""
+        if max(self.at_rest) - min(self.at_rest) < REST_DIFFERENCE:
+            return tuple(range(len(self.dimensions)))
+        return tuple(
+            sorted(range(len(self.dimensions)), key=lambda k: self.at_rest[k] < max(self.at_rest) - REST_DIFFERENCE)
+        )
+
+    @property
+    def joint(self) -> Contact:
+        """Return the contacts as one, in the order of the goal: its `tool` has the tool's columns again for each object.
+
+        A body takes part as an object that the tool meets, dimension by dimension.
+        """
+        n_axes, columns = len(self.contacts[0].tool), dict[int, tuple[int, int]]()
+        for dimensions, each in zip(self.dimensions, self.contacts, strict=True):
+            columns |= dict(zip(dimensions, zip(each.tool, each.object_columns, strict=True), strict=True))
+        for position, (dimension, column) in enumerate(self.others):
+            columns[dimension] = (self.contacts[0].tool[position % n_axes], column)
+        tool, object_columns = zip(*(columns[k] for k in sorted(columns)), strict=True)
+        low, middle, high = np.max([each.distances for each in self.contacts], axis=0).tolist()
+        return Contact(
+            tool,
+            object_columns,
+            min(each.n_onsets for each in self.contacts),
+            (low, middle, high),
+            min(each.in_reach for each in self.contacts),
+        )
+
+    def placed(self, k: int) -> float:
+        """Return how near to its goal object k counts as placed: if all are, that is a success."""
+        return self.contacts[k].distances[1] if self.success_distance is None else self.success_distance
+
+    def discount(self, time_limit: int) -> float:
+        """Return the discount whose horizon is the time for one object: each is placed for itself."""
+        return round(max(LEAST_DISCOUNT, 1 - len(self.contacts) / time_limit), 3)
+
+    def reason(self, time_limit: int) -> str:
+        """Return why `discount` is as it is."""
+        return f"{len(self.contacts)} objects in {time_limit} steps"
+
+    def subgoals(self, units: Units) -> tuple[str, ...]:
+        """Return a subgoal for each object, as the option `subgoals` writes them."""
+        return tuple(
+            replace(self.contacts[k].subgoal(units), dimensions=self.dimensions[k], placed=self.placed(k)).text()
+            for k in self.order
+        )
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        each = "; ".join(f"object {k + 1}: {contact.evidence()}" for k, contact in enumerate(self.contacts))
+        at_rest = ", ".join(f"{fraction:.0%}" for fraction in self.at_rest)
+        why = "the order of the goal" if self.order == tuple(range(len(self.dimensions))) else "not the order of the goal"
+        order = f"order {', '.join(str(k + 1) for k in self.order)}, {why}: {at_rest} of their goals lie where they rest"
+        if self.success_distance is None:
+            placed = (
+                "an object counts as placed within the median distance of contact, as rewards show no distance of success"
+            )
+        else:
+            placed = f"an object counts as placed within {self.placed(0):.3g}, as all of them are in a success"
+        return (
+            f"{len(self.contacts)} objects, as their dimensions of the goal change one at a time; {each}; {order}; {placed}"
+        )
+
+
+def find_sequence(
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
+) -> ObjectSequence | None:
+    """Find what touches the objects; None if no contact with any of them is clear. steps: in the units of the goal.
+
+    One tool moves all objects. An object that it did not touch yet is taken to be touched at the distance of another.
+    Objects with fewer dimensions than others have no contact of their own: they are placed last, as bodies are.
+    """
+    size = max(map(len, parts.objects))
+    objects = [dimensions for dimensions in parts.objects if len(dimensions) == size]
+    each = steps.of_objects(objects)
+    tool = find_tool(Steps.join(each), controlled, units)
+    touched = [len(find_onsets(one)) > 0 for one in each]
+    if tool is None:
+        return None
+    of_objects = [tuple(copies.complete[k] for k in dimensions) for dimensions in objects]
+    nearest = measure_contact(each[touched.index(True)], tool, of_objects[touched.index(True)])
+    contacts = [
+        measure_contact(one, tool, columns) if is_touched else replace(nearest, object_columns=columns, n_onsets=0)
+        for one, columns, is_touched in zip(each, of_objects, touched, strict=True)
+    ]
+    placed_last = sorted(set(range(steps.goal_size)).difference(*objects))
+    others = tuple((k, copies.complete[k]) for k in placed_last)
+    return ObjectSequence(tuple(objects), tuple(contacts), others, _goals_at_rest(steps, objects))
+
+
+def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distance: float | None) -> ObjectSequence:
+    """Measure the contacts of a sequence again. steps: all of them, in the units of the goal."""
+    contacts = tuple(
+        measure_contact(one, contact.tool, contact.object_columns)
+        for one, contact in zip(steps.of_objects(sequence.dimensions), sequence.contacts, strict=True)
+    )
+    return ObjectSequence(
+        sequence.dimensions, contacts, sequence.others, _goals_at_rest(steps, sequence.dimensions), success_distance
+    )
+
+
+def count_moved(probing: Steps, objects: Sequence[Dimensions]) -> tuple[int, ...]:
+    """Return in how many probing episodes each object begins to move."""
+    return tuple(len(find_onsets(one)) for one in probing.of_objects(objects))
+
+
+def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, ...]:
+    """Return which fraction of each object's goals lies within the range of the positions where it rests."""
+    fractions = []
+    for one in steps.of_objects(objects):
+        positions = one.achieved_goal[one.moved < AT_REST * one.goal_std]
+        goals = one.desired_goal[one.starts_episode]
+        low, high = np.quantile(positions, [0.02, 0.98], axis=0) if len(positions) else (np.inf, -np.inf)
+        margin = REST_MARGIN * one.goal_std
+        fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
+    return tuple(fractions)

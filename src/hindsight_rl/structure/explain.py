@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from ..records import Finding, FindingKind
 from .axis_symmetries import SYMMETRY_MARGIN
-from .contact import LEAST_IN_REACH, MIN_ONSETS, MIN_PROBES, TOLERANCE, Contact, gap_columns
+from .contact import LEAST_IN_REACH, MIN_MOVED, MIN_ONSETS, MIN_PROBES, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
-from .model import Difference
-from .object_sequence import MIN_MOVED
-from .relevance import COLUMN_MARGIN, Relevance
+from .model import COLUMN_MARGIN, Difference, Relevance
 
 
 def explain_findings(found: Structure) -> list[Finding]:

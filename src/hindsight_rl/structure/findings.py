@@ -12,12 +12,11 @@ from ..options import Choice
 from ..records.exploration import Probing
 from .axis_symmetries import SymmetryVerdict
 from .columns import ControlledColumns, Difference, GoalCopies, Units
-from .contact import Contact, missing_differences
+from .contact import Contact, ObjectSequence, missing_differences
 from .mirrors import Mirror
-from .object_sequence import ObjectSequence
+from .model import Relevance
 from .parts import Parts, Workspace
 from .random_actions import ActionRange, Inertia
-from .relevance import Relevance
 
 ACTION_L2 = 0.1
 HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions

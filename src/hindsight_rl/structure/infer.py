@@ -21,20 +21,23 @@ from .columns import (
     find_units,
 )
 from .contact import (
+    MIN_MOVED,
     MIN_PROBES,
     Contact,
+    count_moved,
     find_contact,
     find_onsets,
+    find_sequence,
     gap_columns,
     guess_tools,
     measure_contact,
+    measure_sequence,
 )
 from .findings import Structure
 from .mirrors import Mirror, MirrorFinder
-from .object_sequence import MIN_MOVED, count_moved, find_sequence, measure_sequence
+from .model import find_relevance
 from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
-from .relevance import find_relevance
 from .steps import HELD_OUT, Steps, measure_noise
 from .success import count_tolerance_levels, find_success_distance, has_dense_rewards, ignores_exchange
 

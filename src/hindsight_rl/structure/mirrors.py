@@ -12,8 +12,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.symmetries import Symmetry
-from .axes import correlations
-from .axis_symmetries import MIRRORED, SYMMETRY_MARGIN
+from .axis_symmetries import MIRRORED, SYMMETRY_MARGIN, correlations
 from .columns import Units
 from .model import MOST_MODEL_STEPS, Difference, DisplacementModel
 from .steps import Steps, at_equal_intervals

@@ -33,8 +33,7 @@ from ..options import (
     refuse_unknown,
     run_options,
 )
-from ..recipes import Recipe
-from ..recipes.fit import fit, fit_discrete
+from ..recipes import Recipe, fit, fit_discrete
 from ..records import GoalSpec
 from ..structure import is_flat
 from ..task_structure.categories import Categories, is_choice
