@@ -162,7 +162,7 @@ def row_of(task: str, learner: str, runs: Sequence[Line]) -> str:
         steps = f"not in {summary([total(run, 'env_steps') for run in runs])}"
     checks = [run.get("check_steps", "") for run in runs]
     check = summary([float(number) for number in checks]) if all(checks) else "unknown"
-    return f"| {task} | {learner} | {', '.join(seeds_of(runs))} | {steps} | {check} | {last} | {seconds} |"
+    return f"| `{task}` | {learner} | {', '.join(seeds_of(runs))} | {steps} | {check} | {last} | {seconds} |"
 
 
 def total(run: Line, column: str) -> float:
