@@ -96,6 +96,19 @@ def test_names_of_other_libraries_and_of_older_versions_lead_to_options_that_exi
         assert set(names_in(row.split("|")[2])) & options
 
 
+def test_messages_on_the_page_about_failures_exist():
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(hindsight_rl.__file__).parent.rglob("*.py"))
+    joined = re.sub(r'"\s*f?"', "", source).replace("{self.env} is {'ready' if self.ok else 'not ready'}", "not ready")
+    quoted = [text.replace("\\", "") for text in re.findall(r'"([^"|]+)"', page("how-to/my-run-fails.md"))]
+    assert len(quoted) > 8
+    assert [text for text in quoted if text not in joined] == []
+
+
+def test_links_of_the_readme_exist():
+    links = re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text())
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
 def test_the_readme_is_short():
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 150
