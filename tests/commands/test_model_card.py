@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 
 import pytest
 
@@ -27,6 +28,16 @@ def test_a_card_has_task_figures_command_and_commit(run, tmp_path, capsys):
     assert "| solved | no: 2 evaluations in a row with at least 95% |" in text
     assert "of 2 episodes without exploration (95 % interval " in text
     assert f"| commit | `{settings['machine']['commit'] or 'unknown'}` |" in text
+
+
+def test_a_card_has_what_was_found(run, tmp_path):
+    settings = json.loads((run / "settings.json").read_text())
+    found = {"kind": "symmetry", "name": "mirror of axis 0", "verdict": "holds", "reason": "a|b"}
+    copy = tmp_path / "point"
+    shutil.copytree(run, copy)
+    (copy / "settings.json").write_text(json.dumps(settings | {"findings": [found]}))
+    main(["export", str(copy), "--card", str(tmp_path / "card.md")])
+    assert "| symmetry | mirror of axis 0 holds | a\\|b |" in (tmp_path / "card.md").read_text()
 
 
 def test_the_command_of_a_card_has_the_options_that_were_given(run, tmp_path):

@@ -222,6 +222,7 @@ def card_text(run: Run, saved: SavedModel) -> str:
         "Task": table(task_rows(run, saved.spec)),
         "Figures": table(figure_rows(run, saved)),
         "How it was made": f"```sh\n{train_command(run)}\n```\n\n{table(made)}",
+        "What was found about the task": table(found_rows(run), ("", "finding", "why")),
         "Settings that the run chose from its task": table(chosen_rows(run), ("option", "value", "reason")),
         "Warnings of the check": "\n".join(f"- {line}" for line in run.settings.check),
         "How to use it": USE.format(run=run.path.name),
@@ -276,6 +277,11 @@ def train_command(run: Run) -> str:
     words += ["--seed", str(run.options.seed)]
     words += [word for name, value in given.items() for word in option_words(name, value)]
     return shlex.join(words)
+
+
+def found_rows(run: Run) -> list[tuple[str, str, str]]:
+    """Return what the steps of the run show about its task, with the reason."""
+    return [(each.kind, f"{each.name} {each.verdict}".strip(), each.reason) for each in run.settings.findings]
 
 
 def chosen_rows(run: Run) -> list[tuple[str, str, str]]:
