@@ -1,5 +1,6 @@
 """Fixtures of all tests."""
 
+import gc
 import json
 import signal
 import sys
@@ -10,6 +11,8 @@ import pytest
 
 from counted_env import Counted
 from hindsight_rl import errors
+
+gc.set_threshold(100_000)  # as the command line does: torch and others make many objects, which else are searched again
 
 
 @pytest.fixture

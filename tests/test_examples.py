@@ -82,6 +82,7 @@ def test_the_custom_goal_env_passes_the_check(capsys, monkeypatch):
     assert "errors 0, warnings 0" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("needs_sb3")
 def test_sb3_success_rate(run, tmp_path):
     pytest.importorskip("tensorboard")
@@ -105,6 +106,7 @@ def test_cpprb_style_dqn(run, tmp_path):
     assert [event.step for event in curves.Scalars("loss")] == list(range(curves.Scalars("loss")[0].step, 201))
 
 
+@pytest.mark.slow
 def test_ddpg_from_parts(run, tmp_path, monkeypatch):
     pytest.importorskip("plotly")
     monkeypatch.syspath_prepend(str(FOLDER))  # for curves.py

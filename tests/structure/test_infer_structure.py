@@ -224,6 +224,7 @@ def in_unit(episode, unit):
     return replace(episode, **lengths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-3, 1e3], ids=["kilometres", "millimetres"])
 def test_the_unit_of_length_does_not_matter(inferred, unit):
     expected, episodes, probing = inferred

@@ -149,4 +149,4 @@ def test_a_saved_policy_plans_over_the_states_that_it_has_visited(tmp_path):
         np.testing.assert_array_equal(loaded.predict(observations)[0], expected)
         assert same_bytes(loaded.agent.state_dict(), model.agent.state_dict())
         with pytest.raises(OptionError, match="no-plan-states"):
-            export_torchscript(SavedModel.read(tmp_path / "policy"), tmp_path / "policy.pt")
+            export_torchscript(tmp_path / "policy", tmp_path / "policy.pt")

@@ -100,6 +100,7 @@ def test_columns_that_the_user_hides_stay_hidden_and_the_search_finds_the_rest(i
         assert settings.replay.energy_priority
 
 
+@pytest.mark.slow
 def test_without_subgoals_actions_have_the_penalty_of_objects_that_rest(inferred):
     with train(3_000, subgoals=()) as model:
         assert (inferred.settings.agent_options.action_l2, model.settings.agent_options.action_l2) == (0.2, 0.5)
