@@ -57,10 +57,10 @@ def loop():
 
 @pytest.mark.parametrize("wait", [lambda: time.sleep(3600), pytest.param(loop, marks=pytest.mark.faults)])
 def test_an_environment_that_never_returns_ends_the_run_with_a_checkpoint_and_its_seed(hanging, tmp_path, wait):
-    options = {"workers": 0, "job_timeout": 0.5, "remake_environment": False}
+    options = {"workers": 0, "job_timeout": 1.0, "remake_environment": False}
     with her(hanging, **options) as model, her(short) as whole:
         hanging.wait = staticmethod(wait)
-        message = rf"Training episode 3 \(reset seed {SEED}\): the environment did not return within job_timeout \(0.5 s\)"
+        message = rf"Training episode 3 \(reset seed {SEED}\): the environment did not return within job_timeout \(1 s\)"
         with pytest.raises(CollectError, match=message) as caught:
             model.learn(80, folder=tmp_path)
         assert "checkpoint.safetensors, after 30 steps" in caught.value.__notes__[-1]
@@ -84,7 +84,7 @@ def test_an_environment_that_does_not_return_to_python_leaves_a_checkpoint_and_a
 
     monkeypatch.setattr(time_limit, "STUCK_SECONDS", 0.1)
     monkeypatch.setattr("hindsight_rl.her.finished", partial(finished, report=unlock))
-    with her(hanging, workers=0, job_timeout=0.5, remake_environment=False) as model:
+    with her(hanging, workers=0, job_timeout=1.0, remake_environment=False) as model:
         hanging.wait = lambda: libc.pthread_mutex_lock(mutex)
         libc.pthread_mutex_lock(mutex)
         with pytest.raises(CollectError):
