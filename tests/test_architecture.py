@@ -171,6 +171,15 @@ def test_files_are_short():
     assert {path.name: lines for path, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 
+def test_a_public_class_is_defined_once_in_the_package():
+    homes = {}
+    for module, tree in modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(module)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
 def test_no_two_folders_have_a_file_of_the_same_name():
     """A command or an option record may be named after what it serves."""
     folders = {}

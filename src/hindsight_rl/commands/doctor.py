@@ -42,7 +42,7 @@ SIGNS: dict[CheckLevel, str] = {"good": "ok", "note": "note", "missing": "MISSIN
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorLine:
     """One line of the answer. fix: a line to run, or "". level: "missing" if a required part does not work."""
 
     level: CheckLevel
@@ -62,20 +62,20 @@ def doctor(arguments: Namespace) -> int:
     return int(any(finding.level == "missing" for finding in findings))
 
 
-def examine() -> list[Finding]:
+def examine() -> list[DoctorLine]:
     """Return every finding, in the order in which they are printed."""
     listed = metadata.requires(DISTRIBUTION) if installed_version(DISTRIBUTION) else None
-    python = Finding("good", "hindsight-rl", f"{__version__}, Python {platform.python_version()}, {platform.platform()}")
+    python = DoctorLine("good", "hindsight-rl", f"{__version__}, Python {platform.python_version()}, {platform.platform()}")
     if listed is None:
         text = f"{DISTRIBUTION} was not installed by pip: its requirements are unknown"
-        parts = [Finding("note", "packages", text, install_line("train"))]
+        parts = [DoctorLine("note", "packages", text, install_line("train"))]
     else:
         requirements = [Requirement(line) for line in listed]
         parts = part_findings(requirements, {r.name: installed_version(r.name) for r in requirements})
     return [python, *parts, _torch(), _cores(os.environ), _graphics()]
 
 
-def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, str | None]) -> list[Finding]:
+def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, str | None]) -> list[DoctorLine]:
     """Return one finding per extra. installed: versions by package, None for those that are missing."""
     by_extra: dict[str, list[Requirement]] = {}
     for requirement in requirements:
@@ -86,12 +86,12 @@ def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, s
     return [_part(extra, needed, installed) for extra, needed in by_extra.items() if extra != "dev"]
 
 
-def _part(extra: str, needed: Sequence[Requirement], installed: Mapping[str, str | None]) -> Finding:
+def _part(extra: str, needed: Sequence[Requirement], installed: Mapping[str, str | None]) -> DoctorLine:
     name = PURPOSES.get(extra, f"extra {extra}")
     problems = [problem for requirement in needed if (problem := _problem(requirement, installed[requirement.name]))]
     if not problems:
-        return Finding("good", name, ", ".join(f"{r.name} {installed[r.name]}" for r in needed))
-    return Finding("missing" if extra in REQUIRED else "note", name, "; ".join(problems), install_line(extra))
+        return DoctorLine("good", name, ", ".join(f"{r.name} {installed[r.name]}" for r in needed))
+    return DoctorLine("missing" if extra in REQUIRED else "note", name, "; ".join(problems), install_line(extra))
 
 
 def _problem(requirement: Requirement, version: str | None) -> str | None:
@@ -116,29 +116,29 @@ def installed_version(package: str) -> str | None:
         return None
 
 
-def _torch() -> Finding:
+def _torch() -> DoctorLine:
     """Return the build of torch, read from its files: importing it takes longer than all the rest."""
     found = find_spec("torch")
     if found is None or found.origin is None:
-        return Finding("note", "torch", "not installed", install_line("train"))
+        return DoctorLine("note", "torch", "not installed", install_line("train"))
     source = (Path(found.origin).parent / "version.py").read_text(encoding="utf-8")
     cuda = re.search(r"^cuda\b.*=\s*'([\d.]+)'", source, re.MULTILINE)
     build = f"{installed_version('torch')}, built for {f'CUDA {cuda.group(1)}' if cuda else 'CPU only'}"
     has_gpu = Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None
     if has_gpu and not cuda:
-        return Finding("note", "torch", f"{build}, but this machine has a GPU", "pip install --force-reinstall torch")
-    return Finding("good", "torch", f"{build}; {'this machine has a GPU' if has_gpu else 'no GPU'}")
+        return DoctorLine("note", "torch", f"{build}, but this machine has a GPU", "pip install --force-reinstall torch")
+    return DoctorLine("good", "torch", f"{build}; {'this machine has a GPU' if has_gpu else 'no GPU'}")
 
 
-def _cores(environment: Mapping[str, str]) -> Finding:
+def _cores(environment: Mapping[str, str]) -> DoctorLine:
     threads = environment.get("OMP_NUM_THREADS", "not set")
-    return Finding("good", "cores", f"{usable_cores()} of {os.cpu_count()} cores usable; OMP_NUM_THREADS is {threads}")
+    return DoctorLine("good", "cores", f"{usable_cores()} of {os.cpu_count()} cores usable; OMP_NUM_THREADS is {threads}")
 
 
-def _graphics() -> Finding:
+def _graphics() -> DoctorLine:
     backend, has_egl = os.environ.get("MUJOCO_GL", "not set"), find_library("EGL") is not None
     display, egl = "a display" if has_display() else "no display", "EGL" if has_egl else "no EGL"
     text = f"{display}, {egl}, MUJOCO_GL is {backend}"
     if has_display() or has_egl:
-        return Finding("good", "play, graphics", text)
-    return Finding("note", "play, graphics", f"{text}: simulators cannot be rendered", APT_GL)
+        return DoctorLine("good", "play, graphics", text)
+    return DoctorLine("note", "play, graphics", f"{text}: simulators cannot be rendered", APT_GL)

@@ -22,7 +22,7 @@ from .wrappers import StepCounter
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """The result of one check, with its evidence.
 
     level: "ok", "not seen" (nothing that was played shows it), "warning" (works, with a loss) or "error" (learning would
@@ -43,7 +43,7 @@ class CheckReport:
     """
 
     env: str
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
     facts: EnvironmentFacts | None = None
     n_steps: int = 0
 
@@ -52,7 +52,7 @@ class CheckReport:
         """Whether there is no error."""
         return not self.of("error")
 
-    def of(self, level: str) -> list[Finding]:
+    def of(self, level: str) -> list[CheckResult]:
         """Return the findings of one level."""
         return [finding for finding in self.findings if finding.level == level]
 
@@ -108,7 +108,7 @@ def check_goal_env(
         raise
     except GoalEnvError as problem:
         name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
-        return CheckReport(name, (Finding("error", "environment", str(problem)),))
+        return CheckReport(name, (CheckResult("error", "environment", str(problem)),))
     counter = StepCounter(TimeLimit(made, max_episode_steps) if max_episode_steps else made)
     facts = None
     try:
@@ -121,16 +121,16 @@ def check_goal_env(
             with contextlib.suppress(Exception):  # the finding of the same check says what failed
                 facts = probe.facts()
     except GoalEnvError as problem:
-        findings = [Finding("error", "first episodes", str(problem))]
+        findings = [CheckResult("error", "first episodes", str(problem))]
     finally:
         if made is not env:
             close_env(made)
     return CheckReport(name_of(counter), tuple(findings), facts, counter.n_steps)
 
 
-def _run(name: str, check: Callable[..., Answer], *arguments: Any) -> Finding:
+def _run(name: str, check: Callable[..., Answer], *arguments: Any) -> CheckResult:
     try:
         level, sentence = check(*arguments)
-        return Finding(level, name, sentence)
+        return CheckResult(level, name, sentence)
     except Exception as problem:
-        return Finding("error", name, f"could not be checked ({type(problem).__name__}: {problem})")
+        return CheckResult("error", name, f"could not be checked ({type(problem).__name__}: {problem})")

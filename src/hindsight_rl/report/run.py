@@ -31,7 +31,7 @@ class _Parsed(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class RunOptions(_Parsed, extra="allow"):
+class ReportedOptions(_Parsed, extra="allow"):
     """The options of a run. Those that the report computes with are fields."""
 
     seed: int = 0
@@ -82,7 +82,7 @@ class RunSettings(_Parsed):
     name: str = ""
     recipe: str = "default"
     variant: str = "none"
-    options: RunOptions
+    options: ReportedOptions
     spec: TaskSpec
     machine: Machine = Machine()
     explained: Mapping[str, Mapping[str, Any]] = {}
@@ -155,7 +155,7 @@ class Run:
     damaged_lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def options(self) -> RunOptions:
+    def options(self) -> ReportedOptions:
         """The options of the run."""
         return self.settings.options
 

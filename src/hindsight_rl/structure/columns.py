@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,11 +67,11 @@ class ControlledColumns:
         """Return the evidence in one sentence."""
         if not self.columns:
             return "the action explains the change of no column"
-        return f"columns {_listed(self.columns)} follow the action (held-out R2 {min(self.r2):.2f} to {max(self.r2):.2f})"
+        return f"columns {listed(self.columns)} follow the action (held-out R2 {min(self.r2):.2f} to {max(self.r2):.2f})"
 
 
 @dataclass(frozen=True)
-class Difference:
+class ColumnDifference:
     """column = left - right in every step."""
 
     column: int
@@ -121,26 +121,29 @@ def find_controlled_columns(steps: Steps) -> ControlledColumns:
     return ControlledColumns(tuple(columns.tolist()), tuple(r2[columns].tolist()), effect)
 
 
-def find_differences(steps: Steps) -> tuple[Difference, ...]:
+def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
     """Find the columns that are exactly one column minus another, one pair for each such column."""
     seen = np.concatenate([steps.observation, steps.next_observation])
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
     sample = seen[:: max(1, len(seen) // 64)]  # most pairs fail on a few rows already
     size = np.abs(seen).max(0)
     rounding = 4 * EXACT * np.maximum(size[live, None], size[live])  # of the difference of each pair
-    found: dict[frozenset[int], Difference] = {}  # "c = a - b" and "b = a - c" say the same: one of each triple is kept
+    found: dict[
+        frozenset[int], ColumnDifference
+    ] = {}  # "c = a - b" and "b = a - c" say the same: one of each triple is kept
     for column in live:
         gap = np.abs(sample[:, live, None] - sample[:, None, live] - sample[:, column, None, None]).max(0)
         for i, j in np.argwhere(gap <= rounding):
             left, right = live[i], live[j]
             exact = np.abs(seen[:, left] - seen[:, right] - seen[:, column]).max() <= rounding[i, j]
             if exact and len({column, left, right}) == 3:
-                found.setdefault(frozenset((column, left, right)), Difference(column, left, right))
+                found.setdefault(frozenset((column, left, right)), ColumnDifference(column, left, right))
                 break
     return tuple(found.values())
 
 
-def _listed(columns: tuple[int, ...]) -> str:
+def listed(columns: Iterable[int]) -> str:
+    """Return columns as text, separated by commas."""
     return ", ".join(map(str, columns))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
-from .columns import ControlledColumns, Difference, GoalCopies, Units, find_differences
+from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, find_differences
 from .parts import AT_REST, MOVING, Dimensions, Parts
 from .steps import Steps, standardize
 
@@ -165,12 +165,12 @@ def find_onsets(steps: Steps) -> Array:
     return onsets[first]
 
 
-def gap_columns(contact: Contact, differences: Sequence[Difference]) -> list[int]:
+def gap_columns(contact: Contact, differences: Sequence[ColumnDifference]) -> list[int]:
     """Return the columns that are the gap between tool and object, as far as there are any."""
     return [column for pair in _pairs(contact) if (column := _third(pair, differences)) is not None]
 
 
-def missing_differences(contact: Contact, differences: Sequence[Difference]) -> tuple[str, ...]:
+def missing_differences(contact: Contact, differences: Sequence[ColumnDifference]) -> tuple[str, ...]:
     """Return the gaps between tool and object that no column holds, as the option `column_differences` writes them."""
     pairs = _pairs(contact)
     return tuple(f"{column}-{tool}" for tool, column in pairs if _third((tool, column), differences) is None)
@@ -181,7 +181,7 @@ def _pairs(contact: Contact) -> list[tuple[int, int]]:
     return [pair for pair in zip(contact.tool, contact.object_columns, strict=True) if pair[0] != pair[1]]
 
 
-def _third(pair: tuple[int, int], differences: Sequence[Difference]) -> int | None:
+def _third(pair: tuple[int, int], differences: Sequence[ColumnDifference]) -> int | None:
     for difference in differences:
         triple = {difference.column, difference.left, difference.right}
         if set(pair) < triple:

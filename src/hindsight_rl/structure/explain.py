@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..records import Finding, FindingKind
 from .axis_symmetries import SYMMETRY_MARGIN
+from .columns import listed
 from .contact import LEAST_IN_REACH, MIN_MOVED, MIN_ONSETS, MIN_PROBES, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
@@ -20,7 +21,7 @@ def explain_findings(found: Structure) -> list[Finding]:
 def _parts(found: Structure) -> Iterator[Finding]:
     for part in found.parts.parts:
         reason = f"it rests in {part.rest:.0%} of the random steps"
-        yield Finding("part", f"achieved_goal[{_listed(part.dimensions)}]", f"is {part.name}", reason, part.dimensions)
+        yield Finding("part", f"achieved_goal[{listed(part.dimensions)}]", f"is {part.name}", reason, part.dimensions)
 
 
 def _groups(found: Structure) -> Iterator[Finding]:
@@ -28,7 +29,7 @@ def _groups(found: Structure) -> Iterator[Finding]:
     rest = set(range(len(found.units.factor)))
     roles: list[tuple[str, Iterable[int | None], str]] = [
         (
-            f"columns of achieved_goal[{_listed(part.dimensions)}]",
+            f"columns of achieved_goal[{listed(part.dimensions)}]",
             (found.copies.columns[k] for k in part.dimensions),
             "they equal it, or are linear functions of it",
         )
@@ -47,7 +48,7 @@ def _groups(found: Structure) -> Iterator[Finding]:
         members = tuple(sorted(rest & {column for column in columns if column is not None}))
         rest -= set(members)
         if members:
-            yield Finding("group", name, f"are {_listed(members)}", reason, members)
+            yield Finding("group", name, f"are {listed(members)}", reason, members)
 
 
 def _columns(found: Structure) -> Iterator[Finding]:
@@ -64,7 +65,7 @@ def _columns(found: Structure) -> Iterator[Finding]:
             yield _tested("column", f"column {column}", verdict, reason, loss, 1, COLUMN_MARGIN)
     if relevance.together is not None:
         name, loss = f"these {len(relevance.needless)} columns together", relevance.together
-        reason = f"columns {_listed(relevance.needless)}, {_figures(loss)}"
+        reason = f"columns {listed(relevance.needless)}, {_figures(loss)}"
         yield _tested("column", name, "are not needed", reason, loss, 1, COLUMN_MARGIN)
 
 
@@ -100,7 +101,7 @@ def _contacts(found: Structure) -> Iterator[Finding]:
             f"{middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); {contact.in_reach:.0%} of the goals lie within "
             "reach"
         )
-        name, verdict = f"columns {_listed(contact.tool)}", f"move columns {_listed(contact.object_columns)} by touch"
+        name, verdict = f"columns {listed(contact.tool)}", f"move columns {listed(contact.object_columns)} by touch"
         yield Finding("contact", name, verdict, reason, contact.tool, middle, low, high, TOLERANCE * low)
 
 
@@ -148,7 +149,7 @@ def _why_no_object(found: Structure) -> str:
     if not parts.has_object:
         return f"{parts.evidence()}; an object rests in most of them, and at the start of most episodes"
     if not found.copies.is_complete:
-        missing = _listed([k for k, column in enumerate(copies) if column is None])
+        missing = listed([k for k, column in enumerate(copies) if column is None])
         return f"no column of the observation shows achieved_goal[{missing}], in any units"
     return "the action moves columns that show the achieved goal"
 
@@ -156,7 +157,7 @@ def _why_no_object(found: Structure) -> str:
 def _why_no_contact(found: Structure) -> str:
     moved, played = found.probes
     if played and len(found.parts.objects) > 1 and moved >= MIN_PROBES * played:
-        each = f"in {_listed(found.moved)} of {played} episodes, {MIN_MOVED} needed"
+        each = f"in {listed(found.moved)} of {played} episodes, {MIN_MOVED} needed"
         return f"actions that bring the likely tool to the objects moved them {each}"
     if played:
         return (
@@ -170,7 +171,7 @@ def _why_no_contact(found: Structure) -> str:
         return f"the object began to move in {found.n_onsets} episodes, and {MIN_ONSETS} are needed"
     if unknown:
         return (
-            f"it is uncertain in which units columns {_listed(unknown)} show positions, since no exact linear relation "
+            f"it is uncertain in which units columns {listed(unknown)} show positions, since no exact linear relation "
             "connects them with the achieved goal. Add columns with the gap between tool and object, or show all "
             "positions in the units of the goal"
         )
@@ -184,13 +185,9 @@ def _with_contact(found: Structure) -> Iterator[str]:
     if found.relevance is not None and found.relevance.uncertain:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)
-        yield f"it is uncertain whether columns {_listed(columns)} matter, so they stay: {evidence}"
+        yield f"it is uncertain whether columns {listed(columns)} matter, so they stay: {evidence}"
     if not found.symmetries:
         yield "no symmetries: along no axis do goals lie on both sides of the position where the tool starts"
     for symmetry in found.symmetries:
         if not symmetry.holds:
             yield symmetry.evidence()
-
-
-def _listed(columns: Iterable[int]) -> str:
-    return ", ".join(map(str, columns))

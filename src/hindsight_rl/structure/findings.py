@@ -11,7 +11,7 @@ import numpy as np
 from ..options import Choice
 from ..records.exploration import Probing
 from .axis_symmetries import SymmetryVerdict
-from .columns import ControlledColumns, Difference, GoalCopies, Units
+from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units
 from .contact import Contact, ObjectSequence, missing_differences
 from .mirrors import Mirror
 from .model import Relevance
@@ -55,7 +55,7 @@ class Structure:
     copies: GoalCopies
     controlled: ControlledColumns
     constant: tuple[int, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[ColumnDifference, ...]
     contact: Contact | None
     n_onsets: int
     time_limit: int | None
