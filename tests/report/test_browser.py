@@ -95,7 +95,8 @@ return [...document.querySelectorAll('.plot:not(.map)')].map(plot => {
 """
 
 
-@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
 def test_curves_fill_their_cards_and_labels_do_not_overlap(browser, tmp_path, width):
     columns = {"train/actor_loss": [1.0, 2.0, 3.0, 3.9], "train/q_mean": [-1e-3, -1.0, -2.0, -123.0]}
     run = write_run(tmp_path / "a", env_steps=[100, 250_000, 480_000, 1_234_567], **columns)

@@ -201,6 +201,7 @@ def test_a_failed_job_can_be_run_again_in_this_process(marker):
     source.close()
 
 
+@pytest.mark.faults
 def test_a_worker_that_hangs_is_replaced_and_its_job_run_again(start, marker):
     with start(setups.hangs_once, 1, 1.5) as source:
         assert len(source.result(source.submit(jobs(1)[0]))) == 2

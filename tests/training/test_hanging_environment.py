@@ -74,6 +74,7 @@ def test_an_environment_that_never_returns_ends_the_run_with_a_checkpoint_and_it
             assert same_bytes(again.learn(50).agent.state_dict(), whole.learn(80).agent.state_dict())
 
 
+@pytest.mark.faults
 def test_an_environment_that_does_not_return_to_python_leaves_a_checkpoint_and_a_message(hanging, tmp_path, monkeypatch):
     """A mutex of C is locked twice. The test unlocks it when it gets the message, so that it can end."""
     libc, mutex, messages = ctypes.CDLL(None), ctypes.create_string_buffer(256), []

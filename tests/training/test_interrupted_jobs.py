@@ -75,7 +75,7 @@ def content(path, model):
     return {name: array.tobytes() for name, array in arrays.items()}, data | {"counts": counts}, lines
 
 
-@pytest.mark.parametrize("options", [{}, {"prioritized": True, "policy_lag": 1}])
+@pytest.mark.parametrize("options", [{}, pytest.param({"prioritized": True, "policy_lag": 1}, marks=pytest.mark.slow)])
 def test_a_reward_function_that_raises_at_any_call_leaves_a_checkpoint(tmp_path, options):
     with counting_down(10**6, **OPTIONS | options) as whole:
         train(whole, tmp_path / "whole")

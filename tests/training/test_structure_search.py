@@ -92,6 +92,7 @@ def test_training_from_the_recipe_of_a_run_does_not_search_again(inferred, tmp_p
         model.trainer.learn_from_next_job()
 
 
+@pytest.mark.slow
 def test_columns_that_the_user_hides_stay_hidden_and_the_search_finds_the_rest(inferred):
     with train(3_000, hidden_observation=(4,)) as model:
         settings = model.settings
@@ -346,7 +347,7 @@ def test_an_easy_task_does_not_wait():
         assert model.trainer.counts.updates > 0
 
 
-@pytest.mark.parametrize("steps", [pytest.param(200, marks=pytest.mark.slow), 1_000, 2_200])
+@pytest.mark.parametrize("steps", [1_000, *(pytest.param(n, marks=pytest.mark.slow) for n in (200, 2_200))])
 def test_a_checkpoint_of_any_phase_gives_the_same_bytes(inferred, steps):
     with train(steps) as model, HER(Push, check=False, **FAST) as other:
         arrays, data = trainer_state(model.trainer)
