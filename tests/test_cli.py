@@ -156,6 +156,7 @@ def test_a_finished_run_resumes_to_itself(run_folder, hindsight):
     assert all(before[k].tobytes() == v.tobytes() for k, v in weights_of(run_folder).items())
 
 
+@pytest.mark.slow
 def test_a_solved_run_says_how_to_train_on_and_does(tmp_path, hindsight):
     arguments = ["train", "BitFlipping-v0", "--env-options", "n_bits=2", "--folder", tmp_path / "run", *SMALL, "--resume"]
     arguments += ["--random-steps", "20", "--eval-every", "50", "--eval-episodes", "10", "--solved-at", "0.2"]

@@ -52,6 +52,8 @@ SLOW = {  # pages whose snippets take seconds
     "docs/migrating.md",
     "docs/tutorial.md",
     "docs/how-to/demonstrations.md",
+    "docs/how-to/own-learner.md",
+    "docs/how-to/tuning.md",
     "docs/how-to/describe-your-task.md",
     "docs/how-to/read-what-was-found.md",
 }

@@ -14,7 +14,8 @@ BUDGET = 2_500
 HEAVY = pytest.mark.learning
 
 
-@pytest.mark.parametrize("agent", ["td3", *(pytest.param(name, marks=HEAVY) for name in ("ddpg", "sac", "tqc"))])
+@HEAVY
+@pytest.mark.parametrize("agent", ["td3", "ddpg", "sac", "tqc"])
 def test_point_reach_is_solved_with_hindsight(agent):
     with HER("PointReach-v0", agent=agent, seed=0, eval_episodes=100) as model:
         assert is_solved(model, BUDGET)

@@ -213,7 +213,7 @@ def test_learning_and_acting_have_the_same_image_features(name):
         np.testing.assert_allclose(policy.act(*(part[0] for part in observed)), np.tanh(expected[0, :1]), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["dqn", "ddpg"])
+@pytest.mark.parametrize("name", ["dqn", pytest.param("ddpg", marks=pytest.mark.slow)])
 def test_agents_learn_from_images(name):
     """The reward is best for an action of 0.5, or a choice of 3, where the first pixel is bright, else for -0.5 and 2."""
     agent, rng = make_for_images(name, hidden=(32,), learning_rate=3e-3), np.random.default_rng(0)
@@ -466,7 +466,7 @@ def test_the_next_action_has_inputs_of_its_own(name):
     assert len(set(errors)) == 3
 
 
-@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
+@pytest.mark.parametrize("name", ["ddpg", "td3", "sac", pytest.param("tqc", marks=pytest.mark.slow)])
 def test_a_continuous_one_step_task_is_learnt(name):
     """The reward is minus the squared distance of action and goal. Every step terminates. The best action is the goal."""
     spec = make_spec((2, 2, 2), reward_range=(-8.0, 0.0))
@@ -484,7 +484,7 @@ def test_a_continuous_one_step_task_is_learnt(name):
     assert np.abs(actions - goals).mean() < 0.1
 
 
-@pytest.mark.parametrize("name", DISCRETE_AGENTS)
+@pytest.mark.parametrize("name", ["dqn", pytest.param("qrdqn", marks=pytest.mark.slow)])
 def test_a_discrete_one_step_task_is_learnt(name):
     """The reward is 0 if the action's binary digits are the signs of the goal, otherwise -1. Every step terminates."""
     agent = make(name, hidden=(32, 32), learning_rate=3e-3, normalize=False)

@@ -68,6 +68,7 @@ def test_every_plot_of_a_run_is_drawn(browser, tmp_path):
     assert browser.find_element("id", "slider-value").text == "100 steps"
 
 
+@pytest.mark.slow
 def test_the_browser_draws_the_numbers_of_the_run(browser, tmp_path):
     """Read the data back from Plotly: goals are where they are, times are in the unit of the axis."""
     run = write_run(tmp_path / "a", seconds=[1800.0, 3600.0, 5400.0, 7200.0], goals=lambda n: [n / 10, -n / 10, 0.425])

@@ -229,6 +229,7 @@ def test_a_dropped_job_that_is_running_is_ignored(start, marker):
         assert first.future.cancelled()
 
 
+@pytest.mark.faults
 def test_workers_that_end_before_they_are_ready_are_an_error(start):
     with start(setups.never_made, 1) as source:
         ticket = source.submit(jobs(1)[0])

@@ -234,7 +234,7 @@ def small_bits(n_bits=3):
 
 
 @pytest.mark.parametrize("env", ["BitFlipping-v0", small_bits])
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_env_options_reach_every_environment_and_are_saved(env, workers, tmp_path):
     options = {"env_options": ("n_bits=5",), "random_steps": 5, "hidden": (8,), "workers": workers}
     with HER(env, **options) as model:

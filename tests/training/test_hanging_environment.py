@@ -55,7 +55,8 @@ def loop():
             json.loads("{")
 
 
-@pytest.mark.parametrize("wait", [lambda: time.sleep(3600), pytest.param(loop, marks=pytest.mark.faults)])
+@pytest.mark.faults
+@pytest.mark.parametrize("wait", [lambda: time.sleep(3600), loop])
 def test_an_environment_that_never_returns_ends_the_run_with_a_checkpoint_and_its_seed(hanging, tmp_path, wait):
     options = {"workers": 0, "job_timeout": 1.0, "remake_environment": False}
     with her(hanging, **options) as model, her(short) as whole:

@@ -179,6 +179,7 @@ def test_beta_reaches_1_at_the_end_of_learn_although_the_agent_is_replaced():
         assert model.trainer.updates.last_step == 300
 
 
+@pytest.mark.slow
 def test_later_looks_change_nothing_without_a_contact(inferred, monkeypatch):
     rebuilt = []
     search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
@@ -426,6 +427,7 @@ def test_the_folder_of_a_run_has_what_was_found_and_the_run_resumes_from_it(tmp_
     assert [json.loads(line) for line in (tmp_path / "changes.jsonl").read_text().splitlines()] == lines
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_run_has_what_was_not_found_or_is_not_used(tmp_path):
     def written():
         settings = json.loads((tmp_path / "settings.json").read_text())

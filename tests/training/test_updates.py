@@ -119,7 +119,7 @@ def weights_after(env, **options):
 @pytest.mark.parametrize(
     "options", [{"agent": "ddpg"}, {"agent": "sac", "n_steps": 2}, {"agent": "td3", "prioritized": True}]
 )
-@pytest.mark.parametrize("task", [Rewarding, Crashing])
+@pytest.mark.parametrize("task", [Rewarding, pytest.param(Crashing, marks=pytest.mark.slow)])
 def test_two_rewards_of_any_values_are_learned_to_the_same_bytes(task, options):
     rewards = [(-1.0, 0.0), (0.0, 1.0), (0.0, 100.0), (-100.0, 0.0), (99.0, 100.0)]
     assert len({weights_after(partial(task, *pair), **options) for pair in rewards}) == 1
