@@ -97,6 +97,7 @@ def observation():
     return {"observation": np.zeros(4), "achieved_goal": np.zeros(2), "desired_goal": np.ones(2)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [2])
 @pytest.mark.parametrize("policy_lag", [1])
 def test_workers_give_the_same_bytes(tmp_path, workers, policy_lag):

@@ -115,7 +115,17 @@ def test_ddpg_from_parts(run, tmp_path, monkeypatch):
     assert all(name in page for name in ("final distance", "critic loss", "mean Q", "gradient_clip"))
 
 
-@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.simulator), *range(2, 9)])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(1, marks=pytest.mark.simulator),
+        2,
+        3,
+        5,
+        8,
+        *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 6, 7)),
+    ],
+)
 def test_her_in_a_few_lines(run, tmp_path, monkeypatch, number):
     monkeypatch.syspath_prepend(str(FOLDER))  # for the environment of the fifth
     output = run("her_in_a_few_lines.py", str(number), "--steps", "60")

@@ -150,6 +150,7 @@ def test_what_contradicts_a_given_option_is_not_used_and_the_run_goes_on(given, 
         model.trainer.learn_from_next_job()
 
 
+@pytest.mark.slow
 def test_what_the_user_gives_stays():
     with train(1_500, noise=0.05, energy_priority=False, energy_cap=None, energy_remaining=False) as model:
         assert model.settings.agent_options.noise == 0.05
