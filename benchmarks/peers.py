@@ -3,6 +3,7 @@
 OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/peers.py FetchReach-v4 --agent sac --seed 0 --steps 15000 --every 1000
 
 sac, dqn: SAC or DQN of SB3 with HerReplayBuffer, with their default settings. DQN makes one update per step, as SAC does.
+qrdqn: QR-DQN of sb3-contrib, likewise. --one-hot: whole numbers of the observation and the goals are given one-hot.
 auto: dqn for Discrete actions, else sac.
 tqc: TQC of sb3-contrib with the settings of rl-zoo for the first version of the task.
 Two settings differ. `learning_starts` is 1,000 if an episode has 100 steps or more, since SB3 raises an error otherwise.
@@ -23,7 +24,8 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import torch
-from sb3_contrib import TQC
+from gymnasium import spaces
+from sb3_contrib import QRDQN, TQC
 from stable_baselines3 import DQN, SAC, HerReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.monitor import Monitor
@@ -33,7 +35,7 @@ from hindsight_rl.envs.goal_env import make_goal_env, time_limit
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.seeds import EVALUATION, environment_seed
 
-AGENTS = {"sac": SAC, "dqn": DQN, "tqc": TQC}
+AGENTS = {"sac": SAC, "dqn": DQN, "qrdqn": QRDQN, "tqc": TQC}
 LARGE = {"learning_rate": 1e-3, "gamma": 0.95, "tau": 0.05, "policy_kwargs": {"net_arch": [512] * 3, "n_critics": 2}}
 ZOO = {  # settings of rl-zoo for TQC, by the start of the environment's name
     "FetchReach": {
@@ -61,6 +63,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1_000, help="steps between evaluations")
     parser.add_argument("--episodes", type=int, default=100, help="per evaluation")
     parser.add_argument("--updates", type=int, help="updates per environment step (those of the settings: 1)")
+    parser.add_argument("--one-hot", action="store_true", help="whole numbers are given one-hot")
     parser.add_argument("--minutes", type=float, default=60.0, help="stop after this time of learning")
     parser.add_argument("--output", type=Path, help="append each line to this file too")
     given = parser.parse_args()
@@ -70,28 +73,68 @@ def main() -> None:
         with make_goal_env(given.environment) as env:
             given.agent = "dqn" if isinstance(env.action_space, gymnasium.spaces.Discrete) else "sac"
     torch.set_num_threads(1)
-    model = make(given.environment, given.agent, given.seed, given.updates)
+    model = make(given)
     model.learn(given.steps, callback=Scoreboard(given))
 
 
-def make(environment: str, agent: str, seed: int, updates: int | None = None) -> SAC | DQN | TQC:
+def make(given: argparse.Namespace) -> SAC | DQN | TQC:
     """Return the model with the settings of its library, or of rl-zoo."""
-    family = environment.partition("-")[0]
-    settings = dict(ZOO[family]) if agent == "tqc" else {"train_freq": 1} if agent == "dqn" else {}
-    settings |= {} if updates is None else {"train_freq": 1, "gradient_steps": updates}
-    env = DummyVecEnv([lambda: Monitor(limited(environment))])
+    agent, family = given.agent, given.environment.partition("-")[0]
+    settings = dict(ZOO[family]) if agent == "tqc" else {"train_freq": 1} if agent in ("dqn", "qrdqn") else {}
+    settings |= {} if given.updates is None else {"train_freq": 1, "gradient_steps": given.updates}
+    env = DummyVecEnv([lambda: Monitor(limited(given))])
     if (time_limit(env.envs[0]) or 0) >= DEFAULT_START:
         settings.setdefault("learning_starts", 1_000)
     if agent == "tqc" and family in NORMALIZED:
         env = VecNormalize(env, gamma=settings["gamma"])
-    return AGENTS[agent]("MultiInputPolicy", env, replay_buffer_class=HerReplayBuffer, seed=seed, **settings)
+    return AGENTS[agent]("MultiInputPolicy", env, replay_buffer_class=HerReplayBuffer, seed=given.seed, **settings)
 
 
-def limited(environment: str) -> gymnasium.Env:
-    """Return the environment, with a time limit if LIMITS has one."""
-    env = make_goal_env(environment)
-    limit = LIMITS.get(environment.partition("-")[0])
+def limited(given: argparse.Namespace) -> gymnasium.Env:
+    """Return the environment, with a time limit if LIMITS has one, and with one-hot columns if that is asked for."""
+    env = make_goal_env(given.environment)
+    env = OneHot(env) if given.one_hot else env
+    limit = LIMITS.get(given.environment.partition("-")[0])
     return gymnasium.wrappers.TimeLimit(env, limit) if limit else env
+
+
+class OneHot(gymnasium.ObservationWrapper):
+    """Gives Discrete and whole-numbered Box spaces of a goal environment one-hot, as float32."""
+
+    def __init__(self, env: gymnasium.Env) -> None:
+        super().__init__(env)
+        self.lowest, self.n_values = {}, {}
+        for key, space in env.observation_space.items():
+            self.lowest[key], self.n_values[key] = bounds(space)
+        self.observation_space = spaces.Dict(
+            {key: spaces.Box(0, 1, (int(n.sum()),), np.float32) for key, n in self.n_values.items()}
+        )
+
+    def observation(self, observation: dict) -> dict:
+        """Return each space of the observation one-hot."""
+        encoded = {}
+        for key, n_values in self.n_values.items():
+            values = np.atleast_1d(observation[key]) - self.lowest[key]
+            encoded[key] = np.concatenate([np.eye(n, dtype=np.float32)[k] for n, k in zip(n_values, values, strict=True)])
+        return encoded
+
+    def compute_reward(self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: object) -> np.ndarray:
+        """Return the rewards of the environment for one-hot goals."""
+        return self.env.get_wrapper_attr("compute_reward")(self.decode(achieved_goal), self.decode(desired_goal), info)
+
+    def decode(self, goal: np.ndarray) -> np.ndarray:
+        """Return the goals (..., g) of one-hot ones, () for each goal of a Discrete space."""
+        n_values = self.n_values["desired_goal"]
+        parts = np.split(goal, np.cumsum(n_values)[:-1], axis=-1)
+        values = np.stack([part.argmax(-1) for part in parts], axis=-1) + self.lowest["desired_goal"]
+        return values[..., 0] if isinstance(self.env.observation_space["desired_goal"], spaces.Discrete) else values
+
+
+def bounds(space: gymnasium.Space) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lowest value of each column, and how many values it has."""
+    if isinstance(space, spaces.Discrete):
+        return np.array([space.start]), np.array([space.n])
+    return space.low, space.high - space.low + 1
 
 
 @dataclass
@@ -103,7 +146,7 @@ class Scoreboard(BaseCallback):
 
     def __post_init__(self) -> None:
         super().__init__()
-        self.env = limited(self.given.environment)
+        self.env = limited(self.given)
         self.began, self.apart = time.perf_counter(), 0.0
 
     def _on_step(self) -> bool:
