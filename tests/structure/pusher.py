@@ -3,6 +3,7 @@
 import numpy as np
 
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.training.structure_search import all_choices
 
 COLUMNS = {"tool": (0, 1), "object": (2, 3), "gap": (4, 5), "velocity": (6, 7), "noise": (8,), "constant": (9,)}
 SPEC = GoalSpec(
@@ -13,7 +14,7 @@ RADIUS = 0.15
 
 def options_of(structure):
     """Return the options that follow from a structure; of several choices of one the last."""
-    return {choice.option: choice.value for choice in structure.choices()}
+    return {choice.option: choice.value for choice in all_choices(structure)}
 
 
 class Pusher:

@@ -185,12 +185,21 @@ def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
     assert "tolerance_levels" not in options_of(replace(many, tolerance_levels=2))  # 20 of all together
 
 
-def test_what_waypoints_bring_needs_them(inferred):
-    far = replace(
-        inferred[0], parts=Parts((Part((0, 1), "body", 0.0),), 1.0), contact=None, inertia=Inertia(0.5, 50.0, 0.5)
-    )
-    needing = {choice.option for choice in replace(far, time_limit=300).choices() if choice.needs == "n_waypoints"}
-    assert needing == {"critic_layer_norm", "training_episode_steps"}
+@pytest.mark.parametrize(
+    ("steps_to_goal", "apart", "limit", "goal_size", "presets"),
+    [
+        (50.0, 0.9, 300, 2, ["body", "waypoints", "many_starts"]),
+        (50.0, 0.1, 300, 2, ["body", "waypoints"]),  # all episodes start at one position
+        (50.0, 0.9, None, 2, ["body", "waypoints"]),
+        (50.0, 0.9, 300, 4, ["body"]),
+        (39.0, 0.9, 300, 2, ["body"]),
+    ],
+)
+def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apart, limit, goal_size, presets):
+    copies = replace(inferred[0].copies, columns=tuple(range(goal_size)))
+    parts, inertia = Parts((Part((0, 1), "body", 0.0),), 1.0), Inertia(0.5, steps_to_goal, apart)
+    far = replace(inferred[0], parts=parts, contact=None, inertia=inertia, copies=copies, time_limit=limit, is_dense=False)
+    assert [feature.preset for feature in far.features()] == presets
 
 
 def test_every_finding_names_its_evidence(inferred):

@@ -97,12 +97,6 @@ def test_objects_are_exchanged_only_if_rewards_ignore_it():
     assert not ignores_exchange(other_reward, episodes, 2)
 
 
-def test_the_discount_leaves_each_object_its_time():
-    contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
-    sequence = ObjectSequence(((0,), (1,)), (contact, contact), (), (1.0, 1.0))
-    assert [sequence.discount(steps) for steps in (100, 10)] == [0.98, 0.9]
-
-
 def test_places_are_hidden_and_the_gaps_are_not(inferred):
     hidden = set(options_of(inferred[0])["hidden_observation"])
     assert hidden >= {*COLUMNS["tool"], *COLUMNS["objects"]}

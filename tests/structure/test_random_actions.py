@@ -8,8 +8,6 @@ from hindsight_rl.structure import compare_ranges, split_by_scale
 from hindsight_rl.structure.random_actions import ActionRange, Inertia, measure_inertia
 from hindsight_rl.structure.steps import Steps
 
-N_WAYPOINTS = {"n_waypoints": 400, "critic_layer_norm": True}
-
 ACTION = ArraySpec((3,), "float64", (-1.0, -1.0, 0.0), (1.0, 1.0, 4.0))  # the middle eighth of the last: 1.75 to 2.25
 
 
@@ -25,11 +23,11 @@ def steps_of(kept, distance):
     return Steps(position[:-1], np.zeros((2_000, 1)), position[1:], position[:-1], position[1:], goal, np.zeros(2_000, int))
 
 
-def test_what_keeps_its_speed_on_a_long_way_gets_repeated_actions():
+def test_what_keeps_its_speed_on_a_long_path():
     inertia = measure_inertia(steps_of(kept=0.97, distance=400.0))
     assert inertia.correlation == pytest.approx(0.97, abs=0.02)
     assert inertia.steps_to_goal > 40
-    assert inertia.options()["random_action_repeat"] == 20
+    assert inertia.keeps_speed and inertia.is_far
     assert "correlate with 0.9" in inertia.evidence()
 
 
@@ -56,8 +54,9 @@ def test_the_correlation_is_at_most_1():
 
 
 @pytest.mark.parametrize(("kept", "distance"), [(0.97, 20.0), (0.5, 400.0)])
-def test_a_short_path_or_little_inertia_changes_nothing(kept, distance):
-    assert measure_inertia(steps_of(kept, distance)).options() == {}
+def test_a_short_path_or_little_inertia(kept, distance):
+    inertia = measure_inertia(steps_of(kept, distance))
+    assert not (inertia.keeps_speed and inertia.is_far)
 
 
 def test_the_slowest_dimension_of_the_goal_counts():
@@ -67,38 +66,6 @@ def test_the_slowest_dimension_of_the_goal_counts():
     goal = np.tile([2.0, 3.0], (100, 1))
     steps = Steps(position[:-1], moves, position[1:], position[:-1], position[1:], goal, np.zeros(100, int))
     assert measure_inertia(steps).steps_to_goal == pytest.approx(20)
-
-
-@pytest.mark.parametrize(
-    ("steps_to_goal", "limit", "is_dense", "options"),
-    [
-        (15, 500, True, {"training_episode_steps": 90, "discount": 0.956}),
-        (15, 500, False, {"training_episode_steps": 90, "discount": 0.989}),
-        (2, 500, False, {"training_episode_steps": 50, "discount": 0.95}),
-        (2, 50, False, {"discount": 0.95}),
-        (2, 50, True, {"discount": 0.95}),
-        (80, 500, True, {"discount": 0.99}),
-        (15, 150, False, {"discount": 0.989}),
-        (15, None, False, {"discount": 0.989}),
-    ],
-)
-def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, is_dense, options):
-    assert Inertia(0.0, steps_to_goal).horizon(limit, is_dense) == options
-
-
-@pytest.mark.parametrize(
-    ("apart", "limit", "goal_size", "options"),
-    [
-        (0.9, 400, 2, N_WAYPOINTS | {"training_episode_steps": 120}),
-        (0.9, 300, 2, N_WAYPOINTS | {"training_episode_steps": 100}),
-        (0.1, 300, 2, N_WAYPOINTS),  # all episodes start at one position
-        (0.9, None, 2, N_WAYPOINTS),
-        (0.9, 300, 4, {}),
-    ],
-)
-def test_far_goals_get_waypoints_and_starts_everywhere_short_episodes(apart, limit, goal_size, options):
-    assert Inertia(0.9, 80.0, apart).waypoints(goal_size, limit) == options
-    assert Inertia(0.9, 39.0, apart).waypoints(goal_size, limit) == {}
 
 
 def test_how_far_starts_are_apart():
@@ -141,8 +108,7 @@ def test_episodes_are_distinguished_by_their_actions_and_short_ones_are_left_out
     assert split_by_scale([whole, small, walk(1.0, 1.0, steps=10)], ACTION) == ([small], [whole])
 
 
-def test_the_options_of_a_body_that_is_too_strong():
-    assert ActionRange(0.2).options() == {}
-    options = ActionRange(0.5).options()
-    assert (options["action_scale"], options["random_action_repeat"]) == (0.125, 20)
+def test_why_a_part_of_the_range_suffices():
+    assert not ActionRange(0.2).small_suffices
+    assert ActionRange(0.5).small_suffices
     assert "0.125 of the range move the achieved goal 0.50 times as far" in ActionRange(0.5).evidence()

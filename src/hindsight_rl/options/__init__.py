@@ -26,6 +26,7 @@ from .replay import ReplayOptions as ReplayOptions
 from .replay import StrategyFunction as StrategyFunction
 from .settings import STRUCTURE as STRUCTURE
 from .settings import Choice as Choice
+from .settings import Feature as Feature
 from .settings import RolloutOptions as RolloutOptions
 from .settings import Settings as Settings
 from .settings import StructureSource as StructureSource

@@ -47,6 +47,17 @@ class Choice(NamedTuple):
     needs: str = ""
 
 
+class Feature(NamedTuple):
+    """A feature of a task, as found in its steps: the name of its preset in `recipes`, and the reason in one sentence.
+
+    needs: an option without whose use the options of the preset have no reason; "" if there is none.
+    """
+
+    preset: str
+    reason: str
+    needs: str = ""
+
+
 @dataclass(frozen=True, repr=False)
 class Settings:
     """The four option records of a run. No option name occurs in two of them.

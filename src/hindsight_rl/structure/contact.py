@@ -32,7 +32,6 @@ FINEST = 0.05  # of the standard deviation of the goals: contact at no distance 
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 MIN_MOVED = 2  # probing episodes in which each object must begin to move
 REST_MARGIN = 0.1  # of the standard deviation of the goals: positions that are nearer to each other count as one
-LEAST_DISCOUNT = 0.9
 REST_DIFFERENCE = 0.5  # of the fractions of goals where objects rest: from it on, they are placed in another order
 
 
@@ -266,14 +265,6 @@ class ObjectSequence:
     def placed(self, k: int) -> float:
         """Return how near to its goal object k counts as placed: if all are, that is a success."""
         return self.contacts[k].distances[1] if self.success_distance is None else self.success_distance
-
-    def discount(self, time_limit: int) -> float:
-        """Return the discount whose horizon is the time for one object: each is placed for itself."""
-        return round(max(LEAST_DISCOUNT, 1 - len(self.contacts) / time_limit), 3)
-
-    def reason(self, time_limit: int) -> str:
-        """Return why `discount` is as it is."""
-        return f"{len(self.contacts)} objects in {time_limit} steps"
 
     def subgoals(self, units: Units) -> tuple[str, ...]:
         """Return a subgoal for each object, as the option `subgoals` writes them."""

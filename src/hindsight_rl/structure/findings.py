@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..options import Choice
+from ..options import Choice, Feature
 from ..records.exploration import Probing
 from .axis_symmetries import SymmetryVerdict
 from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units
@@ -16,18 +15,10 @@ from .contact import Contact, ObjectSequence, missing_differences
 from .mirrors import Mirror
 from .model import Relevance
 from .parts import Parts, Workspace
-from .random_actions import ActionRange, Inertia
+from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
 
-ACTION_L2 = 0.1
-HIT_ACTION_L2 = 0.05  # an object that must leave the tool needs large actions
-HIT_HORIZON = 0.4  # of an episode: with a longer one, to hit now or later is worth nearly the same, and policies wait
-EXACT_AFTER = 2_000  # episodes: from then on most hits lead near the goal, and noise spoils them
-HIT_EXPLORATION = 0.4  # of what it was, from then on
-HIT_RELABEL = "future=0.35,desired=0.15"  # from then on half of the batch keeps its goal
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
-LOWEST_DISCOUNT = 0.9
 MANY_LEVELS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower
-GUIDED_ACTION_L2 = 0.2  # actions must be small until the first contact, to which a subgoal soon leads
 GUESSED_REACH = 0.25  # of the standard deviation of the goals: objects are smaller than the space in which they are moved
 
 
@@ -72,9 +63,57 @@ class Structure:
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
 
+    def measures(self) -> dict[str, float]:
+        """Return what was measured, by the names that presets use."""
+        limit = {} if self.time_limit is None else {"time_limit": float(self.time_limit)}
+        n_objects = len(self.parts.objects) if self.sequence is None else len(self.sequence.contacts)
+        episode_steps = self.time_limit or USUAL_LIMIT
+        return limit | {
+            "episode_steps": episode_steps,
+            "steps_per_object": episode_steps / max(n_objects, 1),
+            "steps_to_goal": self.inertia.steps_to_goal,
+            "goal_std": self.parts.goal_std,
+            "tolerance_step": 1 / (1 + self.tolerance_levels),
+        }
+
+    def features(self) -> list[Feature]:
+        """Return the features of the task that presets are for, each with its evidence. Later ones count above earlier."""
+        return [*(self._features_of_objects() if self.parts.has_object else self._features_of_bodies())]
+
+    def _features_of_objects(self) -> Iterator[Feature]:
+        yield Feature("object", self.parts.evidence())
+        if not self.parts.body:
+            yield Feature("lone_object", self.parts.evidence())
+        if self.sequence is not None and self.time_limit is not None:
+            reason = f"{len(self.sequence.contacts)} objects in {self.time_limit} steps"
+            yield Feature("several_objects", reason, needs="subgoals")
+        if self.contact is not None:
+            reach = f"as the tool reaches {self.contact.in_reach:.0%} of the goals"
+            if self.contact.leads_to_goals:
+                yield Feature("guided", f"a subgoal leads to the first contact, {reach}", needs="subgoals")
+            else:
+                yield Feature("hit", f"the object must be hit, {reach}")
+
+    def _features_of_bodies(self) -> Iterator[Feature]:
+        inertia, limit = self.inertia.evidence(), self.time_limit
+        if self.inertia.keeps_speed and self.inertia.is_far:
+            yield Feature("keeps_speed", inertia)
+        evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
+        yield Feature("body", evidence)
+        if self.is_dense:
+            yield Feature("dense_reward", f"rewards differ on the path to a goal; {evidence}")
+        if self.inertia.is_far and len(self._whole_goal) <= MOST_DIMENSIONS:
+            yield Feature("waypoints", inertia, needs="n_waypoints")
+            if limit is not None and self.inertia.starts_anywhere:
+                yield Feature("many_starts", inertia, needs="n_waypoints")
+        if self._is_graded:
+            yield Feature("many_dimensions", self._why_graded, needs="tolerance_levels")
+        if self.action_range is not None and self.action_range.small_suffices:
+            yield Feature("keeps_speed", self.action_range.evidence())
+
     def choices(self) -> list[Choice]:
-        """Return the options that follow, with their evidence. If an option occurs twice, the later choice knows more."""
-        found = [*self._hyperparameters(), *self._without_object(), *self._with_contact(), *self._hidden_columns()]
+        """Return the structure that follows as options, with their evidence."""
+        found = [*self._without_object(), *self._with_contact(), *self._hidden_columns()]
         if self.workspace is not None and self.workspace.is_left:
             found += [Choice(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
         holds = [symmetry for symmetry in self.symmetries if symmetry.holds]
@@ -83,31 +122,29 @@ class Structure:
             found.append(Choice("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
         return found
 
-    def _hyperparameters(self) -> Iterator[Choice]:
-        measured = self.parts if self.parts.has_object else self.inertia
-        yield from (Choice(*option, measured.evidence()) for option in measured.options().items())
-        if self.sequence is not None and self.time_limit is not None:
-            discount = self.sequence.discount(self.time_limit)
-            yield Choice("discount", discount, self.sequence.reason(self.time_limit), needs="subgoals")
-
     def _without_object(self) -> Iterator[Choice]:
         if self.parts.has_object:
             return
-        horizon, limit = self.inertia.horizon(self.time_limit, self.is_dense), self.time_limit
-        evidence = f"{self.inertia.evidence()}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
-        yield from (Choice(*option, evidence) for option in horizon.items())
-        waypoints = self.inertia.waypoints(len(self._whole_goal), limit)
-        for option, value in waypoints.items():
-            yield Choice(option, value, self.inertia.evidence(), needs="" if option == "n_waypoints" else "n_waypoints")
-        yield from self._graded_rewards()
-        if self.action_range is not None:
-            yield from (Choice(*option, self.action_range.evidence()) for option in self.action_range.options().items())
+        if self._is_graded:
+            yield Choice("tolerance_levels", self.tolerance_levels, self._why_graded)
+        if self.action_range is not None and self.action_range.small_suffices:
+            yield Choice("action_scale", SMALL_FRACTION, self.action_range.evidence())
         if self.copies.is_complete:
             evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
             yield Choice("hidden_goal", self._whole_goal, evidence)
         if self.mirrors:
             evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
             yield Choice("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence)
+
+    @property
+    def _is_graded(self) -> bool:
+        """Whether so many dimensions must be right at once that few steps succeed."""
+        return len(self._whole_goal) * self.tolerance_levels >= MANY_LEVELS
+
+    @property
+    def _why_graded(self) -> str:
+        n = len(self._whole_goal)
+        return f"with {self.tolerance_levels} tolerance levels in each of {n} dimensions, most starts count as a success"
 
     def _with_contact(self) -> Iterator[Choice]:
         if self.contact is None:
@@ -116,38 +153,9 @@ class Structure:
             evidence = (self.sequence or self.contact).evidence() + self.units.evidence()
             subgoals = self.sequence.subgoals(self.units) if self.sequence else (self.contact.subgoal(self.units).text(),)
             yield Choice("subgoals", subgoals, evidence)
-            why = f"a subgoal leads to the first contact, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-            yield Choice("action_l2", GUIDED_ACTION_L2, why, needs="subgoals")
-        else:
-            why = f"the object must be hit, as the tool reaches {self.contact.in_reach:.0%} of the goals"
-            yield from (Choice(*option, why) for option in self._options_of_hits().items())
         missing = missing_differences(self.contact, self.differences)
         if missing:
             yield Choice("column_differences", missing, "no column holds these gaps between tool and object")
-
-    def _graded_rewards(self) -> Iterator[Choice]:
-        """Yield the options of graded rewards, if so many dimensions must be right at once that few steps succeed.
-
-        Graded rewards differ by less than those of success and failure, so the penalty of actions is smaller.
-        """
-        n = len(self._whole_goal)
-        if n * self.tolerance_levels >= MANY_LEVELS:
-            why = f"with {self.tolerance_levels} tolerance levels in each of {n} dimensions, most starts count as a success"
-            yield Choice("tolerance_levels", self.tolerance_levels, why)
-            action_l2 = float(f"{ACTION_L2 / (1 + self.tolerance_levels):.2g}")
-            yield Choice("action_l2", action_l2, why, needs="tolerance_levels")
-
-    def _options_of_hits(self) -> dict[str, Any]:
-        """Return hyperparameters for an object that must leave the tool. A few exact steps decide."""
-        limit = self.time_limit or USUAL_LIMIT
-        exact_from = EXACT_AFTER * limit
-        return {
-            "action_l2": HIT_ACTION_L2,
-            "discount": round(max(1 - 1 / (HIT_HORIZON * limit), LOWEST_DISCOUNT), 3),
-            "exploration_decay": HIT_EXPLORATION,
-            "exploration_decay_start": exact_from,
-            "relabel_schedule": (f"{exact_from}: {HIT_RELABEL}",),
-        }
 
     def _hidden_columns(self) -> Iterator[Choice]:
         if self.relevance is not None and self.hidden:

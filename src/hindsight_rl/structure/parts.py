@@ -16,7 +16,6 @@ from .steps import Steps
 AT_REST, MOVING = 1e-3, 1e-2  # displacement in a step, relative to the standard deviation of the goals
 MOSTLY = 0.5  # majority: of the steps, of the episodes, of the displacements of a dimension
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
-ENERGY_CAP = 0.4  # of the standard deviation of the goals: an object that moved so far was touched, and not only shaken
 
 Dimensions = tuple[int, ...]  # of the goal
 PartKind = Literal["body", "object", "unmoved"]
@@ -70,24 +69,6 @@ class Parts:
     def has_object(self) -> bool:
         """Whether the goal is, at least partly, about something that must be touched first."""
         return bool(self.objects)
-
-    def options(self) -> dict[str, Any]:
-        """Return hyperparameters for tasks with an object. Few episodes move it, so these are sampled more often.
-
-        The displacement of a body in the goal would hide which episodes these are.
-        """
-        energy = {
-            "energy_priority": True,
-            "energy_cap": float(f"{ENERGY_CAP * self.goal_std:.2g}"),
-            "energy_remaining": True,
-        }
-        return ({} if self.body else energy) | {
-            "relabel": "future=0.6,desired=0.2",
-            "action_l2": 0.5,
-            "random_eps": 0.3,
-            "noise": 0.2,
-            "n_critics": 1,
-        }
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,22 +16,8 @@ from .steps import Steps
 
 KEEPS_SPEED = 0.9  # correlation of the displacements of successive steps under independent random actions
 FAR_STEPS = 40  # steps to a goal at the speed of random actions
-FAR_REPEAT = 20  # steps: half of FAR_STEPS
-DETOUR = 6  # times the steps to a goal: a policy that has learned needs no more
-SHORTEST_EPISODE = 50  # steps
-FEWER = 0.5  # of the time limit: training episodes are shortened if the steps that they need are at most this fraction
-DENSE_HORIZON = 1.5  # times the steps to a goal: rewards on the path guide there
-DISCOUNTS = 0.95, 0.99
-REPEATED_ACTIONS = {
-    "random_action_repeat": FAR_REPEAT,
-    "random_eps": 0.3,
-    "noise": 0.2,
-    "relabel": "future=0.6,desired=0.2",
-}
-N_WAYPOINTS, MOST_DIMENSIONS = 400, 3  # positions to plan among, and the dimensions of a goal that so few positions cover
+MOST_DIMENSIONS = 3  # of a goal, in which a few hundred waypoints cover the task
 STARTS_APART = 0.2  # times the distance to a goal: if starts lie farther apart, episodes start all over the task
-PART_OF_PATH = 1.5  # times the steps to a goal: plans join short paths, so short episodes from many starts teach more
-PART_OF_EPISODE = 1 / 3  # of the time limit at most: the first few starts may be far from their goals
 SMALL_FRACTION = 0.125  # fraction of the action range
 AS_FAR = 0.3  # of the displacement under the full action range; 0.125 if displacements are proportional to actions
 WINDOW_STEPS = 10  # steps, in which the displacements of single steps add up or cancel out
@@ -50,38 +35,20 @@ class Inertia:
     steps_to_goal: float
     starts_apart: float = 0.0
 
-    def options(self) -> dict[str, Any]:
-        """Return hyperparameters for tasks whose goals are far away for what keeps its speed.
+    @property
+    def keeps_speed(self) -> bool:
+        """Whether single random actions cancel out before they get anywhere."""
+        return self.correlation >= KEEPS_SPEED
 
-        Single random actions cancel out there before they get anywhere.
-        """
-        return {} if self.correlation < KEEPS_SPEED or self.steps_to_goal < FAR_STEPS else REPEATED_ACTIONS
+    @property
+    def is_far(self) -> bool:
+        """Whether goals are many steps away."""
+        return self.steps_to_goal >= FAR_STEPS
 
-    def horizon(self, limit: int | None, is_dense: bool) -> dict[str, Any]:
-        """Return the discount, and the length of training episodes if the time limit is far longer than goals need.
-
-        limit: of an episode, in steps. is_dense: whether rewards differ on the path to a goal.
-        """
-        steps = (DENSE_HORIZON if is_dense else DETOUR) * self.steps_to_goal
-        lowest, highest = DISCOUNTS
-        discount = {"discount": round(float(np.clip(1 - 1 / max(steps, 1), lowest, highest)), 3)}
-        needed = max(DETOUR * self.steps_to_goal, SHORTEST_EPISODE)
-        is_long = limit is not None and needed <= FEWER * limit
-        return {"training_episode_steps": round(needed)} | discount if is_long else discount
-
-    def waypoints(self, goal_size: int, limit: int | None) -> dict[str, Any]:
-        """Return how many waypoints to plan paths among, if goals are far away and have few dimensions.
-
-        LayerNorm keeps the values of far goals finite, which few episodes reach. limit: as in `horizon`. Training episodes
-        are shorter then, if they start everywhere.
-        """
-        if self.steps_to_goal < FAR_STEPS or goal_size > MOST_DIMENSIONS:
-            return {}
-        found = {"n_waypoints": N_WAYPOINTS, "critic_layer_norm": True}
-        if limit is None or self.starts_apart < STARTS_APART:
-            return found
-        part = min(PART_OF_PATH * self.steps_to_goal, PART_OF_EPISODE * limit)
-        return found | {"training_episode_steps": round(part)}
+    @property
+    def starts_anywhere(self) -> bool:
+        """Whether episodes start all over the task."""
+        return self.starts_apart >= STARTS_APART
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
@@ -133,10 +100,6 @@ class ActionRange:
     def small_suffices(self) -> bool:
         """Whether a fraction of the range moves the achieved goal far more than in proportion."""
         return self.ratio >= AS_FAR
-
-    def options(self) -> dict[str, Any]:
-        """Return the part of the action range that suffices, if it does, and how to explore such tasks."""
-        return REPEATED_ACTIONS | {"action_scale": SMALL_FRACTION} if self.small_suffices else {}
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

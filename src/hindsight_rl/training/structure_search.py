@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from ..agents import Agent
 from ..errors import FileError
-from ..options import Settings
+from ..options import Choice, Settings
 from ..options.settings import DemonstrationOptions, EnvironmentOptions, FileOptions, WorkerOptions
+from ..recipes.presets import load_preset, preset_choices
 from ..records import Array, Episode, Finding, GoalSpec, read_record
 from ..records.exploration import Exploration, Probing
 from ..replay.buffer import HindsightBuffer
@@ -31,7 +32,7 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
-from ..structure.random_actions import FAR_REPEAT, SMALL_FRACTION
+from ..structure.random_actions import SMALL_FRACTION
 from ..structure.steps import HELD_OUT
 from .demonstrations import Demonstrations
 from .resolve import Found
@@ -124,6 +125,7 @@ class StructureSearch:
         self.is_used = settings.training.structure == "inferred"
         self.state = SearchState(next_at=self._random_steps) if self.is_used else SearchState("learning", None)
         self._looks_for_endings = looks_for_endings
+        self._far_repeat = int(load_preset("keeps_speed").options["random_action_repeat"])
         self._spec, self._resolve, self._build, self._compute_reward = spec, resolve, build, compute_reward
 
     @property
@@ -136,7 +138,7 @@ class StructureSearch:
         if self.state.phase == "probing":
             return replace(exploration, probing=self.state.probing)
         if self.state.phase == "scaling":
-            held = replace(exploration, random_action_repeat=FAR_REPEAT, episode_steps=SCALING_EPISODE_STEPS)
+            held = replace(exploration, random_action_repeat=self._far_repeat, episode_steps=SCALING_EPISODE_STEPS)
             return replace(held, random_scale=SMALL_FRACTION) if episode % 2 else held
         # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
         exploration = replace(exploration, episode_steps=max(self._random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
@@ -215,7 +217,7 @@ class StructureSearch:
 
     def _may_be_too_strong(self, found: Structure) -> bool:
         """Whether a fraction of the action range is worth a test: many joints move a body to goals that are far away."""
-        is_far = any(choice.option == "n_waypoints" for choice in found.choices())
+        is_far = any(feature.preset == "waypoints" for feature in found.features())
         return is_far and self._spec.action.size > self._spec.goal.size
 
     def _compare_scales(self, run: RunState, episodes: Sequence[Episode]) -> None:
@@ -311,7 +313,7 @@ class StructureSearch:
 
     def _take(self, run: RunState, found: Structure) -> None:
         self._explain(found)
-        self._adopt(run, replace(self.state.found, structure=tuple(found.choices())))
+        self._adopt(run, replace(self.state.found, structure=all_choices(found)))
 
     def _explain(self, found: Structure) -> None:
         self.state.missing, self.state.findings = tuple(explain_missing(found)), tuple(explain_findings(found))
@@ -341,6 +343,11 @@ class StructureSearch:
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.counts.due_updates += catch_up
         run.counts.catch_up_updates += catch_up
+
+
+def all_choices(found: Structure) -> tuple[Choice, ...]:
+    """Return the options that follow from what was found: those of presets for its features, then its structure."""
+    return *preset_choices(found.features(), found.measures()), *found.choices()
 
 
 def _why_new(run: RunState, settings: Settings) -> str:

@@ -1,0 +1,70 @@
+"""Presets: options for features of a task, worked out by hand."""
+
+import pytest
+
+from hindsight_rl.errors import UnknownNameError
+from hindsight_rl.options import AGENT_OPTIONS, Feature, run_options
+from hindsight_rl.recipes.presets import load_preset, preset_choices, preset_names
+
+
+def options_of(measures, *presets):
+    return {choice.option: choice.value for choice in preset_choices([Feature(name, "why") for name in presets], measures)}
+
+
+@pytest.mark.parametrize(
+    ("steps_to_goal", "limit", "presets", "options"),
+    [
+        (15, 500, ("body", "dense_reward"), {"training_episode_steps": 90, "discount": 0.956}),
+        (15, 500, ("body",), {"training_episode_steps": 90, "discount": 0.989}),
+        (2, 500, ("body",), {"training_episode_steps": 50, "discount": 0.95}),
+        (2, 50, ("body",), {"discount": 0.95}),
+        (2, 50, ("body", "dense_reward"), {"discount": 0.95}),
+        (80, 500, ("body", "dense_reward"), {"discount": 0.99}),
+        (15, 150, ("body",), {"discount": 0.989}),
+        (15, None, ("body",), {"discount": 0.989}),
+    ],
+)
+def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, presets, options):
+    measures = {"steps_to_goal": steps_to_goal} | ({} if limit is None else {"time_limit": limit})
+    assert options_of(measures, *presets) == options
+
+
+@pytest.mark.parametrize(("limit", "steps"), [(400, 120), (300, 100)])
+def test_plans_from_many_starts_need_short_episodes_of_at_most_a_third_of_the_limit(limit, steps):
+    measures = {"steps_to_goal": 80.0, "time_limit": limit}
+    assert options_of(measures, "waypoints") == {"n_waypoints": 400, "critic_layer_norm": True}
+    assert options_of(measures, "many_starts") == {"training_episode_steps": steps}
+
+
+def test_what_a_preset_needs_is_not_needed_by_itself():
+    choices = preset_choices([Feature("waypoints", "far", needs="n_waypoints")], {})
+    assert {choice.option: choice.needs for choice in choices} == {"n_waypoints": "", "critic_layer_norm": "n_waypoints"}
+
+
+@pytest.mark.parametrize(("steps_per_object", "discount"), [(50, 0.98), (5, 0.9)])
+def test_the_discount_leaves_each_object_its_time(steps_per_object, discount):
+    assert options_of({"steps_per_object": steps_per_object}, "several_objects") == {"discount": discount}
+
+
+def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later():
+    options = options_of({"episode_steps": 50}, "hit")
+    assert (options["discount"], options["exploration_decay_start"]) == (0.95, 100_000)  # 20 steps; 2,000 episodes
+    assert options["relabel_schedule"] == ("100000: future=0.35,desired=0.15",)
+
+
+def test_scaled_numbers_have_two_digits():
+    assert options_of({"goal_std": 0.1234}, "lone_object")["energy_cap"] == 0.049
+    assert options_of({"tolerance_step": 1 / 4}, "many_dimensions") == {"action_l2": 0.025}
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_has_options_of_the_library(name):
+    preset = load_preset(name)
+    names = {*preset.options, *preset.steps, *preset.scaled}
+    assert names <= {option for agent in AGENT_OPTIONS for option in run_options(agent)}
+    assert names or preset.horizon is not None
+
+
+def test_an_unknown_preset_is_refused_with_similar_names():
+    with pytest.raises(UnknownNameError, match="object"):
+        load_preset("objekt")
