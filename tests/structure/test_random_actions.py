@@ -5,7 +5,7 @@ import pytest
 
 from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.structure import compare_ranges, split_by_scale
-from hindsight_rl.structure.random_actions import ActionRange, Inertia, measure_inertia
+from hindsight_rl.structure.random_actions import ActionRange, measure_inertia
 from hindsight_rl.structure.steps import Steps
 
 ACTION = ArraySpec((3,), "float64", (-1.0, -1.0, 0.0), (1.0, 1.0, 4.0))  # the middle eighth of the last: 1.75 to 2.25
@@ -27,7 +27,8 @@ def test_what_keeps_its_speed_on_a_long_path():
     inertia = measure_inertia(steps_of(kept=0.97, distance=400.0))
     assert inertia.correlation == pytest.approx(0.97, abs=0.02)
     assert inertia.steps_to_goal > 40
-    assert inertia.keeps_speed and inertia.is_far
+    assert inertia.keeps_speed
+    assert inertia.is_far
     assert "correlate with 0.9" in inertia.evidence()
 
 
