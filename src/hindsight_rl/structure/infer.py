@@ -35,7 +35,7 @@ from .contact import (
 )
 from .findings import Structure
 from .mirrors import Mirror, MirrorFinder
-from .model import find_relevance
+from .model import Relevance, find_relevance
 from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, Steps, measure_noise
@@ -147,7 +147,8 @@ def _with_contact(
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     live = [c for c in range(steps.n_columns) if c not in found.constant]
     always = {*gaps, *controlled.columns, *shown, *contact.object_columns}
-    relevance = find_relevance(steps, contact, live, [c for c in live if c not in always])
+    may_be_needless = [c for c in live if c not in always] if hidden is None else []
+    relevance = find_relevance(steps, contact, live, may_be_needless) if may_be_needless else Relevance({}, (), None)
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
     finder = SymmetryFinder(steps, visible, contact, controlled, found.units) if is_whole else None

@@ -47,7 +47,7 @@ SCALING_EPISODES, SCALING_EPISODE_STEPS = 8, 200  # in every second one, random 
 # of a task: with 200, PointMaze_UMaze is solved after 1,950 steps instead of 1,500 (medians of six seeds).
 RANDOM_EPISODE_STEPS = 500
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
-AGAIN_FROM = 5_000  # environment steps before which nothing is tested again, and no agent is replaced
+AGAIN_FROM = 5_000  # environment steps before which no agent is replaced
 POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # catch-up updates of a new agent, for those of the agent that it replaces
 TRY_LONGER_AT = 10_000  # environment steps without any success, after which training episodes end at their time limit only
@@ -70,7 +70,7 @@ class SearchState:
     next_at: environment steps after which the structure is inferred next; None: not again.
     first_scaled: the first episode that compares a fraction of the action range with all of it.
     random_episodes: the first so many episodes were played before probing began.
-    probing_episodes: so many after them sought contact.
+    probing_episodes: so many after them sought contact. has_contact: whether they show what touches the object.
     endings: how the episodes so far ended.
     guesses: ways to steer what may be the tool, while no contact was seen.
     found: what follows from all episodes so far, as choices of options.
@@ -82,6 +82,7 @@ class SearchState:
     first_scaled: int = 0
     random_episodes: int = 0
     probing_episodes: int = 0
+    has_contact: bool = False
     probing: Probing | None = None
     guesses: tuple[Probing, ...] = ()
     endings: Endings = field(default_factory=Endings)
@@ -180,7 +181,9 @@ class StructureSearch:
             self._learn(run, self._infer_effort(episodes))
         elif state.phase == "probing":
             state.probing_episodes = len(episodes) - state.random_episodes
-            self._learn(run, self._infer(episodes))
+            found = self._infer(episodes)
+            state.has_contact = found.contact is not None
+            self._learn(run, found)
         else:
             self._refine(run, episodes)
 
@@ -233,13 +236,27 @@ class StructureSearch:
         suffices = effort is not None and effort.small_suffices
         return replace(infer_structure(small if suffices else episodes[:first], self._spec), action_range=effort)
 
-    def _infer(self, episodes: Sequence[Episode], n_seeking: int | None = None, shown: Sequence[int] = ()) -> Structure:
-        """Infer the structure from the random episodes, and from those after them as episodes that seek contact."""
+    def _infer(
+        self,
+        episodes: Sequence[Episode],
+        n_seeking: int | None = None,
+        shown: Sequence[int] = (),
+        hidden: tuple[int, ...] | None = None,
+    ) -> Structure:
+        """Infer the structure from the random episodes, and from those after them as episodes that seek contact.
+
+        n_seeking: how many sought contact; None: those that probed. shown, hidden: see `infer_structure`.
+        """
         first = self.state.random_episodes
         stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
         seeking = episodes[first:stop]
         return infer_structure(
-            episodes[:first], self._spec, seeking, shown, compute_reward=self._compute_reward, hidden=self._hidden
+            episodes[:first],
+            self._spec,
+            seeking,
+            shown,
+            compute_reward=self._compute_reward,
+            hidden=self._hidden if hidden is None else hidden,
         )
 
     def _learn(self, run: RunState, found: Structure) -> None:
@@ -250,8 +267,7 @@ class StructureSearch:
             self._take(run, found)
 
     def _schedule(self, run: RunState) -> None:
-        steps = [step for step in REFINE_AT if step >= AGAIN_FROM or not self.state.random_episodes]
-        self.state.next_at = next((step for step in steps if step > run.counts.env_steps), None)
+        self.state.next_at = next((step for step in REFINE_AT if step > run.counts.env_steps), None)
 
     def _refine(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Infer the structure again with all episodes.
@@ -275,8 +291,9 @@ class StructureSearch:
             if found.contact is not None and self._may_replace_agent(run):
                 self._probe(run, episodes, found, found.contact)
                 return
-            if is_poor or before.flat().get("symmetries"):  # what is found late does not change an agent that improves
-                self._take_mirrors(found)
+            # what is found late does not change an agent that improves
+            if found.mirrors is not None and (is_poor or before.flat().get("symmetries")):
+                self._take_symmetries(found)
         self._adopt(run, self.state.found)
         # the next waypoint or tolerance is soon learned; paths are missing, or exactness, which exploration spoils
         is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
@@ -289,27 +306,31 @@ class StructureSearch:
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Test hidden columns, symmetries and the reach of the tool. What is shown stays shown.
 
-        Without a contact nothing changes: the policy may not touch the object yet.
+        Without a contact nothing changes: the policy may not touch the object yet. If the agent may not be replaced, its
+        columns stay as they are, and symmetries are tested for all that it sees.
         """
-        if self._infer(episodes).contact is None:
+        if not self.state.has_contact:
             return
-        known = self.state.found
-        hidden = set(known.value("hidden_observation", ()))
+        known, may_replace = self.state.found, run.counts.env_steps >= AGAIN_FROM and self._may_replace_agent(run)
+        hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
-        found = self._infer(episodes, len(episodes), shown)
+        found = self._infer(episodes, len(episodes), shown, None if may_replace else hidden)
         if found.contact is None:
             return
         is_subgoal_new = found.contact.leads_to_goals and known.value("subgoals") is None
         n_symmetries = len(known.value("symmetries", ()))
         has_more_symmetries = sum(symmetry.holds for symmetry in found.symmetries) > n_symmetries
-        if is_subgoal_new or has_more_symmetries or set(found.hidden) != hidden:
+        if may_replace and (is_subgoal_new or has_more_symmetries or set(found.hidden) != set(hidden)):
             self._take(run, found)
+        elif not may_replace and has_more_symmetries:
+            self._take_symmetries(found)
 
-    def _take_mirrors(self, found: Structure) -> None:
-        """Use the mirrors of a task without an object that hold now, and no others. A wall may be found late."""
-        if found.mirrors is not None:
-            self._explain(found)
-            self.state.found = self.state.found.with_option("symmetries", found.choices())
+    def _take_symmetries(self, found: Structure) -> None:
+        """Use the symmetries that hold now, and no others. A wall may be found late."""
+        others = [finding for finding in self.state.findings if finding.kind != "symmetry"]
+        new = [finding for finding in explain_findings(found) if finding.kind == "symmetry"]
+        self.state.missing, self.state.findings = tuple(explain_missing(found)), (*others, *new)
+        self.state.found = self.state.found.with_option("symmetries", found.choices())
 
     def _take(self, run: RunState, found: Structure) -> None:
         self._explain(found)
