@@ -28,6 +28,7 @@ from hindsight_rl.training.saved_model import SavedModel
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push, PushBoth
 
+HOLDING = SymmetryVerdict((0,), "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0", Difference(0.0, 0.1))
 FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05, "random_steps": 120, "capacity": 10_000}
 
 
@@ -35,6 +36,12 @@ def train(steps, **options):
     model = HER(Push, check=False, **(FAST | options))
     model.learn(steps)
     return model
+
+
+def make_poor(trainer, search, monkeypatch):
+    """Let the agent of a run be one that may be replaced."""
+    monkeypatch.setattr(trainer.counts, "env_steps", 5_000)
+    monkeypatch.setattr(search, "_may_replace_agent", lambda run: True)
 
 
 def found_by_steps(**values):
@@ -199,6 +206,7 @@ def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypat
     monkeypatch.setattr(search, "state", replace(search.state, found=search.state.found.with_option("subgoals", [])))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
     monkeypatch.setattr(search, "_adopt", lambda run, observed: None)
+    make_poor(inferred.trainer, search, monkeypatch)
     n_seeking = search.state.random_episodes + search.state.probing_episodes
     search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:n_seeking])
     assert taken[0].contact.leads_to_goals
@@ -208,12 +216,28 @@ def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypat
 def test_a_mirror_that_a_later_look_finds_is_used(inferred, monkeypatch):
     search, taken, infer = inferred.trainer.search, [], inferred.trainer.search._infer
     n_seeking = search.state.random_episodes + search.state.probing_episodes
-    mirror = SymmetryVerdict((0,), "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0", Difference(0.0, 0.1))
     monkeypatch.setattr(search, "state", replace(search.state))
-    monkeypatch.setattr(search, "_infer", lambda *parts: replace(infer(*parts), symmetries=(mirror,)))
+    monkeypatch.setattr(search, "_infer", lambda *parts: replace(infer(*parts), symmetries=(HOLDING,)))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
+    make_poor(inferred.trainer, search, monkeypatch)
     search._test_again(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:n_seeking])
-    assert taken[0].symmetries == (mirror,)
+    assert taken[0].symmetries == (HOLDING,)
+
+
+@pytest.mark.slow
+def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inferred, monkeypatch):
+    """They are tested for the columns that its networks see, and nothing else that was found then changes."""
+    search, asked = inferred.trainer.search, []
+    known = found_by_steps(hidden_observation=(4,), noise=0.2)
+    found = replace(search._infer(inferred.trainer.buffer.timeline.episodes()), symmetries=(HOLDING,), hidden=(4, 5))
+    monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
+    monkeypatch.setattr(search, "_infer", lambda *parts: asked.append(parts[-1]) or found)
+    monkeypatch.setattr(search, "_may_replace_agent", lambda run: False)
+    search._test_again(inferred.trainer, [])
+    assert asked == [(4,)]
+    values = {choice.option: choice.value for choice in search.state.found.structure}
+    assert values == {"hidden_observation": (4,), "noise": 0.2, "symmetries": (HOLDING.text,)}
+    assert [finding.name for finding in search.state.findings if finding.kind == "symmetry"] == [HOLDING.name]
 
 
 def successes(n_failures, n_successes, *later):
@@ -512,16 +536,16 @@ def sliding(mirrors):
 
 @pytest.mark.parametrize(
     ("known", "found", "used"),
-    [((), ("o0=-o0",), ("o0=-o0",)), (("o0=-o0",), (), None), (("o0=-o0",), None, ("o0=-o0",)), (("a",), ("b",), ("b",))],
+    [((), ("o0=-o0",), ("o0=-o0",)), (("o0=-o0",), (), None), (("a",), ("b",), ("b",))],
 )
 def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, known, found, used):
-    """None: too little was visited to tell, so what is known stays. No mirrors: a wall was found."""
+    """No mirrors: a wall was found."""
     search = inferred.trainer.search
     before = found_by_steps(noise=0.2, **({"symmetries": known} if known else {}))
     monkeypatch.setattr(search, "state", replace(search.state, found=before))
     for name in ("explain_missing", "explain_findings"):
         monkeypatch.setattr(structure_search, name, lambda found: [])
-    search._take_mirrors(sliding(found))
+    search._take_symmetries(sliding(found))
     assert search.state.found.value("noise") == 0.2
     assert search.state.found.value("symmetries") == used
 
