@@ -18,15 +18,11 @@ from ..task_structure.symmetries import Symmetry
 from .columns import ControlledColumns, Units
 from .contact import Contact, is_at_task
 from .model import Difference, DisplacementModel, informative_steps, inputs_of
-from .steps import Steps
+from .steps import LITTLE, Steps, lie_on_one_side
 
 SYMMETRY_MARGIN = 0.35  # of the held-out loss: true symmetries add up to 0.1, those with one wrong sign 0.27 to 6
 MIRRORED = ("in transformed steps", "in the steps themselves")
-MOVES_ALONG = 0.2  # of the largest axis: how far the goal must move along an axis for its symmetry to be tested
 ASSOCIATED = 0.3  # correlation with signals of an axis from which on a column belongs to it
-OFF_CENTRE = 0.5  # a column whose mean is so many standard deviations from 0 changes no sign under a mirror
-MOVES_TOOL = 0.2  # of the largest effect of an action on the tool
-BY_ACTION = 0.2  # smallest correlation with an action without an axis at which a column has no axis either
 OTHER_AXIS = 0.6  # largest correlation with another axis, as a fraction of that with its own axis
 SAME_PROFILE = 0.35  # root mean square difference of correlations between columns that are exchanged
 
@@ -50,6 +46,11 @@ class SymmetryVerdict:
         return self.loss.is_below(SYMMETRY_MARGIN, self.n_tested)
 
     @property
+    def is_uncertain(self) -> bool:
+        """Whether more steps are needed to tell."""
+        return not self.holds and not self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
+
+    @property
     def name(self) -> str:
         """As "mirror of axis 0"."""
         names = ("exchange of objects {} and {}", "mirror of axis {}", "quarter turn of axes {} and {}")
@@ -62,9 +63,7 @@ class SymmetryVerdict:
     @property
     def verdict(self) -> str:
         """In a few words. What is uncertain is not used."""
-        refuted = (
-            "does not hold" if self.loss.is_above(SYMMETRY_MARGIN, self.n_tested) else "is uncertain, so it is not used"
-        )
+        refuted = "is uncertain, so it is not used" if self.is_uncertain else "does not hold"
         return "holds" if self.holds else refuted
 
     def reason(self) -> str:
@@ -115,7 +114,7 @@ class SymmetryFinder:
     def find(self) -> list[SymmetryVerdict]:
         """Return the symmetries that could be tested, whether they hold or not."""
         moved = np.abs(self._steps.displacement).mean(0).reshape(-1, self._n_axes).mean(0)
-        axes = [k for k in range(len(moved)) if moved[k] >= MOVES_ALONG * moved.max() and self._goals_lie_around(k)]
+        axes = [k for k in range(len(moved)) if moved[k] >= LITTLE * moved.max() and self._goals_lie_around(k)]
         tested = [self._test((k,), self._mirror(k)) for k in axes]
         for k, other in combinations(axes, 2) if not self.has_hand and not self.unclear else ():
             if (turn := self._quarter_turn(k, other)) is not None:
@@ -255,7 +254,7 @@ def find_action_axes(effect: Array) -> AxisTable:
     effect: (action size, axes), change of the tool's position per unit of action.
     """
     size = np.abs(effect)
-    axes = tuple(SCALAR if row.max() < MOVES_TOOL * size.max() else int(row.argmax()) for row in size)
+    axes = tuple(SCALAR if row.max() < LITTLE * size.max() else int(row.argmax()) for row in size)
     return AxisTable(axes, np.take_along_axis(effect, size.argmax(1)[:, None], 1) / size.max())
 
 
@@ -266,11 +265,11 @@ def find_column_axes(steps: Steps, columns: Sequence[int], signals: Array, actio
     moves it. Otherwise, or if it correlates with several axes, it is UNCLEAR_AXIS.
     """
     values = steps.observation[:, list(columns)]
-    is_scalar = np.abs(values.mean(0)) >= OFF_CENTRE * values.std(0)
+    is_scalar = lie_on_one_side(values)
     at = actions.members(SCALAR)
     if at and len(columns):
         both = np.concatenate([steps.action[:, at], steps.of_step_before(steps.action)[:, at]], 1)
-        is_scalar |= np.abs(correlations(values, both.T[None])).max((1, 2)) >= BY_ACTION
+        is_scalar |= np.abs(correlations(values, both.T[None])).max((1, 2)) >= LITTLE
     return _assign(values, signals, is_scalar)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import CONTROLLED_R2, Steps, explained_variance
+from .steps import LITTLE, Steps, explained_variance
 
 EXACT = 1e-6  # relative to the size of the numbers: float32 observations agree to about 1e-7
 NOISY = 0.01  # of the variance of the goal: a column whose error is smaller shows it with noise of its own
@@ -115,7 +115,7 @@ def find_constant_columns(steps: Steps) -> tuple[int, ...]:
 def find_controlled_columns(steps: Steps) -> ControlledColumns:
     """Find the columns that the action moves, by linear regression of each column's change on this and the last action."""
     r2 = explained_variance(np.column_stack([steps.action, steps.previous_action]), steps.change, steps.is_held_out)
-    columns = np.flatnonzero(r2 >= CONTROLLED_R2)
+    columns = np.flatnonzero(r2 >= LITTLE)
     design = np.column_stack([steps.action, np.ones(len(steps))])
     effect = np.linalg.lstsq(design, steps.change[:, columns], rcond=None)[0][:-1]
     return ControlledColumns(tuple(columns.tolist()), tuple(r2[columns].tolist()), effect)

@@ -15,24 +15,17 @@ from ..records import Array
 from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, find_differences
 from .parts import AT_REST, MOVING, Dimensions, Parts
-from .steps import Steps, standardize
+from .steps import ALIKE, MOSTLY, TAIL, Steps, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 MIN_ONSETS_IN_NOISE = 4  # which shows motion late, when other columns have come near
-MIN_PROBES = 0.5  # fraction of the probing episodes in which the object must move: else the tool was guessed wrong
-NEAR = 0.5  # at onsets what touches the object is at most this fraction of its usual distance away
 CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
 MOST_TOOLS = 1024  # combinations of candidates, which are all compared
-STARTS_ALIKE = 0.9  # correlation with the object at the start of episodes
-SLOW = 0.5  # standard deviation of a position's change in a step, relative to that of the position
 LEAD = 0.5  # by 1 + LEAD / (onsets - 1) the next best columns must be farther away: 1.5 times with two, 1.25 with three
-LEAST_IN_REACH = 0.6  # a few random episodes do not visit all positions that the tool can reach
 MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
-FINEST = 0.05  # of the standard deviation of the goals: contact at no distance at all, as on a grid, needs a tolerance too
+FINEST = 0.05  # of the standard deviation of the goals: positions that are nearer to each other count as one
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 MIN_MOVED = 2  # probing episodes in which each object must begin to move
-REST_MARGIN = 0.1  # of the standard deviation of the goals: positions that are nearer to each other count as one
-REST_DIFFERENCE = 0.5  # of the fractions of goals where objects rest: from it on, they are placed in another order
 
 
 @dataclass(frozen=True)
@@ -60,7 +53,7 @@ class Contact:
     @property
     def leads_to_goals(self) -> bool:
         """Whether the tool can bring the object to its goals; where it cannot, the object must leave the tool."""
-        return self.in_reach >= LEAST_IN_REACH
+        return self.in_reach > MOSTLY
 
     def subgoal(self, units: Units) -> Subgoal:
         """Return the subgoal that brings the tool to the object."""
@@ -123,7 +116,7 @@ def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
     change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), 1e-12)
     starts = standardize(np.column_stack([steps.observation[:, at], steps.achieved_goal])[steps.starts_episode])
     correlation = np.abs(starts[:, : len(at)].T @ starts[:, len(at) :]).max(1) / len(starts)
-    return [c for c, ratio, same in zip(at, change, correlation, strict=True) if ratio <= SLOW and same <= STARTS_ALIKE]
+    return [c for c, ratio, same in zip(at, change, correlation, strict=True) if ratio <= MOSTLY and same <= ALIKE]
 
 
 def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[int, ...]) -> Contact:
@@ -132,7 +125,7 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, object_columns]
     distances = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9])
     low, middle, high = np.maximum(distances, FINEST * steps.goal_std).tolist()
-    low_position, high_position = np.quantile(steps.observation[:, tool], [0.005, 0.995], axis=0)
+    low_position, high_position = np.quantile(steps.observation[:, tool], [TAIL, 1 - TAIL], axis=0)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= low_position - middle) & (goals <= high_position + middle)).all(1).mean()
     return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach))
@@ -210,7 +203,7 @@ def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> t
             ranked.append((ratio, float((square[at_rest, None] < square[onsets]).mean()), chosen))
     ranked.sort()
     lead = 1 + LEAD / (len(onsets) - 1)
-    if not ranked or ranked[0][0] > NEAR or (len(ranked) > 1 and ranked[1][0] < lead * ranked[0][0]):
+    if not ranked or ranked[0][0] > MOSTLY or (len(ranked) > 1 and ranked[1][0] < lead * ranked[0][0]):
         return None
     is_seldom_near = ranked[0][1] <= min(nearer_at_rest for _, nearer_at_rest, _ in ranked)
     return tuple(positions[i] for i in ranked[0][2]) if is_seldom_near else None
@@ -235,11 +228,9 @@ class ObjectSequence:
     @property
     def order(self) -> tuple[int, ...]:
         """Return the objects in the order in which they are placed: first those whose goals lie where they rest."""
-        if max(self.at_rest) - min(self.at_rest) < REST_DIFFERENCE:
+        if max(self.at_rest) - min(self.at_rest) < MOSTLY:
             return tuple(range(len(self.dimensions)))
-        return tuple(
-            sorted(range(len(self.dimensions)), key=lambda k: self.at_rest[k] < max(self.at_rest) - REST_DIFFERENCE)
-        )
+        return tuple(sorted(range(len(self.dimensions)), key=lambda k: self.at_rest[k] < max(self.at_rest) - MOSTLY))
 
     @property
     def joint(self) -> Contact:
@@ -338,7 +329,7 @@ def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, 
     for one in steps.of_objects(objects):
         positions = one.achieved_goal[one.moved < AT_REST * one.goal_std]
         goals = one.desired_goal[one.starts_episode]
-        low, high = np.quantile(positions, [0.02, 0.98], axis=0) if len(positions) else (np.inf, -np.inf)
-        margin = REST_MARGIN * one.goal_std
+        low, high = np.quantile(positions, [TAIL, 1 - TAIL], axis=0) if len(positions) else (np.inf, -np.inf)
+        margin = FINEST * one.goal_std
         fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
     return tuple(fractions)

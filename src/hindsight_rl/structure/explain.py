@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from ..records import Finding, FindingKind
 from .axis_symmetries import SYMMETRY_MARGIN
 from .columns import listed
-from .contact import LEAST_IN_REACH, MIN_MOVED, MIN_ONSETS, MIN_PROBES, TOLERANCE, Contact, gap_columns
+from .contact import MIN_MOVED, MIN_ONSETS, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 from .model import COLUMN_MARGIN, Difference, Relevance
+from .steps import MOSTLY
 
 
 def explain_findings(found: Structure) -> list[Finding]:
@@ -156,13 +157,13 @@ def _why_no_object(found: Structure) -> str:
 
 def _why_no_contact(found: Structure) -> str:
     moved, played = found.probes
-    if played and len(found.parts.objects) > 1 and moved >= MIN_PROBES * played:
+    if played and len(found.parts.objects) > 1 and moved >= MOSTLY * played:
         each = f"in {listed(found.moved)} of {played} episodes, {MIN_MOVED} needed"
         return f"actions that bring the likely tool to the objects moved them {each}"
     if played:
         return (
             f"actions that bring the likely tool to the object moved it in {moved} of {played} episodes, and "
-            f"{MIN_PROBES:.0%} are needed"
+            f"{MOSTLY:.0%} are needed"
         )
     unknown = [column for column in found.controlled.columns if not found.units.is_known[column]]
     if not found.controlled.columns:
@@ -181,7 +182,7 @@ def _why_no_contact(found: Structure) -> str:
 def _with_contact(found: Structure) -> Iterator[str]:
     if found.contact is not None and not found.contact.leads_to_goals:
         reach = f"{found.contact.in_reach:.0%} of the goals lie within the reach of the tool"
-        yield f"no subgoal: {reach}, and {LEAST_IN_REACH:.0%} are needed"
+        yield f"no subgoal: {reach}, and {MOSTLY:.0%} are needed"
     if found.relevance is not None and found.relevance.uncertain:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)

@@ -22,7 +22,6 @@ from .columns import (
 )
 from .contact import (
     MIN_MOVED,
-    MIN_PROBES,
     Contact,
     count_moved,
     find_contact,
@@ -38,7 +37,7 @@ from .mirrors import Mirror, MirrorFinder
 from .model import Relevance, find_relevance
 from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
-from .steps import HELD_OUT, Steps, measure_noise
+from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, find_success_distance, has_dense_rewards, ignores_exchange
 
 
@@ -116,7 +115,7 @@ def _with_probing(
     steps, objects, sequence = Steps.from_episodes(probing, noise), found.parts.objects, found.sequence
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
-    if found.probes[0] < MIN_PROBES * len(probing) or (sequence is not None and min(found.moved) < MIN_MOVED):
+    if found.probes[0] < MOSTLY * len(probing) or (sequence is not None and min(found.moved) < MIN_MOVED):
         return replace(found, contact=None, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
     if not found.parts.body:

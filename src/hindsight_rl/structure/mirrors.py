@@ -14,19 +14,16 @@ from ..records import Array
 from ..task_structure.symmetries import Symmetry
 from .axis_symmetries import MIRRORED, SYMMETRY_MARGIN, correlations
 from .columns import Units
-from .model import MOST_MODEL_STEPS, Difference, DisplacementModel
-from .steps import Steps, at_equal_intervals
+from .model import COLUMN_MARGIN, MOST_MODEL_STEPS, Difference, DisplacementModel
+from .steps import Steps, at_equal_intervals, lie_on_one_side
 
 FEWEST_EPISODES = 10
 MOST_GROUPS = 8  # of columns and actions that change their signs together: all 2^8 changes of sign are compared
 TIED = 0.3  # squared correlation of a column's change with a value from which on both change their signs together
 ELSEWHERE = 3.0  # standard errors: starts and goals so far from 0 are mirrored at their mean instead
-ONE_SIDED = 0.5  # a column whose mean is so many standard deviations from 0 changes no sign
-NOT_NEEDED = 0.1  # growth of the held-out loss without a column, up to which displacements do not depend on it
 COVERED = 0.25  # standard deviations: 90 % of the positions must have one of another episode so near
 UNVISITED = 1.4  # mirrored positions may be farther from visited ones by this factor; farther, there may be a wall
 REFUTED = 1.2  # times the limit: a mirror that held before is dropped if its error is larger
-MOST_POSITIONS = 1_500  # of which distances are measured
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class MirrorFinder:
         self._centre[self._copies] = _centre_of_task(steps)
         columns = (steps.observation - self._centre)[:, self._columns]
         self._values = np.column_stack([columns, steps.action])
-        is_two_sided = np.isin(self._columns, self._copies) | (np.abs(columns.mean(0)) < ONE_SIDED * columns.std(0))
+        is_two_sided = np.isin(self._columns, self._copies) | ~lie_on_one_side(columns)
         self._can_flip = np.append(is_two_sided, is_centred)
 
     def find(self, known: Sequence[str] = ()) -> tuple[Mirror, ...] | None:
@@ -127,12 +124,12 @@ class MirrorFinder:
     def _positions(self, model: DisplacementModel) -> Array:
         """Return which dimensions of the goal are positions, (g,): displacements depend on them at walls only."""
         at = [self._columns.index(c) if c in self._columns else None for c in self._copies]
-        is_position = np.array([i is not None and model.without([i]).mean <= NOT_NEEDED for i in at])
+        is_position = np.array([i is not None and model.without([i]).mean <= COLUMN_MARGIN for i in at])
         return is_position if is_position.any() else ~is_position
 
     def _distance(self, flipped: AbstractSet[int], positions: Array) -> float:
         """Return the distance from mirrored to visited positions of other episodes (0.9 quantile, standard deviations)."""
-        picked = at_equal_intervals(len(self._values), MOST_POSITIONS)
+        picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS // 2)
         centred = (self._steps.observation - self._centre)[:, np.array(self._copies)[positions]]
         visited, episode = (centred / np.maximum(centred.std(0), 1e-12))[picked], self._steps.episode[picked]
         columns = [self._columns[i] for i in flipped if i < len(self._columns)]

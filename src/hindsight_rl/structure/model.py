@@ -14,12 +14,10 @@ import numpy as np
 
 from ..records import Array
 from .contact import Contact
-from .steps import Steps, at_equal_intervals
+from .steps import HELD_OUT, MOST_DEVIATIONS, Steps, at_equal_intervals
 
-FOLDS = 3  # of whole episodes; each is predicted by networks that did not see it
 WIDTH, BATCH, UPDATES, LEARNING_RATE, WEIGHT_DECAY = 64, 256, 800, 2e-3, 0.1  # about a second; more change no verdict
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
-MOST_DEVIATIONS = 6.0  # of a displacement: rare jumps, as from a wall, must not outweigh all other steps
 MOST_MODEL_STEPS = 3_000  # of which half are those in which the goal moves most
 ORDERS = 4  # in which values of other steps are taken: with one alone, chance widens the intervals
 ERROR_RATE = 0.05  # of all hypotheses that are tested together
@@ -77,7 +75,7 @@ class DisplacementModel:
         self._deviation = np.where(deviation > 0, deviation, np.inf)
         self._usual = np.maximum(targets.std(0), 1e-300)
         _, self._episode = np.unique(episode, return_inverse=True)
-        self._fold, self.inputs, self.targets = self._episode % FOLDS, inputs, targets
+        self._fold, self.inputs, self.targets = self._episode % HELD_OUT, inputs, targets
         self._layers = self._fit(self._scaled(inputs), self._clipped(targets))
         self._loss = self._losses(inputs, targets)
 
@@ -124,7 +122,7 @@ class DisplacementModel:
         return clipped.astype(np.float32)
 
     def _fit(self, x: Array, y: Array) -> list[Array]:
-        """Return weights and biases of each layer, of all folds at once: (FOLDS, inputs, outputs), (FOLDS, 1, outputs).
+        """Return weights and biases of each layer, of all folds at once: (folds, inputs, outputs), (folds, 1, outputs).
 
         Adam with decoupled weight decay (Loshchilov and Hutter 2019) on all of them as one vector: for networks this small
         it takes a third of the time of torch.
@@ -132,11 +130,11 @@ class DisplacementModel:
         rng = np.random.default_rng(0)
         initial: list[Array] = []
         for n_in, n_out in itertools.pairwise((x.shape[1], WIDTH, WIDTH, y.shape[1])):
-            initial += [rng.uniform(-1, 1, (FOLDS, n_in, n_out)) / np.sqrt(n_in), np.zeros((FOLDS, 1, n_out))]
+            initial += [rng.uniform(-1, 1, (HELD_OUT, n_in, n_out)) / np.sqrt(n_in), np.zeros((HELD_OUT, 1, n_out))]
         vector = np.concatenate([each.ravel() for each in initial]).astype(np.float32)
         gradient, mean, square = np.empty_like(vector), np.zeros_like(vector), np.zeros_like(vector)
         layers, gradients = (_views(each, initial) for each in (vector, gradient))
-        fitted = [np.flatnonzero(self._fold != fold) for fold in range(FOLDS)]
+        fitted = [np.flatnonzero(self._fold != fold) for fold in range(HELD_OUT)]
         for update in range(1, UPDATES + 1):
             rows = np.stack([rng.choice(each, BATCH) for each in fitted])
             _backward(layers, x[rows], y[rows], gradients)
@@ -155,7 +153,7 @@ def _views(vector: Array, like: list[Array]) -> list[Array]:
 
 
 def _backward(layers: list[Array], x: Array, y: Array, out: list[Array]) -> None:
-    """Write the gradient of the mean squared error of each fold. x: (FOLDS, N, k). y: (FOLDS, N, m). out: as `layers`."""
+    """Write the gradient of the mean squared error of each fold. x: (folds, N, k). y: (folds, N, m). out: as `layers`."""
     seen = [x]
     for weight, bias in zip(layers[:-2:2], layers[1:-2:2], strict=True):
         seen.append((seen[-1] @ weight + bias).clip(min=0))
@@ -169,7 +167,7 @@ def _backward(layers: list[Array], x: Array, y: Array, out: list[Array]) -> None
 
 
 def _forward(layers: list[Array], x: Array) -> Array:
-    """Return the outputs (FOLDS, N, m) for inputs (N, k) or (FOLDS, N, k)."""
+    """Return the outputs (folds, N, m) for inputs (N, k) or (folds, N, k)."""
     for weight, bias in zip(layers[:-2:2], layers[1:-2:2], strict=True):
         x = (x @ weight + bias).clip(min=0)
     outputs: Array = x @ layers[-2] + layers[-1]

@@ -11,17 +11,15 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import Steps
+from .steps import LITTLE, MOSTLY, Steps
 
 AT_REST, MOVING = 1e-3, 1e-2  # displacement in a step, relative to the standard deviation of the goals
-MOSTLY = 0.5  # majority: of the steps, of the episodes, of the displacements of a dimension
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 
 Dimensions = tuple[int, ...]  # of the goal
 PartKind = Literal["body", "object", "unmoved"]
 WORKSPACE_MARGIN = 0.25  # of the diagonal of the range
 LEAVES = 0.1  # fraction of the episodes that seek contact in which the object must leave
-COMES_BACK = 0.2  # fraction of these from which on the object is still in reach
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ class Workspace:
     @property
     def is_left(self) -> bool:
         """Whether objects leave it, and do not come back."""
-        return self.n_left >= LEAVES * self.n_episodes and self.n_back <= COMES_BACK * self.n_left
+        return self.n_left >= LEAVES * self.n_episodes and self.n_back <= LITTLE * self.n_left
 
     def options(self) -> dict[str, Any]:
         """Return the options that end an episode of training where the object leaves it."""

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array, ArraySpec, Episode
-from .steps import Steps
+from .steps import ALIKE, LITTLE, Steps
 
-KEEPS_SPEED = 0.9  # correlation of the displacements of successive steps under independent random actions
 FAR_STEPS = 40  # steps to a goal at the speed of random actions
 MOST_DIMENSIONS = 3  # of a goal, in which a few hundred waypoints cover the task
-STARTS_APART = 0.2  # times the distance to a goal: if starts lie farther apart, episodes start all over the task
 SMALL_FRACTION = 0.125  # fraction of the action range
 AS_FAR = 0.3  # of the displacement under the full action range; 0.125 if displacements are proportional to actions
 WINDOW_STEPS = 10  # steps, in which the displacements of single steps add up or cancel out
@@ -38,7 +36,7 @@ class Inertia:
     @property
     def keeps_speed(self) -> bool:
         """Whether single random actions cancel out before they get anywhere."""
-        return self.correlation >= KEEPS_SPEED
+        return self.correlation >= ALIKE
 
     @property
     def is_far(self) -> bool:
@@ -48,7 +46,7 @@ class Inertia:
     @property
     def starts_anywhere(self) -> bool:
         """Whether episodes start all over the task."""
-        return self.starts_apart >= STARTS_APART
+        return self.starts_apart >= LITTLE
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

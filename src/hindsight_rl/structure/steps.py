@@ -12,11 +12,13 @@ import numpy as np
 
 from ..records import Array, Episode
 
-CLIP = 5.0  # standard deviations
+MOSTLY = 0.5  # a majority: of steps, of episodes, of goals, of a usual distance
+LITTLE = 0.2  # of what is usual, or explained: less does not count
+ALIKE = 0.9  # correlation from which on two columns, or successive displacements, are alike
+TAIL = 0.01  # of the positions at either end of a range: they may be accidents
+MOST_DEVIATIONS = 6.0  # standard deviations: rare jumps, as from a wall, must not outweigh all other steps
 FLOAT32_ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
-CONTROLLED_R2 = 0.2  # held-out R2 of a change, given the action, from which on the action controls it
 BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
-USUAL_NOISE = 3.0  # standard deviations, which few readings of noise alone exceed
 NOISE_RANGE = 5.0  # standard deviations of the noise of a displacement, which a million readings hardly exceed
 HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
 
@@ -151,14 +153,14 @@ def measure_noise(steps: Steps) -> Array | None:
     """
     change = steps.next_achieved_goal - steps.achieved_goal
     usual = np.median(np.abs(change), axis=0) / NormalDist().inv_cdf(0.75)
-    inside = np.where(np.abs(change) <= USUAL_NOISE * usual, change, 0.0)
+    inside = np.where(np.abs(change) <= NOISE_RANGE * usual, change, 0.0)
     before = steps.of_step_before(inside)
     scale = np.square(np.where(before != 0, inside, 0.0)).sum(0)
     is_noise = (inside * before).sum(0) < BACK_AND_FORTH * scale
     if is_noise.any():  # what follows the action at once also goes back and forth
         both = np.column_stack([steps.action, steps.previous_action])
         r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, steps.is_held_out)
-        is_noise &= r2 < CONTROLLED_R2
+        is_noise &= r2 < LITTLE
     return np.where(is_noise, usual, 0.0) if is_noise.any() else None
 
 
@@ -175,10 +177,15 @@ def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Arr
 
 
 def standardize(values: Array) -> Array:
-    """Return the columns with mean 0 and standard deviation 1, clipped to CLIP. Constant ones, up to rounding, become 0."""
+    """Return the columns with mean 0 and standard deviation 1, clipped. Constant ones, up to rounding, become 0."""
     deviation = values.std(0) + FLOAT32_ROUNDING * np.abs(values).max(0, initial=0.0)
     centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
-    return np.asarray(np.clip(centred, -CLIP, CLIP))
+    return np.asarray(np.clip(centred, -MOST_DEVIATIONS, MOST_DEVIATIONS))
+
+
+def lie_on_one_side(values: Array) -> Array:
+    """Return whether the mean of each column (N, m) is far from 0: a mirror does not change the sign of such a column."""
+    return np.asarray(np.abs(values.mean(0)) >= MOSTLY * values.std(0))
 
 
 def at_equal_intervals(n: int, most: int) -> Array:

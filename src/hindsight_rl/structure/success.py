@@ -10,11 +10,11 @@ import numpy as np
 from ..options import Choice
 from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import GuardedReward, RewardOf, RewardScale, measure_scale
+from .steps import MOSTLY
 
 MOST_EPISODES_COMPARED = 32
 FARTHEST = 8.0  # in standard deviations of the goals
 BISECTIONS = 16  # of the interval that the distance lies in
-MOST_STARTS = 0.5  # fraction of the starts that counts as most
 MOST_LEVELS = 6  # at each, the difference between start and goal is half as large
 MIN_SUCCESSES = 3  # that ended an episode
 
@@ -47,7 +47,7 @@ def count_tolerance_levels(compute_reward: RewardOf, episodes: Sequence[Episode]
         rewards = ask((goal + (achieved - goal) * 0.5**k).astype(goal.dtype), goal, info)
         if success is None or rewards is None:
             return 0
-        if (rewards == success).mean() > MOST_STARTS:
+        if (rewards == success).mean() > MOSTLY:
             return k
     return 0
 

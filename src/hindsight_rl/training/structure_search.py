@@ -41,7 +41,7 @@ from .run_state import RunState
 SHORT_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
 MORE_RANDOM_STEPS = 250  # until the next look
-PROBING_STEPS = 1_000
+PROBING_STEPS = 1_000  # for each object; twice as many if a symmetry is uncertain after them
 SCALING_EPISODES, SCALING_EPISODE_STEPS = 8, 200  # in every second one, random actions are small
 # Steps after which a random episode ends, unless HELD_OUT longer ones fit into the random steps. Shorter ones show little
 # of a task: with 200, PointMaze_UMaze is solved after 1,950 steps instead of 1,500 (medians of six seeds).
@@ -70,7 +70,8 @@ class SearchState:
     next_at: environment steps after which the structure is inferred next; None: not again.
     first_scaled: the first episode that compares a fraction of the action range with all of it.
     random_episodes: the first so many episodes were played before probing began.
-    probing_episodes: so many after them sought contact. has_contact: whether they show what touches the object.
+    probing_episodes: so many after them sought contact, at most until `probe_until` environment steps.
+    has_contact: whether they show what touches the object.
     endings: how the episodes so far ended.
     guesses: ways to steer what may be the tool, while no contact was seen.
     found: what follows from all episodes so far, as choices of options.
@@ -82,6 +83,7 @@ class SearchState:
     first_scaled: int = 0
     random_episodes: int = 0
     probing_episodes: int = 0
+    probe_until: int = 0
     has_contact: bool = False
     probing: Probing | None = None
     guesses: tuple[Probing, ...] = ()
@@ -180,10 +182,7 @@ class StructureSearch:
         elif state.phase == "scaling":
             self._learn(run, self._infer_effort(episodes))
         elif state.phase == "probing":
-            state.probing_episodes = len(episodes) - state.random_episodes
-            found = self._infer(episodes)
-            state.has_contact = found.contact is not None
-            self._learn(run, found)
+            self._look_at_contacts(run, episodes)
         else:
             self._refine(run, episodes)
 
@@ -215,8 +214,23 @@ class StructureSearch:
         state.probing = plan_probing(found, contact)
         state.phase, n_objects = "probing", len(state.probing.objects)
         state.next_at = run.counts.env_steps + PROBING_STEPS * n_objects
+        state.probe_until = state.next_at + PROBING_STEPS * n_objects
         state.random_episodes = len(episodes)
         run.drop_jobs()
+
+    def _look_at_contacts(self, run: RunState, episodes: Sequence[Episode]) -> None:
+        """Infer the structure from the probing episodes, of which there are more while a symmetry is uncertain.
+
+        They cost fewer steps than an agent that learns without a symmetry that holds.
+        """
+        state, steps = self.state, run.counts.env_steps
+        state.probing_episodes = len(episodes) - state.random_episodes
+        found = self._infer(episodes)
+        if steps < state.probe_until and any(symmetry.is_uncertain for symmetry in found.symmetries):
+            state.next_at = min(steps + PROBING_STEPS // 2, state.probe_until)
+            return
+        state.has_contact = found.contact is not None
+        self._learn(run, found)
 
     def _may_be_too_strong(self, found: Structure) -> bool:
         """Whether a fraction of the action range is worth a test: many joints move a body to goals that are far away."""
