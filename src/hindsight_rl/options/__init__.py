@@ -8,7 +8,6 @@ from .agent import AgentOptions as AgentOptions
 from .agent import ChoiceOptions as ChoiceOptions
 from .agent import DDPGOptions as DDPGOptions
 from .agent import DQNOptions as DQNOptions
-from .agent import GoalFeatures as GoalFeatures
 from .agent import QRDQNOptions as QRDQNOptions
 from .agent import SACOptions as SACOptions
 from .agent import TD3Options as TD3Options

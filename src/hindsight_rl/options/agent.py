@@ -24,7 +24,6 @@ from .record import (
 )
 
 GoalFeatures = Literal["none", "relative", "agreement"]
-ErrorName = Literal["huber", "squared"]
 
 
 class NetworkOptions(OptionRecord, title="Networks"):
@@ -134,7 +133,7 @@ class DQNOptions(ChoiceOptions, title="DQN"):
     """Deep Q-learning (Mnih et al. 2015)."""
 
     dueling: bool = Field(False, description="separate streams for state value and advantages (Wang et al. 2016)")
-    critic_error: ErrorName = Field(
+    critic_error: Literal["huber", "squared"] = Field(
         "huber", description="loss on the TD error: squared, or huber (linear beyond 1, in units of the task)"
     )
 
