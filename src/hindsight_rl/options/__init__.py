@@ -12,12 +12,12 @@ from .agent import QRDQNOptions as QRDQNOptions
 from .agent import SACOptions as SACOptions
 from .agent import TD3Options as TD3Options
 from .agent import TQCOptions as TQCOptions
-from .record import FUNCTION as FUNCTION
 from .record import OptionField as OptionField
 from .record import OptionRecord as OptionRecord
 from .record import named_values as named_values
 from .record import option_fields as option_fields
 from .replay import DEFAULT_N_SAMPLED_GOAL as DEFAULT_N_SAMPLED_GOAL
+from .replay import FUNCTION as FUNCTION
 from .replay import FloatType as FloatType
 from .replay import Relabel as Relabel
 from .replay import RelabelTerminated as RelabelTerminated
