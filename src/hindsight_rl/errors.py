@@ -125,7 +125,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return the most similar names as the end of a sentence: " Did you mean 'a' or 'b'?", or "" if none is similar."""
     if len(name) > LONGEST_TYPED_NAME:
         return ""
-    known = list(known)
     lowered = {k.lower(): k for k in known}
     close = [lowered[k] for k in difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
     return f" Did you mean {' or '.join(repr(k) for k in close)}?" if close else ""

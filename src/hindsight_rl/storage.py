@@ -283,7 +283,7 @@ def _digest(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
 def add_array(digest: Any, name: str, array: Array) -> None:
     """Add a named array to a digest of hashlib."""
     digest.update(f"\0{name}\0{array.dtype.str}{array.shape}\0".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    digest.update(_bytes_of(np.ascontiguousarray(array)))
 
 
 def _load(path: str, kind: str, source: str) -> tuple[dict[str, Array], dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium
 from gymnasium.wrappers import TimeLimit
 
-from ..errors import GoalEnvError, MissingExtraError, OptionError
+from ..errors import GoalEnvError
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
 from .check_rules import CHECKS, Answer, check_info_keys, check_symmetries
@@ -104,8 +104,6 @@ def check_goal_env(
     recomputes = ReplayOptions(reward=reward).reward == "recompute"
     try:
         made = make_goal_env(env, None, env_options)
-    except (OptionError, MissingExtraError):
-        raise
     except GoalEnvError as problem:
         name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
         return CheckReport(name, (CheckResult("error", "environment", str(problem)),))

@@ -132,7 +132,7 @@ def check_reward_timing(probe: Probe) -> Answer:
         state = {-1: "the state before the step", 1: "the state after the next step"}[shift]
         fix = f"Return compute_reward of the achieved_goal that step returns, or {RECOMPUTE}"
         return "error", f"the rewards are those of {state}. {fix}"
-    at, before = (probe.rewards_at(shift) for shift in (0, -1))
+    at, before = (probe.values(probe.reward, shift) for shift in (0, -1))
     if n_different := int((~is_close(at, before)).sum()):
         return "ok", f"in {n_different} of {len(at)} steps, the state before the step would have another reward"
     return "not seen", f"no step of {len(at)} changed the reward, so a reward of the state before the step would not show"

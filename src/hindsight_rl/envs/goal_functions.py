@@ -2,7 +2,7 @@
 
 Some functions accept one goal, some N goals, some either. Some return a plain number for a batch of one, write into their
 arguments, need goals of one dtype, or expect a list of infos. Each function is tried once, on goals of one step and on
-goals that are made up from them: with a single goal, a batch of one, and larger batches of one and of two leading axes.
+goals that are made up from them: one at a time, and in batches of one and of more.
 From then on it is called in the form that was right, with copies of the goals in the dtypes of the environment.
 """
 
@@ -27,7 +27,7 @@ from .random_play import Environment, describe_failure, name_of, numeric_info, r
 SUCCESS_KEYS = ("is_success", "success")  # of an info, the first that is there
 REQUIRED_ROWS = [0, 2]  # rows of sample goals that every function must answer for
 N_OBSERVED = 3  # rows of sample goals that the environment returned
-LEADING_SHAPES = ((), (1,), (8,), (4, 8))
+BATCH_SIZES = (1, 8)  # of the trial, besides all sample goals
 RTOL, ATOL = 1e-4, 1e-5  # batches may round differently; both beside the size of the values
 
 Function = Callable[[Any, Any, Any], Any]
@@ -323,10 +323,10 @@ class Trial:
         return function, f"{name} {fault}" if form is self.form else ""
 
     def _is_right(self, function: GoalFunction) -> bool:
-        """Return whether a function has the values of this trial in every leading shape."""
+        """Return whether a function has the values of this trial for one goal and for many."""
         rows = np.flatnonzero(np.isfinite(self.values))
-        shapes = [*LEADING_SHAPES, (len(rows),)]
-        chosen = [np.resize(part, shape) for shape in shapes for part in (rows, rows[1:])]  # a failure first, or a success
+        sizes = (*BATCH_SIZES, len(rows))
+        chosen = [np.resize(part, size) for size in sizes for part in (rows, rows[1:])]  # a failure first, or a success
         try:
             return all(self._agrees(function(*self.samples.goals(each)), self.values[each]) for each in chosen)
         except GoalEnvError:

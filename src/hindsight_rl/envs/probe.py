@@ -193,9 +193,9 @@ class Probe:
             success = np.array([s if r is None else r for s, r in zip(success, reported, strict=True)])
         return np.asarray(success)
 
-    def values(self, function: GoalFunction) -> Array:
-        """Return a function's value for the goals of each step."""
-        return np.concatenate([np.asarray(function(*each.goals()), np.float64) for each in self.episodes])
+    def values(self, function: GoalFunction, shift: int = 0) -> Array:
+        """Return a function's value for the goals of each step. shift: as for `RandomEpisode.goals`."""
+        return np.concatenate([np.asarray(function(*each.goals(shift)), np.float64) for each in self.episodes])
 
     @functools.cached_property
     def other_rewards(self) -> Array:
@@ -212,19 +212,9 @@ class Probe:
         """By how many steps achieved goals must be shifted to explain all rewards: -1, 1, or 0 if no shift does."""
         for shift in (0, -1, 1):
             rewards = [np.asarray(each.rewards)[: len(each) - max(shift, 0)] for each in self.episodes]
-            if is_close(self.rewards_at(shift), np.concatenate(rewards)).all():
+            if is_close(self.values(self.reward, shift), np.concatenate(rewards)).all():
                 return shift
         return 0
-
-    def rewards_at(self, shift: int) -> Array:
-        """Return compute_reward of each step with the achieved goal before it (-1), after it (0) or one step later (1)."""
-        computed = []
-        for episode in self.episodes:
-            steps = slice(0, len(episode) - max(shift, 0))
-            _, desired, info = episode.goals()
-            achieved = np.stack(episode.observations["achieved_goal"])[1 + shift :][steps]
-            computed.append(self.reward(achieved, desired[steps], {key: values[steps] for key, values in info.items()}))
-        return np.concatenate(computed).astype(np.float64)
 
     def step_name(self, i: int) -> str:
         """Return the name of step i of all episodes."""

@@ -41,13 +41,16 @@ class RandomEpisode:
         """The number of steps."""
         return len(self.rewards)
 
-    def goals(self) -> tuple[Array, Array, dict[str, Array]]:
+    def goals(self, shift: int = 0) -> tuple[Array, Array, dict[str, Array]]:
         """Return (T, ...) achieved goals after each step, desired goals before it, and the numeric infos.
 
         The desired goal is the one before the step, since some environments change it when it is reached.
+        shift: -1: the achieved goals before each step. 1: those after the next step, so that the last step is left out.
         """
-        achieved, desired = self.observations["achieved_goal"], self.observations["desired_goal"]
-        return np.stack(achieved[1:]), np.stack(desired[:-1]), numeric_info(self.infos)
+        steps = slice(0, len(self) - max(shift, 0))
+        achieved, desired = (np.stack(self.observations[key]) for key in OBSERVATION_KEYS[1:])
+        info = {key: values[steps] for key, values in numeric_info(self.infos).items()}
+        return achieved[1 + shift :][steps], desired[steps], info
 
     def to_bytes(self) -> list[tuple[bytes, ...]]:
         """Return T + 1 rows of observations and rewards, which are equal only if every bit is."""
@@ -60,11 +63,9 @@ class RandomEpisode:
             self.observations[key].append(np.array(observation[key]))
 
 
-def play(
-    env: Environment, seed: int, max_steps: int, most_repeats: int = 1, start: Callable[[], Any] | None = None
-) -> RandomEpisode:
+def play(env: Environment, seed: int, max_steps: int, most_repeats: int = 1) -> RandomEpisode:
     """Play random actions, each repeated for 1 to `most_repeats` steps, for at most `max_steps`. See `play_actions`."""
-    return play_actions(env, seed, islice(random_actions(env, seed, most_repeats), max_steps), start)
+    return play_actions(env, seed, islice(random_actions(env, seed, most_repeats), max_steps))
 
 
 def play_actions(

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
+from annotated_types import Ge, Le, MaxLen
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, model_validator
 
 from ..errors import OptionError
-from .record import (
-    MOST_LAYERS,
-    BatchesPerUpdate,
-    Channels,
-    Columns,
-    Critics,
-    Fraction,
-    LayerSize,
-    OptionRecord,
-    PositiveSteps,
-    Quantiles,
-    Rate,
-    Steps,
-    Texts,
-)
+from .record import Columns, Fraction, OptionRecord, PositiveSteps, Rate, Steps, Texts
 
+MOST_LAYERS = 16  # of each kind; deeper networks need skip connections, which these do not have
+# Two of the widest layers have 64 MB of weights, several times in a network. Large image networks have 512 channels.
+LayerSizes = Annotated[tuple[Annotated[int, Ge(1), Le(4_096)], ...], MaxLen(MOST_LAYERS)]
+Channels = Annotated[tuple[Annotated[int, Ge(1), Le(1_024)], ...], MaxLen(MOST_LAYERS)]
+Critics = Annotated[int, Ge(1), Le(100)]  # each is two networks; published ensembles have 10
+Quantiles = Annotated[int, Ge(1), Le(1_000)]  # the loss compares each with each; published agents have 25 to 200
 GoalFeatures = Literal["none", "relative", "agreement"]
-ErrorName = Literal["huber", "squared"]
 
 
 class NetworkOptions(OptionRecord, title="Networks"):
     """Sizes and layers of the networks, and where they run."""
 
-    hidden: tuple[LayerSize, ...] = Field(
-        (256, 256), max_length=MOST_LAYERS, description="sizes of the hidden layers of every network"
-    )
+    hidden: LayerSizes = Field((256, 256), description="sizes of the hidden layers of every network")
     critic_layer_norm: bool = Field(False, description="LayerNorm without scale and shift before each ReLU of the critics")
-    image_channels: tuple[Channels, ...] = Field(
-        (16, 32, 32), max_length=MOST_LAYERS, description="channels of the convolutions for image observations"
-    )
+    image_channels: Channels = Field((16, 32, 32), description="channels of the convolutions for image observations")
     device: Literal["auto", "cpu", "cuda"] = Field("cpu", description="where updates run; auto: a GPU if there is one")
 
 
@@ -91,11 +79,8 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
 class WaypointOptions(OptionRecord, title="Waypoints"):
     """Waypoints on the path to a far goal."""
 
-    n_waypoints: int = Field(  # the plan compares each with each
-        0,
-        ge=0,
-        le=1_000,
-        description="visited positions among which the path to a far goal is planned; 0: no path is planned",
+    n_waypoints: Annotated[int, Ge(0), Le(1_000)] = Field(  # the plan compares each with each
+        0, description="visited positions among which the path to a far goal is planned; 0: no path is planned"
     )
     exploration_episodes: Fraction = Field(
         0.5,
@@ -134,7 +119,7 @@ class DQNOptions(ChoiceOptions, title="DQN"):
     """Deep Q-learning (Mnih et al. 2015)."""
 
     dueling: bool = Field(False, description="separate streams for state value and advantages (Wang et al. 2016)")
-    critic_error: ErrorName = Field(
+    critic_error: Literal["huber", "squared"] = Field(
         "huber", description="loss on the TD error: squared, or huber (linear beyond 1, in units of the task)"
     )
 
@@ -201,7 +186,8 @@ class DDPGOptions(ActorCriticOptions, title="DDPG"):
 class TD3Options(ActorCriticOptions, title="TD3"):
     """Twin delayed DDPG (Fujimoto et al. 2018)."""
 
-    policy_period: BatchesPerUpdate = Field(2, description="critic updates per actor update")
+    # so many batches are sampled together
+    policy_period: int = Field(2, ge=1, le=100, description="critic updates per actor update")
     target_noise: NonNegativeFloat = Field(0.2, description="standard deviation of noise on the target's action")
     target_noise_clip: NonNegativeFloat = Field(0.5, description="largest noise on the target's action")
 

@@ -21,7 +21,6 @@ from ..errors import OptionError, UnknownNameError, nearest
 LONGEST_REPR = 250  # characters
 Fraction = Annotated[float, Ge(0), Le(1)]
 Rate = Annotated[float, Gt(0), Le(1)]
-FUNCTION = "function "  # stands before the name of a function, which is what files hold of it
 LONGEST_TEXT = 100_000  # characters; a file of somebody else may have more
 MOST_DOTS = 2_000  # in a line of TOML: tomllib takes time quadratic in the parts of a key such as a.b.c
 _LONGEST = 200  # characters of a value in a message
@@ -32,17 +31,11 @@ _WORDS = {
     "Tuple should have": "must have",
 }
 
-# Whole numbers that several options may have. Where a number decides how much is allocated or repeated, it has an upper
-# bound. Without one, a typing error or a file of somebody else takes all memory, or never ends. Each bound has its reason.
+# Where a number decides how much is allocated or repeated, it has an upper bound. Without one, a typing error or a file of
+# somebody else takes all memory, or never ends. Each bound has its reason.
 Steps = Annotated[int, Ge(0), Le(10**12)]  # a simulator that takes a microsecond per step needs twelve days for so many
 PositiveSteps = Annotated[int, Ge(1), Le(10**12)]
-BatchesPerUpdate = Annotated[int, Ge(1), Le(100)]  # are sampled together
-LayerSize = Annotated[int, Ge(1), Le(4_096)]  # two such layers have 64 MB of weights, and networks have them several times
-Channels = Annotated[int, Ge(1), Le(1_024)]  # of a convolution; large image networks have 512
-MOST_LAYERS = 16  # of each kind; deeper networks need skip connections, which these do not have
-Critics = Annotated[int, Ge(1), Le(100)]  # each is two networks; published ensembles have 10
-Quantiles = Annotated[int, Ge(1), Le(1_000)]  # the loss compares each with each; published agents have 25 to 200
-MOST_ENTRIES = 10_000  # of other lists; a task with more columns that are named one by one is not known
+MOST_ENTRIES = 10_000  # of a list; a task with more columns that are named one by one is not known
 Texts = Annotated[tuple[str, ...], MaxLen(MOST_ENTRIES)]
 Columns = Annotated[tuple[Annotated[int, Ge(0)], ...], MaxLen(MOST_ENTRIES)]
 Numbers = Annotated[tuple[float, ...], MaxLen(MOST_ENTRIES)]
@@ -87,7 +80,7 @@ class OptionRecord(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON, from which an equal record can be made."""
-        return {name: _as_plain(value) for name, value in self}
+        return self.model_dump()
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """Yield the options that differ from their default."""
@@ -155,16 +148,6 @@ def _first_declaration(record: type[OptionRecord], name: str) -> type[OptionReco
     """Return the most general class that has the option: a subclass may change its default alone."""
     kinds = [kind for kind in record.__mro__ if issubclass(kind, OptionRecord) and name in kind.model_fields]
     return kinds[-1]
-
-
-def _as_plain(value: Any) -> Any:
-    """Return an option's value as JSON has it: a record and a function become text."""
-    if isinstance(value, OptionRecord):
-        return str(value)
-    if not callable(value):
-        return value
-    named = value if hasattr(value, "__qualname__") else type(value)  # a partial or an object with __call__ has no name
-    return f"{FUNCTION}{named.__module__}.{named.__qualname__}"
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NoReturn, Self, get_args
+from typing import Annotated, Any, Literal, NoReturn, Self, get_args
 
-from pydantic import Field, PositiveFloat, field_validator, model_validator
+from annotated_types import Ge, Le
+from pydantic import Field, PositiveFloat, field_serializer, field_validator, model_validator
 
 from ..errors import OptionError
 from ..records import Array
-from .record import FUNCTION, Fraction, OptionRecord, Texts, named_values
+from .record import Fraction, OptionRecord, Texts, named_values
 
 StrategyName = Literal["future", "final", "episode", "random"]
 STRATEGIES: tuple[str, ...] = get_args(StrategyName)
 DEFAULT_N_SAMPLED_GOAL = 4
+FUNCTION = "function "  # stands before the name of a function, which is what files hold of it
 SUM_TOLERANCE = 1e-9  # decimal fractions such as 0.7 + 0.2 + 0.1 may sum to a little more than 1
 RelabelAt = Literal["sample", "episode_end"]
 RelabelTerminated = Literal["success", "keep", "never"]
@@ -54,7 +56,7 @@ class Relabel(OptionRecord, title="Relabelling"):
 
     def fractions(self) -> dict[str, float]:
         """Return the fraction of each source by its name."""
-        return {name: getattr(self, name) for name in GOAL_SOURCES}
+        return dict(self)
 
     @property
     def fraction(self) -> float:
@@ -79,11 +81,6 @@ class UnavailableFunction(OptionRecord, title="Relabelling"):
             f"The `strategy` of the run was the {self}. No file holds a function, and learning needs it. Give it again, as "
             f"in HER.load(path, strategy=my_strategy)."
         )
-
-    @classmethod
-    def parse(cls, text: str) -> UnavailableFunction | None:
-        """Return the function that was written as "function NAME"; None for other text."""
-        return cls(name=text.removeprefix(FUNCTION)) if text.startswith(FUNCTION) else None
 
     def __str__(self) -> str:
         return f"{FUNCTION}{self.name}"
@@ -128,11 +125,9 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
         False,
         description="add the part of the reward that compute_reward leaves out, such as a crash penalty, to every goal",
     )
-    tolerance_levels: int = Field(  # each calls compute_reward; after 20 a millionth of the distance is left
-        0,
-        ge=0,
-        le=20,
-        description="graded reward: so many more rewards, for 1/2, 1/4, ... of the difference to the goal, are averaged",
+    # each calls compute_reward; after 20 a millionth of the distance is left
+    tolerance_levels: Annotated[int, Ge(0), Le(20)] = Field(
+        0, description="graded reward: so many more rewards, for 1/2, 1/4, ... of the difference to the goal, are averaged"
     )
     info_keys: Texts = Field((), description="numeric entries of info that compute_reward needs")
 
@@ -141,10 +136,20 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     def _from_text(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        return UnavailableFunction.parse(value) or (Relabel.parse(value) if "=" in value else value)
+        if value.startswith(FUNCTION):
+            return UnavailableFunction(name=value.removeprefix(FUNCTION))
+        return Relabel.parse(value) if "=" in value else value
+
+    @field_serializer("strategy")
+    def _as_text(self, strategy: Any) -> str:
+        """Return the strategy as files have it: text, a mixture as text, or the name of a function."""
+        if isinstance(strategy, str | OptionRecord):
+            return str(strategy)
+        named = strategy if hasattr(strategy, "__qualname__") else type(strategy)  # a partial or an object has no name
+        return f"{FUNCTION}{named.__module__}.{named.__qualname__}"
 
     @model_validator(mode="after")
-    def _one_source_of_goals(self) -> Self:
+    def _one_source_of_goals_and_rewards(self) -> Self:
         if self.relabel:
             Relabel.parse(self.relabel)
             if self.strategy != "future":
@@ -154,10 +159,6 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
                 f"`n_sampled_goal` is {self.n_sampled_goal}, but the fractions {self.goal_strategy} already say how many "
                 f"goals are relabelled. Give one of them."
             )
-        return self
-
-    @model_validator(mode="after")
-    def _one_reward(self) -> Self:
         if self.extra_reward and self.reward == "recompute":
             raise OptionError(
                 "`extra_reward` adds what compute_reward leaves out, and reward='recompute' drops it. Give one of them."
@@ -165,7 +166,7 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
         return self
 
     @model_validator(mode="after")
-    def _valid_schedule(self) -> Self:
+    def _schedule_and_relabel_at_fit(self) -> Self:
         starts = [start for start, _ in self._schedule()]
         if starts != sorted(set(starts)) or min(starts, default=1) < 1:
             raise OptionError(f"The steps of `relabel_schedule` must be positive and increase, got {starts}.")
@@ -173,6 +174,8 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
             raise OptionError(
                 "`relabel_schedule` needs relabel_at='sample': at the end of an episode goals are chosen once."
             )
+        if self.relabel_at == "episode_end" and not isinstance(self.goal_strategy, str | Relabel):
+            raise OptionError("A function as `strategy` needs relabel_at='sample'. Use that, or a named strategy.")
         return self
 
     @property
@@ -242,9 +245,3 @@ class StorageOptions(OptionRecord, title="Storage"):
 
 class ReplayOptions(StorageOptions, SubgoalSamplingOptions, SamplingOptions, RelabelOptions):
     """Options of the replay buffer."""
-
-    @model_validator(mode="after")
-    def _named_sources_if_relabelled_once(self) -> Self:
-        if self.relabel_at == "episode_end" and not isinstance(self.goal_strategy, str | Relabel):
-            raise OptionError("A function as `strategy` needs relabel_at='sample'. Use that, or a named strategy.")
-        return self

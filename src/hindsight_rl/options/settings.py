@@ -145,15 +145,11 @@ def run_options(agent: str) -> dict[str, OptionField]:
 def build_settings(agent: str, recipe: str, values: Mapping[str, Any]) -> Settings:
     """Return settings made of option names and values. Raises UnknownNameError and OptionError."""
     refuse_unknown(values, run_options(agent), f"agent {agent!r}")
-    agent_record, *_ = _record_types(agent)
-    return Settings(
-        agent,
-        recipe,
-        agent_record(**_of(agent_record, values)),
-        ReplayOptions(**_of(ReplayOptions, values)),
-        RolloutOptions(**_of(RolloutOptions, values)),
-        TrainingOptions(**_of(TrainingOptions, values)),
-    )
+    records: list[Any] = [
+        record(**{name: value for name, value in values.items() if name in record.model_fields})
+        for record in _record_types(agent)
+    ]
+    return Settings(agent, recipe, *records)
 
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str], place: str) -> None:
@@ -166,16 +162,13 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str], place: str) -> No
         raise UnknownNameError("\n  ".join(messages))
 
 
-def _record_types(agent: str) -> tuple[type[AgentOptions], type[OptionRecord], type[OptionRecord], type[OptionRecord]]:
+def _record_types(agent: str) -> tuple[type[OptionRecord], ...]:
+    """Return the classes of `Settings.records()`."""
     if agent not in AGENT_OPTIONS:
         raise UnknownNameError(
             f"There is no agent {agent!r}.{nearest(agent, AGENT_OPTIONS)} The agents are {', '.join(AGENT_OPTIONS)}."
         )
     return (AGENT_OPTIONS[agent], ReplayOptions, RolloutOptions, TrainingOptions)
-
-
-def _of(record: type[OptionRecord], values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name in record.model_fields}
 
 
 class EnvironmentOptions(OptionRecord, title="Environment"):
@@ -217,11 +210,8 @@ class WorkerOptions(OptionRecord, title="Workers"):
     episodes_per_job: int = Field(1, ge=1, le=1_000, description="episodes collected with the same weights")
     # jobs beyond one for each worker only wait
     policy_lag: int = Field(0, ge=0, le=1_024, description="age of the weights in jobs; policy_lag + 1 jobs run at once")
-    job_timeout: float = Field(
-        600.0,
-        ge=1,
-        le=WEEK,
-        description="seconds for an episode in a worker, or a step in this process; it is tried three times",
+    job_timeout: Annotated[float, Ge(1), Le(WEEK)] = Field(
+        600.0, description="seconds for an episode in a worker, or a step in this process; it is tried three times"
     )
 
 

@@ -14,16 +14,6 @@ from ..records import ArraySpec, GoalSpec
 from ..task_structure.categories import is_choice
 from .files import RECIPES, names_in, read_toml
 
-RECIPE_KEYS = (
-    "environments",
-    "agent",
-    "discrete_agent",
-    "automatic",
-    "general",
-    "complete",
-    "declared",
-    "options",
-)  # in a file; all others are tables of agents
 SMALL_TASK, MEDIUM_TASK = 20, 100  # largest number of inputs and outputs for 4 updates per step, and for networks of 2x128
 MOST_DISCRETE_UPDATES = 2  # per step, for Discrete actions: with 4, a 6x6 push-the-box grid is learned more slowly
 WARM_UP_EPISODES = 5  # random episodes at the start, from which the normalizer is estimated
@@ -97,6 +87,10 @@ class Recipe(OptionRecord):
     def environment_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments of the environment: the user's `env_options`, or else the recipe's."""
         return RolloutOptions(env_options=given.get("env_options", self.options.get("env_options", ()))).env_arguments
+
+
+# of a file; all others are tables of agents
+RECIPE_KEYS = tuple(name for name in Recipe.model_fields if name not in ("name", "agent_options", "base"))
 
 
 def recipe_names() -> list[str]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field
@@ -72,7 +71,7 @@ def write_recipe(
     title: str,
     head: Mapping[str, Any],
     options: Mapping[str, Any],
-    comments: Mapping[str, str] = MappingProxyType({}),
+    comments: Mapping[str, str],
 ) -> None:
     """Write a recipe. Text, numbers and lists are written as in JSON, which TOML reads.
 

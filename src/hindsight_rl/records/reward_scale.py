@@ -95,11 +95,9 @@ class RewardScale:
 
     def after_end(self, is_success: Array) -> Array:
         """Return the converted reward of each step after an end. is_success: (N,), whether the end was a success."""
-        return (
-            np.where(is_success, 0.0, -1.0)
-            if self.is_sparse
-            else np.full(len(is_success), float(self.to_units(np.zeros(()))))
-        )
+        if self.is_sparse:
+            return np.where(is_success, 0.0, -1.0)
+        return np.full(len(is_success), float(self.to_units(np.zeros(()))))
 
 
 def measure_scale(compute_reward: RewardOf, episodes: Sequence[Episode]) -> RewardScale:

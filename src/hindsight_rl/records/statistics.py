@@ -19,16 +19,15 @@ Z_95 = 1.959964  # standard errors above and below a mean in a 95 % interval
 LARGEST_GOAL = 2048.0  # times the spread of the goals: above it float32 rounds goals to more than 1e-4 of their spread
 
 
-def wilson_interval(successes: int, episodes: int, z: float = Z_95) -> tuple[float, float]:
+def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:
     """Return the 95 % confidence interval of a success rate (Wilson 1927).
 
     successes: number of successful episodes.
     episodes: number of episodes, at least 1.
-    z: quantile of the normal distribution; the default gives 95 %.
     """
-    rate, correction = successes / episodes, z * z / episodes
+    rate, correction = successes / episodes, Z_95 * Z_95 / episodes
     center = (rate + correction / 2) / (1 + correction)
-    half = z * math.sqrt(rate * (1 - rate) / episodes + correction / (4 * episodes)) / (1 + correction)
+    half = Z_95 * math.sqrt(rate * (1 - rate) / episodes + correction / (4 * episodes)) / (1 + correction)
     low = 0.0 if successes == 0 else max(0.0, center - half)
     high = 1.0 if successes == episodes else min(1.0, center + half)
     return low, high
