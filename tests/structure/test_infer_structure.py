@@ -9,7 +9,7 @@ from hindsight_rl.options import STRUCTURE
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
-from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
+from hindsight_rl.structure.axis_symmetries import SymmetryVerdict, with_consequences
 from hindsight_rl.structure.contact import is_at_task
 from hindsight_rl.structure.infer import _hidden_columns
 from hindsight_rl.structure.model import Difference
@@ -17,7 +17,7 @@ from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.task_structure.subgoals import Subgoals
-from hindsight_rl.task_structure.symmetries import SymmetryGroup
+from hindsight_rl.task_structure.symmetries import Symmetry, SymmetryGroup
 
 
 class Walled(Pusher):
@@ -152,13 +152,18 @@ def test_steps_at_the_task_are_those_where_goals_and_starts_lie_and_within_conta
 
 
 @pytest.mark.parametrize(("turn_loss", "hidden"), [(0.0, (0, 1, 2, 3)), (1.0, (1, 3))])
-def test_a_mirror_that_follows_from_a_quarter_turn_hides_places_too(turn_loss, hidden):
+def test_a_mirror_that_follows_from_a_quarter_turn_holds_and_hides_places_too(turn_loss, hidden):
+    """The mirror of the second axis and x -> -y, y -> x make the mirror of the first axis."""
     contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0)
-    symmetries = [
-        SymmetryVerdict((0,), "", Difference(1.0, 0.1)),
+    tested = [
+        SymmetryVerdict((0,), "", Difference(0.3, 0.1)),
         SymmetryVerdict((1,), "", Difference(0.0, 0.1)),
         SymmetryVerdict((0, 1), "", Difference(turn_loss, 0.1)),
     ]
+    texts = ("g0=-g0 a0=-a0", "g1=-g1 a1=-a1", "g0=-g1 g1=g0 a0=-a1 a1=a0")
+    symmetries = with_consequences(tested, [Symmetry.parse(text, SPEC) for text in texts])
+    assert [each.holds for each in symmetries] == [turn_loss == 0, True, turn_loss == 0]
+    assert symmetries[0].verdict == ("follows from others" if turn_loss == 0 else "is uncertain, so it is not used")
     assert _hidden_columns(range(5), [4], contact, symmetries) == hidden
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.affine import AffineMap
-from ..task_structure.symmetries import Symmetry
+from ..task_structure.symmetries import Symmetry, generate_group
 from .columns import ControlledColumns, Units
 from .contact import Contact, is_at_task
 from .model import Difference, DisplacementModel, informative_steps, inputs_of
@@ -39,11 +39,12 @@ class SymmetryVerdict:
     loss: Difference
     n_tested: int = 1
     objects: tuple[int, ...] = ()  # that are exchanged
+    follows: bool = False  # from others that hold
 
     @property
     def holds(self) -> bool:
-        """Whether transformed steps are predicted about as well as the steps themselves, for certain."""
-        return self.loss.is_below(SYMMETRY_MARGIN, self.n_tested)
+        """Whether it follows, or transformed steps are predicted about as well as the steps themselves, for certain."""
+        return self.follows or self.loss.is_below(SYMMETRY_MARGIN, self.n_tested)
 
     @property
     def is_uncertain(self) -> bool:
@@ -64,11 +65,14 @@ class SymmetryVerdict:
     def verdict(self) -> str:
         """In a few words. What is uncertain is not used."""
         refuted = "is uncertain, so it is not used" if self.is_uncertain else "does not hold"
-        return "holds" if self.holds else refuted
+        return "follows from others" if self.follows else "holds" if self.holds else refuted
 
     def reason(self) -> str:
         """Return the figures that decide."""
         return self.loss.explain(*MIRRORED, SYMMETRY_MARGIN, self.n_tested)
+
+
+Candidate = tuple[tuple[int, ...], Symmetry, tuple[int, ...]]  # axes, the symmetry, exchanged objects
 
 
 class SymmetryFinder:
@@ -115,13 +119,15 @@ class SymmetryFinder:
         """Return the symmetries that could be tested, whether they hold or not."""
         moved = np.abs(self._steps.displacement).mean(0).reshape(-1, self._n_axes).mean(0)
         axes = [k for k in range(len(moved)) if moved[k] >= LITTLE * moved.max() and self._goals_lie_around(k)]
-        tested = [self._test((k,), self._mirror(k)) for k in axes]
+        candidates: list[Candidate] = [((k,), self._mirror(k), ()) for k in axes]
         for k, other in combinations(axes, 2) if not self.has_hand and not self.unclear else ():
             if (turn := self._quarter_turn(k, other)) is not None:
-                tested.append(self._test((k, other), turn))
+                candidates.append(((k, other), turn, ()))
         exchanges = {(k, k + 1): self._exchange_objects(k, k + 1) for k in range(len(self._centre) // self._n_axes - 1)}
-        tested += [self._test((), each, pair) for pair, each in exchanges.items() if each and not self.unclear]
-        return [replace(each, n_tested=len(tested)) for each in tested]
+        candidates += [((), each, pair) for pair, each in exchanges.items() if each and not self.unclear]
+        tested = [self._test(*candidate, len(candidates)) for candidate in candidates]
+        symmetries = [symmetry for _, symmetry, _ in candidates]
+        return with_consequences(tested, symmetries)
 
     def _exchange_objects(self, one: int, other: int) -> Symmetry | None:
         """Exchange two objects; None if the columns that show them cannot be paired."""
@@ -202,10 +208,24 @@ class SymmetryFinder:
         displacements = [symmetry.goal.apply_to_displacements(each) for each in self._displacements]
         return self._model.compare(inputs_of(seen, action, self._visible, self._contact), np.column_stack(displacements))
 
-    def _test(self, axes: tuple[int, ...], symmetry: Symmetry, objects: tuple[int, ...] = ()) -> SymmetryVerdict:
+    def _test(self, axes: tuple[int, ...], symmetry: Symmetry, objects: tuple[int, ...], n_tested: int) -> SymmetryVerdict:
         in_observation = symmetry.observation.from_units(self._units.factor, self._units.offset)
         text = replace(symmetry, observation=in_observation).text()
-        return SymmetryVerdict(axes, text, self._loss(symmetry), objects=objects)
+        return SymmetryVerdict(axes, text, self._loss(symmetry), n_tested, objects)
+
+
+def with_consequences(tested: Sequence[SymmetryVerdict], symmetries: Sequence[Symmetry]) -> list[SymmetryVerdict]:
+    """Return the verdicts. What is a product of symmetries that hold holds too: sampled batches contain it."""
+    holding = [symmetry for verdict, symmetry in zip(tested, symmetries, strict=True) if verdict.holds]
+    if not holding:
+        return list(tested)
+    identity = Symmetry.identity(*(len(part.source) for part in holding[0].parts))
+    group, largest_offset = generate_group(holding, identity), max(each.largest_offset for each in holding)
+    follows = [any(each.is_same(element, largest_offset) for element in group) for each in symmetries]
+    return [
+        replace(verdict, follows=is_product and not verdict.holds)
+        for verdict, is_product in zip(tested, follows, strict=True)
+    ]
 
 
 def _exchange(transform: AffineMap, i: int, j: int, factor: float) -> None:

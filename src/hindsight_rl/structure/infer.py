@@ -180,12 +180,9 @@ def _hidden_columns(
 ) -> tuple[int, ...]:
     """Return which columns to hide: what helps no prediction, and positions along axes of which the mirror holds.
 
-    Along the other axes the position may matter (gravity, the edge of the reach), whatever a few steps show. A mirror holds
-    if it follows from another one and a quarter turn.
+    Along the other axes the position may matter (gravity, the edge of the reach), whatever a few steps show.
     """
-    holding = [set(symmetry.axes) for symmetry in symmetries if symmetry.holds]
-    mirrors = [axes for axes in holding if len(axes) == 1]
-    mirrored = set().union(*mirrors, *(axes for axes in holding if any(mirror < axes for mirror in mirrors)))
+    mirrored = {symmetry.axes[0] for symmetry in symmetries if symmetry.holds and len(symmetry.axes) == 1}
     n_axes = len(contact.axes)
     positions = {
         column: k % n_axes for columns in (contact.tool, contact.object_columns) for k, column in enumerate(columns)

@@ -119,7 +119,7 @@ class SymmetryGroup:
         if generators:
             _require_flat_floats(spec)
         sizes = spec.observation.size, spec.goal.size, spec.action.size
-        self.elements = _generate([Symmetry.parse(text, spec) for text in generators], Symmetry.identity(*sizes))
+        self.elements = generate_group([Symmetry.parse(text, spec) for text in generators], Symmetry.identity(*sizes))
         self.maps = {
             name: AffineMap.stack([getattr(each, name) for each in self.elements]) for name in ARRAY_NAMES.values()
         }
@@ -167,7 +167,7 @@ def _require_flat_floats(spec: GoalSpec) -> None:
             raise OptionError(f"Symmetries need flat arrays of floats, got {given}. Set symmetries=().")
 
 
-def _generate(generators: list[Symmetry], identity: Symmetry) -> tuple[Symmetry, ...]:
+def generate_group(generators: list[Symmetry], identity: Symmetry) -> tuple[Symmetry, ...]:
     """Return every product of the generators, the identity first."""
     found, largest_offset = [identity], max((each.largest_offset for each in generators), default=0.0)
     for known in found:  # the list grows during the loop
