@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from ..storage import save_bytes
@@ -30,6 +31,7 @@ STYLE: Any = {  # rcParams, of which matplotlib's types list every name
     "svg.hashsalt": "hindsight",
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "legend.frameon": False,
 }
 HEX_COLOURS = {  # those of the page, on white
     "blue": "#0072b2",
@@ -66,8 +68,7 @@ def pictures_of(plot: Plot) -> dict[str, bytes]:
         axes = figure.add_subplot()
         _draw(axes, plot)
         axes.set(xlabel=plot.unit.title, ylabel=re.sub(" against .*", "", plot.title), title=plot.subject)
-        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=LINE_STYLES[entry.dash]) for entry in legend]
-        figure.legend(lines, [entry.name for entry in legend], loc="outside lower left", frameon=False, fontsize=8)
+        figure.legend(*_handles(legend), loc="outside lower left", fontsize=8)
         return {kind: _saved(figure, kind) for kind in FORMATS}
 
 
@@ -93,8 +94,7 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
         y = labels.index(row["label"])
         axes.plot([row["low"], row["high"]], [y, y], color=_colour(row["colour"]), lw=1.4)
         axes.plot([row["value"]], [y], "o", color=_colour(row["colour"]), ms=4)
-    for mark in plot.marks:
-        axes.axvline(mark["x"], color=_colour(mark["colour"]), ls=LINE_STYLES[mark["dash"]], lw=1)
+    _draw_marks(axes, plot)
     axes.set_yticks(range(len(labels)), [textwrap.shorten(label, LONGEST_LABEL, placeholder=" ...") for label in labels])
     axes.set(ylim=(len(labels) - 0.4, -0.6), xlabel=plot.x_title)
     axes.set_title(plot.title, loc="left", fontsize=9, fontweight="bold")
@@ -103,9 +103,18 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
     if plot.scale == "fraction":
         axes.xaxis.set_major_formatter(PercentFormatter(1))
     if plot.legend:
-        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=LINE_STYLES[entry.dash]) for entry in plot.legend]
-        names = [entry.name for entry in plot.legend]
-        axes.legend(lines, names, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(names), frameon=False, fontsize=7)
+        axes.legend(*_handles(plot.legend), loc="lower right", bbox_to_anchor=(1, 1), ncols=len(plot.legend), fontsize=7)
+
+
+def _handles(legend: Sequence[LegendEntry]) -> tuple[list[Line2D], list[str]]:
+    """Return a line for each entry of a legend, and its name."""
+    lines = [Line2D([], [], color=HEX_COLOURS[entry.colour], ls=LINE_STYLES[entry.dash]) for entry in legend]
+    return lines, [entry.name for entry in legend]
+
+
+def _draw_marks(axes: Axes, plot: Plot) -> None:
+    for mark in plot.marks:
+        axes.axvline(mark["x"] / plot.unit.size, color=HEX_COLOURS[mark["colour"]], ls=LINE_STYLES[mark["dash"]], lw=1)
 
 
 def _draw(axes: Axes, plot: Plot) -> None:
@@ -119,13 +128,7 @@ def _draw(axes: Axes, plot: Plot) -> None:
     for level in plot.levels:
         axes.axhline(level["y"], color=_colour("muted"), ls=":", lw=0.8)
         axes.annotate(level["text"], (0.01, level["y"]), xycoords=("axes fraction", "data"), va="top", fontsize=7)
-    for mark in plot.marks:
-        axes.axvline(mark["x"] / size, color=_colour(mark["colour"]), ls=LINE_STYLES[mark["dash"]], lw=1)
-    _scale(axes, plot)
-
-
-def _scale(axes: Axes, plot: Plot) -> None:
-    """Set the range and the labels of the axes."""
+    _draw_marks(axes, plot)
     axes.set_xlim(0, None)
     axes.xaxis.set_major_locator(MaxNLocator(6))
     if plot.x == "env_steps":
