@@ -56,6 +56,11 @@ class TaskSpec(_Parsed):
     reward_low: float = -np.inf
     reward_high: float = np.inf
 
+    @property
+    def has_two_rewards(self) -> bool:
+        """Whether the range of the reward is known."""
+        return math.isfinite(self.reward_low) and math.isfinite(self.reward_high)
+
 
 class Machine(_Parsed, extra="allow"):
     """Where a run was made. versions: of Python packages."""
@@ -167,12 +172,8 @@ class Run:
     @property
     def title(self) -> str:
         """Environment, name, agent and seed."""
-        return " · ".join(filter(None, (self.environment, self.name, self.settings.agent, f"seed {self.options.seed}")))
-
-    @property
-    def name(self) -> str:
-        """The name that the user gave the run, "" without one."""
-        return self.settings.name
+        parts = (self.environment, self.settings.name, self.settings.agent, f"seed {self.options.seed}")
+        return " · ".join(filter(None, parts))
 
     def column(self, name: str) -> Array:
         """Return a metric, (records,), NaN if a record lacks it."""

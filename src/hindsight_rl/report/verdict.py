@@ -35,13 +35,12 @@ class Verdict:
 
 def verdict(run: Run) -> Verdict:
     """Return whether the run learnt its task, and when."""
-    steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
-    if not len(rates):
+    best = best_evaluation(run)
+    if best is None:
         random = f" The first {run.options.random_steps:,} steps are random, without updates."
         text = f"There is no evaluation yet.{random if run.last('updates') == 0 else ''}"
         return Verdict("unknown", "Not evaluated yet", text)
-    best = best_evaluation(run)
-    assert best is not None, "there are evaluations"
+    steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
     level, title = _answer(run, float(rates[-1]), best.success_rate)
     text = (
         f"Last evaluation, at {steps[-1]:,.0f} steps of training: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} "
@@ -82,10 +81,8 @@ def solved_at_step(run: Run) -> float | None:
 
 def possible_returns(run: Run) -> tuple[float, float]:
     """Return the lowest and the highest possible discounted return in units of the task, infinite if unknown."""
-    if run.options.extra_reward:  # the range of the reward does not include these rewards
-        return -math.inf, math.inf
-    has_two_rewards = math.isfinite(run.settings.spec.reward_low) and math.isfinite(run.settings.spec.reward_high)
-    return return_range(*UNIT_RANGE, run.options.discount) if has_two_rewards else (-math.inf, math.inf)
+    is_known = run.settings.spec.has_two_rewards and not run.options.extra_reward  # which the range does not include
+    return return_range(*UNIT_RANGE, run.options.discount) if is_known else (-math.inf, math.inf)
 
 
 def warnings_of(run: Run) -> list[str]:

@@ -111,7 +111,7 @@ def result_of(run: Run) -> dict[str, Any]:
     steps = math.nan if solved is None else solved
     return {
         "environment": run.environment,
-        "name": run.name,
+        "name": settings.name,
         "variant": settings.variant,
         "agent": settings.agent,
         "recipe": settings.recipe,
