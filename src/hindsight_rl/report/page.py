@@ -18,7 +18,7 @@ from ..records import GOAL_DIMENSIONS, Array, Finding
 from ..storage import json_text
 from .figures import Plot, finding_plots, health, learning, rounded
 from .run import EpisodeFacts, Run, readable_path
-from .verdict import Verdict, by_reason, duration, format_value, verdict, warnings_of
+from .verdict import Verdict, by_reason, duration, format_value, reward_range, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 SOURCE_NAMES = {"given": "you", "command": "the command line", "default": ""}  # in settings.json: on the page
@@ -241,7 +241,7 @@ def _task_table(run: Run) -> Table:
     task = {
         "environment": run.environment,
         "steps per episode, at most": spec.max_episode_steps,
-        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}" if spec.has_two_rewards else "range unknown",
+        "reward of a step": reward_range(spec.reward_low, spec.reward_high, "range unknown"),
     }
     return Table(("", "value"), [(name, format_value(value)) for name, value in (task | machine).items()])
 

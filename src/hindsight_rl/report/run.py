@@ -56,11 +56,6 @@ class TaskSpec(_Parsed):
     reward_low: float = -np.inf
     reward_high: float = np.inf
 
-    @property
-    def has_two_rewards(self) -> bool:
-        """Whether the range of the reward is known."""
-        return math.isfinite(self.reward_low) and math.isfinite(self.reward_high)
-
 
 class Machine(_Parsed, extra="allow"):
     """Where a run was made. versions: of Python packages."""

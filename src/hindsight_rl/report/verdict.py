@@ -81,8 +81,11 @@ def solved_at_step(run: Run) -> float | None:
 
 def possible_returns(run: Run) -> tuple[float, float]:
     """Return the lowest and the highest possible discounted return in units of the task, infinite if unknown."""
-    is_known = run.settings.spec.has_two_rewards and not run.options.extra_reward  # which the range does not include
-    return return_range(*UNIT_RANGE, run.options.discount) if is_known else (-math.inf, math.inf)
+    spec = run.settings.spec
+    is_known = math.isfinite(spec.reward_low) and math.isfinite(spec.reward_high)
+    if run.options.extra_reward or not is_known:  # the range of the reward does not include extra rewards
+        return -math.inf, math.inf
+    return return_range(*UNIT_RANGE, run.options.discount)
 
 
 def warnings_of(run: Run) -> list[str]:
@@ -195,6 +198,11 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def reward_range(low: float, high: float, unknown: str) -> str:
+    """Return the range of a reward such as "-1 to 0", or `unknown` if an end is infinite."""
+    return f"{low:g} to {high:g}" if math.isfinite(low) and math.isfinite(high) else unknown
 
 
 def environment_steps(training: float, check: float) -> str:
