@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from ..records import Array
-from ..records.statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
+from ..records.statistics import bootstrap_interval, interquartile_mean, mean, median_curve
 from .figures import CURVE_COLOURS, X_NAMES, Dash, LegendEntry, Plot, Scale, X
-from .page import Page, RunItem, Section, Table, link
+from .page import Page, Section, Table, link
 from .run import Run, readable_path
 from .verdict import Level, Verdict, best_evaluation, duration, format_value, solved_at_step, warnings_of
 
@@ -227,7 +227,7 @@ def _plot(groups: Sequence[Group], metric: str, x: X, key: str) -> Plot:
 def _draw_group(plot: Plot, group: Group, metric: str, style: LegendEntry) -> None:
     """Draw the curve of each run, and against steps the median and the range over three seeds or more."""
     name, colour, dash = style
-    curves = [finite_points(run.column(plot.x), run.column(metric)) for run in group.runs]
+    curves = [run.curve(metric, plot.x) for run in group.runs]
     known = [curve for curve in curves if len(curve[0])]
     if known:
         plot.legend.append(style)
@@ -256,7 +256,8 @@ def _option_text(run: Run, name: str, runs: Sequence[Run]) -> str:
     return next((format_value(value) for value in values if value is not MISSING), "-")
 
 
-def _run_item(run: Run, folder: Path) -> RunItem:
+def _run_item(run: Run, folder: Path) -> tuple[str, str, list[str]]:
+    """Return the name of a run in the list, the URL of its page, "" without one, and its warnings."""
     report = run.path / "report.html"
     url = link(os.path.relpath(report, folder)) if report.exists() else ""
-    return RunItem(f"{run.title} · {readable_path(run.path)}", url, warnings_of(run))
+    return f"{run.title} · {readable_path(run.path)}", url, warnings_of(run)

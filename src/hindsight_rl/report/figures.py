@@ -197,7 +197,7 @@ def _training(run: Run) -> list[Plot]:
 
 def _success(run: Run, x: X) -> Plot:
     plot = Plot(f"success-{x}", f"Success rate against {X_NAMES[x]}", "", x, "fraction")
-    steps, rates = finite_points(run.column(x), run.column("train/success_rate"))
+    steps, rates = run.curve("train/success_rate", x)
     plot.curve(steps, moving_mean(rates, mean_window(len(rates))), "training episodes", "muted", width=1.2)
     plot.legend.append(LegendEntry("evaluations, with their 95 % interval", "blue"))
     if len(steps):

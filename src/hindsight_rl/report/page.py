@@ -18,7 +18,7 @@ from ..records import GOAL_DIMENSIONS, Array, Finding
 from ..storage import json_text
 from .figures import Plot, finding_plots, health, learning, rounded
 from .run import EpisodeFacts, Run, readable_path
-from .verdict import Verdict, by_reason, duration, format_value, reward_range, verdict, warnings_of
+from .verdict import Verdict, by_reason, duration, format_value, reward_range, success_interval, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
 SOURCE_NAMES = {"given": "you", "command": "the command line", "default": ""}  # in settings.json: on the page
@@ -37,27 +37,23 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-class RunItem(NamedTuple):
-    """A run in a list. link: URL of its page, "" without one."""
-
-    name: str
-    link: str
-    warnings: Sequence[str]
-
-
 @dataclass(frozen=True)
 class Section:
-    """A part of a page. size: CSS class of the plots. folded: a table that the reader opens. video: URL."""
+    """A part of a page.
+
+    folded: a table that the reader opens.
+    video: URL.
+    runs: name, URL of the page, "" without one, and warnings.
+    """
 
     key: str
     title: str
     text: str = ""
     plots: Sequence[Plot] = ()
-    size: str = ""
     tables: Sequence[Table] = ()
     folded: Table | None = None
     video: str = ""
-    runs: Sequence[RunItem] = ()
+    runs: Sequence[tuple[str, str, Sequence[str]]] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -67,11 +63,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """The content of a page.
-
-    plotly: Plotly's script if the page contains it, "" if the page loads it from its own folder.
-    refresh: seconds after which a browser loads the page again, 0 if the run has ended.
-    """
+    """The content of a page. tiles: label, value and explanation of the numbers at its top."""
 
     title: str
     about: str
@@ -79,14 +71,17 @@ class Page:
     sections: Sequence[Section]
     tiles: Sequence[tuple[str, str, str]] = ()
     warnings: Sequence[str] = ()
-    plotly: str = ""
-    refresh: int = 0
 
-    def to_html(self) -> str:
-        """Return the page as HTML."""
+    def to_html(self, plotly: str = "", refresh: int = 0) -> str:
+        """Return the page as HTML.
+
+        plotly: Plotly's script if the page contains it, "" if the page loads it from its own folder.
+        refresh: seconds after which a browser loads the page again, 0 if the run has ended.
+        """
         html, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.html", "page.js"))
         plots = json_text([plot.to_json() for section in self.sections for plot in section.plots]).replace("<", "\\u003c")
-        return str(Template(html, autoescape=True).render({**vars(self), "plots": plots, "script": script}))
+        template = Template(html, autoescape=True)
+        return str(template.render(vars(self), plots=plots, script=script, plotly=plotly, refresh=refresh))
 
 
 def run_page(run: Run, video: str = "") -> Page:
@@ -99,7 +94,7 @@ def run_page(run: Run, video: str = "") -> Page:
         _left_out_section(run),
         Section("video", "What does it look like?", video=video),
         _goal_section(run),
-        Section("health", "Is it healthy?", HEALTH_TEXT, health(run), "small"),
+        Section("health", "Is it healthy?", HEALTH_TEXT, health(run)),
         Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
         _option_section(run),
         Section("machine", "Task and machine", tables=[_task_table(run)]),
@@ -136,9 +131,8 @@ def link(path: str | Path) -> str:
 
 def _tiles(run: Run) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the numbers at the top of the page, those that were recorded."""
-    interval = f"{run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%}"
     tiles = [
-        ("success", f"{run.last('test/success_rate'):.0%}", f"95 % interval {interval}, last evaluation"),
+        ("success", f"{run.last('test/success_rate'):.0%}", f"{success_interval(run)}, last evaluation"),
         ("final distance", f"{run.last('test/final_distance'):.3g}", "in units of the goal, mean of the last evaluation"),
         ("environment steps", f"{run.last('env_steps') + np.nan_to_num(run.check_steps):,.0f}", _steps_text(run)),
         ("updates", f"{run.last('updates'):,.0f}", _update_counts(run)),

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, Fi
 
 from ..errors import FileError, RunFolderError
 from ..records import GOAL_DIMENSIONS, Array, Finding
-from ..records.statistics import finite_points
+from ..records.statistics import Curve, finite_points
 from ..storage import read_json, read_lines
 
 NOT_OURS = "The file is damaged, or `hindsight-rl train` did not write it."
@@ -174,6 +174,10 @@ class Run:
         """Return a metric, (records,), NaN if a record lacks it."""
         return self.metrics.get(name, np.full(len(self.metrics.get("env_steps", ())), np.nan))
 
+    def curve(self, name: str, x: str = "env_steps") -> Curve:
+        """Return the points of a metric against another where both are finite."""
+        return finite_points(self.column(x), self.column(name))
+
     def last(self, name: str) -> float:
         """Return the latest value of a metric, NaN if there is none."""
         values = self.column(name)
@@ -187,7 +191,7 @@ class Run:
 
     def at(self, env_steps: float, name: str) -> float:
         """Return a metric at a number of environment steps, interpolated linearly; NaN if there is none."""
-        steps, values = finite_points(self.column("env_steps"), self.column(name))
+        steps, values = self.curve(name)
         return float(np.interp(env_steps, steps, values)) if len(steps) else float("nan")
 
 
