@@ -50,14 +50,16 @@ def write_pictures(plots: Sequence[Plot], folder: Path) -> None:
 
     NAME is made from the subject and the title.
     """
-    for plot in plots:
-        if plot.curves:
-            name = re.sub(r"[^\w.=]+", "-", f"{plot.subject} {plot.title.lower()}").strip("-")
-            for kind, content in pictures_of(plot).items():
-                save_bytes(folder / f"{name[:MAX_NAME]}.{kind}", content)
+    pictures = {_file_name(plot): pictures_of(plot) for plot in plots if plot.curves}
     if rows := [plot for plot in plots if plot.rows]:
-        for kind in FORMATS:
-            save_bytes(folder / f"structure.{kind}", picture_of_rows(rows, rows[0].subject, kind))
+        pictures["structure"] = pictures_of_rows(rows, rows[0].subject)
+    for name, contents in pictures.items():
+        for kind, content in contents.items():
+            save_bytes(folder / f"{name}.{kind}", content)
+
+
+def _file_name(plot: Plot) -> str:
+    return re.sub(r"[^\w.=]+", "-", f"{plot.subject} {plot.title.lower()}").strip("-")[:MAX_NAME]
 
 
 def pictures_of(plot: Plot) -> dict[str, bytes]:
@@ -69,11 +71,11 @@ def pictures_of(plot: Plot) -> dict[str, bytes]:
         _draw(axes, plot)
         axes.set(xlabel=plot.unit.title, ylabel=re.sub(" against .*", "", plot.title), title=plot.subject)
         figure.legend(*_handles(legend), loc="outside lower left", fontsize=8)
-        return {kind: _saved(figure, kind) for kind in FORMATS}
+        return _saved(figure)
 
 
-def picture_of_rows(plots: Sequence[Plot], title: str, kind: str) -> bytes:
-    """Return plots of intervals, one below the other, in one of FORMATS."""
+def pictures_of_rows(plots: Sequence[Plot], title: str) -> dict[str, bytes]:
+    """Return plots of intervals, one below the other, in each of FORMATS."""
     with mpl.rc_context(STYLE):
         heights = [ROW * len(_labels(plot)) + EDGES for plot in plots] or [EDGES]
         figure = Figure(figsize=(WIDE, sum(heights)), dpi=DPI, layout="constrained")
@@ -81,7 +83,7 @@ def picture_of_rows(plots: Sequence[Plot], title: str, kind: str) -> bytes:
         rows = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axes, plot in zip(rows, plots, strict=False):
             _draw_rows(axes, plot)
-        return _saved(figure, kind)
+        return _saved(figure)
 
 
 def _labels(plot: Plot) -> list[str]:
@@ -92,8 +94,8 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
     labels = _labels(plot)
     for row in plot.rows:
         y = labels.index(row["label"])
-        axes.plot([row["low"], row["high"]], [y, y], color=_colour(row["colour"]), lw=1.4)
-        axes.plot([row["value"]], [y], "o", color=_colour(row["colour"]), ms=4)
+        interval = [row["low"], row["value"], row["high"]]
+        axes.plot(interval, [y] * 3, "o-", markevery=[1], color=HEX_COLOURS[row["colour"]], lw=1.4, ms=4)
     _draw_marks(axes, plot)
     axes.set_yticks(range(len(labels)), [textwrap.shorten(label, LONGEST_LABEL, placeholder=" ...") for label in labels])
     axes.set(ylim=(len(labels) - 0.4, -0.6), xlabel=plot.x_title)
@@ -126,7 +128,7 @@ def _draw(axes: Axes, plot: Plot) -> None:
         style = {"color": _colour(curve["colour"]), "ls": LINE_STYLES[curve["dash"]], "lw": 0.7 * curve["width"]}
         axes.plot([x / size for x in curve["x"]], curve["y"], marker=marker, **style)
     for level in plot.levels:
-        axes.axhline(level["y"], color=_colour("muted"), ls=":", lw=0.8)
+        axes.axhline(level["y"], color=HEX_COLOURS["muted"], ls=":", lw=0.8)
         axes.annotate(level["text"], (0.01, level["y"]), xycoords=("axes fraction", "data"), va="top", fontsize=7)
     _draw_marks(axes, plot)
     axes.set_xlim(0, None)
@@ -146,7 +148,9 @@ def _colour(text: str) -> tuple[float, float, float, float]:
     return mpl.colors.to_rgba(HEX_COLOURS[name], float(opacity or 1))
 
 
-def _saved(figure: Figure, kind: str) -> bytes:
-    file = io.BytesIO()
-    figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
-    return file.getvalue()
+def _saved(figure: Figure) -> dict[str, bytes]:
+    """Return a figure in each of FORMATS."""
+    files = {kind: io.BytesIO() for kind in FORMATS}
+    for kind, file in files.items():
+        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
+    return {kind: file.getvalue() for kind, file in files.items()}

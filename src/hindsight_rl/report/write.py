@@ -60,9 +60,9 @@ def write_findings(findings: Sequence[Finding], environment: str, path: Path) ->
     if path.suffix == ".html":
         _write_page(findings_page(environment, findings, plots), path, standalone=True)
         return
-    from .pictures import picture_of_rows
+    from .pictures import pictures_of_rows
 
-    save_bytes(path, picture_of_rows(plots, environment, path.suffix[1:]))
+    save_bytes(path, pictures_of_rows(plots, environment)[path.suffix[1:]])
 
 
 def pictures_folder(page: Path) -> Path:
