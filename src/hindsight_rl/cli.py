@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 from . import __version__
 from .errors import HindsightError, UnknownNameError, missing_extra, nearest, origin
+from .seeds import UNSEEN_SEED
 
 GARBAGE_THRESHOLD = 100_000  # new objects between two collections: importing torch makes many, and no garbage
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
@@ -190,12 +191,10 @@ def _add_env(parser: Parser) -> None:
     parser.add_argument("env", metavar="ENV", help="id of a registered environment")
 
 
-def _add_episodes(parser: Parser, episodes: int, seed: int | None = None) -> None:
-    """Add the arguments of commands that play the episodes of a policy. episodes, seed: the defaults; None: UNSEEN_SEED."""
-    from .seeds import UNSEEN_SEED
-
+def _add_episodes(parser: Parser, episodes: int, seed: int = UNSEEN_SEED) -> None:
+    """Add the arguments of commands that play the episodes of a policy. episodes, seed: the defaults."""
     parser.number("--episodes", "number of episodes", episodes, lowest=1)
-    parser.number("--seed", "seed of the episodes", UNSEEN_SEED if seed is None else seed)
+    parser.number("--seed", "seed of the episodes", seed)
     _add_env_of_run(parser)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -120,7 +122,7 @@ def _add_option(parser: Any, option: OptionField, help_text: str) -> None:
     choices = next((get_args(part) for part in (option.type, *get_args(option.type)) if get_origin(part) is Literal), ())
     metavar = _metavar(choices, kinds)
     nargs = "*" if is_list else None
-    parser.add_argument(flag, type=_reader(kinds), metavar=metavar, nargs=nargs, default=SUPPRESS, help=help_text)
+    parser.add_argument(flag, type=partial(_read, kinds), metavar=metavar, nargs=nargs, default=SUPPRESS, help=help_text)
     if is_list or type(None) in kinds:
         off = () if is_list else None
         no_flag = {"dest": option.name, "default": SUPPRESS, "help": SUPPRESS}
@@ -135,19 +137,13 @@ def _metavar(choices: Sequence[str], kinds: set[Any]) -> str:
     return " or ".join([number, *choices]) if number else f"{{{','.join(choices)}}}"
 
 
-def _reader(kinds: set[Any]) -> Callable[[str], Any]:
-    """Return a function from text to a number if it is one; other text is left for the option record to refuse."""
-
-    def read(text: str) -> Any:
-        for kind in (int, float):
-            if kind in kinds:
-                try:
-                    return kind(text)
-                except ValueError:
-                    continue
-        return text
-
-    return read
+def _read(kinds: set[Any], text: str) -> Any:
+    """Return a number if the text is one; other text is left for the option record to refuse."""
+    for kind in (int, float):
+        if kind in kinds:
+            with suppress(ValueError):
+                return kind(text)
+    return text
 
 
 def _plain_types(annotation: Any) -> set[Any]:

@@ -53,16 +53,6 @@ class Task:
         folder = folder_name(self.entry.environment, () if name else env_options)
         return base / (f"{folder}-{folder_name(name)}" if name else folder) / f"{self.settings.agent}-seed{seed}"
 
-    def refuse_other_settings(self, path: Path, found: Mapping[str, Any]) -> None:
-        """Raise OptionError if a run of this task has other settings. found: its settings, as JSON."""
-        settings = json.loads(json.dumps(self.settings.to_json()))
-        settings["options"]["seed"] = found["options"]["seed"]
-        played = found.get("reasons", {}).keys() - self.settings.reasons.keys()  # options that the run found by playing
-        try:
-            refuse_other_settings(found, settings, FREE_ON_RESUME | played)
-        except OptionError as problem:
-            raise OptionError(f"{path}: {problem} Or use another --folder.") from None
-
 
 @dataclass(frozen=True)
 class PlannedRun:
@@ -125,9 +115,8 @@ class Benchmark:
         """Run what is not finished yet, `jobs` at a time, print the results of all, and return the exit status."""
         planned = self.plan()
         waiting = [run for run in planned if not run.is_finished]
-        print(
-            f"{self.suite.name}: {len(planned)} runs, {len(planned) - len(waiting)} finished, in {self.folder}", flush=True
-        )
+        n_finished = len(planned) - len(waiting)
+        print(f"{self.suite.name}: {len(planned)} runs, {n_finished} finished, in {self.folder}", flush=True)
         failures = []
         with held_back(STOPPING) as received:
             ended = progress(_run_all(waiting, jobs, received), len(waiting), "runs")
@@ -160,10 +149,17 @@ class Benchmark:
     def _refuse_another_run(self, path: Path, tasks: Sequence[Task]) -> None:
         """Raise RunFolderError if a run in the folder is of no task, OptionError if it has other settings."""
         found = read_json(path / "settings.json")
-        task = next((task for task in tasks if task.folder(self.folder, found["options"]["seed"]) == path), None)
+        seed = found["options"]["seed"]
+        task = next((task for task in tasks if task.folder(self.folder, seed) == path), None)
         if task is None:
             raise RunFolderError(f"{path} is not a run of suite {self.suite.name!r}. Use another --folder.")
-        task.refuse_other_settings(path, found)
+        wanted = json.loads(json.dumps(task.settings.to_json()))
+        wanted["options"]["seed"] = seed
+        played = found.get("reasons", {}).keys() - task.settings.reasons.keys()  # options that the run found by playing
+        try:
+            refuse_other_settings(found, wanted, FREE_ON_RESUME | played)
+        except OptionError as problem:
+            raise OptionError(f"{path}: {problem} Or use another --folder.") from None
 
 
 def benchmark(arguments: Namespace) -> int:

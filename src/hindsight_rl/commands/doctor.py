@@ -72,7 +72,9 @@ def examine() -> list[DoctorLine]:
     else:
         requirements = [Requirement(line) for line in listed]
         parts = part_findings(requirements, {r.name: installed_version(r.name) for r in requirements})
-    return [python, *parts, _torch(), _cores(os.environ), _graphics()]
+    threads = os.environ.get("OMP_NUM_THREADS", "not set")
+    text = f"{usable_cores()} of {os.cpu_count()} cores usable; OMP_NUM_THREADS is {threads}"
+    return [python, *parts, _torch(), DoctorLine("good", "cores", text), _graphics()]
 
 
 def part_findings(requirements: Sequence[Requirement], installed: Mapping[str, str | None]) -> list[DoctorLine]:
@@ -128,11 +130,6 @@ def _torch() -> DoctorLine:
     if has_gpu and not cuda:
         return DoctorLine("note", "torch", f"{build}, but this machine has a GPU", "pip install --force-reinstall torch")
     return DoctorLine("good", "torch", f"{build}; {'this machine has a GPU' if has_gpu else 'no GPU'}")
-
-
-def _cores(environment: Mapping[str, str]) -> DoctorLine:
-    threads = environment.get("OMP_NUM_THREADS", "not set")
-    return DoctorLine("good", "cores", f"{usable_cores()} of {os.cpu_count()} cores usable; OMP_NUM_THREADS is {threads}")
 
 
 def _graphics() -> DoctorLine:

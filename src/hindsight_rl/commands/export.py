@@ -5,47 +5,36 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
-import math
 import shlex
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from jinja2 import Template
 from torch import Tensor
 
 from ..agents.networks import Network, actor_architecture
 from ..agents.policy import PolicySpec, PolicyWeights
-from ..envs.goal_env import make_goal_env, read_spec
 from ..envs.minari_data import check_new, write_episodes
-from ..errors import FileError, OptionError, needs_extra
-from ..records import OBSERVATION_KEYS, ArraySpec, GoalSpec
+from ..errors import OptionError, needs_extra
+from ..records import OBSERVATION_KEYS, ArraySpec
 from ..report.run import Run, read_run
-from ..report.verdict import duration, environment_steps, solved_at_step
+from ..report.verdict import duration, environment_steps, reward_range, solved_at_step
 from ..storage import save_bytes
 from ..task_structure.subgoals import TASK
 from ..task_structure.waypoints import Waypoints
-from ..training.assemble import environment_id
 from ..training.checkpoint import read_replay
 from ..training.saved_model import SavedModel
 from .arguments import option_words
-from .policies import environment_of
+from .policies import made_environment
+from .tasks import TEMPLATES
 from .terminal import console_of, say
 
-USE = """```python
-from hindsight_rl import HER
-
-policy = HER.load("{run}")
-action, _ = policy.predict(observation)  # observation, achieved_goal and desired_goal, as the environment returns them
-```"""
-PACKAGES = ("hindsight-rl", "python", "torch", "numpy", "gymnasium")
-LIMITS = """- The figures are those of one run with one seed, in the environment above, on goals that it draws itself.
-- The episodes that measured the success also chose this policy among those of the run. Measure it on others:
-  `hindsight-rl evaluate RUN --episodes 200`.
-- The policy was not tried with other goals, in other environments, or on a real machine."""
+PACKAGES = ("hindsight-rl", "python", "torch", "numpy", "gymnasium")  # whose versions a card names
 
 
 class TensorFunctions:
@@ -103,12 +92,10 @@ class ExportedPolicy(torch.nn.Module):
         subgoal = torch.full_like(observation[:, 0], TASK) if self.spec.subgoals else TASK
         if self.waypoints is not None:
             goal = self.waypoints.toward(achieved, goal, xp=TensorFunctions)
-        acting = self.spec.parsed_subgoals.acting_goals(observation, achieved, goal, subgoal, xp=TensorFunctions)
-        subgoal, achieved, goal = acting
-        leading = observation.shape[:1]
-        inputs: Tensor = self.spec.layout.assemble(
-            leading, observation, achieved, goal, subgoal=subgoal, xp=TensorFunctions
-        )
+        acting_goals, layout = self.spec.parsed_subgoals.acting_goals, self.spec.layout
+        subgoal, achieved, goal = acting_goals(observation, achieved, goal, subgoal, xp=TensorFunctions)
+        rows = observation.shape[:1]
+        inputs: Tensor = layout.assemble(rows, observation, achieved, goal, subgoal=subgoal, xp=TensorFunctions)
         return inputs
 
 
@@ -161,13 +148,9 @@ def export_replay(run: Path, name: str, env: str | None, trusts_module: bool) ->
 
     env, trusts_module: see `environment_of`. Raises FileError without a checkpoint, and what `write_episodes` raises.
     """
-    env, saved = environment_of(run, env, trusts_module), SavedModel.read(run)
-    rollout = saved.settings.rollout
-    arguments = rollout.env_arguments, rollout.observation_keys
-    with contextlib.closing(make_goal_env(env or environment_id(saved.spec), None, *arguments)) as environment:
+    saved = SavedModel.read(run)
+    with contextlib.closing(made_environment(saved, env, trusts_module)) as environment:
         check_new(name, environment)
-        if difference := saved.spec.difference(read_spec(environment)):
-            raise FileError(f"The replay does not fit the environment: {difference}.")
         episodes = read_replay(run)
         write_episodes(name, environment, episodes, f"hindsight-rl {saved.settings.agent}, during training")
     say(f"data set: {name}, {len(episodes)} episodes of training, {sum(map(len, episodes))} steps")
@@ -217,35 +200,18 @@ def card_text(run: Run, saved: SavedModel) -> str:
     """Return the model card of a run with its policy."""
     machine = run.settings.machine.facts()
     versions = ", ".join(f"{name} {machine[name]}" for name in PACKAGES if name in machine)
-    made = [("commit", code(machine.get("commit") or "unknown")), ("versions", versions), ("begun", run.settings.begun)]
-    sections = {
-        "Task": table(task_rows(run, saved.spec)),
-        "Figures": table(figure_rows(run, saved)),
-        "How it was made": f"```sh\n{train_command(run)}\n```\n\n{table(made)}",
-        "What was found about the task": table(found_rows(run), ("", "finding", "why")),
-        "Settings that the run chose from its task": table(chosen_rows(run), ("option", "value", "reason")),
-        "Warnings of the check": "\n".join(f"- {line}" for line in run.settings.check),
-        "How to use it": USE.format(run=run.path.name),
-        "Limits": LIMITS,
-    }
-    learner = f"{saved.settings.agent.upper()} with Hindsight Experience Replay"
-    parts = [f"# A policy for {run.environment}", f"The policy reaches goals. It was trained by {learner}."]
-    parts += [f"## {title}\n\n{text}" for title, text in sections.items() if text]
-    return "\n\n".join(parts) + "\n"
-
-
-def task_rows(run: Run, spec: GoalSpec) -> Iterator[tuple[str, str]]:
-    """Yield what the task is: environment, sizes and length of an episode."""
-    yield "environment", code(run.environment)
-    for name, part in (("observation", spec.observation), ("goal", spec.goal), ("action", spec.action)):
-        yield name, describe(part)
-    yield "steps of an episode", f"at most {spec.max_episode_steps}" if spec.max_episode_steps else "no limit"
-    yield "reward", f"{spec.reward_low:g} to {spec.reward_high:g}" if math.isfinite(spec.reward_low) else "any number"
-
-
-def describe(part: ArraySpec) -> str:
-    """Return the size and dtype of an array."""
-    return f"one of {part.n_values} choices" if part.n_values else f"{part.shape} {part.dtype}"
+    made = [("commit", f"`{machine.get('commit') or 'unknown'}`"), ("versions", versions), ("begun", run.settings.begun)]
+    text = (TEMPLATES / "model_card.md.txt").read_text(encoding="utf-8")
+    card: str = Template(text, trim_blocks=True, keep_trailing_newline=True).render(
+        run=run,
+        spec=saved.spec,
+        options=run.options.to_dict(),
+        reward=reward_range(saved.spec.reward_low, saved.spec.reward_high, "any number"),
+        figures=list(figure_rows(run, saved)),
+        command=train_command(run),
+        made=made,
+    )
+    return card
 
 
 def figure_rows(run: Run, saved: SavedModel) -> Iterator[tuple[str, str]]:
@@ -277,28 +243,6 @@ def train_command(run: Run) -> str:
     words += ["--seed", str(run.options.seed)]
     words += [word for name, value in given.items() for word in option_words(name, value)]
     return shlex.join(words)
-
-
-def found_rows(run: Run) -> list[tuple[str, str, str]]:
-    """Return what the steps of the run show about its task, with the reason."""
-    return [(each.kind, f"{each.name} {each.verdict}".strip(), each.reason) for each in run.settings.findings]
-
-
-def chosen_rows(run: Run) -> list[tuple[str, str, str]]:
-    """Return each option that the run chose from its task, with the reason."""
-    options = run.options.to_dict()
-    return [(code(name), code(options.get(name)), reason) for name, reason in run.settings.reasons.items()]
-
-
-def code(value: object) -> str:
-    """Return a value as code."""
-    return f"`{value}`"
-
-
-def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ("", "")) -> str:
-    """Return a Markdown table, "" without rows."""
-    lines = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *lines]) if lines else ""
 
 
 FILES = {"onnx": export_onnx, "torchscript": export_torchscript, "card": write_card}

@@ -20,7 +20,7 @@ from ..envs.random_play import Environment, name_of
 from ..errors import FileError, HindsightError, InputError, OptionError
 from ..her import HER
 from ..recipes import choose_recipe
-from ..records import Array, Episode
+from ..records import Array
 from ..report.run import environment_name
 from ..rollout.collect import Observation, PolicyActor, play_episode
 from ..rollout.video import VideoFile, play_with_video
@@ -33,14 +33,13 @@ from .tasks import find_modules_here
 from .terminal import progress, say, say_command
 
 
-def environment_of(run: Path, env: str | None, trusts_module: bool) -> str | None:
-    """Return the id of the environment of a run, with its module; None: the registered id that the policy names.
+def environment_of(saved: SavedModel, env: str | None, trusts_module: bool) -> str | None:
+    """Return the id of the environment of a policy, with its module; None: the registered id that the policy names.
 
     env: the id that the user gives.
     trusts_module: import the module that the run names.
     Raises OptionError if that module is needed and not trusted.
     """
-    saved = SavedModel.read(run)
     module, name = saved.settings.rollout.env_module, saved.spec.env_id
     if env is None and module is not None and name not in gymnasium.registry:
         if not trusts_module:
@@ -51,6 +50,15 @@ def environment_of(run: Path, env: str | None, trusts_module: bool) -> str | Non
         env = f"{module}:{name}"
     find_modules_here(env)
     return env
+
+
+def made_environment(saved: SavedModel, env: str | None, trusts_module: bool) -> Environment:
+    """Return the environment of a policy. env, trusts_module: see `environment_of`. Raises FileError if it does not fit."""
+    name, rollout = environment_of(saved, env, trusts_module) or environment_id(saved.spec), saved.settings.rollout
+    environment = make_goal_env(name, None, rollout.env_arguments, rollout.observation_keys)
+    if difference := saved.spec.difference(read_spec(environment)):
+        raise FileError(f"The policy does not fit the environment: {difference}.")
+    return environment
 
 
 def evaluate(arguments: Namespace) -> None:
@@ -91,7 +99,7 @@ def play(arguments: Namespace) -> None:
 
 
 def _environment(arguments: Namespace) -> str | None:
-    return environment_of(arguments.run, arguments.env, arguments.trust_module)
+    return environment_of(SavedModel.read(arguments.run), arguments.env, arguments.trust_module)
 
 
 def _render_mode(environment: str, env_arguments: Mapping[str, Any], in_window: bool) -> str | None:
@@ -116,22 +124,6 @@ def _show_in_report(run: Path, video: Path) -> None:
         say(f"report: {page}")
 
 
-def record(arguments: Namespace) -> None:
-    """Record what the arguments say, and print what it is."""
-    source, env, name = arguments.source, arguments.env, arguments.output
-    if ":" not in source or Path(source).exists():
-        player = policy_player(Path(source), env, arguments.trust_module)
-    elif env is None:
-        raise OptionError(f"{source} does not name its environment. Give --env ENV.")
-    else:
-        find_modules_here(env)
-        options = choose_recipe(None, env).environment_arguments(vars(arguments))
-        player = script_player(source, env, options, tuple(arguments.info_keys))
-    episodes = record_episodes(player, name, arguments.episodes, arguments.seed)
-    say(f"data set: {name}, {len(episodes)} episodes, {sum(bool(each.success) for each in episodes)} of them successful")
-    say_command(f"train {env or name_of(player.environment)} --demonstrations {name}")
-
-
 class Player(NamedTuple):
     """What plays the episodes.
 
@@ -146,29 +138,39 @@ class Player(NamedTuple):
     info_keys: tuple[str, ...]
 
 
-def record_episodes(player: Player, name: str, episodes: int, seed: int) -> list[Episode]:
-    """Play episodes, write them as the data set `name`, and return them. Raises what `write_episodes` raises."""
+def record(arguments: Namespace) -> None:
+    """Play episodes, write them as a data set, and print what it is. Raises what `write_episodes` raises."""
+    player, name, count = _player(arguments), arguments.output, arguments.episodes
     check_new(name, player.environment)
     with closing(player.environment):
-        played = []
-        for number in progress(range(episodes), episodes, "episodes"):
-            start = environment_seed(seed, RECORDING, number)
-            played.append(play_episode(player.environment, player.act, start, number, player.limit, player.info_keys))
-        write_episodes(name, player.environment, played, player.author)
-    return played
+        episodes = []
+        for number in progress(range(count), count, "episodes"):
+            start = environment_seed(arguments.seed, RECORDING, number)
+            episodes.append(play_episode(player.environment, player.act, start, number, player.limit, player.info_keys))
+        write_episodes(name, player.environment, episodes, player.author)
+    say(f"data set: {name}, {len(episodes)} episodes, {sum(bool(each.success) for each in episodes)} of them successful")
+    say_command(f"train {arguments.env or name_of(player.environment)} --demonstrations {name}")
+
+
+def _player(arguments: Namespace) -> Player:
+    """Return the player for a policy, or for a function that is written as module:function."""
+    source, env = arguments.source, arguments.env
+    if ":" not in source or Path(source).exists():
+        return policy_player(Path(source), env, arguments.trust_module)
+    if env is None:
+        raise OptionError(f"{source} does not name its environment. Give --env ENV.")
+    find_modules_here(env)
+    options = choose_recipe(None, env).environment_arguments(vars(arguments))
+    return script_player(source, env, options, tuple(arguments.info_keys))
 
 
 def policy_player(run: Path, env: str | None, trusts_module: bool) -> Player:
     """Return a player for the policy of a run. env, trusts_module: see `environment_of`."""
-    env, saved = environment_of(run, env, trusts_module), SavedModel.read(run)
-    rollout, policy = saved.settings.rollout, Policy(saved.policy)
+    saved = SavedModel.read(run)
+    environment, settings, policy = made_environment(saved, env, trusts_module), saved.settings, Policy(saved.policy)
     policy.load(saved.weights)
-    arguments = rollout.env_arguments, rollout.observation_keys
-    environment = make_goal_env(env or environment_id(saved.spec), None, *arguments)
-    if difference := saved.spec.difference(read_spec(environment)):
-        raise FileError(f"The policy does not fit the environment: {difference}.")
-    author = f"hindsight-rl {saved.settings.agent}"
-    return Player(environment, PolicyActor(policy), author, rollout.max_episode_steps, saved.settings.replay.info_keys)
+    limit, keys = settings.rollout.max_episode_steps, settings.replay.info_keys
+    return Player(environment, PolicyActor(policy), f"hindsight-rl {settings.agent}", limit, keys)
 
 
 def script_player(script: str, env: str, options: Mapping[str, Any], info_keys: tuple[str, ...]) -> Player:

@@ -23,7 +23,7 @@ from ..records import Finding
 from ..report.verdict import by_reason, format_value
 from .terminal import say, say_command
 
-_TEMPLATES = resources.files(__package__) / "templates"
+TEMPLATES = resources.files(__package__) / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 FINDING_TITLES = {
     "part": "parts of the goal",
@@ -89,7 +89,7 @@ def new_task(name: str, folder: Path) -> list[Path]:
         raise OptionError(f"{name!r} is a word or module of Python, or an installed package. Choose another name.")
     folder.mkdir(parents=True, exist_ok=True)
     for path, template in zip(paths, ("task.py.txt", "test_task.py.txt"), strict=True):
-        text = (_TEMPLATES / template).read_text(encoding="utf-8")
+        text = (TEMPLATES / template).read_text(encoding="utf-8")
         path.write_text(text.replace("my_task", name).replace("MyTask", _class_name(name)), encoding="utf-8")
     return paths
 
@@ -169,27 +169,24 @@ def _print(found: Inferred) -> None:
     played = found.env_steps + found.check_steps
     say(f"played {played:,} environment steps, {found.check_steps:,} of them by the check")
     for kind, title in FINDING_TITLES.items():
-        lines = [str(finding) for finding in found.findings if finding.kind == kind]
-        for line in [f"\n{title}"] * bool(lines) + [f"  {line}" for line in lines]:
-            say(line)
-    if found.choices:
-        say("\noptions that follow")
+        _print_part(title, [str(finding) for finding in found.findings if finding.kind == kind])
     kinds = {finding.kind for finding in found.findings}
     texts = []
     for choice in found.choices:
         kind = EXPLAINED_BY.get(choice.option, "")
         reason = f"see {FINDING_TITLES[kind].split(':')[0]}, above" if kind in kinds else choice.reason
         texts.append((f"{choice.option} = {format_value(choice.value)}", reason))
-    for text, reason in by_reason(texts):
-        say(f"  {text}\n      {reason}")
-    said = {str(finding) for finding in found.findings}
-    not_found = [sentence for sentence in found.not_found if sentence not in said]
-    if not_found or found.not_used:
-        say("\nwhat is left out")
-    for sentence in not_found:
-        say(f"  not found: {sentence}")
-    for sentence in found.not_used:
-        say(f"  not used: {sentence}")
+    _print_part("options that follow", [f"{text}\n      {reason}" for text, reason in by_reason(texts)])
+    printed = {str(finding) for finding in found.findings}
+    left_out = [f"not found: {sentence}" for sentence in found.not_found if sentence not in printed]
+    _print_part("what is left out", left_out + [f"not used: {sentence}" for sentence in found.not_used])
+
+
+def _print_part(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        say(f"\n{title}")
+    for line in lines:
+        say(f"  {line}")
 
 
 def save_choices(environment: str, choices: Sequence[Choice], path: Path) -> None:

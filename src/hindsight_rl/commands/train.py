@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 import shlex
@@ -132,11 +131,12 @@ class Training:
         if self.resume and begun:
             return base / f"{stem}-{max(begun)}"
         base.mkdir(parents=True, exist_ok=True)
-        for number in itertools.count(max((number for number, _ in numbered), default=0) + 1):
+        number = max((number for number, _ in numbered), default=0)
+        while True:
+            number += 1
             with contextlib.suppress(FileExistsError):  # another process took the number meanwhile
                 (base / f"{stem}-{number}").mkdir()
                 return base / f"{stem}-{number}"
-        raise AssertionError("numbers do not end")
 
     def _announce(self, continues: bool) -> None:
         settings = self.model.settings

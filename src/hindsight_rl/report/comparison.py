@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ..records import Array
-from ..records.statistics import bootstrap_interval, finite_points, interquartile_mean, mean, median_curve
+from ..records.statistics import bootstrap_interval, interquartile_mean, mean, median_curve
 from .figures import CURVE_COLOURS, X_NAMES, Dash, LegendEntry, Plot, Scale, X
-from .page import Page, RunItem, Section, Table, link
+from .page import Page, Section, Table, link
 from .run import Run, readable_path
 from .verdict import Level, Verdict, best_evaluation, duration, format_value, solved_at_step, warnings_of
 
@@ -61,7 +61,7 @@ class Group:
 
     def last(self, metric: str) -> list[float]:
         """Return the latest value of a metric of each run that has it."""
-        return _known(run.last(metric) for run in self.runs)
+        return [value for run in self.runs if math.isfinite(value := run.last(metric))]
 
     def best_success(self) -> list[float]:
         """Return the success rate in the best evaluation of each run that was evaluated."""
@@ -73,10 +73,8 @@ class Group:
 
     def steps_to_solve(self) -> list[float]:
         """Return the environment steps of each solved run until it was solved, those of the check included if known."""
-        checked = [run.check_steps for run in self.runs if solved_at_step(run) is not None]
-        return [
-            steps + float(np.nan_to_num(check)) for steps, check in zip(self.at_solved("env_steps"), checked, strict=True)
-        ]
+        solved = [(steps, run.check_steps) for run in self.runs if (steps := solved_at_step(run)) is not None]
+        return [steps + float(np.nan_to_num(check)) for steps, check in solved]
 
     def cells(self, rng: np.random.Generator) -> dict[str, str]:
         """Return the row of the group in the table: column -> text. rng: of the bootstrap."""
@@ -94,9 +92,7 @@ class Group:
             "return": summarized(self.last("test/return_mean"), "{:.3g}".format),
             "solved": f"{len(self.at_solved('env_steps'))} of {len(self.runs)}",
             "steps to solve": summarized(self.steps_to_solve(), "{:,.0f}".format),
-            "check steps": summarized(self.last("check_steps"), "{:,.0f}".format)
-            if self.last("check_steps")
-            else "unknown",
+            "check steps": summarized(self.last("check_steps"), "{:,.0f}".format, "unknown"),
             "updates to solve": summarized(self.at_solved("updates"), "{:,.0f}".format),
             "time to solve": summarized(self.at_solved("seconds"), duration),
             "time": summarized(self.last("seconds"), duration),
@@ -107,7 +103,7 @@ def group_runs(runs: Sequence[Run]) -> list[Group]:
     """Return the groups of runs, in the order in which the runs are given."""
     families: dict[tuple[str, str, str, str], list[Run]] = {}
     for run in runs:
-        families.setdefault((run.environment, run.settings.variant, run.name, run.settings.agent), []).append(run)
+        families.setdefault((run.environment, run.settings.variant, run.settings.name, run.settings.agent), []).append(run)
     groups: dict[tuple[str, str, str, str], list[Run]] = {}
     for (environment, variant, entry, agent), family in families.items():
         names = [name for name in differing_options(family) if name not in {*NOT_GROUPED_BY, *_found_options(family)}]
@@ -159,11 +155,14 @@ def success_over_environments(groups: Sequence[Group], rng: np.random.Generator)
     ]
 
 
-def summarized(values: Sequence[float], text: Callable[[float], str]) -> str:
-    """Return "95% (90% to 100%)", the median and range; both of two values; one if all look alike; "-" without values."""
+def summarized(values: Sequence[float], text: Callable[[float], str], unknown: str = "-") -> str:
+    """Return "95% (90% to 100%)", the median and range; both of two values; one if all look alike.
+
+    unknown: what is returned without values.
+    """
     texts = list(map(text, values))
     if len(set(texts)) <= 1:
-        return texts[0] if texts else "-"
+        return texts[0] if texts else unknown
     if len(values) < MIN_MEDIAN:
         return " and ".join(texts)
     return f"{text(float(np.median(values)))} ({text(min(values))} to {text(max(values))})"
@@ -177,9 +176,8 @@ def comparison_page(runs: Sequence[Run], folder: Path) -> Page:
     for number, environment in enumerate(dict.fromkeys(run.environment for run in runs), 1):
         key, chosen = f"curves-{number}", [group for group in groups if group.environment == environment]
         plots = [_plot(chosen, metric, x, key) for metric in METRIC_TITLES for x in X_NAMES]
-        sections.append(
-            Section(key, environment, CURVES, [plot for plot in plots if plot.curves], tables=_differences(chosen))
-        )
+        plots = [plot for plot in plots if plot.curves]
+        sections.append(Section(key, environment, CURVES, plots, tables=_differences(chosen)))
     sections.append(Section("runs", "The runs", runs=[_run_item(run, folder) for run in runs]))
     return Page("Comparison of runs", f"{len(runs)} runs", ranking(groups), sections)
 
@@ -221,19 +219,15 @@ def _plot(groups: Sequence[Group], metric: str, x: X, key: str) -> Plot:
     title, subject = f"{METRIC_TITLES[metric]} against {X_NAMES[x]}", groups[0].environment
     plot = Plot(f"{key}-{metric.replace('/', '-')}-{x}", title, "", x, scale, subject=subject)
     for number, group in enumerate(groups):
-        style = LegendEntry(
-            group.curve_name,
-            CURVE_COLOURS[number % len(CURVE_COLOURS)],
-            GROUP_DASHES[number // len(CURVE_COLOURS) % len(GROUP_DASHES)],
-        )
-        _draw_group(plot, group, metric, style)
+        colour, dash = number % len(CURVE_COLOURS), number // len(CURVE_COLOURS) % len(GROUP_DASHES)
+        _draw_group(plot, group, metric, LegendEntry(group.curve_name, CURVE_COLOURS[colour], GROUP_DASHES[dash]))
     return plot
 
 
 def _draw_group(plot: Plot, group: Group, metric: str, style: LegendEntry) -> None:
     """Draw the curve of each run, and against steps the median and the range over three seeds or more."""
     name, colour, dash = style
-    curves = [finite_points(run.column(plot.x), run.column(metric)) for run in group.runs]
+    curves = [run.curve(metric, plot.x) for run in group.runs]
     known = [curve for curve in curves if len(curve[0])]
     if known:
         plot.legend.append(style)
@@ -255,10 +249,6 @@ def _interval(strata: Sequence[Sequence[float]], statistic: Callable[[Array], Ar
     return f"{value:.1%}" + (f" [{low:.1%}, {high:.1%}]" if low < high else "")
 
 
-def _known(values: Iterable[float]) -> list[float]:
-    return [float(value) for value in values if math.isfinite(value)]
-
-
 def _option_text(run: Run, name: str, runs: Sequence[Run]) -> str:
     """Return the value of an option. A run of a version without the option has the default that other runs name."""
     values = [run.options.to_dict().get(name, MISSING)]
@@ -266,7 +256,8 @@ def _option_text(run: Run, name: str, runs: Sequence[Run]) -> str:
     return next((format_value(value) for value in values if value is not MISSING), "-")
 
 
-def _run_item(run: Run, folder: Path) -> RunItem:
+def _run_item(run: Run, folder: Path) -> tuple[str, str, list[str]]:
+    """Return the name of a run in the list, the URL of its page, "" without one, and its warnings."""
     report = run.path / "report.html"
     url = link(os.path.relpath(report, folder)) if report.exists() else ""
-    return RunItem(f"{run.title} · {readable_path(run.path)}", url, warnings_of(run))
+    return f"{run.title} · {readable_path(run.path)}", url, warnings_of(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -41,7 +41,20 @@ HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale
 )
 CUTS = ("lowest_achieved", "highest_achieved", "training_episode_steps")  # options that end training episodes early
 REWARD_PER_STEP = "Mean reward of a step of the training episodes, with exploration, however long the episodes are."
-ACCEPTED = ("is hidden", "are not needed", "holds")  # verdicts, drawn in blue
+INTERVALS = "Intervals over episodes: a verdict holds if the whole interval is below the limit."
+CONTACT = (
+    "Median, 10 and 90 % quantiles of the distance at which an object begins to move. Below the dashed line the "
+    "subgoal is met."
+)
+FINDINGS = (  # kind, key of the plot, title, caption, title of the x axis
+    ("part", "parts", "Parts of the goal", "What moves together.", "dimension of the goal"),
+    ("group", "roles", "Columns of the observation", "What each column shows.", "column of the observation"),
+    ("column", "column", "Columns that may be hidden", INTERVALS, "growth of the held-out error without the column"),
+    ("contact", "contact", "Contact", CONTACT, "distance, in units of the goal"),
+    ("symmetry", "symmetry", "Symmetries", INTERVALS, "growth of the held-out error in transformed steps"),
+)
+VERDICTS = {"column": ("hidden", "shown"), "symmetry": ("used", "not used")}  # accepted and not: blue and orange
+ACCEPTED = ("is hidden", "are not needed", "holds")
 
 
 class Unit(NamedTuple):
@@ -59,11 +72,9 @@ class LegendEntry(NamedTuple):
     dash: Dash = "solid"
 
 
-MARKS: dict[str, LegendEntry] = {  # vertical lines
-    "solved": LegendEntry("solved", "green", "dot"),
-    "new agent": LegendEntry("a new agent takes over", "red", "dash"),
-    "options": LegendEntry("options change", "muted", "dot"),
-}
+SOLVED = LegendEntry("solved", "green", "dot")
+NEW_AGENT = LegendEntry("a new agent takes over", "red", "dash")
+OPTIONS_CHANGE = LegendEntry("options change", "muted", "dot")
 
 
 @dataclass
@@ -73,7 +84,7 @@ class Plot:
     x: metric on the x axis. "seconds" are those of collecting and updating.
     bands: areas between two curves.
     levels: dotted lines at a y, with a text.
-    marks: vertical lines at an x, each a kind of MARKS.
+    marks: vertical lines at an x.
     legend: names with their colours.
     rows: points of a plot of intervals: label of the row, value on the x axis, its ends, colour, and text. x_title: of it.
     goals: data of a map (see goal_maps), empty for curves.
@@ -145,23 +156,11 @@ class Plot:
         y = np.concatenate((high[rows], low[rows[::-1]]))
         self.bands.append({"x": rounded(x[outline]), "y": rounded(y), "colour": f"{colour}@0.16"})
 
-    def row(
-        self, label: str, value: float | None, text: str, colour: str, low: float | None = None, high: float | None = None
-    ) -> None:
-        """Add a point to the row with a label, with an interval if there is one. text: shown on hovering."""
-        ends = {"low": value if low is None else low, "high": value if high is None else high}
-        self.rows.append({"label": label, "value": value, "text": text, "colour": colour} | ends)
-
-    def limit(self, x: float, entry: LegendEntry) -> None:
-        """Add a vertical line with its name."""
-        self.marks.append({"x": x, "colour": entry.colour, "dash": entry.dash})
-        self.legend.append(entry)
-
-    def mark(self, x: float, kind: str) -> None:
+    def mark(self, x: float, entry: LegendEntry) -> None:
         """Add a vertical line."""
-        self.marks.append({"x": x, "colour": MARKS[kind].colour, "dash": MARKS[kind].dash})
-        if MARKS[kind] not in self.legend:
-            self.legend.append(MARKS[kind])
+        self.marks.append({"x": x, "colour": entry.colour, "dash": entry.dash})
+        if entry not in self.legend:
+            self.legend.append(entry)
 
 
 def rounded(values: Array) -> list[float | None]:
@@ -171,7 +170,7 @@ def rounded(values: Array) -> list[float | None]:
 
 def learning(run: Run) -> list[Plot]:
     """Return the plots of success and return, each against steps and against time."""
-    plots = [_success(run, "env_steps"), _success(run, "seconds"), _return(run, "env_steps"), _return(run, "seconds")]
+    plots = [draw(run, x) for draw in (_success, _return) for x in X_NAMES]
     return [_with_changes(plot, run) for plot in plots if plot.curves]
 
 
@@ -198,7 +197,7 @@ def _training(run: Run) -> list[Plot]:
 
 def _success(run: Run, x: X) -> Plot:
     plot = Plot(f"success-{x}", f"Success rate against {X_NAMES[x]}", "", x, "fraction")
-    steps, rates = finite_points(run.column(x), run.column("train/success_rate"))
+    steps, rates = run.curve("train/success_rate", x)
     plot.curve(steps, moving_mean(rates, mean_window(len(rates))), "training episodes", "muted", width=1.2)
     plot.legend.append(LegendEntry("evaluations, with their 95 % interval", "blue"))
     if len(steps):
@@ -207,7 +206,7 @@ def _success(run: Run, x: X) -> Plot:
     plot.metric(run, run.column("test/success_rate"), "evaluation", "blue")
     plot.levels.append({"y": run.options.solved_at, "text": f"solved_at = {run.options.solved_at:.0%}"})
     if (solved := solved_at_step(run)) is not None:
-        plot.mark(run.at(solved, x), "solved")
+        plot.mark(run.at(solved, x), SOLVED)
     return plot
 
 
@@ -239,68 +238,33 @@ def _values(run: Run) -> Plot:
 def _with_changes(plot: Plot, run: Run) -> Plot:
     """Mark in a plot where options changed, and where a new agent took over."""
     for change in run.changes:
-        plot.mark(
-            change.env_steps if plot.x == "env_steps" else change.seconds, "new agent" if change.new_agent else "options"
-        )
+        plot.mark(getattr(change, plot.x), NEW_AGENT if change.new_agent else OPTIONS_CHANGE)
     return plot
 
 
 def finding_plots(findings: Sequence[Finding]) -> list[Plot]:
     """Return a plot for each kind of finding that has columns or figures."""
-    plots = [
-        _members(
-            "roles",
-            "Columns of the observation",
-            "What each column shows.",
-            "column of the observation",
-            _of(findings, "group"),
-        ),
-        _intervals("column", "Columns that may be hidden", "without the column", _of(findings, "column")),
-        _contacts(_of(findings, "contact")),
-        _intervals("symmetry", "Symmetries", "in transformed steps", _of(findings, "symmetry")),
-    ]
-    parts = _members("parts", "Parts of the goal", "What moves together.", "dimension of the goal", _of(findings, "part"))
-    return [plot for plot in (parts, *plots) if plot.rows]
+    plots = []
+    for kind, key, title, caption, x_title in FINDINGS:
+        plot = Plot(key, title, caption, x_title=x_title, scale="fraction" if kind in VERDICTS else "linear")
+        plot.legend += map(LegendEntry, VERDICTS.get(kind, ()), ("blue", "orange"))
+        found = [finding for finding in findings if finding.kind == kind]
+        for finding in found:
+            _add_rows(plot, finding)
+        if limits := [finding.limit for finding in found if finding.limit is not None]:
+            plot.mark(min(limits), LegendEntry("tolerance of the subgoal" if kind == "contact" else "limit", "red", "dash"))
+        plots.append(plot)
+    return [plot for plot in plots if plot.rows]
 
 
-def _of(findings: Iterable[Finding], kind: str) -> list[Finding]:
-    return [finding for finding in findings if finding.kind == kind]
-
-
-def _members(key: str, title: str, caption: str, x_title: str, findings: Sequence[Finding]) -> Plot:
-    plot = Plot(key, title, caption, x_title=x_title)
-    for finding in findings:
-        name = finding.name.removesuffix(" columns")
-        label = f"{name} {finding.verdict}" if finding.kind == "part" else name
-        for member in finding.members:
-            plot.row(label, member, str(finding), "blue")
-    return plot
-
-
-def _intervals(key: str, title: str, changed: str, findings: Sequence[Finding]) -> Plot:
-    """Return the plot of how much the held-out error grows under each hypothesis."""
-    caption = "Intervals over episodes: a verdict holds if the whole interval is below the limit."
-    plot = Plot(key, title, caption, x_title=f"growth of the held-out error {changed}", scale="fraction")
-    plot.legend.append(LegendEntry("hidden" if key == "column" else "used", "blue"))
-    plot.legend.append(LegendEntry("shown" if key == "column" else "not used", "orange"))
-    tested = [finding for finding in findings if finding.value is not None]
-    for finding in tested:
-        colour = "blue" if finding.verdict in ACCEPTED else "orange"
-        plot.row(finding.name, finding.value, str(finding), colour, finding.low, finding.high)
-    if tested and tested[0].limit is not None:
-        plot.limit(tested[0].limit, LegendEntry("limit", "red", "dash"))
-    return plot
-
-
-def _contacts(findings: Sequence[Finding]) -> Plot:
-    caption = (
-        "Median, 10 and 90 % quantiles of the distance at which an object begins to move. Below the dashed line the "
-        "subgoal is met."
-    )
-    plot = Plot("contact", "Contact", caption, x_title="distance, in units of the goal")
-    for finding in findings:
-        plot.row(f"{finding.name} {finding.verdict}", finding.value, str(finding), "blue", finding.low, finding.high)
-    limits = [finding.limit for finding in findings if finding.limit is not None]
-    if limits:
-        plot.limit(min(limits), LegendEntry("tolerance of the subgoal", "red", "dash"))
-    return plot
+def _add_rows(plot: Plot, finding: Finding) -> None:
+    """Add the figure of a finding with its interval, or else each of its members."""
+    label = finding.name.removesuffix(" columns")
+    if finding.kind in ("part", "contact"):
+        label += f" {finding.verdict}"
+    is_refused = finding.kind in VERDICTS and finding.verdict not in ACCEPTED
+    style = {"label": label, "text": str(finding), "colour": "orange" if is_refused else "blue"}
+    if finding.value is not None:
+        plot.rows.append({"value": finding.value, "low": finding.low, "high": finding.high} | style)
+    else:
+        plot.rows += [{"value": member, "low": member, "high": member} | style for member in finding.members]

@@ -22,13 +22,8 @@
     return `rgba(${red},${green},${blue},${alpha})`;
   }
 
-  function lowest(values) {
-    return values.reduce((a, b) => Math.min(a, b), Infinity);
-  }
-
-  function highest(values) {
-    return values.reduce((a, b) => Math.max(a, b), -Infinity);
-  }
+  const lowest = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
+  const highest = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
 
   function baseLayout(xTitle, hovermode) {
     const axis = { gridcolor: style("line"), zeroline: false, linecolor: style("line"), automargin: true };
@@ -39,6 +34,13 @@
       showlegend: false, hovermode, xaxis: { ...axis, title }, yaxis: { ...axis },
       hoverlabel: { bgcolor: style("card"), bordercolor: style("line"), font: { color: style("ink") } },
     };
+  }
+
+  function verticalLines(plot) {
+    return plot.marks.map(({ x, colour: name, dash }) => ({
+      type: "line", yref: "paper", y0: 0, y1: 1, x0: x / plot.unit.size, x1: x / plot.unit.size,
+      line: { color: style(name), width: 1.5, dash },
+    }));
   }
 
   function curveTraces(plot) {
@@ -88,10 +90,7 @@
     if (plot.is_log) Object.assign(layout.yaxis, { type: "log", dtick: 1 });
     layout.shapes = [
       ...plot.levels.map(({ y }) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line })),
-      ...plot.marks.map(({ x, colour: name, dash }) => ({
-        type: "line", yref: "paper", y0: 0, y1: 1, x0: x / plot.unit.size, x1: x / plot.unit.size,
-        line: { color: style(name), width: 1.5, dash },
-      })),
+      ...verticalLines(plot),
     ];
     layout.annotations = [
       ...plot.levels.map(({ y, text }) => ({ ...note, xref: "paper", x: 0, xshift: 3, y, text, yanchor: "top" })),
@@ -152,9 +151,7 @@
     if (plot.rows.every((row) => Number.isInteger(row.value))) {
       layout.xaxis.dtick = Math.max(1, Math.ceil(highest(plot.rows.map((row) => row.value)) / 12));
     }
-    layout.shapes = plot.marks.map(({ x, colour: name, dash }) => ({
-      type: "line", yref: "paper", y0: 0, y1: 1, x0: x, x1: x, line: { color: style(name), width: 1.5, dash },
-    }));
+    layout.shapes = verticalLines(plot);
     const traces = [...new Set(plot.rows.map((row) => row.colour))].map((name) => {
       const rows = plot.rows.filter((row) => row.colour === name);
       return {

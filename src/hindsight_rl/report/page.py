@@ -18,15 +18,10 @@ from ..records import GOAL_DIMENSIONS, Array, Finding
 from ..storage import json_text
 from .figures import Plot, finding_plots, health, learning, rounded
 from .run import EpisodeFacts, Run, readable_path
-from .verdict import Verdict, by_reason, duration, format_value, verdict, warnings_of
+from .verdict import Verdict, by_reason, duration, format_value, reward_range, success_interval, verdict, warnings_of
 
 TIME_PARTS = {"start": "", "collect": "env_steps", "update": "updates", "evaluate": "", "write": ""}  # part: what it counts
-SOURCE_NAMES = {
-    "given": "you",
-    "task": "task",
-    "recipe": "recipe",
-    "command": "the command line",
-}  # in settings.json: on the page
+SOURCE_NAMES = {"given": "you", "command": "the command line", "default": ""}  # in settings.json: on the page
 HEALTH_TEXT = "Thick: moving mean (hover for its window). Thin: as recorded."
 COLUMNS = ("option", "value", "source", "meaning")
 MAX_EPISODES = 4000  # of evaluation, and of training, on a map
@@ -42,36 +37,33 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-class RunItem(NamedTuple):
-    """A run in a list. link: URL of its page, "" without one."""
-
-    name: str
-    link: str
-    warnings: Sequence[str]
-
-
 @dataclass(frozen=True)
 class Section:
-    """A part of a page. size: CSS class of the plots. folded: a table that the reader opens. video: URL."""
+    """A part of a page.
+
+    folded: a table that the reader opens.
+    video: URL.
+    runs: name, URL of the page, "" without one, and warnings.
+    """
 
     key: str
     title: str
     text: str = ""
     plots: Sequence[Plot] = ()
-    size: str = ""
     tables: Sequence[Table] = ()
     folded: Table | None = None
     video: str = ""
-    runs: Sequence[RunItem] = ()
+    runs: Sequence[tuple[str, str, Sequence[str]]] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has nothing but text."""
+        return not (self.plots or self.video or self.folded or any(table.rows for table in self.tables))
 
 
 @dataclass(frozen=True)
 class Page:
-    """The content of a page.
-
-    plotly: Plotly's script if the page contains it, "" if the page loads it from its own folder.
-    refresh: seconds after which a browser loads the page again, 0 if the run has ended.
-    """
+    """The content of a page. tiles: label, value and explanation of the numbers at its top."""
 
     title: str
     about: str
@@ -79,14 +71,17 @@ class Page:
     sections: Sequence[Section]
     tiles: Sequence[tuple[str, str, str]] = ()
     warnings: Sequence[str] = ()
-    plotly: str = ""
-    refresh: int = 0
 
-    def to_html(self) -> str:
-        """Return the page as HTML."""
+    def to_html(self, plotly: str = "", refresh: int = 0) -> str:
+        """Return the page as HTML.
+
+        plotly: Plotly's script if the page contains it, "" if the page loads it from its own folder.
+        refresh: seconds after which a browser loads the page again, 0 if the run has ended.
+        """
         html, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.html", "page.js"))
         plots = json_text([plot.to_json() for section in self.sections for plot in section.plots]).replace("<", "\\u003c")
-        return str(Template(html, autoescape=True).render({**vars(self), "plots": plots, "script": script}))
+        template = Template(html, autoescape=True)
+        return str(template.render(vars(self), plots=plots, script=script, plotly=plotly, refresh=refresh))
 
 
 def run_page(run: Run, video: str = "") -> Page:
@@ -99,7 +94,7 @@ def run_page(run: Run, video: str = "") -> Page:
         _left_out_section(run),
         Section("video", "What does it look like?", video=video),
         _goal_section(run),
-        Section("health", "Is it healthy?", HEALTH_TEXT, health(run), "small"),
+        Section("health", "Is it healthy?", HEALTH_TEXT, health(run)),
         Section("speed", "How fast?", "The wall time of the run until its last record.", tables=[_time_table(run)]),
         _option_section(run),
         Section("machine", "Task and machine", tables=[_task_table(run)]),
@@ -108,7 +103,7 @@ def run_page(run: Run, video: str = "") -> Page:
         run.title,
         f"{run.title} · {settings.variant} · recipe {settings.recipe} · {readable_path(run.path)}",
         verdict(run),
-        [section for section in sections if section.plots or section.tables or section.video or section.key == "goals"],
+        [section for section in sections if not section.is_empty or section.key == "goals"],
         _tiles(run),
         warnings_of(run),
     )
@@ -124,8 +119,8 @@ def findings_page(environment: str, findings: Sequence[Finding], plots: Sequence
 def findings_section(findings: Sequence[Finding], plots: Sequence[Plot]) -> Section:
     """Return the plots of what the steps show, and each sentence, folded into a table."""
     rows = [(finding.kind, f"{finding.name} {finding.verdict}", finding.reason) for finding in findings]
-    tables = [Table(("", "finding", "why"), rows)] if rows else []
     text = "What the steps show about the task, and the figures that decide."
+    tables = [Table(("", "finding", "why"), rows)]
     return Section("structure", "What was found about the task?", text, plots, tables=tables)
 
 
@@ -136,9 +131,8 @@ def link(path: str | Path) -> str:
 
 def _tiles(run: Run) -> list[tuple[str, str, str]]:
     """Return label, value and explanation of the numbers at the top of the page, those that were recorded."""
-    interval = f"{run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%}"
     tiles = [
-        ("success", f"{run.last('test/success_rate'):.0%}", f"95 % interval {interval}, last evaluation"),
+        ("success", f"{run.last('test/success_rate'):.0%}", f"{success_interval(run)}, last evaluation"),
         ("final distance", f"{run.last('test/final_distance'):.3g}", "in units of the goal, mean of the last evaluation"),
         ("environment steps", f"{run.last('env_steps') + np.nan_to_num(run.check_steps):,.0f}", _steps_text(run)),
         ("updates", f"{run.last('updates'):,.0f}", _update_counts(run)),
@@ -169,19 +163,14 @@ def _change_section(run: Run) -> Section:
     """Return the table of the options that changed during the run, and of new agents, with the reasons."""
     rows = []
     for change in run.changes:
-        texts = by_reason(
-            (f"{each.option}: {format_value(each.before)} → {format_value(each.value)}", each.reason)
-            for each in change.changes
-        )
-        texts += [("a new agent takes over, and learns from the stored episodes", change.new_agent)] * bool(
-            change.new_agent
-        )
-        rows += [(f"{change.env_steps:,.0f}", *text) for text in texts]
+        texts = [(f"{c.option}: {format_value(c.before)} → {format_value(c.value)}", c.reason) for c in change.changes]
+        if change.new_agent:
+            texts.append(("a new agent takes over, and learns from the stored episodes", change.new_agent))
+        rows += [(f"{change.env_steps:,.0f}", *text) for text in by_reason(texts)]
     text = (
         "The program looks for the structure of the task in the steps so far. Vertical lines mark these steps in the plots."
     )
-    tables = [Table(("step", "what changed", "why"), rows)] if rows else []
-    return Section("changes", "What changed, and why?", text, tables=tables)
+    return Section("changes", "What changed, and why?", text, tables=[Table(("step", "what changed", "why"), rows)])
 
 
 def _left_out_section(run: Run) -> Section:
@@ -189,8 +178,7 @@ def _left_out_section(run: Run) -> Section:
     settings = run.settings
     rows = [("not found", text) for text in settings.not_found] + [("not used", text) for text in settings.not_used]
     text = "What the steps so far do not show, and what they show, but other options exclude."
-    tables = [Table(("", "what, and why"), rows)] if rows else []
-    return Section("left-out", "What was not found or is not used?", text, tables=tables)
+    return Section("left-out", "What was not found or is not used?", text, tables=[Table(("", "what, and why"), rows)])
 
 
 def _goal_section(run: Run) -> Section:
@@ -219,17 +207,14 @@ def _time_table(run: Run) -> Table:
 def _option_section(run: Run) -> Section:
     """Return the options that differ from their default, and all options, folded."""
     explained, options, reasons = run.settings.explained, run.options.to_dict(), run.settings.reasons
-    rows = {
-        name: _option_row(name, value, explained.get(name, {}), reasons.get(name, "")) for name, value in options.items()
-    }
+    rows = {name: _option_row(name, options[name], explained.get(name, {}), reasons.get(name, "")) for name in options}
     text = (
         "Options that you chose or that differ from their default, with their source: you, the recipe, the task (and why), "
         "or the default of the command line."
     )
     changed = [row for name, row in rows.items() if _is_changed(options[name], explained.get(name, {}))]
-    return Section(
-        "options", "Settings", text, tables=[Table(COLUMNS, changed)], folded=Table(COLUMNS, list(rows.values()))
-    )
+    folded = Table(COLUMNS, list(rows.values()))
+    return Section("options", "Settings", text, tables=[Table(COLUMNS, changed)], folded=folded)
 
 
 def _is_changed(value: Any, facts: Mapping[str, Any]) -> bool:
@@ -240,19 +225,17 @@ def _is_changed(value: Any, facts: Mapping[str, Any]) -> bool:
 def _option_row(name: str, value: Any, facts: Mapping[str, Any], reason: str) -> tuple[str, str, str, str]:
     """Return name, value, source and meaning. The source names the default and the recipe's value if they differ."""
     others = [f"{key} {format_value(facts[key])}" for key in ("default", "recipe") if facts.get(key, value) != value]
-    source = " ".join(
-        filter(None, (SOURCE_NAMES.get(str(facts.get("source")), ""), f"({', '.join(others)})" if others else ""))
-    )
+    source = str(facts.get("source", "default"))
+    source = " ".join(filter(None, (SOURCE_NAMES.get(source, source), f"({', '.join(others)})" if others else "")))
     return name, format_value(value), f"{source}: {reason}" if reason else source, str(facts.get("meaning", ""))
 
 
 def _task_table(run: Run) -> Table:
     spec, machine = run.settings.spec, run.settings.machine.facts()
-    is_known = math.isfinite(spec.reward_low) and math.isfinite(spec.reward_high)
     task = {
         "environment": run.environment,
         "steps per episode, at most": spec.max_episode_steps,
-        "reward of a step": f"{spec.reward_low:g} to {spec.reward_high:g}" if is_known else "range unknown",
+        "reward of a step": reward_range(spec.reward_low, spec.reward_high, "range unknown"),
     }
     return Table(("", "value"), [(name, format_value(value)) for name, value in (task | machine).items()])
 
@@ -319,8 +302,6 @@ def _map(run: Run, across: int, up: int) -> Plot:
 def _points(episodes: Sequence[EpisodeFacts], name: str, across: int, up: int) -> dict[str, Any]:
     """Return the points of a map. name: of the goal that is drawn."""
     goals, steps = _goals(episodes, name), np.array([episode.env_steps for episode in episodes])
-    if not len(goals):
-        return {"x": [], "y": [], "steps": []}
     return {
         "x": rounded(jittered(goals[:, across], JITTER_STEPS[0])),
         "y": rounded(steps if up == across else jittered(goals[:, up], JITTER_STEPS[1])),
@@ -331,10 +312,10 @@ def _points(episodes: Sequence[EpisodeFacts], name: str, across: int, up: int) -
 
 
 def _goals(episodes: Sequence[EpisodeFacts], name: str) -> Array:
-    """Return the goals, (N, d) with d <= GOAL_DIMENSIONS. NaN if an episode has none."""
-    size = min(GOAL_DIMENSIONS, len(episodes[0].desired_goal)) if episodes else 0
+    """Return the goals, (N, d), with d = GOAL_DIMENSIONS if there are none. NaN if an episode has no such goal."""
+    size = len(episodes[0].desired_goal) if episodes else GOAL_DIMENSIONS
     goals = [getattr(episode, name) or (np.nan,) * size for episode in episodes]
-    return np.array([goal[:size] for goal in goals], np.float64).reshape(len(episodes), size)
+    return np.array(goals, np.float64).reshape(len(episodes), size)
 
 
 def _thinned(episodes: Sequence[EpisodeFacts]) -> Sequence[EpisodeFacts]:

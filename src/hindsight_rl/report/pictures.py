@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 
 from ..storage import save_bytes
@@ -30,6 +31,7 @@ STYLE: Any = {  # rcParams, of which matplotlib's types list every name
     "svg.hashsalt": "hindsight",
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "legend.frameon": False,
 }
 HEX_COLOURS = {  # those of the page, on white
     "blue": "#0072b2",
@@ -48,14 +50,16 @@ def write_pictures(plots: Sequence[Plot], folder: Path) -> None:
 
     NAME is made from the subject and the title.
     """
-    for plot in plots:
-        if plot.curves:
-            name = re.sub(r"[^\w.=]+", "-", f"{plot.subject} {plot.title.lower()}").strip("-")
-            for kind, content in pictures_of(plot).items():
-                save_bytes(folder / f"{name[:MAX_NAME]}.{kind}", content)
+    pictures = {_file_name(plot): pictures_of(plot) for plot in plots if plot.curves}
     if rows := [plot for plot in plots if plot.rows]:
-        for kind in FORMATS:
-            save_bytes(folder / f"structure.{kind}", picture_of_rows(rows, rows[0].subject, kind))
+        pictures["structure"] = pictures_of_rows(rows, rows[0].subject)
+    for name, contents in pictures.items():
+        for kind, content in contents.items():
+            save_bytes(folder / f"{name}.{kind}", content)
+
+
+def _file_name(plot: Plot) -> str:
+    return re.sub(r"[^\w.=]+", "-", f"{plot.subject} {plot.title.lower()}").strip("-")[:MAX_NAME]
 
 
 def pictures_of(plot: Plot) -> dict[str, bytes]:
@@ -66,13 +70,12 @@ def pictures_of(plot: Plot) -> dict[str, bytes]:
         axes = figure.add_subplot()
         _draw(axes, plot)
         axes.set(xlabel=plot.unit.title, ylabel=re.sub(" against .*", "", plot.title), title=plot.subject)
-        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=LINE_STYLES[entry.dash]) for entry in legend]
-        figure.legend(lines, [entry.name for entry in legend], loc="outside lower left", frameon=False, fontsize=8)
-        return {kind: _saved(figure, kind) for kind in FORMATS}
+        figure.legend(*_handles(legend), loc="outside lower left", fontsize=8)
+        return _saved(figure)
 
 
-def picture_of_rows(plots: Sequence[Plot], title: str, kind: str) -> bytes:
-    """Return plots of intervals, one below the other, in one of FORMATS."""
+def pictures_of_rows(plots: Sequence[Plot], title: str) -> dict[str, bytes]:
+    """Return plots of intervals, one below the other, in each of FORMATS."""
     with mpl.rc_context(STYLE):
         heights = [ROW * len(_labels(plot)) + EDGES for plot in plots] or [EDGES]
         figure = Figure(figsize=(WIDE, sum(heights)), dpi=DPI, layout="constrained")
@@ -80,7 +83,7 @@ def picture_of_rows(plots: Sequence[Plot], title: str, kind: str) -> bytes:
         rows = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
         for axes, plot in zip(rows, plots, strict=False):
             _draw_rows(axes, plot)
-        return _saved(figure, kind)
+        return _saved(figure)
 
 
 def _labels(plot: Plot) -> list[str]:
@@ -91,10 +94,9 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
     labels = _labels(plot)
     for row in plot.rows:
         y = labels.index(row["label"])
-        axes.plot([row["low"], row["high"]], [y, y], color=_colour(row["colour"]), lw=1.4)
-        axes.plot([row["value"]], [y], "o", color=_colour(row["colour"]), ms=4)
-    for mark in plot.marks:
-        axes.axvline(mark["x"], color=_colour(mark["colour"]), ls=LINE_STYLES[mark["dash"]], lw=1)
+        interval = [row["low"], row["value"], row["high"]]
+        axes.plot(interval, [y] * 3, "o-", markevery=[1], color=HEX_COLOURS[row["colour"]], lw=1.4, ms=4)
+    _draw_marks(axes, plot)
     axes.set_yticks(range(len(labels)), [textwrap.shorten(label, LONGEST_LABEL, placeholder=" ...") for label in labels])
     axes.set(ylim=(len(labels) - 0.4, -0.6), xlabel=plot.x_title)
     axes.set_title(plot.title, loc="left", fontsize=9, fontweight="bold")
@@ -103,9 +105,18 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
     if plot.scale == "fraction":
         axes.xaxis.set_major_formatter(PercentFormatter(1))
     if plot.legend:
-        lines = [mpl.lines.Line2D([], [], color=_colour(entry.colour), ls=LINE_STYLES[entry.dash]) for entry in plot.legend]
-        names = [entry.name for entry in plot.legend]
-        axes.legend(lines, names, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(names), frameon=False, fontsize=7)
+        axes.legend(*_handles(plot.legend), loc="lower right", bbox_to_anchor=(1, 1), ncols=len(plot.legend), fontsize=7)
+
+
+def _handles(legend: Sequence[LegendEntry]) -> tuple[list[Line2D], list[str]]:
+    """Return a line for each entry of a legend, and its name."""
+    lines = [Line2D([], [], color=HEX_COLOURS[entry.colour], ls=LINE_STYLES[entry.dash]) for entry in legend]
+    return lines, [entry.name for entry in legend]
+
+
+def _draw_marks(axes: Axes, plot: Plot) -> None:
+    for mark in plot.marks:
+        axes.axvline(mark["x"] / plot.unit.size, color=HEX_COLOURS[mark["colour"]], ls=LINE_STYLES[mark["dash"]], lw=1)
 
 
 def _draw(axes: Axes, plot: Plot) -> None:
@@ -117,15 +128,9 @@ def _draw(axes: Axes, plot: Plot) -> None:
         style = {"color": _colour(curve["colour"]), "ls": LINE_STYLES[curve["dash"]], "lw": 0.7 * curve["width"]}
         axes.plot([x / size for x in curve["x"]], curve["y"], marker=marker, **style)
     for level in plot.levels:
-        axes.axhline(level["y"], color=_colour("muted"), ls=":", lw=0.8)
+        axes.axhline(level["y"], color=HEX_COLOURS["muted"], ls=":", lw=0.8)
         axes.annotate(level["text"], (0.01, level["y"]), xycoords=("axes fraction", "data"), va="top", fontsize=7)
-    for mark in plot.marks:
-        axes.axvline(mark["x"] / size, color=_colour(mark["colour"]), ls=LINE_STYLES[mark["dash"]], lw=1)
-    _scale(axes, plot)
-
-
-def _scale(axes: Axes, plot: Plot) -> None:
-    """Set the range and the labels of the axes."""
+    _draw_marks(axes, plot)
     axes.set_xlim(0, None)
     axes.xaxis.set_major_locator(MaxNLocator(6))
     if plot.x == "env_steps":
@@ -143,7 +148,9 @@ def _colour(text: str) -> tuple[float, float, float, float]:
     return mpl.colors.to_rgba(HEX_COLOURS[name], float(opacity or 1))
 
 
-def _saved(figure: Figure, kind: str) -> bytes:
-    file = io.BytesIO()
-    figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
-    return file.getvalue()
+def _saved(figure: Figure) -> dict[str, bytes]:
+    """Return a figure in each of FORMATS."""
+    files = {kind: io.BytesIO() for kind in FORMATS}
+    for kind, file in files.items():
+        figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else {})
+    return {kind: file.getvalue() for kind, file in files.items()}

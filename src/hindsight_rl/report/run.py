@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field, Fi
 
 from ..errors import FileError, RunFolderError
 from ..records import GOAL_DIMENSIONS, Array, Finding
-from ..records.statistics import finite_points
+from ..records.statistics import Curve, finite_points
 from ..storage import read_json, read_lines
 
 NOT_OURS = "The file is damaged, or `hindsight-rl train` did not write it."
@@ -167,16 +168,16 @@ class Run:
     @property
     def title(self) -> str:
         """Environment, name, agent and seed."""
-        return " · ".join(filter(None, (self.environment, self.name, self.settings.agent, f"seed {self.options.seed}")))
-
-    @property
-    def name(self) -> str:
-        """The name that the user gave the run, "" without one."""
-        return self.settings.name
+        parts = (self.environment, self.settings.name, self.settings.agent, f"seed {self.options.seed}")
+        return " · ".join(filter(None, parts))
 
     def column(self, name: str) -> Array:
         """Return a metric, (records,), NaN if a record lacks it."""
         return self.metrics.get(name, np.full(len(self.metrics.get("env_steps", ())), np.nan))
+
+    def curve(self, name: str, x: str = "env_steps") -> Curve:
+        """Return the points of a metric against another where both are finite."""
+        return finite_points(self.column(x), self.column(name))
 
     def last(self, name: str) -> float:
         """Return the latest value of a metric, NaN if there is none."""
@@ -191,7 +192,7 @@ class Run:
 
     def at(self, env_steps: float, name: str) -> float:
         """Return a metric at a number of environment steps, interpolated linearly; NaN if there is none."""
-        steps, values = finite_points(self.column("env_steps"), self.column(name))
+        steps, values = self.curve(name)
         return float(np.interp(env_steps, steps, values)) if len(steps) else float("nan")
 
 
@@ -227,7 +228,7 @@ def read_run(path: Path) -> Run:
     Raises RunFolderError if it holds no run, and FileError if the content of a file has the wrong form.
     Lines that are no JSON object are skipped and counted.
     """
-    file, ending, damaged = path / "settings.json", path / "ended.json", dict[str, int]()
+    file, ending, damaged = path / "settings.json", path / "ended.json", Counter[str]()
     if not file.is_file():
         raise RunFolderError(f"There is no run in {path}. Name a folder that `hindsight-rl train` wrote.")
     settings = _validated(read_json(file), TypeAdapter(RunSettings), file)
@@ -251,18 +252,18 @@ def _validated(data: Any, form: TypeAdapter[Line], file: Path | str) -> Line:
         raise FileError(f"{file}: `{name}` is malformed: {error['msg']}. {NOT_OURS}") from None
 
 
-def _records(file: Path, form: TypeAdapter[Line], damaged: dict[str, int]) -> Iterator[Line]:
+def _records(file: Path, form: TypeAdapter[Line], damaged: Counter[str]) -> Iterator[Line]:
     """Yield the records of a file of JSON lines in the given form. Lines that cannot be read are counted in `damaged`."""
     for number, (_, record) in enumerate(read_lines(file), 1):
         if record is None:
-            damaged[file.name] = damaged.get(file.name, 0) + 1
+            damaged[file.name] += 1
         elif len(record) > MOST_NAMES:
             raise FileError(f"{file}, line {number} has more than {MOST_NAMES:,} names. {NOT_OURS}")
         else:
             yield _validated(record, form, f"{file}, line {number}")
 
 
-def _columns(file: Path, damaged: dict[str, int]) -> dict[str, Array]:
+def _columns(file: Path, damaged: Counter[str]) -> dict[str, Array]:
     """Return every name that any record has as a column, by steps: an asynchronous evaluation is recorded late.
 
     Raises FileError for more than MOST_NUMBERS.
@@ -289,7 +290,7 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _episodes(file: Path, damaged: dict[str, int]) -> tuple[list[EpisodeFacts], int]:
+def _episodes(file: Path, damaged: Counter[str]) -> tuple[list[EpisodeFacts], int]:
     """Return at most MOST_EPISODES episodes, evenly spaced, and the number of all."""
     kept: list[EpisodeFacts] = []
     sizes: set[int] = set()

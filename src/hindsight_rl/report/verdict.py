@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..records import Array
 from ..records.reward_scale import UNIT_RANGE
-from ..records.statistics import finite_points, first_solved, mean_window, moving_mean, rank_of_evaluation, return_range
+from ..records.statistics import first_solved, mean_window, moving_mean, rank_of_evaluation, return_range
 from .run import Run
 
 Level = Literal["good", "partly", "bad", "unknown"]
@@ -35,23 +34,27 @@ class Verdict:
 
 def verdict(run: Run) -> Verdict:
     """Return whether the run learnt its task, and when."""
-    steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
-    if not len(rates):
+    best = best_evaluation(run)
+    if best is None:
         random = f" The first {run.options.random_steps:,} steps are random, without updates."
         text = f"There is no evaluation yet.{random if run.last('updates') == 0 else ''}"
         return Verdict("unknown", "Not evaluated yet", text)
-    best = best_evaluation(run)
-    assert best is not None, "there are evaluations"
+    steps, rates = run.curve("test/success_rate")
     level, title = _answer(run, float(rates[-1]), best.success_rate)
     text = (
         f"Last evaluation, at {steps[-1]:,.0f} steps of training: {rates[-1]:.0%} of {run.last('test/episodes'):,.0f} "
-        f"episodes succeed (95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%})."
+        f"episodes succeed ({success_interval(run)})."
     )
     if best.env_steps < steps[-1]:
         text += f" Best evaluation: {best.success_rate:.0%} of {best.episodes:,.0f}, at {best.env_steps:,.0f} steps."
     if run.ended in ENDINGS:
         text += f" The run ended {ENDINGS[run.ended]}."
     return Verdict(level, title, f"{_when_solved(run)}{text}")
+
+
+def success_interval(run: Run) -> str:
+    """Return the interval of the success rate of the last evaluation, in words."""
+    return f"95 % interval {run.last('test/success_low'):.0%} to {run.last('test/success_high'):.0%}"
 
 
 class BestEvaluation(NamedTuple):
@@ -67,14 +70,14 @@ def best_evaluation(run: Run) -> BestEvaluation | None:
     names = ("env_steps", "test/success_rate", "test/episodes", "test/success_low", "test/return_mean")
     columns = np.stack([run.column(name) for name in names], axis=1)
     evaluations = columns[np.isfinite(columns[:, :2]).all(1)].tolist()
-    ranked = [(rank_of_evaluation(np.nan_to_num(low), mean), each) for *each, low, mean in evaluations]
-    best = max(reversed(ranked), key=itemgetter(0), default=None)
-    return None if best is None else BestEvaluation(*best[1])
+    ranks = [rank_of_evaluation(np.nan_to_num(low), mean) for *_, low, mean in evaluations]
+    latest_best = max(range(len(ranks)), key=lambda row: (ranks[row], row), default=None)
+    return None if latest_best is None else BestEvaluation(*evaluations[latest_best][:3])
 
 
 def solved_at_step(run: Run) -> float | None:
     """Return the steps of training at the first of the evaluations that count as solved, None if there are none."""
-    steps, rates = finite_points(run.column("env_steps"), run.column("test/success_rate"))
+    steps, rates = run.curve("test/success_rate")
     options = run.options
     index = first_solved(rates.tolist(), options.solved_at, max(1, options.solved_evaluations))
     return None if index is None else float(steps[index])
@@ -82,10 +85,11 @@ def solved_at_step(run: Run) -> float | None:
 
 def possible_returns(run: Run) -> tuple[float, float]:
     """Return the lowest and the highest possible discounted return in units of the task, infinite if unknown."""
-    if run.options.extra_reward:  # the range of the reward does not include these rewards
+    spec = run.settings.spec
+    is_known = math.isfinite(spec.reward_low) and math.isfinite(spec.reward_high)
+    if run.options.extra_reward or not is_known:  # the range of the reward does not include extra rewards
         return -math.inf, math.inf
-    has_two_rewards = math.isfinite(run.settings.spec.reward_low) and math.isfinite(run.settings.spec.reward_high)
-    return return_range(*UNIT_RANGE, run.options.discount) if has_two_rewards else (-math.inf, math.inf)
+    return return_range(*UNIT_RANGE, run.options.discount)
 
 
 def warnings_of(run: Run) -> list[str]:
@@ -120,14 +124,14 @@ def _when_solved(run: Run) -> str:
 
 def _check_fall(run: Run) -> Iterator[str]:
     """Compare the last evaluation with the one whose 95 % interval has the highest lower bound."""
-    steps, low = finite_points(run.column("env_steps"), run.column("test/success_low"))
+    steps, low = run.curve("test/success_low")
     if not len(low) or run.last("test/success_high") >= low.max():
         return
     best = steps[int(low.argmax())]
+    rate, high = run.at(best, "test/success_rate"), run.at(best, "test/success_high")
     yield (
-        f"Success fell to {run.last('test/success_rate'):.0%} (95 % interval {run.last('test/success_low'):.0%} to "
-        f"{run.last('test/success_high'):.0%}) from {run.at(best, 'test/success_rate'):.0%} at {best:,.0f} steps "
-        f"({low.max():.0%} to {run.at(best, 'test/success_high'):.0%})."
+        f"Success fell to {run.last('test/success_rate'):.0%} ({success_interval(run)}) from {rate:.0%} "
+        f"at {best:,.0f} steps ({low.max():.0%} to {high:.0%})."
     )
 
 
@@ -171,7 +175,7 @@ def _check_failures(run: Run) -> Iterator[str]:
 
 def _smoothed(run: Run, name: str) -> Array:
     """Return the moving mean of a metric, where it was recorded."""
-    _, values = finite_points(run.column("env_steps"), run.column(name))
+    _, values = run.curve(name)
     return moving_mean(values, mean_window(len(values)))
 
 
@@ -198,6 +202,11 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def reward_range(low: float, high: float, unknown: str) -> str:
+    """Return the range of a reward such as "-1 to 0", or `unknown` if an end is infinite."""
+    return f"{low:g} to {high:g}" if math.isfinite(low) and math.isfinite(high) else unknown
 
 
 def environment_steps(training: float, check: float) -> str:

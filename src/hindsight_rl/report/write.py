@@ -8,7 +8,6 @@ import mimetypes
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +60,9 @@ def write_findings(findings: Sequence[Finding], environment: str, path: Path) ->
     if path.suffix == ".html":
         _write_page(findings_page(environment, findings, plots), path, standalone=True)
         return
-    from .pictures import picture_of_rows
+    from .pictures import pictures_of_rows
 
-    save_bytes(path, picture_of_rows(plots, environment, path.suffix[1:]))
+    save_bytes(path, pictures_of_rows(plots, environment)[path.suffix[1:]])
 
 
 def pictures_folder(page: Path) -> Path:
@@ -111,7 +110,7 @@ def result_of(run: Run) -> dict[str, Any]:
     steps = math.nan if solved is None else solved
     return {
         "environment": run.environment,
-        "name": run.name,
+        "name": settings.name,
         "variant": settings.variant,
         "agent": settings.agent,
         "recipe": settings.recipe,
@@ -160,24 +159,21 @@ class LiveReport:
         return self._write(refresh=0)
 
     def _write(self, refresh: int) -> Path | None:
+        self.problem = None
         try:
             page = run_page(read_run(self._folder), _video_url(self._folder, standalone=False))
-            path = _write_page(replace(page, refresh=refresh), self._folder / RUN_PAGE)
+            return _write_page(page, self._folder / RUN_PAGE, False, refresh)
         except Exception as problem:  # no failure of the report may end the training
             self.problem = problem
             return None
-        self.problem = None
-        return path
 
 
-def _write_page(page: Page, target: Path, standalone: bool = False) -> Path:
+def _write_page(page: Page, target: Path, standalone: bool = False, refresh: int = 0) -> Path:
     """Write a page with Plotly's script inside, or beside it."""
     script = target.parent / SCRIPT_NAME
-    if standalone:
-        page = replace(page, plotly=_plotly_script())
-    elif not script.exists():
+    if not standalone and not script.exists():
         _write_text(script, _plotly_script())
-    _write_text(target, page.to_html())
+    _write_text(target, page.to_html(_plotly_script() if standalone else "", refresh))
     return target
 
 
