@@ -48,7 +48,8 @@ class Agent:
         self.policy_ema = policy_ema
         self._ema = algorithm.actor_weights().clone() if policy_ema < 1 else None
         self.waypoints = Waypoints.unknown(self.policy_spec.options.n_waypoints, self.policy_spec.task.goal.size)
-        self.planner = StatePlanner(self.policy_spec.state_sizes) if self.policy_spec.plans_states else None
+        sizes = self.policy_spec.planner_sizes
+        self.planner = StatePlanner(sizes) if sizes else None
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Run one update and return its metrics, () tensors, which are not finite once the weights are not.

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..agents.networks import Network, actor_architecture
+from ..agents.networks import Network
 from ..agents.policy import PolicySpec, PolicyWeights
 from ..envs.goal_env import make_goal_env, read_spec
 from ..envs.minari_data import check_new, write_episodes
@@ -78,7 +78,7 @@ class ExportedPolicy(torch.nn.Module):
         super().__init__()
         self.spec = spec
         self.mean, self.scale = torch.from_numpy(weights.input_mean.copy()), torch.from_numpy(weights.input_scale.copy())
-        self.network = Network(actor_architecture(spec), torch.from_numpy(weights.flat.copy()))
+        self.network = Network(spec.architecture, torch.from_numpy(weights.flat.copy()))
         self.waypoints = Waypoints(weights.waypoints, weights.next_waypoint) if spec.options.n_waypoints else None
         self.center, self.half_width = (torch.from_numpy(array).float() for array in spec.action_range)
 
