@@ -36,8 +36,8 @@ def make_agent(
         raise OptionError(f"The agent {name!r} needs {AGENT_OPTIONS[name].__name__}, got {type(options).__name__}.")
     if stored is not None:
         _check_size(stored, spec, options)
-    algorithm = ALGORITHMS[name]
-    algorithm_class = getattr(importlib.import_module(f"{__name__}.{algorithm.lower()}"), algorithm)
+    class_name = ALGORITHMS[name]
+    algorithm_class = getattr(importlib.import_module(f"{__name__}.{class_name.lower()}"), class_name)
     return Agent(algorithm_class(spec, options, seed), options.policy_ema)
 
 

@@ -85,7 +85,7 @@ class Layout:
         """Return the blocks of the input in their order; empty ones are left out. This allocates nothing of their size."""
         options, goal = self.options, self._visible_block("goal")
         agreement = (len(self._digit_values) or self.goal.size) if options.goal_features == "agreement" else 0
-        n_categories = sum(len(columns) for columns, _ in self._one_hot.values()) + len(self.categories.pairs)
+        n_categories = sum(len(columns) for columns, _ in self._one_hot) + len(self.categories.pairs)
         blocks = (
             self._visible_block("observation"),
             goal,
@@ -121,12 +121,9 @@ class Layout:
         return declared.without(self._hidden["observation"], self._hidden["goal"])
 
     @cached_property
-    def _one_hot(self) -> dict[Source, tuple[ColumnTuple, Array]]:
-        """Return the column and the value of each input that is 1 where the column has this value."""
-        return {
-            "observation": one_hot_inputs(self.categories.observation),
-            "goal": one_hot_inputs(self.categories.goal),
-        }
+    def _one_hot(self) -> tuple[tuple[ColumnTuple, Array], tuple[ColumnTuple, Array]]:
+        """Return the column and the value of each input that is 1 where observation, or goal, has this value there."""
+        return one_hot_inputs(self.categories.observation), one_hot_inputs(self.categories.goal)
 
     @cached_property
     def visible(self) -> dict[Source, Array | None]:
@@ -138,11 +135,9 @@ class Layout:
 
     @property
     def _hidden(self) -> dict[Source, ColumnTuple]:
-        is_relative = self.options.goal_features == "relative"
-        return {
-            "observation": self.options.hidden_observation if is_relative else (),
-            "goal": self.options.hidden_goal if is_relative else (),
-        }
+        if self.options.goal_features != "relative":
+            return {"observation": (), "goal": ()}
+        return {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
 
     def encoding(self, channels: tuple[int, ...], n_others: int = 0) -> ImageEncoding | None:
         """Return the shapes of the convolutions, None if the input has no images.
@@ -205,15 +200,16 @@ class Layout:
 
     def _see(self, source: Source, values: Any, xp: Any) -> Any:
         """Return the visible columns; Discrete values one-hot."""
-        array, visible = getattr(self, source), self.visible[source]
+        visible = self.visible[source]
         if visible is not None:
             return values[..., visible]
+        array: ArraySpec = getattr(self, source)
         return values if array.n_values is None else values == xp.arange(array.low[0], array.low[0] + array.n_values)
 
     def _category_inputs(self, observation: Any, desired: Any, xp: Any) -> list[Any]:
         """Return the columns with categories one-hot, and which of them equal a dimension of the goal."""
         found = []
-        for values, (columns, categories) in zip((observation, desired), self._one_hot.values(), strict=True):
+        for values, (columns, categories) in zip((observation, desired), self._one_hot, strict=True):
             if columns:
                 found.append(xp.take(values, columns, -1) == xp.asarray(categories))
         if self.categories.pairs:

@@ -99,7 +99,7 @@ class Network:
         """Draw weights and biases uniformly within 1 / sqrt(inputs of the layer), as torch.nn.Linear does."""
         convolutions = self.encoder.convolutions if self.encoder else []
         for weight, bias in convolutions + self.layers:
-            bound = weight[0, 0].numel() ** -0.5 if weight.dim() == 3 else weight[0].numel() ** -0.5
+            bound = (weight.numel() / bias.numel()) ** -0.5
             weight.uniform_(-bound, bound, generator=generator)
             bias.uniform_(-bound, bound, generator=generator)
         for tensor in self.layers[-1]:

@@ -178,6 +178,7 @@ class Policy:
         self._size, self._dtype = spec.task.action.size, np.dtype(spec.task.action.dtype)
         self._layers: list[tuple[Array, Array]] = []
         self._encoding, self._layer_norm = spec.architecture.encoding, spec.architecture.layer_norm
+        self._clip = spec.options.normalizer_clip if spec.options.normalize else None
         self.planner: StatePlanner | None = None  # once there is a plan
 
     def load(self, weights: PolicyWeights) -> None:
@@ -327,21 +328,20 @@ class Policy:
         leading: the axes before those of one observation.
         observed: observations, achieved goals and desired goals; subgoals replace the goals as in `Subgoals.acting_goals`.
         """
-        observation, achieved_goal, goal = (np.asarray(part) for part in observed)
+        observation, achieved_goal, goal = map(np.asarray, observed)
         subgoals, subgoal = self.spec.parsed_subgoals, TASK
         if self._waypoints is not None:
             goal = self._waypoints.toward(achieved_goal, goal)
-        if subgoals and not leading:
-            subgoal, achieved_goal, goal = subgoals.acting_goal(observation, achieved_goal, goal, is_guided)
-        elif subgoals:
+        if subgoals and leading:
             of_task = np.full(leading, TASK)
             subgoal, achieved_goal, goal = subgoals.acting_goals(observation, achieved_goal, goal, of_task, is_guided)
+        elif subgoals:
+            subgoal, achieved_goal, goal = subgoals.acting_goal(observation, achieved_goal, goal, is_guided)
         x: Array = self.spec.layout.assemble(leading, observation, achieved_goal, goal, subgoal=subgoal)
         x -= self._mean
         x *= self._scale
-        if self.spec.options.normalize:
-            clip = self.spec.options.normalizer_clip
-            np.minimum(np.maximum(x, -clip, out=x), clip, out=x)
+        if self._clip is not None:
+            np.minimum(np.maximum(x, -self._clip, out=x), self._clip, out=x)
         return x
 
     def _outputs(self, leading: tuple[int, ...], observed: Observed, is_guided: bool = False) -> Array:

@@ -67,10 +67,9 @@ class Preprocessor:
         self.size = spec.layout.size
         center, half_width = spec.action_range
         self._action_size = 0 if spec.n_actions else spec.task.action.size
-        self._action_mean = center.astype(np.float32)[: self._action_size]
-        self._action_scale = (1 / half_width).astype(np.float32)[: self._action_size]
-        self._mean = torch.empty(self.size + self._action_size, device=device)
-        self._scale = torch.empty_like(self._mean)
+        self._mean, self._scale = torch.empty(2, self.size + self._action_size, device=device)
+        self._mean[self.size :] = torch.from_numpy(center[: self._action_size])
+        self._scale[self.size :] = torch.from_numpy(1 / half_width[: self._action_size])
         self.refresh()
 
     def observe(self, episode: Episode) -> None:
@@ -82,8 +81,8 @@ class Preprocessor:
     def refresh(self) -> None:
         """Copy mean and scale of the normalizer to the device."""
         mean, scale = self.normalizer.mean_and_scale()
-        self._mean.copy_(torch.from_numpy(np.concatenate((mean, self._action_mean))))
-        self._scale.copy_(torch.from_numpy(np.concatenate((scale, self._action_scale))))
+        self._mean[: self.size] = torch.from_numpy(mean)
+        self._scale[: self.size] = torch.from_numpy(scale)
 
     def transitions(self, batch: Batch, n_batches: int) -> Transitions:
         """Return the batch as tensors. Raises ShapeError.
