@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import OptionError
-from ..options import ActorCriticOptions, ChoiceOptions, DQNOptions, QRDQNOptions, TQCOptions
+from ..options import ActorCriticOptions, DQNOptions, QRDQNOptions, TQCOptions
 from .forward import LAYER_NORM_EPS, Architecture, ImageEncoding, convolution_views
 from .policy import PolicySpec
 
@@ -173,19 +173,15 @@ class Network:
 def architectures(spec: PolicySpec) -> list[Architecture]:
     """Return the architectures of an agent's networks: actor and critics, or the one network of an agent that chooses.
 
-    The input of the critics is the policy's and, unless it is an index, the action.
+    The input of critics is the policy's and then the action, unless that is an index.
     """
     options = spec.options
-    action_size = 0 if spec.n_actions else spec.task.action.size
-    encoding = spec.layout.encoding(options.image_channels, action_size)
-    n_inputs = encoding.output_size if encoding else spec.layout.size + action_size
-    n_outputs = options.n_quantiles if isinstance(options, QRDQNOptions | TQCOptions) else 1
-    if isinstance(options, ChoiceOptions):
-        is_dueling = isinstance(options, DQNOptions) and options.dueling
-        n_outputs = spec.n_actions * n_outputs + is_dueling
-    n_critics = options.n_critics if isinstance(options, ActorCriticOptions) else 1
-    critics = Architecture((n_inputs, *options.hidden, n_outputs), n_critics, options.critic_layer_norm, encoding)
-    return [critics] if spec.n_actions else [replace(spec.architecture, last_layer_scale=0.1), critics]
+    n_quantiles = options.n_quantiles if isinstance(options, QRDQNOptions | TQCOptions) else 1
+    if isinstance(options, ActorCriticOptions):
+        critics = spec.network(n_quantiles, options.critic_layer_norm, spec.task.action.size, options.n_critics)
+        return [replace(spec.architecture, last_layer_scale=0.1), critics]
+    is_dueling = isinstance(options, DQNOptions) and options.dueling
+    return [spec.network(spec.n_actions * n_quantiles + is_dueling, options.critic_layer_norm)]
 
 
 def choose_device(name: str) -> torch.device:

@@ -101,11 +101,16 @@ class PolicySpec:
     @cached_property
     def architecture(self) -> Architecture:
         """Return the architecture of the network that acts."""
-        options, encoding = self.options, self.layout.encoding(self.options.image_channels)
-        n_inputs = encoding.output_size if encoding else self.layout.size
+        options = self.options
         n_outputs = self.n_actions or self.task.action.size * (2 if self.kind == "squashed_gaussian" else 1)
         layer_norm = options.actor_layer_norm if isinstance(options, ActorCriticOptions) else options.critic_layer_norm
-        return Architecture((n_inputs, *options.hidden, n_outputs), 1, layer_norm, encoding)
+        return self.network(n_outputs, layer_norm)
+
+    def network(self, n_outputs: int, layer_norm: bool, n_others: int = 0, n_members: int = 1) -> Architecture:
+        """Return the architecture of a network whose inputs are those of the policy and `n_others` after them."""
+        encoding = self.layout.encoding(self.options.image_channels, n_others)
+        n_inputs = encoding.output_size if encoding else self.layout.size + n_others
+        return Architecture((n_inputs, *self.options.hidden, n_outputs), n_members, layer_norm, encoding)
 
     def check(self, weights: PolicyWeights) -> None:
         """Raise InputError if weights do not fit. Nothing is allocated before: the spec of a file may name any sizes."""
