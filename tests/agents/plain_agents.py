@@ -59,7 +59,7 @@ class PlainAgent:
 
     def make_networks(self, agent, options, spec):
         n_outputs = getattr(options, "n_quantiles", 1)
-        self.actor_sizes = spec.layer_sizes
+        self.actor_sizes = spec.architecture.sizes
         self.critic_sizes = (spec.layout.size + spec.task.action.size, *options.hidden, n_outputs)
         self.actor = make_mlp(self.actor_sizes, options.actor_layer_norm)
         self.critics = nn.ModuleList(

@@ -8,7 +8,7 @@ import torch
 from plain_agents import PLAIN_AGENTS, random_batch
 
 from hindsight_rl.agents import AGENT_NAMES, make_agent
-from hindsight_rl.agents.networks import Network, actor_architecture
+from hindsight_rl.agents.networks import Network
 from hindsight_rl.agents.policy import Policy
 from hindsight_rl.errors import FileError, GoalEnvError, OptionError, ShapeError, UnknownNameError
 from hindsight_rl.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
@@ -202,7 +202,7 @@ def test_learning_and_acting_have_the_same_image_features(name):
     policy.load(agent.policy_weights())
     batch = make_image_batch(agent, rng)
     inputs = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update).inputs[0]
-    network = Network(actor_architecture(agent.policy_spec), torch.from_numpy(agent.policy_weights().flat))
+    network = Network(agent.policy_spec.architecture, torch.from_numpy(agent.policy_weights().flat))
     expected = network(inputs)[0].numpy()
     observed = batch.observation[0], batch.achieved_goal[0], batch.goal[0]
     if name in DISCRETE_AGENTS:

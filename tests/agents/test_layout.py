@@ -119,6 +119,13 @@ def test_only_images_are_encoded():
     assert encoding.pixel_columns.ravel().tolist() == list(range(4, 29))
 
 
+def test_categories_of_an_image_are_no_pixels():
+    categories = ("o0-1=0..3", "g0=0..3")
+    encoding = make_layout(image(4, 4, 1), box((1,), 0.0, 3.0, "int64"), categories=categories).encoding((8,))
+    assert encoding.pixel_columns.shape == (1, 4, 4)
+    assert len(encoding.other_columns) == 1 + 3 * 4 + 2  # the goal, the one-hot columns, and whether each equals the goal
+
+
 def test_agreement_of_pixels():
     layout = make_layout(box((1,)), image(1, 1, 1), goal_features="agreement")
     achieved, goal = np.array([[[0]], [[255]], [[255]]], np.uint8)[..., None], np.full((3, 1, 1, 1), 255, np.uint8)

@@ -95,14 +95,14 @@ def test_combine_outputs():
 
 
 def test_initial_weights_equal_linear_layers_and_the_last_is_scaled():
-    _, (network,) = allocate([Architecture((100, 50, 400), 1)], torch.device("cpu"))
-    network.initialize(torch.Generator().manual_seed(0), last_layer_scale=0.1)
+    _, (network,) = allocate([Architecture((100, 50, 400), last_layer_scale=0.1)], torch.device("cpu"))
+    network.initialize(torch.Generator().manual_seed(0))
     (weight1, bias1), (weight2, bias2) = network.layers
     for tensor, bound in ((weight1, 0.1), (bias1, 0.1), (weight2, 0.1 / 50**0.5), (bias2, 0.1 / 50**0.5)):
         assert 0.9 * bound < tensor.abs().max() <= bound
         assert abs(tensor.mean()) < 0.2 * bound
-    again = allocate([Architecture((100, 50, 400), 1)], torch.device("cpu"))[1][0]
-    again.initialize(torch.Generator().manual_seed(0), last_layer_scale=0.1)
+    again = allocate([Architecture((100, 50, 400), last_layer_scale=0.1)], torch.device("cpu"))[1][0]
+    again.initialize(torch.Generator().manual_seed(0))
     assert torch.equal(again.flat, network.flat)
 
 

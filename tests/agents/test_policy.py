@@ -31,7 +31,7 @@ def make_spec(kind="deterministic", observation=None, goal=None, action=None, **
 def make_policy(flat=None, mean=None, scale=None, **changes):
     spec = make_spec(**changes)
     if flat is None:
-        flat = np.random.default_rng(0).normal(0, 0.5, count_weights(spec.layer_sizes))
+        flat = np.random.default_rng(0).normal(0, 0.5, count_weights(spec.architecture.sizes))
     mean = np.zeros(spec.layout.size) if mean is None else np.array(mean)
     scale = np.ones(spec.layout.size) if scale is None else np.array(scale)
     policy = Policy(spec)
@@ -283,9 +283,9 @@ def test_a_box_is_refused_for_discrete_agents(action, word):
 def test_sizes_and_layer_norm_follow_from_the_options():
     options = {"hidden": (8,), "observe_achieved_goal": True, "goal_features": "relative", "critic_layer_norm": True}
     spec = make_spec("squashed_gaussian", **options)
-    assert (spec.layer_sizes, spec.layer_norm) == ((5, 8, 2), False)
+    assert (spec.architecture.sizes, spec.architecture.layer_norm) == ((5, 8, 2), False)
     chooser = make_spec("discrete", action=choice(3, 4), **options)
-    assert (chooser.layer_sizes, chooser.layer_norm) == ((5, 8, 4), True)
+    assert (chooser.architecture.sizes, chooser.architecture.layer_norm) == ((5, 8, 4), True)
 
 
 def test_workers_need_no_torch():
@@ -343,7 +343,7 @@ def test_a_known_path_to_the_goal_counts_more_than_the_network():
     transitions = np.array([[0, 0, 0, 1], [0, 1, 1, 1], [1, 2, 2, 1]], np.int32)
     last_layer = np.zeros(3 * 2 + 3)
     last_layer[-3] = 1.0  # the network always prefers action 4
-    flat = np.concatenate([np.zeros(spec.n_weights - 9), last_layer]).astype(np.float32)
+    flat = np.concatenate([np.zeros(spec.architecture.n_weights - 9), last_layer]).astype(np.float32)
     size = np.zeros(spec.layout.size, np.float32)
     policy = Policy(spec)
     policy.load(PolicyWeights(flat, size, size + 1, visited_states=states, transitions=transitions))

@@ -23,7 +23,7 @@ def policy_spec(**options):
 
 def weights(seed=0):
     spec, generator = policy_spec(), np.random.default_rng(seed)
-    flat = generator.standard_normal(spec.n_weights).astype(np.float32)
+    flat = generator.standard_normal(spec.architecture.n_weights).astype(np.float32)
     return PolicyWeights(flat, np.zeros(6, np.float32), np.ones(6, np.float32))
 
 

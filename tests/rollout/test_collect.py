@@ -148,7 +148,7 @@ NEAR = "near achieved=0,1 goal=2,3 tolerance=0.01 switch_distance=5"
 
 def test_some_episodes_are_guided_and_marked_so():
     spec = setups.policy_spec(subgoals=(NEAR,))
-    flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
+    flat = np.random.default_rng(0).standard_normal(spec.architecture.n_weights).astype(np.float32)
     weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
     setup = RolloutSetup(setups.short, spec)
 
@@ -189,7 +189,7 @@ def test_an_episode_that_gets_stuck_and_then_explores_is_unguided(monkeypatch):
 
 def test_no_step_is_guided_without_guided_episodes():
     spec = setups.policy_spec(subgoals=(NEAR,))
-    flat = np.random.default_rng(0).standard_normal(spec.n_weights).astype(np.float32)
+    flat = np.random.default_rng(0).standard_normal(spec.architecture.n_weights).astype(np.float32)
     weights = PolicyWeights(flat, np.zeros(7, np.float32), np.ones(7, np.float32))
     exploration = Exploration(0.2, 0.1, guided_episodes=0.0, guided_fraction=1.0)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..records import Array, GoalSpec
 
 AGENT_NAMES = tuple(AGENT_OPTIONS)
-MODULES = {"dqn": "dqn", "qrdqn": "dqn", "ddpg": "td3", "td3": "td3", "sac": "sac", "tqc": "sac"}
+ALGORITHMS = {"dqn": "DQN", "qrdqn": "DQN", "ddpg": "TD3", "td3": "TD3", "sac": "SAC", "tqc": "SAC"}
 
 
 def make_agent(
@@ -36,8 +36,9 @@ def make_agent(
         raise OptionError(f"The agent {name!r} needs {AGENT_OPTIONS[name].__name__}, got {type(options).__name__}.")
     if stored is not None:
         _check_size(stored, spec, options)
-    make_algorithm = getattr(importlib.import_module(f"{__name__}.{MODULES[name]}"), f"make_{name}")
-    return Agent(make_algorithm(spec, options, seed), options.policy_ema)
+    class_name = ALGORITHMS[name]
+    algorithm_class = getattr(importlib.import_module(f"{__name__}.{class_name.lower()}"), class_name)
+    return Agent(algorithm_class(spec, options, seed), options.policy_ema)
 
 
 def _check_size(stored: Mapping[str, Array], spec: GoalSpec, options: AgentOptions) -> None:

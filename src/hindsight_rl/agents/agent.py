@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,8 +47,10 @@ class Agent:
         self.reward_scale: RewardScale | None = None
         self.policy_ema = policy_ema
         self._ema = algorithm.actor_weights().clone() if policy_ema < 1 else None
+        self._tensors = algorithm.tensors | ({} if self._ema is None else {"policy_ema": self._ema})
         self.waypoints = Waypoints.unknown(self.policy_spec.options.n_waypoints, self.policy_spec.task.goal.size)
-        self.planner = StatePlanner(self.policy_spec.state_sizes) if self.policy_spec.plans_states else None
+        sizes = self.policy_spec.planner_sizes
+        self.planner = StatePlanner(sizes) if sizes else None
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Run one update and return its metrics, () tensors, which are not finite once the weights are not.
@@ -86,18 +88,17 @@ class Agent:
         is_random: whether all actions are random (before the first update).
         env_steps: environment steps of the run so far.
         """
-        options = self.policy_spec.options
+        options, planner = self.policy_spec.options, self.planner
+        decay = options.exploration_decay if env_steps >= options.exploration_decay_start else 1.0
         noise = options.noise if isinstance(options, ActorCriticOptions) else 0.0
-        exploration = Exploration(options.eps_at(env_steps), noise, samples=self.policy_spec.kind == "squashed_gaussian")
-        if env_steps >= options.exploration_decay_start:
-            exploration = exploration.scaled(options.exploration_decay)
-        plans = options.n_waypoints > 0 or (self.planner is not None and (self.planner.recurs or self.planner.predicts))
-        exploring = options.exploration_episodes if plans and not is_random else 0.0
-        return replace(
-            exploration,
+        plans = options.n_waypoints > 0 or (planner is not None and (planner.recurs or planner.predicts))
+        return Exploration(
+            random_eps=decay * options.eps_at(env_steps),
+            noise=decay * noise,
             is_random=is_random,
+            samples=self.policy_spec.kind == "squashed_gaussian",
+            exploration_episodes=options.exploration_episodes if plans and not is_random else 0.0,
             random_action_repeat=options.random_action_repeat,
-            exploration_episodes=exploring,
         )
 
     def values(self, episode: Episode) -> Array:
@@ -118,10 +119,9 @@ class Agent:
 
     def _copy(self, flat: Tensor) -> PolicyWeights:
         mean, scale = self.algorithm.preprocessor.normalizer.mean_and_scale()
-        weights = PolicyWeights(
-            flat.cpu().numpy().copy(), mean, scale, self.waypoints.waypoints, self.waypoints.next_waypoint
-        )
-        return weights if self.planner is None else replace(weights, **self.planner.plan())
+        plan = {} if self.planner is None else self.planner.plan()
+        positions, table = self.waypoints.waypoints, self.waypoints.next_waypoint
+        return PolicyWeights(flat.cpu().numpy().copy(), mean, scale, positions, table, **plan)
 
     def input_statistics(self) -> dict[str, float]:
         """Return running mean and standard deviation, averaged over observation (`stats_o`) and goal (`stats_g`)."""
@@ -133,49 +133,43 @@ class Agent:
 
     def state_dict(self) -> dict[str, Array]:
         """Return copies of everything that the next updates depend on, bit for bit."""
+        return self._state_of_fixed_shapes() | ({} if self.planner is None else self.planner.arrays())
+
+    def _state_of_fixed_shapes(self) -> dict[str, Array]:
         return {
-            **{name: tensor.cpu().numpy().copy() for name, tensor in self._tensors().items()},
+            **{name: tensor.cpu().numpy().copy() for name, tensor in self._tensors.items()},
             **self.algorithm.preprocessor.normalizer.state_dict(),
             "generator": self.algorithm.generator.get_state().numpy().copy(),
             "n_updates": np.array(self.n_updates, np.int64),
             "reward_scale": scale_as_array(self.reward_scale),
-            **self._waypoint_state(),
-            **({} if self.planner is None else self.planner.arrays()),
+            **(asdict(self.waypoints) if self.policy_spec.options.n_waypoints else {}),
         }
 
     def load_state_dict(self, state: Mapping[str, Array]) -> None:
         """Restore a `state_dict`. Raises FileError if it does not fit; nothing is changed then."""
-        planner, of_planner = self._restored_planner(state), {} if self.planner is None else self.planner.arrays()
-        expected = {name: array for name, array in self.state_dict().items() if name not in of_planner}
-        _check_state({name: array for name, array in state.items() if name not in of_planner}, expected)
+        planner = None if self.planner is None else _restored_planner(state, self.planner)
+        of_planner = {} if planner is None else planner.arrays()
+        _check_state({n: a for n, a in state.items() if n not in of_planner}, self._state_of_fixed_shapes())
         scale = scale_from_array(state["reward_scale"])
         generator, preprocessor = self.algorithm.generator, self.algorithm.preprocessor
         try:
             generator.set_state(generator.get_state().new_tensor(state["generator"]))
         except RuntimeError as problem:
             raise FileError(f"The state of the random generator is damaged ({problem}).") from None
-        for name, tensor in self._tensors().items():
+        for name, tensor in self._tensors.items():
             tensor.copy_(tensor.new_tensor(state[name]))
         preprocessor.normalizer.load_state_dict(state)
         preprocessor.refresh()
-        self.n_updates, self.reward_scale = int(state["n_updates"]), scale
-        if self._waypoint_state():
+        self.n_updates, self.reward_scale, self.planner = int(state["n_updates"]), scale, planner
+        if self.policy_spec.options.n_waypoints:
             self.waypoints = Waypoints(state["waypoints"], state["next_waypoint"])
-        self.planner = planner
 
-    def _restored_planner(self, state: Mapping[str, Array]) -> StatePlanner | None:
-        if self.planner is None:
-            return None
-        try:
-            return StatePlanner.restore({name: state[name] for name in self.planner.arrays()}, self.planner.sizes)
-        except (KeyError, ValueError, InputError) as problem:
-            raise FileError(f"The visited states are missing or damaged ({problem}).") from None
 
-    def _waypoint_state(self) -> dict[str, Array]:
-        return asdict(self.waypoints) if self.policy_spec.options.n_waypoints else {}
-
-    def _tensors(self) -> dict[str, Tensor]:
-        return self.algorithm.tensors | ({} if self._ema is None else {"policy_ema": self._ema})
+def _restored_planner(state: Mapping[str, Array], planner: StatePlanner) -> StatePlanner:
+    try:
+        return StatePlanner.restore({name: state[name] for name in planner.arrays()}, planner.sizes)
+    except (KeyError, ValueError, InputError) as problem:
+        raise FileError(f"The visited states are missing or damaged ({problem}).") from None
 
 
 def _check_state(state: Mapping[str, Array], expected: Mapping[str, Array]) -> None:

@@ -9,47 +9,34 @@ import torch
 from torch import Tensor
 
 from ..errors import OptionError
-from ..options import ChoiceOptions, DQNOptions, QRDQNOptions
+from ..options import DQNOptions, QRDQNOptions
 from ..records import GoalSpec
 from . import losses
-from .networks import MOST_WEIGHTS, Adam, TargetUpdate, allocate, architectures, choose_device, combine_outputs
-from .policy import PolicySpec
-from .preprocessor import Preprocessor, Transitions
+from .algorithm import Algorithm
+from .networks import MOST_WEIGHTS, Adam, combine_outputs
+from .preprocessor import Transitions
 
 
-class DQN:
+class DQN(Algorithm):
     """One network returns the quantiles of every action's return. The best action has the highest mean.
 
-    loss: of the quantiles of an action; with one quantile, its value.
-    n_quantiles: quantiles per action, 1 for DQN.
-    dueling: whether the outputs are a state value and advantages.
+    DQN has one quantile per action, its value. The outputs of dueling DQN are a state value and advantages. With
+    QRDQNOptions it is QR-DQN.
     """
 
-    batches_per_update = 1
-
-    def __init__(
-        self, spec: GoalSpec, options: ChoiceOptions, seed: int, loss: losses.Loss, n_quantiles: int, dueling: bool
-    ) -> None:
-        self.options, self._loss = options, loss
-        device = choose_device(options.device)
-        self.policy_spec = PolicySpec(spec, options)
-        self.preprocessor = Preprocessor(self.policy_spec, device)
-        self.generator = torch.Generator(device).manual_seed(seed)
-        self.value_range = losses.value_range(spec, options)
-
-        self._shape = (self.policy_spec.n_actions, n_quantiles)
-        _check_matrices(self._shape[0], n_quantiles, dueling)
-        self._dueling = losses.dueling_matrix(self._shape[0]).to(device) if dueling else None
-        self._actor_matrix = losses.quantile_mean_matrix(*self._shape).to(device) if n_quantiles > 1 else self._dueling
-        [critic] = architectures(self.policy_spec)
-        self.weights, (self.critic,) = allocate([critic], device)
-        self.target_weights, (self.target_critic,) = allocate([critic], device)
-        self.critic.initialize(self.generator)
-        self.target_weights.copy_(self.weights)
-
+    def __init__(self, spec: GoalSpec, options: DQNOptions | QRDQNOptions, seed: int) -> None:
+        if isinstance(options, QRDQNOptions):
+            self._loss, n_quantiles, dueling = losses.quantile_huber_loss, options.n_quantiles, False
+        else:
+            self._loss, n_quantiles, dueling = losses.VALUE_LOSSES[options.critic_error], 1, options.dueling
+        n_actions = spec.action.n_values or 0
+        _check_matrices(n_actions, n_quantiles, dueling)
+        super().__init__(spec, options, seed)
+        self._double, self._shape = options.double, (n_actions, n_quantiles)
+        self._dueling = losses.dueling_matrix(n_actions).to(self.device) if dueling else None
+        self._actor_matrix = losses.quantile_mean_matrix(*self._shape).to(self.device) if n_quantiles > 1 else self._dueling
+        (self.critic,), (self.target_critic,) = self.networks, self.targets
         self.adam = Adam(self.weights, options.learning_rate, options.gradient_clip)
-        self.target_update = TargetUpdate(self.target_weights, self.weights, options.tau, options.target_period)
-        self.tensors = {"weights": self.weights, "targets": self.target_weights, "target_calls": self.target_update.n_calls}
         self.tensors |= self.adam.tensors("adam")
 
     def learn(self, transitions: Transitions) -> dict[str, Tensor]:
@@ -73,7 +60,7 @@ class DQN:
     def _td_target(self, batch: Transitions) -> Tensor:
         """Return samples of the target distribution, (B, N), equally likely."""
         quantiles = self._quantiles(self.target_critic(batch.next_inputs))
-        selection = self._quantiles(self.critic(batch.next_inputs)) if self.options.double else quantiles
+        selection = self._quantiles(self.critic(batch.next_inputs)) if self._double else quantiles
         best = selection.mean(3).argmax(2, keepdim=True)
         next_value = quantiles.gather(2, self._index(best))[0, :, 0]
         return losses.td_target(batch.reward, batch.discount, next_value, *self.value_range)
@@ -102,13 +89,3 @@ def _check_matrices(n_actions: int, n_quantiles: int, dueling: bool) -> None:
         raise OptionError(
             f"{n_actions:,} actions are too many with dueling=True or {n_quantiles} quantiles. Use DQN without dueling."
         )
-
-
-def make_dqn(spec: GoalSpec, options: DQNOptions, seed: int) -> DQN:
-    """Return DQN: one value per action."""
-    return DQN(spec, options, seed, losses.VALUE_LOSSES[options.critic_error], n_quantiles=1, dueling=options.dueling)
-
-
-def make_qrdqn(spec: GoalSpec, options: QRDQNOptions, seed: int) -> DQN:
-    """Return QR-DQN."""
-    return DQN(spec, options, seed, losses.quantile_huber_loss, options.n_quantiles, dueling=False)

@@ -18,7 +18,10 @@ from ..records import Array
 LAYER_NORM_EPS = 1e-5
 
 
-def layer_views(flat: Any, sizes: Sequence[int], n_members: int = 1) -> list[tuple[Any, Any]]:
+Views = list[tuple[Any, Any]]  # weight and bias of each layer, as views of one flat NumPy array or torch tensor
+
+
+def layer_views(flat: Any, sizes: Sequence[int], n_members: int = 1) -> Views:
     """Return each layer's weight (n_members, outputs, inputs) and bias (n_members, outputs) as views of a flat vector.
 
     The vector holds layer after layer, the weight before the bias.
@@ -26,10 +29,22 @@ def layer_views(flat: Any, sizes: Sequence[int], n_members: int = 1) -> list[tup
     flat: contiguous, (count_weights(sizes, n_members),), a NumPy array or a torch tensor.
     sizes: of the input, the hidden layers and the output.
     """
+    return _views(flat, [(n_members, n_out, n_in) for n_in, n_out in itertools.pairwise(sizes)], n_bias_axes=2)
+
+
+def convolution_views(flat: Any, sizes: Sequence[int]) -> Views:
+    """Return each convolution's weight (outputs, inputs, 3, 3) and bias (outputs,) as views of a flat array or tensor."""
+    return _views(flat, [(n_out, n_in, 3, 3) for n_in, n_out in itertools.pairwise(sizes)], n_bias_axes=1)
+
+
+def _views(flat: Any, shapes: Sequence[tuple[int, ...]], n_bias_axes: int) -> Views:
+    """Return weights of these shapes; the bias of each has its first axes."""
     views, start = [], 0
-    for n_in, n_out in itertools.pairwise(sizes):
-        middle, stop = start + n_members * n_in * n_out, start + n_members * (n_in + 1) * n_out
-        views.append((flat[start:middle].reshape(n_members, n_out, n_in), flat[middle:stop].reshape(n_members, n_out)))
+    for shape in shapes:
+        of_bias = shape[:n_bias_axes]
+        middle = start + math.prod(shape)
+        stop = middle + math.prod(of_bias)
+        views.append((flat[start:middle].reshape(shape), flat[middle:stop].reshape(of_bias)))
         start = stop
     return views
 
@@ -82,14 +97,36 @@ class ImageEncoding:
         return column - self.pixel_columns.size + self.n_features
 
 
-def convolution_views(flat: Any, sizes: Sequence[int]) -> list[tuple[Any, Any]]:
-    """Return each convolution's weight (outputs, inputs, 3, 3) and bias (outputs,) as views of a flat array or tensor."""
-    views, start = [], 0
-    for n_in, n_out in itertools.pairwise(sizes):
-        middle, stop = start + 9 * n_in * n_out, start + (9 * n_in + 1) * n_out
-        views.append((flat[start:middle].reshape(n_out, n_in, 3, 3), flat[middle:stop]))
-        start = stop
-    return views
+@dataclass(frozen=True)
+class Architecture:
+    """An ensemble of `n_members` equal MLPs with ReLU. The weights are one flat vector, that of the encoder first.
+
+    sizes: of the MLP's input, the hidden layers and the output.
+    layer_norm: whether LayerNorm (without scale and shift) comes before each ReLU.
+    encoding: with images, the convolutions before the MLPs, shared by all members.
+    last_layer_scale: factor of the last layer's first weights; a small one starts an actor near 0, where tanh has a slope.
+    """
+
+    sizes: tuple[int, ...]
+    n_members: int = 1
+    layer_norm: bool = False
+    encoding: ImageEncoding | None = None
+    last_layer_scale: float = 1.0
+
+    @property
+    def n_weights(self) -> int:
+        """Return the length of the flat vector."""
+        return self.n_encoder_weights + count_weights(self.sizes, self.n_members)
+
+    @property
+    def n_encoder_weights(self) -> int:
+        """Return how many of them, the first ones, belong to the encoder."""
+        return self.encoding.n_weights if self.encoding else 0
+
+    def views(self, flat: Any) -> tuple[Views, Views]:
+        """Return the convolutions and the layers as views of the flat vector."""
+        convolutions = convolution_views(flat, self.encoding.sizes) if self.encoding else []
+        return convolutions, layer_views(flat[self.n_encoder_weights :], self.sizes, self.n_members)
 
 
 def encode(encoding: ImageEncoding, convolutions: Sequence[tuple[Array, Array]], x: Array) -> Array:

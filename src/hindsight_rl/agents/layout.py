@@ -30,13 +30,11 @@ class Block:
 
     source: the array that the columns come from.
     size: number of columns.
-    columns: of the source: all of them, those that the networks see, or a list.
     """
 
     feature: Feature
     source: Source
     size: int
-    columns: ColumnTuple | Literal["all", "visible"] = "all"
 
 
 def feature_of(array: ArraySpec) -> Feature:
@@ -73,34 +71,35 @@ class Layout:
     n_subgoals: int = 0
 
     def __post_init__(self) -> None:
-        _check_arrays(self.observation, self.goal)
+        _check_array("observation", self.observation, self.options.hidden_observation)
+        _check_array("goal", self.goal, self.options.hidden_goal)
+        _check_image_sizes(self.observation, self.goal)
         if self.options.goal_features == "relative" and self.goal.n_values is not None:
             raise OptionError("Discrete goals have no difference: goal_features is 'relative'. Use 'agreement' or 'none'.")
         if self.options.goal_features == "agreement" and not self.goal.is_bounded:
             raise OptionError("goal_features is 'agreement', but the goals have no bounds. Use 'relative'.")
-        _check_hidden("observation", self.options.hidden_observation, self.observation)
-        _check_hidden("goal", self.options.hidden_goal, self.goal)
         _ = self.differences, self.categories  # raise if they are wrong
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Return the blocks of the input in their order; empty ones are left out. This allocates nothing of their size."""
-        observation = _block(self.observation, "observation", self._hidden["observation"])
-        goal = _block(self.goal, "goal", self._hidden["goal"])
-        agreement = (len(self._digit_values) or self.goal.size) if self.options.goal_features == "agreement" else 0
+        options, goal = self.options, self._visible_block("goal")
+        agreement = (len(self._digit_values) or self.goal.size) if options.goal_features == "agreement" else 0
+        n_categories = sum(len(columns) for columns, _ in self._one_hot) + len(self.categories.pairs)
         blocks = (
-            observation,
+            self._visible_block("observation"),
             goal,
-            *([goal] if self.options.observe_achieved_goal else []),
-            Block("difference", "goal", self.goal.size if self.options.goal_features == "relative" else 0),
+            *([goal] if options.observe_achieved_goal else []),
+            Block("difference", "goal", self.goal.size if options.goal_features == "relative" else 0),
             Block("agreement", "goal", agreement),
-            Block("difference", "observation", len(self.differences[0]), self.differences[0]),
-            Block("one_hot", "observation", len(self._one_hot_observation[0])),
-            Block("one_hot", "goal", len(self._one_hot_goal[0])),
-            Block("one_hot", "goal", len(self.categories.pairs)),
-            Block("one_hot", "observation", self.n_subgoals),
+            Block("difference", "observation", len(self.differences[0])),
+            Block("one_hot", "observation", n_categories + self.n_subgoals),
         )
         return tuple(block for block in blocks if block.size)
+
+    def _visible_block(self, source: Source) -> Block:
+        array: ArraySpec = getattr(self, source)
+        return Block(feature_of(array), source, array.n_values or array.size - len(set(self._hidden[source])))
 
     @cached_property
     def differences(self) -> tuple[ColumnTuple, ColumnTuple]:
@@ -122,26 +121,23 @@ class Layout:
         return declared.without(self._hidden["observation"], self._hidden["goal"])
 
     @cached_property
-    def _one_hot_observation(self) -> tuple[ColumnTuple, Array]:
-        return one_hot_inputs(self.categories.observation)
+    def _one_hot(self) -> tuple[tuple[ColumnTuple, Array], tuple[ColumnTuple, Array]]:
+        """Return the column and the value of each input that is 1 where observation, or goal, has this value there."""
+        return one_hot_inputs(self.categories.observation), one_hot_inputs(self.categories.goal)
 
     @cached_property
-    def _one_hot_goal(self) -> tuple[ColumnTuple, Array]:
-        return one_hot_inputs(self.categories.goal)
-
-    @cached_property
-    def visible(self) -> dict[str, Array | None]:
+    def visible(self) -> dict[Source, Array | None]:
         """Return the columns of observation and goal that the networks see, None for all."""
         return {
-            name: np.setdiff1d(np.arange(getattr(self, name).size), columns) if columns else None
-            for name, columns in self._hidden.items()
+            source: np.setdiff1d(np.arange(getattr(self, source).size), columns) if columns else None
+            for source, columns in self._hidden.items()
         }
 
     @property
-    def _hidden(self) -> dict[str, ColumnTuple]:
-        is_relative = self.options.goal_features == "relative"
-        hidden = {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
-        return {name: columns if is_relative else () for name, columns in hidden.items()}
+    def _hidden(self) -> dict[Source, ColumnTuple]:
+        if self.options.goal_features != "relative":
+            return {"observation": (), "goal": ()}
+        return {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
 
     def encoding(self, channels: tuple[int, ...], n_others: int = 0) -> ImageEncoding | None:
         """Return the shapes of the convolutions, None if the input has no images.
@@ -151,8 +147,8 @@ class Layout:
         """
         images, start = [], 0
         for block in self.blocks:
-            array = self.observation if block.source == "observation" else self.goal
-            if feature_of(array) == "image":
+            array: ArraySpec = getattr(self, block.source)
+            if feature_of(array) == "image" and block.feature != "one_hot":
                 image = np.arange(start, start + block.size).reshape(array.shape)
                 images.append(np.moveaxis(image, -1, 0) if _is_channels_last(array) else image)
             start += block.size
@@ -185,13 +181,11 @@ class Layout:
         """
         observation = xp.asarray(observation).reshape((*leading, self.observation.size))
         achieved, desired = (xp.asarray(goals).reshape((*leading, self.goal.size)) for goals in (achieved_goal, goal))
-        columns = [_visible(self.observation, observation, self.visible["observation"], xp)]
-        columns.append(_visible(self.goal, desired, self.visible["goal"], xp))
+        columns = [self._see("observation", observation, xp), self._see("goal", desired, xp)]
         if self.options.observe_achieved_goal:
-            columns.append(_visible(self.goal, achieved, self.visible["goal"], xp))
-        if (
-            self.options.goal_features == "relative"
-        ):  # float32 first, as the buffer stores goals: learning and acting see the same
+            columns.append(self._see("goal", achieved, xp))
+        if self.options.goal_features == "relative":
+            # float32 first, as the buffer stores goals: learning and acting see the same
             columns.append(xp.asarray(desired, xp.float32) - xp.asarray(achieved, xp.float32))
         if self.options.goal_features == "agreement":
             columns.append(self._agreement(achieved, desired, xp))
@@ -204,10 +198,18 @@ class Layout:
             columns.append(self._is_subgoal(leading, subgoal, xp))
         return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
 
+    def _see(self, source: Source, values: Any, xp: Any) -> Any:
+        """Return the visible columns; Discrete values one-hot."""
+        visible = self.visible[source]
+        if visible is not None:
+            return values[..., visible]
+        array: ArraySpec = getattr(self, source)
+        return values if array.n_values is None else values == xp.arange(array.low[0], array.low[0] + array.n_values)
+
     def _category_inputs(self, observation: Any, desired: Any, xp: Any) -> list[Any]:
         """Return the columns with categories one-hot, and which of them equal a dimension of the goal."""
         found = []
-        for values, (columns, categories) in ((observation, self._one_hot_observation), (desired, self._one_hot_goal)):
+        for values, (columns, categories) in zip((observation, desired), self._one_hot, strict=True):
             if columns:
                 found.append(xp.take(values, columns, -1) == xp.asarray(categories))
         if self.categories.pairs:
@@ -248,35 +250,21 @@ class Layout:
         return ((high + low) / width).astype(np.float32), (2.0 / width).astype(np.float32)
 
 
-def _check_arrays(observation: ArraySpec, goal: ArraySpec) -> None:
-    for name, array in (("observation", observation), ("goal", goal)):
-        if array.n_values is not None and array.n_values > LARGEST_DISCRETE:
-            raise GoalEnvError(
-                f"The {name} is Discrete({array.n_values}), but one-hot inputs have at most {LARGEST_DISCRETE} values. Use "
-                f"a wrapper that returns the binary digits."
-            )
-    sizes = {a.shape[:2] if _is_channels_last(a) else a.shape[1:] for a in (observation, goal) if feature_of(a) == "image"}
-    if len(sizes) > 1:
-        both = " and ".join(f"{height} x {width}" for height, width in sorted(sizes))
-        raise GoalEnvError(f"Observation and goal must be images of the same size, got {both}. Resize them in a wrapper.")
-
-
-def _check_hidden(name: str, hidden: ColumnTuple, array: ArraySpec) -> None:
+def _check_array(name: Source, array: ArraySpec, hidden: ColumnTuple) -> None:
+    if array.n_values is not None and array.n_values > LARGEST_DISCRETE:
+        raise GoalEnvError(
+            f"The {name} is Discrete({array.n_values}), but one-hot inputs have at most {LARGEST_DISCRETE} values. Use "
+            f"a wrapper that returns the binary digits."
+        )
     if hidden and (feature_of(array) != "number" or max(hidden) >= array.size):
         raise OptionError(f"hidden_{name} is {hidden}. Expected numeric columns of the {name}, below {array.size}.")
 
 
-def _block(array: ArraySpec, source: Source, hidden: ColumnTuple) -> Block:
-    if not hidden:
-        return Block(feature_of(array), source, array.n_values or array.size)
-    return Block(feature_of(array), source, array.size - len(set(hidden)), "visible")
-
-
-def _visible(array: ArraySpec, values: Any, visible: Array | None, xp: Any) -> Any:
-    """Return the visible columns; Discrete values one-hot."""
-    if visible is not None:
-        return values[..., visible]
-    return values if array.n_values is None else values == xp.arange(array.low[0], array.low[0] + array.n_values)
+def _check_image_sizes(observation: ArraySpec, goal: ArraySpec) -> None:
+    sizes = {a.shape[:2] if _is_channels_last(a) else a.shape[1:] for a in (observation, goal) if feature_of(a) == "image"}
+    if len(sizes) > 1:
+        both = " and ".join(f"{height} x {width}" for height, width in sorted(sizes))
+        raise GoalEnvError(f"Observation and goal must be images of the same size, got {both}. Resize them in a wrapper.")
 
 
 def _is_channels_last(array: ArraySpec) -> bool:

@@ -7,14 +7,14 @@ backward pass is a loop of matrix products that writes into one flat gradient.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from ..errors import OptionError
 from ..options import ActorCriticOptions, DQNOptions, QRDQNOptions, TQCOptions
-from .forward import LAYER_NORM_EPS, ImageEncoding, convolution_views, count_weights, layer_views
+from .forward import LAYER_NORM_EPS, Architecture, ImageEncoding, convolution_views
 from .policy import PolicySpec
 
 MOST_WEIGHTS = 1 << 28  # 1 GiB of float32; with targets, gradients and moments of Adam an agent needs about six times that
@@ -60,31 +60,6 @@ class Encoder:
         return image.flatten(1)
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """An ensemble of `n_members` equal MLPs with ReLU.
-
-    sizes: of the MLP's input, the hidden layers and the output.
-    layer_norm: whether LayerNorm (without scale and shift) comes before each ReLU.
-    encoding: with images, the convolutions before the MLPs, shared by all members.
-    """
-
-    sizes: tuple[int, ...]
-    n_members: int = 1
-    layer_norm: bool = False
-    encoding: ImageEncoding | None = None
-
-    @property
-    def n_weights(self) -> int:
-        """Return the length of the flat vector."""
-        return count_weights(self.sizes, self.n_members) + self.n_encoder_weights
-
-    @property
-    def n_encoder_weights(self) -> int:
-        """Return how many of them, the first ones, belong to the encoder."""
-        return self.encoding.n_weights if self.encoding else 0
-
-
 @dataclass(slots=True)
 class Tape:
     """What the backward pass needs from the forward pass.
@@ -113,23 +88,22 @@ class Network:
         self.gradient = torch.zeros_like(flat)
         n_first, encoding = architecture.n_encoder_weights, architecture.encoding
         self.encoder = Encoder(encoding, flat[:n_first], self.gradient[:n_first]) if encoding else None
-        self.layers = _member_views(architecture, flat[n_first:], members)
-        self._gradients = _member_views(architecture, self.gradient[n_first:], members)
+        self.layers, self._gradients = (
+            [(weight[members], bias[members]) for weight, bias in architecture.views(vector)[1]]
+            for vector in (flat, self.gradient)
+        )
         self._hidden = [(weight.transpose(1, 2), bias.unsqueeze(1)) for weight, bias in self.layers[:-1]]
         self._last_weight, self._last_bias = self.layers[-1][0], self.layers[-1][1].unsqueeze(2)
 
-    def initialize(self, generator: torch.Generator, last_layer_scale: float = 1.0) -> None:
-        """Draw weights and biases uniformly within 1 / sqrt(inputs of the layer), as torch.nn.Linear does.
-
-        last_layer_scale: factor of the last layer; a small one starts an actor near 0, where tanh has a slope.
-        """
+    def initialize(self, generator: torch.Generator) -> None:
+        """Draw weights and biases uniformly within 1 / sqrt(inputs of the layer), as torch.nn.Linear does."""
         convolutions = self.encoder.convolutions if self.encoder else []
         for weight, bias in convolutions + self.layers:
-            bound = weight[0, 0].numel() ** -0.5 if weight.dim() == 3 else weight[0].numel() ** -0.5
+            bound = (weight.numel() / bias.numel()) ** -0.5
             weight.uniform_(-bound, bound, generator=generator)
             bias.uniform_(-bound, bound, generator=generator)
         for tensor in self.layers[-1]:
-            tensor.mul_(last_layer_scale)
+            tensor.mul_(self.architecture.last_layer_scale)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return the outputs, (E, B, outputs). Without a tape, each layer reuses the memory of the last but one."""
@@ -196,27 +170,18 @@ class Network:
         yield 0, gradient
 
 
-def actor_architecture(spec: PolicySpec) -> Architecture:
-    """Return the architecture of the network that acts."""
-    return Architecture(spec.layer_sizes, 1, spec.layer_norm, spec.encoding)
-
-
-def critic_architecture(spec: PolicySpec, n_outputs: int, n_members: int = 1) -> Architecture:
-    """Return the architecture of critics: their input is the policy's and, unless it is an index, the action."""
-    options, action_size = spec.options, 0 if spec.n_actions else spec.task.action.size
-    encoding = spec.layout.encoding(options.image_channels, action_size)
-    n_inputs = encoding.output_size if encoding else spec.layout.size + action_size
-    return Architecture((n_inputs, *options.hidden, n_outputs), n_members, options.critic_layer_norm, encoding)
-
-
 def architectures(spec: PolicySpec) -> list[Architecture]:
-    """Return the architectures of an agent's networks: actor and critics, or the one network of an agent that chooses."""
+    """Return the architectures of an agent's networks: actor and critics, or the one network of an agent that chooses.
+
+    The input of critics is the policy's and then the action, unless that is an index.
+    """
     options = spec.options
     n_quantiles = options.n_quantiles if isinstance(options, QRDQNOptions | TQCOptions) else 1
     if isinstance(options, ActorCriticOptions):
-        return [actor_architecture(spec), critic_architecture(spec, n_quantiles, options.n_critics)]
+        critics = spec.network(n_quantiles, options.critic_layer_norm, spec.task.action.size, options.n_critics)
+        return [replace(spec.architecture, last_layer_scale=0.1), critics]
     is_dueling = isinstance(options, DQNOptions) and options.dueling
-    return [critic_architecture(spec, spec.n_actions * n_quantiles + is_dueling)]
+    return [spec.network(spec.n_actions * n_quantiles + is_dueling, options.critic_layer_norm)]
 
 
 def choose_device(name: str) -> torch.device:
@@ -289,11 +254,6 @@ class TargetUpdate:
         self.n_calls.add_(1)
         rate = (self.n_calls % self.period == 0) * self.tau
         self.target.lerp_(self.online, rate)
-
-
-def _member_views(architecture: Architecture, flat: Tensor, members: slice) -> list[tuple[Tensor, Tensor]]:
-    views = layer_views(flat, architecture.sizes, architecture.n_members)
-    return [(weight[members], bias[members]) for weight, bias in views]
 
 
 def _matmul(gradient: Tensor, weight: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from ..records.exploration import GREEDY, Exploration
 from ..task_structure.state_planner import NO_PATH, StatePlanner
 from ..task_structure.subgoals import TASK, Subgoals
 from ..task_structure.waypoints import GOAL, Waypoints
-from .forward import ImageEncoding, convolution_views, count_weights, encode, layer_norm, layer_views
+from .forward import Architecture, encode, layer_norm
 from .layout import Layout
 
 PolicyKind = Literal["deterministic", "squashed_gaussian", "discrete"]
@@ -62,12 +62,6 @@ class PolicySpec:
         return "squashed_gaussian" if isinstance(self.options, SACOptions) else "deterministic"
 
     @cached_property
-    def layer_norm(self) -> bool:
-        """Return whether LayerNorm comes before each ReLU."""
-        options = self.options
-        return options.actor_layer_norm if isinstance(options, ActorCriticOptions) else options.critic_layer_norm
-
-    @cached_property
     def layout(self) -> Layout:
         """Return the columns of the network input."""
         return Layout(self.task.observation, self.task.goal, self.options, self.parsed_subgoals.n_indices)
@@ -88,25 +82,14 @@ class PolicySpec:
         return self.task.action.n_values or 0
 
     @property
-    def plans_states(self) -> bool:
-        """Return whether the policy plans over visited states, once they recur."""
-        return isinstance(self.options, ChoiceOptions) and self.options.plan_states
+    def planner_sizes(self) -> tuple[int, int, int] | None:
+        """Return the sizes of the `StatePlanner`: columns of a state, those of the achieved goal, and actions.
 
-    @property
-    def state_sizes(self) -> tuple[int, int, int]:
-        """Return the sizes of a `StatePlanner`: columns of a state, those of the achieved goal, and actions."""
-        return self.task.observation.size + self.task.goal.size, self.task.goal.size, self.n_actions
-
-    def planner(self, weights: PolicyWeights) -> StatePlanner | None:
-        """Return what plans over states, None if weights have no plan. Raises InputError for a plan that is not valid."""
-        if not (self.plans_states and weights.has_plan):
+        None if the policy does not plan over visited states.
+        """
+        if not (isinstance(self.options, ChoiceOptions) and self.options.plan_states):
             return None
-        return StatePlanner.restore(vars(weights), self.state_sizes)
-
-    @cached_property
-    def encoding(self) -> ImageEncoding | None:
-        """Return the shapes of the convolutions, None without images."""
-        return self.layout.encoding(self.options.image_channels)
+        return self.task.observation.size + self.task.goal.size, self.task.goal.size, self.n_actions
 
     @cached_property
     def action_range(self) -> tuple[Array, Array]:
@@ -115,31 +98,32 @@ class PolicySpec:
         scale = self.options.action_scale if isinstance(self.options, ActorCriticOptions) else 1.0
         return (high + low) / 2, scale * (high - low) / 2
 
-    @property
-    def layer_sizes(self) -> tuple[int, ...]:
-        """Return the sizes of the input (after the convolutions), the hidden layers and the output."""
-        outputs = self.n_actions or self.task.action.size * (2 if self.kind == "squashed_gaussian" else 1)
-        return (self.encoding.output_size if self.encoding else self.layout.size, *self.options.hidden, outputs)
+    @cached_property
+    def architecture(self) -> Architecture:
+        """Return the architecture of the network that acts."""
+        options = self.options
+        n_outputs = self.n_actions or self.task.action.size * (2 if self.kind == "squashed_gaussian" else 1)
+        layer_norm = options.actor_layer_norm if isinstance(options, ActorCriticOptions) else options.critic_layer_norm
+        return self.network(n_outputs, layer_norm)
 
-    @property
-    def n_weights(self) -> int:
-        """Return the length of the flat weight vector: the convolutions first, then the layers."""
-        return count_weights(self.layer_sizes) + (self.encoding.n_weights if self.encoding else 0)
+    def network(self, n_outputs: int, layer_norm: bool, n_others: int = 0, n_members: int = 1) -> Architecture:
+        """Return the architecture of a network whose inputs are those of the policy and `n_others` after them."""
+        encoding = self.layout.encoding(self.options.image_channels, n_others)
+        n_inputs = encoding.output_size if encoding else self.layout.size + n_others
+        return Architecture((n_inputs, *self.options.hidden, n_outputs), n_members, layer_norm, encoding)
 
     def check(self, weights: PolicyWeights) -> None:
         """Raise InputError if weights do not fit. Nothing is allocated before: the spec of a file may name any sizes."""
-        for name in ("input_mean", "input_scale"):
-            _require_vector(name, getattr(weights, name), self.layout.size)
-        _require_vector("flat", weights.flat, self.n_weights)
+        n_inputs = self.layout.size
+        sizes = {"input_mean": n_inputs, "input_scale": n_inputs, "flat": self.architecture.n_weights}
+        for name, size in sizes.items():
+            array = getattr(weights, name)
+            if array.shape != (size,) or array.dtype != np.float32:
+                raise InputError(f"Expected shape ({size},) and float32 for `{name}`, got {array.shape} {array.dtype}.")
         n, positions, table = self.options.n_waypoints, weights.waypoints, weights.next_waypoint
         is_table = table.shape == (n, n) and bool(((table >= GOAL) & (table < n)).all())
         if n and (positions.shape != (n, self.task.goal.size) or not is_table):
             raise InputError(f"Expected {n} waypoints and a table of them, got {positions.shape} and {table.shape}.")
-
-
-def _require_vector(name: str, array: Array, size: int) -> None:
-    if array.shape != (size,) or array.dtype != np.float32:
-        raise InputError(f"Expected shape ({size},) and float32 for `{name}`, got {array.shape} {array.dtype}.")
 
 
 def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
@@ -198,18 +182,18 @@ class Policy:
         self._center, self._half_width = spec.action_range
         self._size, self._dtype = spec.task.action.size, np.dtype(spec.task.action.dtype)
         self._layers: list[tuple[Array, Array]] = []
-        self._encoding = spec.encoding
+        self._encoding, self._layer_norm = spec.architecture.encoding, spec.architecture.layer_norm
+        self._clip = spec.options.normalizer_clip if spec.options.normalize else None
         self.planner: StatePlanner | None = None  # once there is a plan
 
     def load(self, weights: PolicyWeights) -> None:
         """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
         self.spec.check(weights)
         self._waypoints = Waypoints(weights.waypoints, weights.next_waypoint) if self.spec.options.n_waypoints else None
-        self.planner = self.spec.planner(weights)
-        n_layer_weights = count_weights(self.spec.layer_sizes)
-        views = layer_views(weights.flat[-n_layer_weights:], self.spec.layer_sizes)
-        self._layers = [(weight[0].T, bias[0]) for weight, bias in views]
-        self._convolutions = convolution_views(weights.flat, self._encoding.sizes) if self._encoding else []
+        sizes = self.spec.planner_sizes
+        self.planner = StatePlanner.restore(vars(weights), sizes) if sizes and weights.has_plan else None
+        self._convolutions, layers = self.spec.architecture.views(weights.flat)
+        self._layers = [(weight[0].T, bias[0]) for weight, bias in layers]
         self._mean, self._scale = weights.input_mean, weights.input_scale
 
     def act(
@@ -349,28 +333,20 @@ class Policy:
         leading: the axes before those of one observation.
         observed: observations, achieved goals and desired goals; subgoals replace the goals as in `Subgoals.acting_goals`.
         """
-        observation, achieved_goal, goal = observed
-        subgoal: Array | int = TASK
+        observation, achieved_goal, goal = map(np.asarray, observed)
+        subgoals, subgoal = self.spec.parsed_subgoals, TASK
         if self._waypoints is not None:
-            goal = self._waypoints.toward(np.asarray(achieved_goal), np.asarray(goal))
-        if self.spec.parsed_subgoals and not leading:
-            subgoal, achieved_goal, goal = self.spec.parsed_subgoals.acting_goal(
-                np.asarray(observation), achieved_goal, goal, is_guided
-            )
-        elif self.spec.parsed_subgoals:
-            subgoal, achieved_goal, goal = self.spec.parsed_subgoals.acting_goals(
-                np.asarray(observation),
-                np.asarray(achieved_goal),
-                np.asarray(goal),
-                np.full(leading, TASK),
-                is_guided,
-            )
+            goal = self._waypoints.toward(achieved_goal, goal)
+        if subgoals and leading:
+            of_task = np.full(leading, TASK)
+            subgoal, achieved_goal, goal = subgoals.acting_goals(observation, achieved_goal, goal, of_task, is_guided)
+        elif subgoals:
+            subgoal, achieved_goal, goal = subgoals.acting_goal(observation, achieved_goal, goal, is_guided)
         x: Array = self.spec.layout.assemble(leading, observation, achieved_goal, goal, subgoal=subgoal)
         x -= self._mean
         x *= self._scale
-        if self.spec.options.normalize:
-            clip = self.spec.options.normalizer_clip
-            np.minimum(np.maximum(x, -clip, out=x), clip, out=x)
+        if self._clip is not None:
+            np.minimum(np.maximum(x, -self._clip, out=x), self._clip, out=x)
         return x
 
     def _outputs(self, leading: tuple[int, ...], observed: Observed, is_guided: bool = False) -> Array:
@@ -383,7 +359,7 @@ class Policy:
         for weight, bias in self._layers[:-1]:
             x = np.dot(x, weight)
             x += bias
-            if self.spec.layer_norm:
+            if self._layer_norm:
                 x = layer_norm(x)
             np.maximum(x, 0.0, out=x)
         weight, bias = self._layers[-1]

@@ -67,10 +67,9 @@ class Preprocessor:
         self.size = spec.layout.size
         center, half_width = spec.action_range
         self._action_size = 0 if spec.n_actions else spec.task.action.size
-        self._action_mean = center.astype(np.float32)[: self._action_size]
-        self._action_scale = (1 / half_width).astype(np.float32)[: self._action_size]
-        self._mean = torch.empty(self.size + self._action_size, device=device)
-        self._scale = torch.empty_like(self._mean)
+        self._mean, self._scale = torch.empty(2, self.size + self._action_size, device=device)
+        self._mean[self.size :] = torch.from_numpy(center[: self._action_size])
+        self._scale[self.size :] = torch.from_numpy(1 / half_width[: self._action_size])
         self.refresh()
 
     def observe(self, episode: Episode) -> None:
@@ -82,8 +81,8 @@ class Preprocessor:
     def refresh(self) -> None:
         """Copy mean and scale of the normalizer to the device."""
         mean, scale = self.normalizer.mean_and_scale()
-        self._mean.copy_(torch.from_numpy(np.concatenate((mean, self._action_mean))))
-        self._scale.copy_(torch.from_numpy(np.concatenate((scale, self._action_scale))))
+        self._mean[: self.size] = torch.from_numpy(mean)
+        self._scale[: self.size] = torch.from_numpy(scale)
 
     def transitions(self, batch: Batch, n_batches: int) -> Transitions:
         """Return the batch as tensors. Raises ShapeError.
@@ -205,10 +204,9 @@ class Normalizer:
 
     def mean_and_scale(self) -> tuple[Array, Array]:
         """Return float32 mean and scale of the network input, (layout.size,) each."""
-        pairs = [(self._mean_and_scale(block), block.size) for block in self.layout.blocks]
-        means = [np.broadcast_to(np.asarray(mean, np.float32), size) for (mean, _), size in pairs]
-        scales = [np.broadcast_to(np.asarray(scale, np.float32), size) for (_, scale), size in pairs]
-        return np.concatenate(means), np.concatenate(scales)
+        parts = [np.broadcast_to(self._mean_and_scale(block), (2, block.size)) for block in self.layout.blocks]
+        mean, scale = np.concatenate(parts, 1, dtype=np.float32)
+        return mean, scale
 
     def summary(self) -> dict[str, float]:
         """Return stats_o/mean, stats_o/std, stats_g/mean and stats_g/std: means over the columns of observation and goal.
@@ -233,25 +231,26 @@ class Normalizer:
         if moments.mean.size:
             moments.update(np.asarray(values, np.float64).reshape(len(values), moments.mean.size))
 
-    def _mean_and_scale(self, block: Block) -> tuple[Array | float, Array | float]:
+    def _mean_and_scale(self, block: Block) -> Array:
+        """Return mean and scale of the columns of a block, (2, block.size), or (2, 1) if all have the same."""
         is_difference = block.feature == "difference"
-        array = self.layout.observation if block.source == "observation" else self.layout.goal
-        mean, scale = self._statistics(block, feature_of(array) if is_difference else block.feature)
-        return 0.0 if is_difference else mean, scale  # without its mean subtracted, a difference is 0 at the goal
-
-    def _statistics(self, block: Block, feature: Feature) -> tuple[Array | float, Array | float]:
+        feature = feature_of(getattr(self.layout, block.source)) if is_difference else block.feature
         if feature in FIXED_MEAN_AND_SCALE:
-            return FIXED_MEAN_AND_SCALE[feature]
-        moments, columns = self.moments[block.source], block.columns
-        at = (
-            slice(None)
-            if columns == "all"
-            else self.layout.visible[block.source]
-            if columns == "visible"
-            else list(columns)
-        )
-        scale = 1.0 / np.maximum(moments.standard_deviation(), self._least_deviation(moments))
-        return moments.mean[at], scale[at]
+            mean_and_scale = np.array(FIXED_MEAN_AND_SCALE[feature])[:, None]
+        else:
+            moments = self.moments[block.source]
+            deviation = np.maximum(moments.standard_deviation(), self._least_deviation(moments))
+            mean_and_scale = np.stack([moments.mean, 1.0 / deviation])[:, self._columns(block)]
+        if is_difference:
+            mean_and_scale[0] = 0.0  # without its mean subtracted, a difference is 0 at the goal
+        return mean_and_scale
+
+    def _columns(self, block: Block) -> Any:
+        """Return an index of the columns of the block's source that have its deviations."""
+        if block.feature != "difference":
+            visible = self.layout.visible[block.source]
+            return slice(None) if visible is None else visible
+        return slice(None) if block.source == "goal" else list(self.layout.differences[0])
 
     def _least_deviation(self, moments: RunningMoments) -> Array:
         """Return the least number that each column is divided by, (size,)."""

@@ -17,7 +17,7 @@ import torch
 from jinja2 import Template
 from torch import Tensor
 
-from ..agents.networks import Network, actor_architecture
+from ..agents.networks import Network
 from ..agents.policy import PolicySpec, PolicyWeights
 from ..envs.minari_data import check_new, write_episodes
 from ..errors import OptionError, needs_extra
@@ -67,7 +67,7 @@ class ExportedPolicy(torch.nn.Module):
         super().__init__()
         self.spec = spec
         self.mean, self.scale = torch.from_numpy(weights.input_mean.copy()), torch.from_numpy(weights.input_scale.copy())
-        self.network = Network(actor_architecture(spec), torch.from_numpy(weights.flat.copy()))
+        self.network = Network(spec.architecture, torch.from_numpy(weights.flat.copy()))
         self.waypoints = Waypoints(weights.waypoints, weights.next_waypoint) if spec.options.n_waypoints else None
         self.center, self.half_width = (torch.from_numpy(array).float() for array in spec.action_range)
 
