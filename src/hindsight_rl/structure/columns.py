@@ -13,6 +13,7 @@ from .steps import LITTLE, Steps, explained_variance
 
 EXACT = 1e-6  # relative to the size of the numbers: float32 observations agree to about 1e-7
 NOISY = 0.01  # of the variance of the goal: a column whose error is smaller shows it with noise of its own
+SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
 MIN_VALUES = 5  # different values that a dimension of the goal must have: few values agree with a line by accident
 
@@ -82,7 +83,8 @@ class ColumnDifference:
 def find_goal_copies(steps: Steps, largest_noise: float = NOISY) -> GoalCopies:
     """Find the columns that equal a dimension of the achieved goal before and after every step, or differ by little noise.
 
-    largest_noise: fraction of the variance of a dimension of the goal; 0 for exact copies only.
+    largest_noise: fraction of the variance of a dimension of the goal; 0 for exact copies only. A dimension that hardly
+        varies, as the height of what lies on a table, is read with the noise of the others.
 
     A column that never varies is a copy only if some other dimension of the goal has a copy that varies: two constants
     may be equal by accident.
@@ -90,18 +92,15 @@ def find_goal_copies(steps: Steps, largest_noise: float = NOISY) -> GoalCopies:
     seen = np.concatenate([steps.observation, steps.next_observation])
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
     columns: list[int | None] = []
-    rounding, noise = EXACT * float(np.abs(achieved).max()), 0.0
-    for values in achieved.T:
-        gap = seen - values[:, None]
-        error = np.square(gap).mean(0)
-        equal, nearest = np.flatnonzero(np.abs(gap).max(0) <= rounding), int(error.argmin())
-        if len(equal):
-            columns.append(int(equal[0]))
-        elif error[nearest] < largest_noise * values.var():
-            columns.append(nearest)
-            noise = max(noise, float(np.sqrt(error[nearest])))
-        else:
-            columns.append(None)
+    rounding = EXACT * float(np.abs(achieved).max())
+    errors = np.stack([np.square(seen - values[:, None]).mean(0) for values in achieved.T])  # (goal size, columns)
+    nearest, least = errors.argmin(1), errors.min(1)
+    is_noisy = least < largest_noise * achieved.var(0)
+    is_noisy |= least <= SAME_NOISE * least[is_noisy].max(initial=0.0)
+    for k, values in enumerate(achieved.T):
+        equal = np.flatnonzero(np.abs(seen - values[:, None]).max(0) <= rounding)
+        columns.append(int(equal[0]) if len(equal) else int(nearest[k]) if is_noisy[k] else None)
+    noise = float(np.sqrt(least[is_noisy & (least > rounding**2)].max(initial=0.0)))
     varies = [column is not None and np.ptp(values) > 0 for column, values in zip(columns, achieved.T, strict=True)]
     return GoalCopies(tuple(columns) if any(varies) else (None,) * len(columns), len(steps), noise)
 

@@ -11,9 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import LITTLE, MOSTLY, Steps
+from .steps import LITTLE, MOSTLY, NOISE_RANGE, Steps
 
 AT_REST, MOVING = 1e-3, 1e-2  # displacement in a step, relative to the standard deviation of the goals
+MANY_READINGS = 4  # the first and the last quarter of an episode show where it starts and ends
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 
 Dimensions = tuple[int, ...]  # of the goal
@@ -87,7 +88,7 @@ def find_parts(steps: Steps) -> Parts:
     )  # each rests, but one of them always moves
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
-        together = np.array([is_moving[steps.episode == k].any(0) for k in np.unique(steps.episode)])
+        together = _moved_by_episode(steps, steps.noise)
     groups = [*_together(np.flatnonzero(is_body), together), *_together(np.flatnonzero(~is_body & moved), together)]
     is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move is a part of what is beside it
     for run in _runs(np.flatnonzero(~moved).tolist()):
@@ -95,6 +96,20 @@ def find_parts(steps: Steps) -> Parts:
     rests = [float((~is_moving[:, group]).all(1).mean()) for group in groups]
     parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
+
+
+def _moved_by_episode(steps: Steps, noise: Array) -> Array:
+    """Return whether each dimension of the goal ends elsewhere than it started, (episodes, goal size) bool.
+
+    Positions are means of several readings, which noise changes less than single ones.
+    """
+    moved = []
+    for k in np.unique(steps.episode):
+        positions = steps.next_achieved_goal[steps.episode == k]
+        n_readings = max(1, len(positions) // MANY_READINGS)
+        change = positions[-n_readings:].mean(0) - positions[:n_readings].mean(0)
+        moved.append(np.abs(change) > NOISE_RANGE * noise / np.sqrt(n_readings))
+    return np.array(moved)
 
 
 def _size(steps: Steps) -> Array:
