@@ -18,7 +18,7 @@ from .agents.policy import Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
 from .envs.goal_env import EnvSource
-from .errors import HindsightError, OptionError, RunFolderError
+from .errors import OptionError
 from .options import Settings
 from .records import Array, Episode, GoalSpec
 from .records.exploration import Exploration
@@ -278,8 +278,18 @@ class HER:
 
     def _open_folder(self, path: Path) -> RunFolder:
         """Return the run folder at `path`. It stays open until `learn` gets another one, or until `close`."""
+        from .training.run_folder import RunFolder
+
         if self._folder is None or self._folder.path != path:
-            folder = _begin_folder(path, self.trainer, self.spec)
+            folder = RunFolder(path, self.settings, self.spec, demonstrations=self.trainer.demonstrations)
+            try:
+                folder.begin(
+                    f"Give another folder. To go on from its policy: HER.load({str(path)!r}).learn(..., folder=...), also "
+                    f"with another folder"
+                )
+            except BaseException:
+                folder.close()
+                raise
             if self._folder is not None:
                 self._folder.close()
             self._folder = folder
@@ -315,24 +325,6 @@ def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
             UserWarning,
             stacklevel=3,
         )
-
-
-def _begin_folder(path: Path, trainer: Trainer, spec: GoalSpec) -> RunFolder:
-    """Return the folder of a new run. Raises RunFolderError if a run was begun in it."""
-    from .training.run_folder import RunFolder
-
-    folder = RunFolder(path, trainer.settings, spec, demonstrations=trainer.demonstrations)
-    try:
-        if folder.holds_a_run:
-            raise RunFolderError(
-                f"{path} already holds a run. Give another folder. To go on from its policy: "
-                f"HER.load({str(path)!r}).learn(..., folder=...), also with another folder"
-            )
-        folder.begin()
-    except HindsightError:
-        folder.close()
-        raise
-    return folder
 
 
 def _as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:

@@ -159,10 +159,12 @@ class WorkerPool:
             self._waiting.insert(0 if is_next else len(self._waiting), ticket)
             self._changed.notify()
 
-    def take(self, tickets: Container[Ticket]) -> Ticket | None:
+    def take(self, tickets: Container[Ticket] = ()) -> Ticket | None:
         """Remove a job that no worker has begun, and return it: one of `tickets`, or else the next one for a worker."""
         with self._changed:
-            ticket = next((t for t in self._waiting if t in tickets), None) or self._next()
+            own = [ticket for ticket in self._waiting if ticket in tickets]
+            others = [t for t in self._waiting if t.job.stream == EVALUATION or not self._only_evaluate]
+            ticket = own[0] if own else min(others, key=lambda ticket: ticket.job.stream, default=None)  # training first
             if ticket is not None:
                 self._waiting.remove(ticket)
             return ticket
@@ -245,16 +247,10 @@ class WorkerPool:
         """Return the next job when there is one; None when the pool is closed."""
         with self._changed:
             while not self.is_closed:
-                if (ticket := self._next()) is not None:
-                    self._waiting.remove(ticket)
+                if (ticket := self.take()) is not None:
                     return ticket
                 self._changed.wait()
         return None
-
-    def _next(self) -> Ticket | None:
-        """Return the next job for a worker, training first."""
-        tickets = [t for t in self._waiting if t.job.stream == EVALUATION or not self._only_evaluate]
-        return min(tickets, key=lambda ticket: ticket.job.stream, default=None)
 
     def _accept(self, ticket: Ticket, result: JobResult) -> None:
         with self._changed:

@@ -213,23 +213,20 @@ class Assembly:
         """Return a new source of episodes: this process, workers, or both."""
         rollout, given = self.settings.rollout, self._given
         maker = None if isinstance(given, gymnasium.Env) else given
+        remakes = rollout.remake_environment
+        if remakes is None and maker is not None:  # each episode needs a new environment if a reset does not equal one
+            remakes = not self._find(resets_exactly)
         setup = RolloutSetup(
             maker,
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and self._remakes_environment,
+            maker is not None and bool(remakes),
             rollout.env_arguments,
             rollout.observation_keys,
             self.settings.replay.reward,
         )
         return make_source(setup, rollout, lambda: self.environment)
-
-    @property
-    def _remakes_environment(self) -> bool:
-        """Whether each episode needs a new environment: as the options say, else if a reset does not equal a new one."""
-        remakes = self.settings.rollout.remake_environment
-        return not self._find(resets_exactly) if remakes is None else remakes
 
     def close(self) -> None:
         """Close the environments that were made here, but not one that was given."""

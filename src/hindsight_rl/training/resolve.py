@@ -158,7 +158,11 @@ def _structure(
     is_users = bool(given.get("structure"))
     if said == "inferred":
         if spec is None or is_flat(spec) or is_choice(spec.goal) or has_categories:
-            _refuse_complete(recipe, is_users)
+            if is_users and recipe.complete:
+                raise OptionError(
+                    f"The recipe {recipe.name!r} has all options of a run, so nothing is inferred. Leave out structure or "
+                    f"recipe."
+                )
             return said
         if is_users or not recipe.general:
             raise OptionError(
@@ -174,13 +178,6 @@ def _structure(
     if said == "none" and not by_user:
         return said
     return "declared" if declared else "none"
-
-
-def _refuse_complete(recipe: Recipe, is_users: bool) -> None:
-    if is_users and recipe.complete:
-        raise OptionError(
-            f"The recipe {recipe.name!r} has all options of a run, so nothing is inferred. Leave out structure or recipe."
-        )
 
 
 def _tuned(recipe: Recipe, agent: str, structure: StructureSource) -> dict[str, Any]:
