@@ -23,7 +23,7 @@ from .options import Settings
 from .records import Array, Episode, GoalSpec
 from .records.exploration import Exploration
 from .replay.rows import true_or_false, whole_number
-from .rollout.episode_sources import Source
+from .rollout.episode_sources import EpisodeSource
 from .seeds import UNSEEN_SEED
 from .storage import as_path
 from .training.assemble import assemble, assemble_saved, found_nothing_yet
@@ -71,7 +71,7 @@ class HER:
         self._saved = saved
         self._agent: Agent | None = None
         self._trainer: Trainer | None = None
-        self._source: Source | None = None
+        self._source: EpisodeSource | None = None
         self._folder: RunFolder | None = None
         self._policy: Policy | None = None
         self._policy_version: tuple[int, int] | None = None  # episodes and updates when the policy was loaded
@@ -207,9 +207,8 @@ class HER:
         """The policy as it is now, in NumPy."""
         version = (self._trainer.counts.episodes, self._trainer.counts.updates) if self._trainer else None
         if self._policy is None or version != self._policy_version:
-            is_saved = self._saved is not None and self._agent is None
-            self._policy = Policy(self._saved.policy if is_saved and self._saved else self.agent.policy_spec)
-            self._policy_version = version
+            spec = self._saved.policy if self._saved and not self._agent else self.agent.policy_spec
+            self._policy, self._policy_version = Policy(spec), version
             self._policy.load(self.weights)
         return self._policy
 
@@ -228,7 +227,7 @@ class HER:
         return self._trainer.agent if self._trainer else self._agent
 
     @property
-    def source(self) -> Source:
+    def source(self) -> EpisodeSource:
         """The source of episodes, made at first use."""
         if self._source is None:
             self._source = self._assembly.source(self.policy.spec)
@@ -278,18 +277,8 @@ class HER:
 
     def _open_folder(self, path: Path) -> RunFolder:
         """Return the run folder at `path`. It stays open until `learn` gets another one, or until `close`."""
-        from .training.run_folder import RunFolder
-
         if self._folder is None or self._folder.path != path:
-            folder = RunFolder(path, self.settings, self.spec, demonstrations=self.trainer.demonstrations)
-            try:
-                folder.begin(
-                    f"Give another folder. To go on from its policy: HER.load({str(path)!r}).learn(..., folder=...), also "
-                    f"with another folder"
-                )
-            except BaseException:
-                folder.close()
-                raise
+            folder = _begin_folder(path, self.trainer, self.spec)
             if self._folder is not None:
                 self._folder.close()
             self._folder = folder
@@ -325,6 +314,22 @@ def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def _begin_folder(path: Path, trainer: Trainer, spec: GoalSpec) -> RunFolder:
+    """Return the folder of a new run. Raises RunFolderError if a run was begun in it."""
+    from .training.run_folder import RunFolder
+
+    folder = RunFolder(path, trainer.settings, spec, demonstrations=trainer.demonstrations)
+    try:
+        folder.begin(
+            f"Give another folder. To go on from its policy: HER.load({str(path)!r}).learn(..., folder=...), also with "
+            f"another folder"
+        )
+    except BaseException:
+        folder.close()
+        raise
+    return folder
 
 
 def _as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: int | None) -> list[Callback]:

@@ -228,10 +228,10 @@ class WorkerSource:
         self.close()
 
 
-Source = LocalSource | WorkerSource
+EpisodeSource = LocalSource | WorkerSource
 
 
-def make_source(setup: RolloutSetup, rollout: RolloutOptions, environment: Callable[[], Environment]) -> Source:
+def make_source(setup: RolloutSetup, rollout: RolloutOptions, environment: Callable[[], Environment]) -> EpisodeSource:
     """Return a new source of episodes: this process, workers, or both.
 
     setup: makes the environments of workers.

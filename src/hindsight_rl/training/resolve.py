@@ -122,7 +122,7 @@ def resolve_settings(
         reasons={name: choice.reason for name, choice in chosen.items() if name not in above},
         given=frozenset(given),
         declared=frozenset(declared if structure == "inferred" else ()),
-        not_used=tuple(_not_used(latest(observed), dropped, tuned, given)),
+        not_used=tuple(_not_used(latest(observed), dropped, above, given)),
     )
 
 
@@ -199,9 +199,8 @@ def _hide_goals(chosen: Choices, checks: Choices) -> None:
         chosen["hidden_observation"] = Choice(seen.option, tuple(sorted({*seen.value, *other.value})), reason)
 
 
-def _not_used(observed: Choices, dropped: Choices, tuned: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _not_used(observed: Choices, dropped: Choices, above: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
     """Yield one sentence for each value that was found by playing, but is not used."""
-    above = {**tuned, **given}
     for name, choice in observed.items():
         if name in above:
             own = tuple(above[name]) if isinstance(above[name], list) else above[name]
