@@ -104,12 +104,12 @@ class LocalSource:
 class WorkerSource:
     """Runs jobs in workers.
 
-    policy: the shape of the policy network of the jobs that follow; None: that of the setup.
     A worker that ends, or that needs more than `job_timeout` seconds for an episode of a job, is replaced and its job is
     run again, which gives the same episodes. A job with a damaged result is run again too. An error of the environment is
     raised by `result`, with the worker's traceback. If no worker can be started, this process runs the jobs. A warning
     says so.
 
+    policy: the shape of the policy network of the jobs that follow; None: that of the setup.
     engine: starts the workers.
     workers: how many.
     job_timeout: seconds for each episode of a job; starting a worker does not count.
