@@ -50,11 +50,8 @@ def trainer_state(trainer: Trainer) -> State:
     demonstrations = evaluation = None
     if trainer.demonstrations:
         parts["demonstrations"], demonstrations = trainer.demonstrations.buffer.state_dict()
-    jobs = []
-    for ticket in trainer.rollouts.in_flight:
-        parts[f"job/{len(jobs)}"] = asdict(ticket.job.weights)
-        explorations = [asdict(exploration) for exploration in ticket.job.explorations]
-        jobs.append({"episodes": list(ticket.job.episodes), "explorations": explorations, "version": ticket.job.version})
+    jobs = [ticket.job for ticket in trainer.rollouts.in_flight]
+    parts |= {f"job/{i}": asdict(job.weights) for i, job in enumerate(jobs)}
     if pending := trainer.evaluator.pending:
         parts |= {"evaluation/weights": asdict(pending.weights), "evaluation/agent": pending.agent_state}
         evaluation = {"counts": asdict(pending.counts), "means": dict(pending.means)}
@@ -65,7 +62,10 @@ def trainer_state(trainer: Trainer) -> State:
         "history": trainer.evaluator.history,
         "evaluation": evaluation,
         "unguided": trainer.success.successes,
-        "jobs": jobs,
+        "jobs": [
+            {"episodes": list(job.episodes), "explorations": list(map(asdict, job.explorations)), "version": job.version}
+            for job in jobs
+        ],
         "buffer": buffer_data,
         "demonstrations": demonstrations,
         "search": None if trainer.search is None else asdict(trainer.search.state),
