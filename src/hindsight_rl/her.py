@@ -18,12 +18,12 @@ from .agents.policy import Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
 from .envs.goal_env import EnvSource
-from .errors import HindsightError, OptionError, RunFolderError
+from .errors import OptionError
 from .options import Settings
 from .records import Array, Episode, GoalSpec
 from .records.exploration import Exploration
 from .replay.rows import true_or_false, whole_number
-from .rollout.episode_sources import Source
+from .rollout.episode_sources import EpisodeSource
 from .seeds import UNSEEN_SEED
 from .storage import as_path
 from .training.assemble import assemble, assemble_saved, found_nothing_yet
@@ -71,7 +71,7 @@ class HER:
         self._saved = saved
         self._agent: Agent | None = None
         self._trainer: Trainer | None = None
-        self._source: Source | None = None
+        self._source: EpisodeSource | None = None
         self._folder: RunFolder | None = None
         self._policy: Policy | None = None
         self._policy_version: tuple[int, int] | None = None  # episodes and updates when the policy was loaded
@@ -207,9 +207,8 @@ class HER:
         """The policy as it is now, in NumPy."""
         version = (self._trainer.counts.episodes, self._trainer.counts.updates) if self._trainer else None
         if self._policy is None or version != self._policy_version:
-            is_saved = self._saved is not None and self._agent is None
-            self._policy = Policy(self._saved.policy if is_saved and self._saved else self.agent.policy_spec)
-            self._policy_version = version
+            spec = self._saved.policy if self._saved and not self._agent else self.agent.policy_spec
+            self._policy, self._policy_version = Policy(spec), version
             self._policy.load(self.weights)
         return self._policy
 
@@ -228,7 +227,7 @@ class HER:
         return self._trainer.agent if self._trainer else self._agent
 
     @property
-    def source(self) -> Source:
+    def source(self) -> EpisodeSource:
         """The source of episodes, made at first use."""
         if self._source is None:
             self._source = self._assembly.source(self.policy.spec)
@@ -323,13 +322,11 @@ def _begin_folder(path: Path, trainer: Trainer, spec: GoalSpec) -> RunFolder:
 
     folder = RunFolder(path, trainer.settings, spec, demonstrations=trainer.demonstrations)
     try:
-        if folder.holds_a_run:
-            raise RunFolderError(
-                f"{path} already holds a run. Give another folder. To go on from its policy: "
-                f"HER.load({str(path)!r}).learn(..., folder=...), also with another folder"
-            )
-        folder.begin()
-    except HindsightError:
+        folder.begin(
+            f"Give another folder. To go on from its policy: HER.load({str(path)!r}).learn(..., folder=...), also with "
+            f"another folder"
+        )
+    except BaseException:
         folder.close()
         raise
     return folder

@@ -6,7 +6,7 @@ import pytest
 from short_runs import her, short
 
 from hindsight_rl.errors import HindsightError
-from hindsight_rl.training.episode_store import REFUSED_IN_A_ROW
+from hindsight_rl.training.episodes import REFUSED_IN_A_ROW
 
 
 class Broken(gymnasium.Wrapper):

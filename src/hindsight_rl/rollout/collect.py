@@ -16,7 +16,7 @@ from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError
 from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array, Episode
-from ..records.exploration import Exploration
+from ..records.exploration import GREEDY, Exploration
 from ..seeds import TRAINING, environment_seed, exploration_rng
 from ..task_structure.waypoints import Waypoints
 from .plans import ExploringActor, OptimisticActor, ProbingActor, SeekingActor
@@ -121,7 +121,19 @@ class Collector:
             self.policy = Policy(policy)
         self.policy.load(job.weights)
         explorations = job.explorations or (None,) * len(job.episodes)
-        return [self._collect_episode(job, *each) for each in zip(job.episodes, explorations, strict=True)]
+        episodes = []
+        for number, exploration in zip(job.episodes, explorations, strict=True):
+            try:
+                episodes.append(self._play(job, number, exploration))
+            except HindsightError:
+                raise
+            except Exception as problem:
+                self.replace_environment()
+                seed = environment_seed(job.run_seed, job.stream, number)
+                raise CollectError(
+                    f"Episode {number} (reset seed {seed}) failed in the environment ({type(problem).__name__}: {problem})."
+                ) from problem
+        return episodes
 
     def replace_environment(self) -> None:
         """Close the environment, whose state is unknown. The next episode gets a new one, if one can be made."""
@@ -135,29 +147,11 @@ class Collector:
         if made is not None:
             close_env(made)
 
-    def _collect_episode(self, job: Job, number: int, exploration: Exploration | None) -> Episode:
-        try:
-            return self._play(job, number, exploration)
-        except HindsightError:
-            raise
-        except Exception as problem:
-            self.replace_environment()
-            seed = environment_seed(job.run_seed, job.stream, number)
-            raise CollectError(
-                f"Episode {number} (reset seed {seed}) failed in the environment ({type(problem).__name__}: {problem})."
-            ) from problem
-
     def _environment(self) -> Environment:
-        """Return the environment for the next episode."""
-        if not self.setup.remake_environment:
-            return self._existing()
-        self.close()
-        self._made = self.setup.make()
-        return self._made
-
-    def _existing(self) -> Environment:
-        """Return the environment that was given, or else made before. It is made if there is none."""
-        if self._given is not None:
+        """Return the environment for the next episode: a new one, the one that was given, or the one made before."""
+        if self.setup.remake_environment:
+            self.close()
+        elif self._given is not None:
             return self._given
         if self._made is None:
             self._made = self.setup.make()
@@ -165,25 +159,29 @@ class Collector:
 
     def _play(self, job: Job, number: int, exploration: Exploration | None) -> Episode:
         environment = self._environment()
-        is_unguided = exploration is None or not (exploration.is_random or exploration.probing)
-        rng = exploration_rng(job.run_seed, number)
-        if exploration is not None and max(exploration.guided_episodes, exploration.guided_fraction) > 0:
-            is_guided = exploration.guided_episodes > 0 and bool(rng.random() < exploration.guided_episodes)
-            exploration = exploration if is_guided else exploration.unguided()
+        plan, rng = exploration or GREEDY, exploration_rng(job.run_seed, number)
+        is_unguided = not (plan.is_random or plan.probing)
+        if max(plan.guided_episodes, plan.guided_fraction) > 0:
+            is_guided = plan.guided_episodes > 0 and bool(rng.random() < plan.guided_episodes)
+            exploration = plan if is_guided else plan.unguided()
             is_unguided = is_unguided and not is_guided
-        act = _actor(self.policy, exploration, rng)
-        if exploration is not None and exploration.exploration_episodes > 0:
-            explores = bool(rng.random() < exploration.exploration_episodes)
+        act: Callable[[Observation], Array] = PolicyActor(self.policy, exploration, rng)
+        if plan.probing is not None:
+            act = ProbingActor(plan.probing, self.policy.spec.task.action, rng)
+        if plan.exploration_episodes > 0:
+            explores = bool(rng.random() < plan.exploration_episodes)
             is_unguided = is_unguided and not explores
             act = self._exploring(act, job.weights, rng, explores)
+        limits = self.setup.max_episode_steps, plan.episode_steps
         episode = play_episode(
             environment,
-            _calling(act, self._on_step),
+            act,
             environment_seed(job.run_seed, job.stream, number),
             number,
-            self._limit(exploration),
+            min((limit for limit in limits if limit is not None), default=None),
             self.setup.info_keys,
-            None if exploration is None else exploration.workspace,
+            plan.workspace,
+            self._on_step,
         )
         return replace(episode, is_unguided=is_unguided)
 
@@ -199,10 +197,6 @@ class Collector:
         if len(planner.rules.nodes) and (not planner.visited.n_states or rng.random() < SEEKING):
             return SeekingActor(planner, spec.options.discount, spec.task.action, rng)
         return OptimisticActor(planner.visited, spec.options.discount, spec.task.action, rng)
-
-    def _limit(self, exploration: Exploration | None) -> int | None:
-        limits = self.setup.max_episode_steps, None if exploration is None else exploration.episode_steps
-        return min((limit for limit in limits if limit is not None), default=None)
 
 
 @dataclass
@@ -239,24 +233,6 @@ class PolicyActor:
         return self.policy.act(state, achieved, desired, exploration, self.rng)
 
 
-def _actor(policy: Policy, exploration: Exploration | None, rng: np.random.Generator) -> Callable[[Observation], Array]:
-    if exploration is not None and exploration.probing is not None:
-        return ProbingActor(exploration.probing, policy.spec.task.action, rng)
-    return PolicyActor(policy, exploration, rng)
-
-
-def _calling(act: Callable[[Observation], Array], on_step: Callable[[], None] | None) -> Callable[[Observation], Array]:
-    """Return `act`, with a call of `on_step` before it."""
-    if on_step is None:
-        return act
-
-    def call_and_act(observation: Observation) -> Array:
-        on_step()
-        return act(observation)
-
-    return call_and_act
-
-
 def play_episode(
     env: Environment,
     act: Callable[[Observation], Array],
@@ -265,6 +241,7 @@ def play_episode(
     limit: int | None = None,
     info_keys: tuple[str, ...] = (),
     workspace: tuple[Array, Array] | None = None,
+    on_step: Callable[[], None] | None = None,
 ) -> Episode:
     """Reset the environment with `seed`, step until the episode ends, and return the episode.
 
@@ -273,6 +250,7 @@ def play_episode(
     limit: truncate after this many steps; None: no limit besides the environment's own.
     info_keys: numeric `info` entries to keep.
     workspace: truncate once a dimension of the achieved goal is below the first or above the second of these.
+    on_step: called before each action; None: nothing is called.
     Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
     observation, info = env.reset(seed=seed)
@@ -280,11 +258,16 @@ def play_episode(
     steps: list[tuple[Array, float, dict[str, Array]]] = []
     terminated = truncated = False
     while not (terminated or truncated or len(steps) == (limit or LONGEST_EPISODE)):
+        if on_step is not None:
+            on_step()
         action = act(observation)
         observation, reward, terminated, truncated, info = step(env, action)
         observations.append(_copy(observation))
         steps.append((action, reward, {key: _read_info(info, key) for key in info_keys}))
-        truncated = truncated or (workspace is not None and _is_outside(observation["achieved_goal"], *workspace))
+        if workspace is not None:
+            low, high = workspace
+            goal = observation["achieved_goal"]
+            truncated = truncated or bool(((goal < low) | (goal > high)).any())
     if limit is None and not (terminated or truncated):
         raise GoalEnvError(f"The episode did not end within {LONGEST_EPISODE} steps. Set max_episode_steps.")
     actions, rewards, infos = zip(*steps, strict=True)
@@ -300,10 +283,6 @@ def play_episode(
         info=_stack(infos, info_keys),
         number=number,
     )
-
-
-def _is_outside(achieved_goal: Array, low: Array, high: Array) -> bool:
-    return bool(((achieved_goal < low) | (achieved_goal > high)).any())
 
 
 def _stack(records: Sequence[Mapping[str, Array]], keys: Sequence[str]) -> dict[str, Array]:

@@ -1,4 +1,8 @@
-"""Sources of episodes: what they promise, the one that collects in this process, the one with workers, and the choice."""
+"""Sources of episodes: the one that collects in this process, the one with workers, and the choice.
+
+A source runs jobs and returns their episodes, which are the same, byte for byte, in every source. Submit jobs early and
+take results in any order: workers run ahead.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
-from typing import Protocol, Self
+from typing import Self
 
 from ..agents.policy import PolicySpec
 from ..envs.random_play import Environment
@@ -27,43 +31,10 @@ MOST_EVALUATORS = 4  # processes of workers="auto": an evaluation of 20 episodes
 START_TIMEOUT = 300.0  # seconds without a ready worker, before this process does the work
 
 
-class Source(Protocol):
-    """Runs jobs and returns their episodes. The episodes of a job are the same, byte for byte, in every source.
-
-    Submit jobs early and take results in any order: workers run ahead.
-
-    policy: the shape of the policy network of the jobs that follow; None: that of the setup.
-    time_limit: of the jobs that run in this process.
-    """
-
-    policy: PolicySpec | None
-    time_limit: TimeLimit
-
-    def submit(self, job: Job) -> Ticket:
-        """Accept a job and return its ticket."""
-
-    def result(self, ticket: Ticket) -> list[Episode]:
-        """Wait for the episodes of a job that is not dropped, and return them. Call it again if it raised an error."""
-
-    def wait_any(self, tickets: Sequence[Ticket]) -> Ticket:
-        """Wait until one of these jobs has a result, and return its ticket. None of them may be dropped."""
-
-    def has_result(self, ticket: Ticket) -> bool:
-        """Return whether `result` returns without waiting for a worker."""
-
-    def drop(self, ticket: Ticket) -> None:
-        """Forget a job. Its result is not needed any more."""
-
-    def take_fault_counts(self) -> Mapping[str, int]:
-        """Return the faults since the last call, by their names in `workers.FAULTS`. Each of them was repaired."""
-
-    def close(self) -> None:
-        """Close the environments and end the processes that the source made. All jobs are dropped."""
-
-
 class LocalSource:
     """Runs jobs in this process, each when `result` is called.
 
+    policy: the shape of the policy network of the jobs that follow; None: that of the setup.
     setup: makes environments.
     training: the environment for training jobs.
     evaluation: the environment for evaluation jobs. None: the setup makes one when it is first needed. If the setup
@@ -71,6 +42,8 @@ class LocalSource:
     time_limit: of a step or reset of an environment.
     The source does not close environments that it is given.
     """
+
+    policy: PolicySpec | None = None
 
     def __init__(
         self,
@@ -80,12 +53,10 @@ class LocalSource:
         time_limit: TimeLimit | None = None,
     ) -> None:
         self.time_limit = time_limit or TimeLimit(DEFAULT_SECONDS)
-        self.policy: PolicySpec | None = None
-        renew = self.time_limit.renew
-        collector = Collector(setup, training, renew)
-        is_shared = evaluation is None and setup.environment is None
-        second = collector if is_shared else Collector(setup, evaluation, renew)
-        self._collectors = {TRAINING: collector, EVALUATION: second}
+        if evaluation is None and setup.environment is None:
+            evaluation = training
+        environments = {TRAINING: training, EVALUATION: evaluation}
+        self._collectors = {stream: Collector(setup, env, self.time_limit.renew) for stream, env in environments.items()}
 
     def submit(self, job: Job) -> Ticket:
         """Return a ticket."""
@@ -138,6 +109,7 @@ class WorkerSource:
     raised by `result`, with the worker's traceback. If no worker can be started, this process runs the jobs. A warning
     says so.
 
+    policy: the shape of the policy network of the jobs that follow; None: that of the setup.
     engine: starts the workers.
     workers: how many.
     job_timeout: seconds for each episode of a job; starting a worker does not count.
@@ -145,6 +117,8 @@ class WorkerSource:
     only_evaluate: the workers leave training jobs to `local`.
     make_local: makes `local` if no worker can be started; None: that is an error.
     """
+
+    policy: PolicySpec | None = None
 
     def __init__(
         self,
@@ -155,7 +129,6 @@ class WorkerSource:
         only_evaluate: bool = False,
         make_local: Callable[[TimeLimit], LocalSource] | None = None,
     ) -> None:
-        self.policy: PolicySpec | None = None
         self.time_limit = local.time_limit if local else TimeLimit(job_timeout)
         self.local, self._make_local = local, make_local
         self.pool = WorkerPool(engine, workers, job_timeout, only_evaluate)
@@ -175,7 +148,7 @@ class WorkerSource:
         return ticket
 
     def result(self, ticket: Ticket) -> list[Episode]:
-        """Wait for the job's episodes. Raises WorkerError if it failed; a second call runs it again."""
+        """Wait for the episodes of a job that is not dropped. Raises WorkerError if it failed: call it again."""
         self.wait_any([ticket])
         try:
             return ticket.future.result()
@@ -185,7 +158,10 @@ class WorkerSource:
             raise
 
     def wait_any(self, tickets: Sequence[Ticket]) -> Ticket:
-        """Wait for the first result, and run jobs in this process meanwhile if it may."""
+        """Wait until one of these jobs has a result, and return its ticket. None of them may be dropped.
+
+        Jobs run in this process meanwhile if it may.
+        """
         while True:
             if self.pool.is_closed:
                 raise WorkerError("The source is closed. Make a new one.")
@@ -197,7 +173,7 @@ class WorkerSource:
                 wait([ticket.future for ticket in tickets], timeout=1.0, return_when=FIRST_COMPLETED)
 
     def has_result(self, ticket: Ticket) -> bool:
-        """Return whether the job's result arrived."""
+        """Return whether the job's result arrived, so that `result` returns without waiting."""
         return ticket.future.done()
 
     def drop(self, ticket: Ticket) -> None:
@@ -205,11 +181,11 @@ class WorkerSource:
         self.pool.drop(ticket)
 
     def take_fault_counts(self) -> Mapping[str, int]:
-        """Return the faults since the last call."""
+        """Return the faults since the last call, by their names in `workers.FAULTS`. Each of them was repaired."""
         return self.pool.take_fault_counts()
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers, and drop all jobs."""
         self.pool.close()
         if self.local is not None:
             self.local.close()
@@ -252,7 +228,10 @@ class WorkerSource:
         self.close()
 
 
-def make_source(setup: RolloutSetup, rollout: RolloutOptions, environment: Callable[[], Environment]) -> Source:
+EpisodeSource = LocalSource | WorkerSource
+
+
+def make_source(setup: RolloutSetup, rollout: RolloutOptions, environment: Callable[[], Environment]) -> EpisodeSource:
     """Return a new source of episodes: this process, workers, or both.
 
     setup: makes the environments of workers.

@@ -12,7 +12,6 @@ from types import FrameType
 DEFAULT_SECONDS = 600.0
 SIGNAL = signal.SIGURG  # ignored where nobody handles it, so that a late one does no harm
 PERIOD = 0.25  # seconds between two looks at the clock
-IDLE_PERIODS = 8  # without anything to watch, before the thread ends
 STUCK_SECONDS = 10.0  # after the signal: code that has not returned to Python by then is stuck
 
 
@@ -80,12 +79,10 @@ class TimeLimit:
             raise OutOfTimeError
 
     def _watch_clock(self) -> None:
-        idle = 0
         while True:
             time.sleep(PERIOD)
             with self._changing:
-                idle = 0 if self._deadline is not None else idle + 1
-                if idle > IDLE_PERIODS:
+                if self._deadline is None:  # there is nothing to watch
                     self._thread = None
                     return
             with self._telling:

@@ -128,20 +128,30 @@ class WorkerPool:
     The threads do all of it, so that workers never wait for the learner.
 
     workers: those that are alive, ready or not.
-    n_threads: that have not given up: each starts a worker MAX_ATTEMPTS times in a row at most.
     last_end: how the last lost worker ended, or why it could not be started.
     """
 
     def __init__(self, engine: Engine, workers: int, job_timeout: float, only_evaluate: bool) -> None:
         self.workers: list[Worker] = []
-        self.n_threads, self.last_end, self.is_closed = workers, "", False
+        self.last_end, self.is_closed = "", False
         self._engine, self._job_timeout, self._only_evaluate = engine, job_timeout, only_evaluate
         self._waiting: deque[Ticket] = deque()
         self._fault_counts: Counter[str] = Counter()
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         for _ in range(workers):
-            self._start_thread()
+            thread = threading.Thread(target=self._keep_worker, name="hindsight-rl-worker", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as problem:  # too many threads
+                self.last_end = str(problem)
+                break
+            self._threads.append(thread)
+
+    @property
+    def n_threads(self) -> int:
+        """How many threads have not given up: each starts a worker MAX_ATTEMPTS times in a row at most."""
+        return sum(thread.is_alive() for thread in self._threads)
 
     def submit(self, ticket: Ticket, is_next: bool = False) -> None:
         """Queue a job for the first free worker. is_next: before all others."""
@@ -149,10 +159,12 @@ class WorkerPool:
             self._waiting.insert(0 if is_next else len(self._waiting), ticket)
             self._changed.notify()
 
-    def take(self, tickets: Container[Ticket]) -> Ticket | None:
+    def take(self, tickets: Container[Ticket] = ()) -> Ticket | None:
         """Remove a job that no worker has begun, and return it: one of `tickets`, or else the next one for a worker."""
         with self._changed:
-            ticket = next((t for t in self._waiting if t in tickets), None) or self._next()
+            own = [ticket for ticket in self._waiting if ticket in tickets]
+            others = [t for t in self._waiting if t.job.stream == EVALUATION or not self._only_evaluate]
+            ticket = own[0] if own else min(others, key=lambda ticket: ticket.job.stream, default=None)  # training first
             if ticket is not None:
                 self._waiting.remove(ticket)
             return ticket
@@ -193,22 +205,11 @@ class WorkerPool:
             for worker in filter(is_chosen, self.workers):
                 worker.kill()
 
-    def _start_thread(self) -> None:
-        thread = threading.Thread(target=self._keep_worker, name="hindsight-rl-worker", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as problem:  # too many threads
-            self.last_end, self.n_threads = str(problem), self.n_threads - 1
-            return
-        self._threads.append(thread)
-
     def _keep_worker(self) -> None:
         """Start a worker, give it jobs, and replace it when it is lost. The main function of a thread."""
         failed_starts = 0
         while failed_starts < MAX_ATTEMPTS and (worker := self._start_worker()) is not None:
             failed_starts = 0 if self._use(worker) else failed_starts + 1
-        with self._changed:
-            self.n_threads -= 1
 
     def _start_worker(self) -> Worker | None:
         """Return a new worker; None if the pool is closed, or if none can be started."""
@@ -230,42 +231,26 @@ class WorkerPool:
             while (ticket := self._wait_for_job()) is not None:
                 seconds = min(self._job_timeout * len(ticket.job.episodes), LONGEST_WAIT)
                 self._accept(ticket, worker.run(ticket.job, seconds))
-        except TimeoutError:
-            is_late = True
-        except Exception:
-            pass
+        except Exception as problem:
+            is_late = isinstance(problem, TimeoutError)
         with self._changed:
             self.workers.remove(worker)
-        end = worker.end(0.0 if is_late else CLOSE_SECONDS)
+        self.last_end = f"the last one ended {worker.end(0.0 if is_late else CLOSE_SECONDS)}"
+        cause = f"Its worker was lost: {self.last_end}. Use workers=0 to see the cause."
+        if is_late:
+            cause = f"The last one took longer than job_timeout ({self._job_timeout:g} s) for an episode."
         if not self.is_closed:
-            self._count_lost(ticket, end, is_late)
+            self._repair("lost_workers", ticket, cause)
         return worker.process_id != 0
-
-    def _count_lost(self, ticket: Ticket | None, end: str, is_late: bool) -> None:
-        with self._changed:
-            self.last_end = f"the last one ended {end}"
-            self._fault_counts["lost_workers"] += 1
-            if ticket is not None and is_late:
-                self._run_again(
-                    ticket, f"The last one took longer than job_timeout ({self._job_timeout:g} s) for an episode."
-                )
-            elif ticket is not None:
-                self._run_again(ticket, f"Its worker was lost: {self.last_end}. Use workers=0 to see the cause.")
 
     def _wait_for_job(self) -> Ticket | None:
         """Return the next job when there is one; None when the pool is closed."""
         with self._changed:
             while not self.is_closed:
-                if (ticket := self._next()) is not None:
-                    self._waiting.remove(ticket)
+                if (ticket := self.take()) is not None:
                     return ticket
                 self._changed.wait()
         return None
-
-    def _next(self) -> Ticket | None:
-        """Return the next job for a worker, training first."""
-        tickets = [t for t in self._waiting if t.job.stream == EVALUATION or not self._only_evaluate]
-        return min(tickets, key=lambda ticket: ticket.job.stream, default=None)
 
     def _accept(self, ticket: Ticket, result: JobResult) -> None:
         with self._changed:
@@ -274,20 +259,21 @@ class WorkerPool:
             if result.failure is not None:
                 ticket.future.set_exception(WorkerError(f"Collecting failed in a worker:\n{result.failure}"))
             elif result.is_damaged(ticket.job):
-                self._fault_counts["damaged_results"] += 1
-                self._run_again(ticket, "The last result was damaged.")
+                self._repair("damaged_results", ticket, "The last result was damaged.")
             else:
                 ticket.future.set_result(list(result.episodes))
 
-    def _run_again(self, ticket: Ticket, cause: str) -> None:
-        """Queue a job again, or let it fail if it failed too often."""
-        ticket.failed_attempts += 1
-        if ticket.future.done():  # dropped
-            return
-        if ticket.failed_attempts < MAX_ATTEMPTS:
-            self.submit(ticket, is_next=True)
-        else:
-            ticket.future.set_exception(JobLostError(f"{ticket.job}: no result in {MAX_ATTEMPTS} attempts. {cause}"))
+    def _repair(self, fault: str, ticket: Ticket | None, cause: str) -> None:
+        """Count a fault. If it lost a job, queue the job again, or let it fail if it failed too often."""
+        with self._changed:
+            self._fault_counts[fault] += 1
+            if ticket is None or ticket.future.done():  # done: dropped
+                return
+            ticket.failed_attempts += 1
+            if ticket.failed_attempts < MAX_ATTEMPTS:
+                self.submit(ticket, is_next=True)
+            else:
+                ticket.future.set_exception(JobLostError(f"{ticket.job}: no result in {MAX_ATTEMPTS} attempts. {cause}"))
 
 
 class ProcessEngine:

@@ -27,7 +27,7 @@ from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import UNIT_RANGE, RewardScale
 from ..rollout.collect import RolloutSetup
-from ..rollout.episode_sources import Source, make_source
+from ..rollout.episode_sources import EpisodeSource, make_source
 from ..seeds import AGENT, DEMONSTRATIONS, REPLAY, stream_seed
 from ..structure import is_flat
 from .resolve import Found, resolve_settings
@@ -114,7 +114,7 @@ class Assembly:
 
     def _demonstrations(self, name: str, settings: Settings, policy: PolicySpec) -> Demonstrations:
         from .demonstrations import Demonstrations
-        from .episode_store import can_take
+        from .episodes import can_take
 
         replay = settings.replay.replace(prioritized=False)  # a fixed fraction of each batch needs no priorities
         settings = replace(settings, replay=replay)
@@ -180,7 +180,7 @@ class Assembly:
         found: Reading = self._found[find]
         return found
 
-    def trainer(self, agent: Agent, source: Source, counts: Counts) -> Trainer:
+    def trainer(self, agent: Agent, source: EpisodeSource, counts: Counts) -> Trainer:
         """Return a trainer with a new buffer. The steps that were played before are added to the counts."""
         from .trainer import Trainer  # it imports torch, which acting does not need
 
@@ -209,27 +209,24 @@ class Assembly:
         agent = agent or self.agent(settings, stored)
         return agent, *self.buffers(settings, agent.policy_spec)
 
-    def source(self, policy: PolicySpec) -> Source:
+    def source(self, policy: PolicySpec) -> EpisodeSource:
         """Return a new source of episodes: this process, workers, or both."""
         rollout, given = self.settings.rollout, self._given
         maker = None if isinstance(given, gymnasium.Env) else given
+        remakes = rollout.remake_environment
+        if remakes is None and maker is not None:  # each episode needs a new environment if a reset does not equal one
+            remakes = not self._find(resets_exactly)
         setup = RolloutSetup(
             maker,
             policy,
             rollout.max_episode_steps,
             self.settings.replay.info_keys,
-            maker is not None and self._remakes_environment,
+            maker is not None and bool(remakes),
             rollout.env_arguments,
             rollout.observation_keys,
             self.settings.replay.reward,
         )
         return make_source(setup, rollout, lambda: self.environment)
-
-    @property
-    def _remakes_environment(self) -> bool:
-        """Whether each episode needs a new environment: as the options say, else if a reset does not equal a new one."""
-        remakes = self.settings.rollout.remake_environment
-        return not self._find(resets_exactly) if remakes is None else remakes
 
     def close(self) -> None:
         """Close the environments that were made here, but not one that was given."""
@@ -278,14 +275,14 @@ def assemble(
     env_id = env if isinstance(env, str) else None
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
-    reward = options.get("reward", (chosen.options if chosen else {}).get("reward", "step"))
-    environment = make_goal_env(env, None, arguments, options.get("observation_keys", ()), reward)
+    known = {**(chosen.options if chosen else {}), **options}
+    environment = make_goal_env(env, None, arguments, options.get("observation_keys", ()), known.get("reward", "step"))
     if env_id and ":" in env_id:
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
         counter = StepCounter(environment)
         spec = read_spec(counter, arguments)
-        report = _check(environment, chosen, options) if check else None
+        report = _check(environment, known) if check else None
         if report is not None and report.facts is not None:
             low, high = report.facts.reward_range
             spec = replace(spec, reward_low=low, reward_high=high)
@@ -326,10 +323,9 @@ def _recipe_of(environment: Environment, spec: GoalSpec, env_options: Mapping[st
     return recipe
 
 
-def _check(environment: Environment, recipe: Recipe | None, options: Mapping[str, Any]) -> CheckReport:
+def _check(environment: Environment, options: Mapping[str, Any]) -> CheckReport:
     """Check an environment with the options that say what it needs. Raises GoalEnvError if there is an error."""
-    known = (recipe.options if recipe else {}) | dict(options)
-    needs = {name: known[name] for name in ("max_episode_steps", "info_keys", "reward") if name in known}
+    needs = {name: options[name] for name in ("max_episode_steps", "info_keys", "reward") if name in options}
     report = check_goal_env(environment, **needs)
     if not report.ok:
         raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")

@@ -46,29 +46,26 @@ def trainer_state(trainer: Trainer) -> State:
     Arrays of the buffer are views: write or copy them before the trainer goes on.
     """
     buffer_arrays, buffer_data = trainer.buffer.state_dict()
-    arrays = {f"buffer/{name}": array for name, array in buffer_arrays.items()}
-    arrays |= {f"agent/{name}": array for name, array in trainer.agent.state_dict().items()}
-    demonstrations = None
+    parts: dict[str, Mapping[str, Array]] = {"buffer": buffer_arrays, "agent": trainer.agent.state_dict()}
+    demonstrations = evaluation = None
     if trainer.demonstrations:
-        contents, demonstrations = trainer.demonstrations.buffer.state_dict()
-        arrays |= {f"demonstrations/{name}": array for name, array in contents.items()}
-    jobs = []
-    for i, (_, job) in enumerate(trainer.rollouts.in_flight):
-        arrays |= {f"job/{i}/{name}": array for name, array in asdict(job.weights).items()}
-        explorations = [asdict(exploration) for exploration in job.explorations]
-        jobs.append({"episodes": list(job.episodes), "explorations": explorations, "version": job.version})
-    evaluation = None
+        parts["demonstrations"], demonstrations = trainer.demonstrations.buffer.state_dict()
+    jobs = [ticket.job for ticket in trainer.rollouts.in_flight]
+    parts |= {f"job/{i}": asdict(job.weights) for i, job in enumerate(jobs)}
     if pending := trainer.evaluator.pending:
-        arrays |= {f"evaluation/weights/{name}": array for name, array in asdict(pending.weights).items()}
-        arrays |= {f"evaluation/agent/{name}": array for name, array in pending.agent_state.items()}
+        parts |= {"evaluation/weights": asdict(pending.weights), "evaluation/agent": pending.agent_state}
         evaluation = {"counts": asdict(pending.counts), "means": dict(pending.means)}
+    arrays = {f"{part}/{name}": array for part, contents in parts.items() for name, array in contents.items()}
     return arrays, {
         "counts": asdict(trainer.counts),
         "meter": asdict(trainer.meter),
         "history": trainer.evaluator.history,
         "evaluation": evaluation,
         "unguided": trainer.success.successes,
-        "jobs": jobs,
+        "jobs": [
+            {"episodes": list(job.episodes), "explorations": list(map(asdict, job.explorations)), "version": job.version}
+            for job in jobs
+        ],
         "buffer": buffer_data,
         "demonstrations": demonstrations,
         "search": None if trainer.search is None else asdict(trainer.search.state),

@@ -13,7 +13,7 @@ from ..errors import CollectError, JobLostError, MissingKeyError
 from ..records import Array, Episode
 from ..records.statistics import wilson_interval
 from ..rollout.collect import Job
-from ..rollout.episode_sources import Source
+from ..rollout.episode_sources import EpisodeSource
 from ..rollout.workers import Ticket
 from ..seeds import EVALUATION, environment_seed
 from .run_state import Counts
@@ -104,7 +104,7 @@ class Evaluation:
         return f"Evaluation({self})"
 
 
-def result_with_retries(source: Source, ticket: Ticket, counts: Counts) -> list[Episode]:
+def result_with_retries(source: EpisodeSource, ticket: Ticket, counts: Counts) -> list[Episode]:
     """Return the episodes of a job. If the environment fails, run the job again, JOB_ATTEMPTS times in all.
 
     Raises JobLostError at once: the source has run such a job several times.
@@ -126,7 +126,7 @@ class EvaluationJobs:
     outcomes: of the episodes that `next` returned, in the order of submission.
     """
 
-    def __init__(self, source: Source, weights: PolicyWeights, run_seed: int) -> None:
+    def __init__(self, source: EpisodeSource, weights: PolicyWeights, run_seed: int) -> None:
         self.outcomes: list[Outcome] = []
         self._source, self._weights, self._run_seed = source, weights, run_seed
         self._tickets: list[Ticket] = []
@@ -158,7 +158,7 @@ class EvaluationJobs:
             self._source.drop(ticket)
 
 
-def evaluate(source: Source, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
+def evaluate(source: EpisodeSource, weights: PolicyWeights, run_seed: int, episodes: Sequence[int]) -> Iterator[Outcome]:
     """Run evaluation episodes and yield their outcomes, in the order of their numbers.
 
     run_seed: with an episode's number it determines the seed of the environment. Training episodes of the same `run_seed`

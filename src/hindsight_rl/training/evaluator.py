@@ -95,15 +95,17 @@ class Evaluator:
     def begin(self) -> None:
         """Submit the first episodes of the next evaluation, and take the means of the metrics since the last record."""
         self.pending = Snapshot.take(self._run.agent, self._run.counts, self._run.meter.take_means())
-        self._jobs = self._first_jobs()
+        self._jobs = self._first_jobs(self.pending)
 
     def outcomes(self, waits: bool, is_last: bool = False) -> Iterator[Outcome]:
         """Yield the outcomes of the pending evaluation that have arrived; all of them if `waits`.
 
         is_last: whether it has all its episodes, promising or not.
         """
-        jobs = self._jobs = self._jobs or self._first_jobs()
-        while jobs and not jobs.is_over and (waits or jobs.has_next):
+        if self.pending is None:
+            return
+        jobs = self._jobs = self._jobs or self._first_jobs(self.pending)
+        while not jobs.is_over and (waits or jobs.has_next):
             self._episodes.append(jobs.next(self._run.counts))
             if jobs.is_over and (is_last or self._is_promising(jobs.outcomes)):
                 jobs.submit(self._numbers[len(jobs.outcomes) :])
@@ -112,13 +114,10 @@ class Evaluator:
     def finish(self, until: int) -> Iterator[Outcome | EvaluationFinished]:
         """Yield the missing outcomes of the pending evaluation, add it to the history, and yield it."""
         pending = self.pending
-        if pending is None:
-            return
+        assert pending is not None, "it takes effect"
         yield from self.outcomes(waits=True, is_last=pending.counts.env_steps >= until)
-        jobs = self._jobs
-        if jobs is None:
-            return
-        evaluation = Evaluation(tuple(jobs.outcomes), self._mean_value(pending))
+        assert self._jobs is not None, "its outcomes are in"
+        evaluation = Evaluation(tuple(self._jobs.outcomes), self._mean_value(pending))
         self.pending = self._jobs = None
         yield self._finish(evaluation, pending)
 
@@ -148,11 +147,9 @@ class Evaluator:
         first = len(self.history) * self.options.eval_episodes
         return range(first, first + self.options.eval_episodes)
 
-    def _first_jobs(self) -> EvaluationJobs | None:
-        if self.pending is None:
-            return None
+    def _first_jobs(self, pending: Snapshot) -> EvaluationJobs:
         self._episodes = []
-        jobs = EvaluationJobs(self._run.source, self.pending.weights, self.options.seed)
+        jobs = EvaluationJobs(self._run.source, pending.weights, self.options.seed)
         jobs.submit(self._numbers[:SCREEN_EPISODES])
         return jobs
 

@@ -122,7 +122,7 @@ def resolve_settings(
         reasons={name: choice.reason for name, choice in chosen.items() if name not in above},
         given=frozenset(given),
         declared=frozenset(declared if structure == "inferred" else ()),
-        not_used=tuple(_not_used(latest(observed), dropped, tuned, given)),
+        not_used=tuple(_not_used(latest(observed), dropped, above, given)),
     )
 
 
@@ -158,7 +158,11 @@ def _structure(
     is_users = bool(given.get("structure"))
     if said == "inferred":
         if spec is None or is_flat(spec) or is_choice(spec.goal) or has_categories:
-            _refuse_complete(recipe, is_users)
+            if is_users and recipe.complete:
+                raise OptionError(
+                    f"The recipe {recipe.name!r} has all options of a run, so nothing is inferred. Leave out structure or "
+                    f"recipe."
+                )
             return said
         if is_users or not recipe.general:
             raise OptionError(
@@ -174,13 +178,6 @@ def _structure(
     if said == "none" and not by_user:
         return said
     return "declared" if declared else "none"
-
-
-def _refuse_complete(recipe: Recipe, is_users: bool) -> None:
-    if is_users and recipe.complete:
-        raise OptionError(
-            f"The recipe {recipe.name!r} has all options of a run, so nothing is inferred. Leave out structure or recipe."
-        )
 
 
 def _tuned(recipe: Recipe, agent: str, structure: StructureSource) -> dict[str, Any]:
@@ -202,9 +199,8 @@ def _hide_goals(chosen: Choices, checks: Choices) -> None:
         chosen["hidden_observation"] = Choice(seen.option, tuple(sorted({*seen.value, *other.value})), reason)
 
 
-def _not_used(observed: Choices, dropped: Choices, tuned: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _not_used(observed: Choices, dropped: Choices, above: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
     """Yield one sentence for each value that was found by playing, but is not used."""
-    above = {**tuned, **given}
     for name, choice in observed.items():
         if name in above:
             own = tuple(above[name]) if isinstance(above[name], list) else above[name]

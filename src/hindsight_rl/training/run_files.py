@@ -69,13 +69,9 @@ class PolicyFiles:
         self._folder = folder
         self._unsaved: dict[str, SavedModel] = {}  # by their names
 
-    def write(self, names: Iterable[str], model: SavedModel) -> None:
-        """Write a model under each of these names, and what is still to be written. Raises OSError if the disk fails."""
-        self._unsaved |= dict.fromkeys(names, model)
-        self.write_unsaved()
-
-    def write_unsaved(self) -> None:
-        """Write what is still to be written. Raises OSError if the disk fails."""
+    def write(self, models: Mapping[str, SavedModel]) -> None:
+        """Write models under their names, and what is still to be written. Raises OSError if the disk fails."""
+        self._unsaved |= models
         for name in list(self._unsaved):
             self._unsaved[name].write(self._folder / "policies" / f"{name}.safetensors")
             del self._unsaved[name]

@@ -78,8 +78,7 @@ class RunFolder:
     ) -> None:
         self.path, self.settings, self.spec, self.check = path, settings, spec, check
         self._command_defaults, self._name = command_defaults, name
-        self._not_found: tuple[str, ...] = ()
-        self._findings: tuple[Finding, ...] = ()
+        self._found: tuple[tuple[str, ...], tuple[Finding, ...]] = (), ()
         self.demonstrations = demonstrations.facts if demonstrations else None
         self.listeners: list[Callable[[Mapping[str, float]], None]] = []
         self.notices: list[str] = []
@@ -104,15 +103,15 @@ class RunFolder:
         """Whether a run was begun here."""
         return (self.path / SETTINGS).exists()
 
-    def begin(self) -> None:
-        """Write the settings of a new run. Raises RunFolderError if there is a run already."""
+    def begin(self, advice: str = "Go on with it by --resume, or give another --folder") -> None:
+        """Write the settings of a new run. Raises RunFolderError, which ends with `advice`, if there is a run already."""
         if self.holds_a_run:
-            raise RunFolderError(f"{self.path} already holds a run. Go on with it by --resume, or give another --folder")
+            raise RunFolderError(f"{self.path} already holds a run. {advice}")
         self._write_settings(datetime.now(UTC).isoformat(timespec="seconds"), set())
 
     def _take_settings(self, trainer: Trainer) -> None:
         """Go on with other settings, or with other sentences about what was not found."""
-        self.settings, self._not_found, self._findings = trainer.settings, trainer.not_found, trainer.findings
+        self.settings, self._found = trainer.settings, (trainer.not_found, trainer.findings)
         found = storage.read_json(self.path / SETTINGS)
         self._name = self._name or str(found.get("name", ""))
         now = json.loads(storage.json_text(self.settings.flat()))
@@ -120,6 +119,7 @@ class RunFolder:
         self._write_settings(str(found["begun"]), differing.union(found.get("changed", [])))
 
     def _write_settings(self, begun: str, changed: set[str]) -> None:
+        not_found, findings = self._found
         record = self.settings.to_json() | {
             "spec": self.spec.to_json(),
             "machine": machine_facts(),
@@ -130,8 +130,8 @@ class RunFolder:
             "demonstrations": self.demonstrations,
             "reasons": dict(self.settings.reasons),
             "changed": sorted(changed),
-            "findings": [asdict(finding) for finding in self._findings],
-            "not_found": self._not_found,
+            "findings": [asdict(finding) for finding in findings],
+            "not_found": not_found,
             "not_used": self.settings.not_used,
         }
         storage.save_bytes(self.path / SETTINGS, storage.json_text(record, indent=1).encode())
@@ -198,10 +198,10 @@ class RunFolder:
         self._attempt(self._lines.write)
         self._checkpoint_at = trainer.counts.env_steps
         self.checkpoints.save(trainer, FileState(self._logged_at, self._lines.sizes(), self._lines.unsaved))
+        policies = {}
         if trainer.evaluator.evaluated_at != trainer.counts.env_steps:  # else the evaluation wrote this policy
-            facts = trainer.counts.facts()
-            self._policies.write(["latest"], SavedModel.take(trainer.agent, self.settings, self.spec, facts))
-        self._policies.write_unsaved()
+            policies["latest"] = SavedModel.take(trainer.agent, self.settings, self.spec, trainer.counts.facts())
+        self._policies.write(policies)
 
     def finish(self, trainer: Trainer) -> None:
         """Write the last checkpoint, a record of what is not logged yet, and why the run ended.
@@ -238,8 +238,7 @@ class RunFolder:
         os.close(self._lock)
 
     def _is_outdated(self, trainer: Trainer) -> bool:
-        found = (trainer.not_found, trainer.findings)
-        return trainer.settings is not self.settings or found != (self._not_found, self._findings)
+        return trainer.settings is not self.settings or self._found != (trainer.not_found, trainer.findings)
 
     def _refuse_another_run(self, trainer: Trainer) -> None:
         """Raise an error if the folder holds a run with other settings or on another task.
@@ -290,7 +289,7 @@ class RunFolder:
         names += [f"{snapshot.counts.env_steps:08d}"] if keep and len(trainer.history) % keep == 0 else []
         facts = snapshot.counts.facts() | event.evaluation.to_json()
         model = SavedModel(self.settings, self.spec, snapshot.weights, snapshot.agent_state, facts)
-        self._policies.write(names, model)
+        self._policies.write(dict.fromkeys(names, model))
 
     def __enter__(self) -> Self:
         return self
@@ -326,16 +325,13 @@ def _lock(path: Path) -> int:
     handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = os.read(handle, 200).decode(errors="replace").strip()
-        os.close(handle)
-        raise RunFolderError(
-            f"{path} is in use by {holder or 'another process'}. Wait until it ends, or give another folder"
-        ) from None
-    try:
         os.truncate(handle, 0)
         os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
     except OSError as problem:
+        why = f"cannot be written to ({problem}). Give another folder"
+        if isinstance(problem, BlockingIOError):
+            holder = os.read(handle, 200).decode(errors="replace").strip()
+            why = f"is in use by {holder or 'another process'}. Wait until it ends, or give another folder"
         os.close(handle)
-        raise RunFolderError(f"{path} cannot be written to ({problem}). Give another folder") from None
+        raise RunFolderError(f"{path} {why}") from None
     return handle

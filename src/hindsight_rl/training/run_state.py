@@ -14,7 +14,7 @@ from ..records.statistics import wilson_interval
 if TYPE_CHECKING:  # they import torch and numba, which counting does not need
     from ..agents import Agent
     from ..replay.buffer import HindsightBuffer
-    from ..rollout.episode_sources import Source
+    from ..rollout.episode_sources import EpisodeSource
     from .demonstrations import Demonstrations
 
 WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
@@ -188,7 +188,7 @@ class RunState(ABC):
 
     agent: Agent
     buffer: HindsightBuffer
-    source: Source
+    source: EpisodeSource
     settings: Settings
     counts: Counts
     demonstrations: Demonstrations | None = None

@@ -10,14 +10,13 @@ from ..agents import Agent
 from ..options import Settings
 from ..records import Episode, Finding
 from ..replay.buffer import HindsightBuffer
-from ..rollout.episode_sources import Source
+from ..rollout.episode_sources import EpisodeSource
 from ..task_structure.waypoints import is_planning_due
 from .demonstrations import Demonstrations
-from .episode_store import EpisodeStore, can_take, observe, plan_waypoints
+from .episodes import EpisodeStore, RolloutSchedule, can_take, observe, plan_waypoints
 from .evaluator import Evaluator
 from .events import EpisodesStored, Event, JobFinished, OptionsChanged
 from .run_state import Counts, RunState
-from .schedule import RolloutSchedule
 from .structure_search import StructureSearch
 from .updates import UpdateLoop
 
@@ -39,7 +38,7 @@ class Trainer(RunState):
         self,
         agent: Agent,
         buffer: HindsightBuffer,
-        source: Source,
+        source: EpisodeSource,
         settings: Settings,
         counts: Counts,
         demonstrations: Demonstrations | None = None,
@@ -222,7 +221,7 @@ class Trainer(RunState):
         """Drop the jobs in flight."""
         self.rollouts.drop()
 
-    def move_to(self, source: Source) -> None:
+    def move_to(self, source: EpisodeSource) -> None:
         """Go on with another source. The jobs in flight are submitted again."""
         self.source = source
         self.rollouts.resubmit()

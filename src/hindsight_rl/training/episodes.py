@@ -1,8 +1,9 @@
-"""The episodes of a run: they are stored, counted, and added to the statistics that normalize the inputs."""
+"""The episodes of a run: the jobs that play them, and the store that adds them to the buffer, the counts and the agent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,13 +11,98 @@ from ..agents import Agent
 from ..agents.policy import PolicySpec
 from ..errors import HindsightError, InputError
 from ..records import Array, Episode
+from ..records.exploration import Exploration
 from ..replay.buffer import HindsightBuffer
+from ..rollout.collect import Job
+from ..rollout.workers import Ticket
+from ..seeds import TRAINING
 from ..structure.success import MOST_EPISODES_COMPARED, find_success_distance
 from ..task_structure.waypoints import Waypoints
+from .evaluate import result_with_retries
 from .run_state import RunState
+from .structure_search import StructureSearch
 
 ACTION_ROUNDING = 1e-5  # relative, by which a stored action may exceed the range
 REFUSED_IN_A_ROW = 10  # the run ends after so many consecutive episodes that the buffer refuses
+
+
+class RolloutSchedule:
+    """Keep `policy_lag` + 1 training jobs in flight, and return the episodes of one after another.
+
+    in_flight: the tickets of the jobs, oldest first.
+    """
+
+    def __init__(self, run: RunState) -> None:
+        self._run = run
+        self.in_flight: list[Ticket] = []
+
+    def next_episodes(self, search: StructureSearch | None) -> list[Episode]:
+        """Return the episodes of the next job: the oldest one, or with the free schedule the first that is done.
+
+        With the free schedule weights may be older than `policy_lag` jobs. Such episodes are dropped and counted.
+        search: decides how the first episodes explore; None: they act at random.
+        """
+        run = self._run
+        while True:
+            self._submit(search)
+            job, episodes = self._collect()
+            if run.counts.finished_jobs - job.version <= run.settings.rollout.policy_lag:
+                return episodes
+            run.counts.stale_episodes += len(episodes)
+
+    def resubmit(self, jobs: Iterable[Job] | None = None) -> None:
+        """Submit the jobs in flight to a source that is new. jobs: in place of them, those of a checkpoint."""
+        jobs = [ticket.job for ticket in self.in_flight] if jobs is None else jobs
+        self.in_flight = [self._run.source.submit(job) for job in jobs]
+
+    def drop(self) -> None:
+        """Drop the jobs in flight. The next jobs get the numbers of the episodes after the last one that was played."""
+        counts = self._run.counts
+        for ticket in reversed(self.in_flight):
+            self._run.source.drop(ticket)
+            if ticket.job.episodes[-1] == counts.submitted_episodes - 1:  # else the free schedule took a later job before
+                counts.submitted_episodes = ticket.job.episodes[0]
+        self.in_flight.clear()
+
+    def exploration(self, episode: int, search: StructureSearch | None) -> Exploration:
+        """Return how an episode explores. episode: its number, which decides, and not the size of the jobs."""
+        agent, rollout, env_steps = self._run.agent, self._run.settings.rollout, self._run.counts.env_steps
+        if search is not None and search.is_warm_up:
+            return search.exploration(agent.exploration(True, env_steps), episode)
+        is_random = env_steps < self._run.settings.training.random_steps
+        low, high = rollout.lowest_achieved, rollout.highest_achieved
+        exploration = replace(
+            agent.exploration(is_random, env_steps),
+            lowest_achieved=low,
+            highest_achieved=high,
+            episode_steps=rollout.training_episode_steps,
+        )
+        if is_random or not agent.policy_spec.subgoals:
+            return exploration
+        guided_episodes = rollout.guided_episodes * (1.0 - self._run.success.recent_rate)
+        return replace(exploration, guided_episodes=guided_episodes, guided_fraction=rollout.guided_fraction)
+
+    def _submit(self, search: StructureSearch | None) -> None:
+        settings, counts = self._run.settings, self._run.counts
+        missing = settings.rollout.policy_lag + 1 - len(self.in_flight)
+        if missing <= 0:
+            return
+        weights = self._run.agent.collecting_weights()
+        for _ in range(missing):
+            numbers = tuple(counts.submitted_episodes + i for i in range(settings.rollout.episodes_per_job))
+            explorations = tuple(self.exploration(number, search) for number in numbers)
+            job = Job(settings.training.seed, TRAINING, numbers, weights, explorations, counts.finished_jobs)
+            self.in_flight.append(self._run.source.submit(job))
+            counts.submitted_episodes += len(numbers)  # last: an interrupted `submit` skips no episode
+
+    def _collect(self) -> tuple[Job, list[Episode]]:
+        source, counts = self._run.source, self._run.counts
+        is_free = self._run.settings.rollout.schedule == "free"
+        ticket = source.wait_any(self.in_flight) if is_free else self.in_flight[0]
+        episodes = result_with_retries(source, ticket, counts)
+        self.in_flight.remove(ticket)
+        counts.add_faults(source.take_fault_counts())
+        return ticket.job, episodes
 
 
 class EpisodeStore:
