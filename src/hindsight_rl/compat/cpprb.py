@@ -204,7 +204,7 @@ class HindsightReplayBuffer:
         """
         timeline = self._buffer.timeline
         row = timeline.live_rows()
-        row = np.roll(row, -int(np.searchsorted(row, timeline.oldest)))
+        row = row[np.argsort(timeline.positions(row), kind="stable")]
         return self._transitions(timeline.rows["action"][self._rng.permutation(row) if shuffle else row])
 
     def _transitions(self, action: Array) -> dict[str, Array]:
