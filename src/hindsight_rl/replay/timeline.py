@@ -39,7 +39,7 @@ class Timeline:
     n_stored_goals: goals that `draw_goals` draws for each row.
 
     rows: the structured array itself. numbers: the same as int32, flat. layout: see `kernels.row_layout`.
-    cursor: row of the next episode. wraps: how often the cursor has wrapped. high_water: no row from it on was ever written.
+    cursor: row of the next episode. wraps: how often it has wrapped. high_water: no row from it on was ever written.
     limits: of the actions, see `limits_of`.
     priorities: of the rows, None for uniform sampling. draw_goals: called with the first row and the steps of each new
         episode, fills its stored goals. Both are set while the timeline is empty.
@@ -106,6 +106,8 @@ class Timeline:
         Raises EpisodeTooLongError, ShapeError, NonFiniteError, CastError, MissingKeyError or InputError. Nothing is stored
         then.
         """
+        if not isinstance(episode, Episode):
+            raise InputError(f"Expected a hindsight_rl.records.Episode, got {episode!r}.")
         steps = len(episode)
         if steps == 0:
             raise InputError("An episode must have at least 1 step, got 0.")
@@ -265,8 +267,8 @@ class Timeline:
             counts[len(rows) : self.high_water] = 0
         self._bytes[: len(rows)] = rows
         self.high_water, self._live = len(rows), None
-        counts = self.steps_done[: len(rows)], self.steps_left[: len(rows)]
-        self._starts = deque(_find_episodes(*counts, self.cursor, self.wraps).tolist())
+        done, left = self.steps_done[: len(rows)], self.steps_left[: len(rows)]
+        self._starts = deque(_find_episodes(done, left, self.cursor, self.wraps).tolist())
         self.num_transitions = int(np.count_nonzero(self.steps_left))
         if self.priorities is not None:
             self.priorities.load(state)
