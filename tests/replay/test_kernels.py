@@ -156,13 +156,6 @@ def test_gather_copies_fields_of_every_size(width):
     assert block[24:].tolist() == [start + i for start in starts for i in range(width)]
 
 
-def test_copy_records():
-    records, row = np.random.default_rng(0).random((9, 5)), np.random.default_rng(1).integers(0, 9, 70)
-    taken = np.zeros((70, 5))
-    kernels.copy_records(records.view(np.uint8).ravel(), 40, row, taken.reshape(-1).view(np.uint8))
-    assert taken.tolist() == records[row].tolist()
-
-
 @exactly
 @given(rows_of_episodes(), st.integers(1, 20), st.sampled_from(range(3)))
 def test_sample_equals_the_separate_loops(ring, size, strategy):

@@ -263,12 +263,9 @@ def find_rows(leaves: Array, position: Array, error: Array, first: int, stop: in
     leaves: one number per row, above 0 if the row is live.
     first, stop: the range of positions that are stored. They are at most len(leaves) apart.
     """
-    is_good, n_rows = True, len(leaves)
-    start = stop // n_rows * n_rows
+    is_good = True
     for i in range(len(position)):
-        offset = position[i] - start
-        row[i] = offset if offset >= 0 else offset + n_rows
         is_stored = first <= position[i] < stop
-        row[i] = row[i] if is_stored else 0
+        row[i] = position[i] % len(leaves) if is_stored else 0
         is_good &= is_stored and leaves[row[i]] > 0 and 0 <= error[i] <= largest
     return is_good

@@ -7,7 +7,7 @@ of the next row. A sample is therefore one contiguous range of memory and one go
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import CastError, FileError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from ..records import BATCH_FIELDS, OBSERVATION_KEYS, Array, ArraySpec, Batch, GoalSpec
+from ..records import BATCH_FIELDS, Array, ArraySpec, Batch, GoalSpec
 
 INFO_PREFIX = "info:"
 SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy counterpart
 INTEGERS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 DTYPES = ("float32", "float64")
-BYTE = np.dtype(np.uint8)
 Limits = Mapping[str, tuple[Array, Array]]  # lowest and highest value by field
 NO_LIMITS: Limits = {}
 NO_INFO: dict[str, Array] = {}
@@ -39,7 +38,6 @@ FIELD_SOURCES = {
     "next_achieved_goal": ("achieved_goal", 1),
 }  # field of a batch: the field of a row that it is gathered from, of the sample's own row (0) or of the next row (1)
 
-_observation_of: Callable[[Any], tuple[Any, ...]] = itemgetter(*OBSERVATION_KEYS)
 _arrays_of = itemgetter(*BATCH_FIELDS)
 
 
@@ -186,14 +184,6 @@ def select(values: Mapping[str, Any], keys: Sequence[str], name: str) -> list[An
         raise MissingKeyError(f"{name} must have {', '.join(keys)}, got {got or 'nothing'}.") from None
 
 
-def select_observation(observation: Mapping[str, Any], name: str) -> Sequence[Any]:
-    """Return observation, achieved_goal and desired_goal of an observation dict. Raises MissingKeyError."""
-    try:
-        return _observation_of(observation)
-    except (KeyError, TypeError, IndexError):
-        return select(observation, OBSERVATION_KEYS, name)
-
-
 def read_only(array: Array) -> Array:
     """Return a read-only view."""
     view = array.view()
@@ -208,8 +198,6 @@ def as_bytes(array: Array) -> Array:
 
 def whole_number(name: str, value: Any, lowest: int) -> int:
     """Return `value` as an int. Raises OptionError unless it is a whole number of at least `lowest`."""
-    if type(value) is int and value >= lowest:
-        return value
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
         raise OptionError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
     return int(value)
@@ -290,7 +278,7 @@ class BatchMemory:
 
     def allocate(self) -> Draw:
         """Return fresh memory, by one allocation."""
-        return self._draw(np.empty(self._n_bytes, BYTE))
+        return self._draw(np.empty(self._n_bytes, np.uint8))
 
     def _draw(self, memory: Array) -> Draw:
         record = np.ndarray((), self.record, memory)  # half the time of np.empty((), self.record)

@@ -11,19 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import accumulate, count
 from typing import Protocol
 
 import numpy as np
 
-from ..errors import NothingToSampleError
+from ..errors import InputError, NothingToSampleError
 from ..options import ReplayOptions
 from ..options.replay import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, StrategyFunction, her_probability
 from ..records import Array, Batch
 from .kernels import DESIRED, FUTURE, RANDOM, STORED, choose_goals, draw_rows, fill_uniform, gather, sample
 from .priorities import Priorities
 from .rows import BatchMemory, Draw, as_bytes
-from .strategies import Strategy, check_strategy, custom_rows, refuse_goal_rows
+from .strategies import Strategy, check_strategy, custom_rows
 from .timeline import Timeline
 
 MIN_FRACTION_FOR_REJECTION = 1 / 64  # of live rows; below it, rows are drawn from the list of live rows
@@ -144,7 +145,9 @@ class GoalSampler:
         if len(chosen):
             rest = u[is_relabelled] / self.probability  # u below `probability`, rescaled, is uniform in [0, 1) again
             goal_row = custom_rows(strategy, chosen, timeline.steps_done[chosen], timeline.steps_left[chosen], rest)
-            refuse_goal_rows(goal_row, timeline.holds(goal_row))
+            if not (is_held := timeline.holds(goal_row)).all():
+                bad = goal_row[~is_held][0]
+                raise InputError(f"The strategy returned row {bad}, which belongs to no stored episode.")
             goal_at[is_relabelled] = goal_row * row_bytes + achieved_at
 
 
@@ -203,9 +206,10 @@ class Sampler:
         self, rows: RowSampler, goals: GoalSampler, transforms: Sequence[Transform], extras: tuple[str, ...] = ()
     ) -> None:
         self.timeline, self.rng, self.rows, self.goals = rows.timeline, rows.rng, rows, goals
-        self.transforms, self._extras = tuple(transforms), extras
+        self.transforms = tuple(transforms)
         self._ring = as_bytes(self.timeline.rows)
-        self._memories: dict[tuple[int, ...], BatchMemory] = {}  # of every shape that was sampled; a learner has one or two
+        row = rows.timeline.rows.dtype
+        self._memory = cache(lambda shape: BatchMemory(row, shape, extras))  # a learner has one or two shapes
 
     def sample(self, shape: tuple[int, ...], out: Batch | None = None) -> Batch:
         """Return a batch with the leading axes `shape`, in fresh memory or in that of `out`.
@@ -215,9 +219,7 @@ class Sampler:
         """
         if not self.timeline.num_transitions:
             raise NothingToSampleError("There is nothing to sample: 0 episodes have ended. Sample after the first end.")
-        memory = self._memories.get(shape)
-        if memory is None:
-            memory = self._memories[shape] = BatchMemory(self.timeline.rows.dtype, shape, self._extras)
+        memory = self._memory(shape)
         draw = memory.allocate() if out is None else memory.reuse(out)
         if not self._sample_compiled(draw):
             self._sample_in_steps(draw, shape)

@@ -125,13 +125,8 @@ def saved_episodes(arrays: Mapping[str, Array], data: Mapping[str, Any]) -> list
 
 
 def _in_dtypes_of(spec: GoalSpec, episode: Episode) -> Episode:
-    return replace(
-        episode,
-        observation=episode.observation.astype(spec.observation.dtype),
-        achieved_goal=episode.achieved_goal.astype(spec.goal.dtype),
-        desired_goal=episode.desired_goal.astype(spec.goal.dtype),
-        action=episode.action.astype(spec.action.dtype),
-    )
+    parts = {"observation": spec.observation, "achieved_goal": spec.goal, "desired_goal": spec.goal, "action": spec.action}
+    return replace(episode, **{name: getattr(episode, name).astype(part.dtype) for name, part in parts.items()})
 
 
 def _refuse_other_kind(buffer: BufferParts, data: Mapping[str, Any]) -> None:

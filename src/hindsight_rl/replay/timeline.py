@@ -184,7 +184,11 @@ class Timeline:
         """Warn once if float64 goals were stored that lose precision in float32."""
         if self._large_goal:
             largest, self._large_goal = np.float32(self._large_goal), 0.0
-            warnings.warn(_text_of_coarse_goals(largest), stacklevel=4)
+            warnings.warn(
+                f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). If the reward "
+                f'threshold is finer, give the goal space finite bounds, or set the option dtype="float64".',
+                stacklevel=4,
+            )
 
     def _make_scratch(self, steps: int) -> None:
         """Allocate rows for an episode of `steps` steps. The last row has no action, reward and info."""
@@ -276,9 +280,7 @@ class Timeline:
 
 def _episode(rows: Array, info_keys: Sequence[str]) -> Episode:
     return Episode(
-        observation=rows["observation"].copy(),
-        achieved_goal=rows["achieved_goal"].copy(),
-        desired_goal=rows["desired_goal"].copy(),
+        *(rows[key].copy() for key in OBSERVATION_KEYS),
         action=rows["action"][:-1].copy(),
         reward=rows["reward"][:-1].copy(),
         terminated=bool(rows["terminated"][-2]),
@@ -317,13 +319,6 @@ def _coarse_goal(rows: Array) -> float:
     goals = np.concatenate([rows[key] for key in OBSERVATION_KEYS[1:]]).astype(np.float64)
     largest, spread = float(np.abs(goals).max()), float(np.ptp(goals, axis=0).max())
     return largest if largest > LARGEST_GOAL * spread else 0.0
-
-
-def _text_of_coarse_goals(largest: np.float32) -> str:
-    return (
-        f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). If the reward "
-        f'threshold is finer, give the goal space finite bounds, or set the option dtype="float64".'
-    )
 
 
 def _default_dtype(spec: GoalSpec) -> str:
